@@ -1,0 +1,49 @@
+//! What a run tells its owner, and the grammar of it.
+
+use std::sync::Arc;
+
+use crate::ai::{AssistantMessage, Message, StreamEvent, ToolCall, ToolResultMessage};
+
+use super::tool::ToolOutput;
+
+/// What happens during one run, in this order:
+///
+/// ```text
+/// run       = AgentStart turn+ AgentEnd
+/// turn      = TurnStart message* assistant tool* message* TurnEnd
+/// message   = MessageStart MessageEnd                   system, user, tool result
+/// assistant = AssistantStart MessageUpdate* MessageEnd
+/// tool      = ToolStart ToolUpdate* ToolEnd             tools may overlap
+/// ```
+///
+/// Tool results come in the order of their calls, after the last `ToolEnd` of a
+/// parallel batch, or each after its own `ToolEnd` in a sequential one.
+#[derive(Debug, Clone)]
+pub enum AgentEvent {
+    AgentStart,
+    TurnStart,
+    MessageStart(Arc<Message>),
+    /// An answer begins; its metadata, with no content yet.
+    AssistantStart(Arc<AssistantMessage>),
+    /// The delta only; whoever needs the whole keeps a `MessageBuilder`.
+    MessageUpdate(StreamEvent),
+    MessageEnd(Arc<Message>),
+    ToolStart {
+        call: Arc<ToolCall>,
+    },
+    ToolUpdate {
+        call_id: String,
+        partial: Arc<ToolOutput>,
+    },
+    ToolEnd {
+        call_id: String,
+        result: Arc<ToolResultMessage>,
+    },
+    TurnEnd {
+        message: Arc<Message>,
+        results: Vec<Arc<Message>>,
+    },
+    AgentEnd {
+        messages: Vec<Arc<Message>>,
+    },
+}

@@ -1,0 +1,10 @@
+//! The loop: model, tools, model again, until nothing is left to do.
+//!
+//! Knows no files, no screen, no session: what a run depends on comes in
+//! through [`Hooks`] and the run's own fields.
+
+mod event;
+mod tool;
+
+pub use event::AgentEvent;
+pub use tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec};

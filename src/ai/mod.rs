@@ -1,0 +1,22 @@
+//! Messages every provider shares, and the providers.
+//!
+//! This module is the facade: other layers name only what it re-exports. It
+//! knows no tools, files, sessions or screens. Its invariant: a provider never
+//! fails twice, because a stream is a sequence of events with exactly one
+//! terminal event, which carries the failure if there is one.
+
+mod message;
+mod model;
+mod partial_json;
+mod provider;
+mod stream;
+
+pub use message::{
+    AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
+    SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
+    UsageCost, UserContent, UserMessage, join_text,
+};
+pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
+pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
+pub use provider::{Credential, Provider, Request, StreamOptions, ToolChoice};
+pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};

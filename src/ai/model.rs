@@ -1,0 +1,239 @@
+//! A model: what it can do, what it costs, how it is spoken to.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::message::{Extra, Usage, UsageCost, js_number};
+
+/// The wire API a model is spoken to in, by its name in files and sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Api(Cow<'static, str>);
+
+impl Api {
+    pub const ANTHROPIC_MESSAGES: Self = Self(Cow::Borrowed("anthropic-messages"));
+    pub const OPENAI_COMPLETIONS: Self = Self(Cow::Borrowed("openai-completions"));
+    /// Chat Completions with Mistral's quirks.
+    pub const MISTRAL_CONVERSATIONS: Self = Self(Cow::Borrowed("mistral-conversations"));
+    /// The offline demo model.
+    pub const DEMO: Self = Self(Cow::Borrowed("demo"));
+
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Cow::Owned(name.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How much the model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    #[default]
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl ThinkingLevel {
+    pub const ALL: [Self; 7] =
+        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// The level of that name, in any letter case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One model of one provider. The JSON form is that of the catalogue and of
+/// the user's `models.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    pub id: String,
+    #[serde(default)]
+    pub name: String,
+    #[serde(default)]
+    pub api: Api,
+    #[serde(default)]
+    pub provider: String,
+    #[serde(default)]
+    pub base_url: String,
+    /// Whether it can think before it answers.
+    #[serde(default)]
+    pub reasoning: bool,
+    #[serde(default = "text_only")]
+    pub input: Vec<Modality>,
+    #[serde(default)]
+    pub cost: Cost,
+    /// Tokens of prompt and answer together.
+    #[serde(default = "default_context_window")]
+    pub context_window: u64,
+    /// Most tokens of one answer.
+    #[serde(default = "default_max_tokens")]
+    pub max_tokens: u64,
+    /// Wire value of each level: `None` = unsupported; missing = the level's own
+    /// name, except `xhigh` and `max`, which are then unsupported.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub thinking_level_map: BTreeMap<ThinkingLevel, Option<Value>>,
+    /// Extra HTTP headers for this model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Wire quirks, by the names of `models.json`; read through `ai::compat`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub compat: Map<String, Value>,
+    #[serde(flatten)]
+    pub extra: Extra,
+}
+
+/// A kind of content a model can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Modality {
+    Text,
+    Image,
+    #[serde(other)]
+    Other,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    #[serde(serialize_with = "js_number")]
+    pub input: f64,
+    #[serde(serialize_with = "js_number")]
+    pub output: f64,
+    #[serde(serialize_with = "js_number")]
+    pub cache_read: f64,
+    #[serde(serialize_with = "js_number")]
+    pub cache_write: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<CostTier>,
+}
+
+/// Rates for the whole request once its prompt is larger than a bound.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CostTier {
+    pub input_tokens_above: u64,
+    #[serde(serialize_with = "js_number")]
+    pub input: f64,
+    #[serde(serialize_with = "js_number")]
+    pub output: f64,
+    #[serde(serialize_with = "js_number")]
+    pub cache_read: f64,
+    #[serde(serialize_with = "js_number")]
+    pub cache_write: f64,
+}
+
+impl Model {
+    /// `provider/id`, the unambiguous reference.
+    pub fn reference(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
+
+    pub fn reads_images(&self) -> bool {
+        self.input.contains(&Modality::Image)
+    }
+
+    pub fn supports(&self, level: ThinkingLevel) -> bool {
+        if !self.reasoning {
+            return level == ThinkingLevel::Off;
+        }
+        match self.thinking_level_map.get(&level) {
+            Some(mapped) => mapped.is_some(),
+            None => !matches!(level, ThinkingLevel::Xhigh | ThinkingLevel::Max),
+        }
+    }
+
+    /// The levels this model supports, lowest first.
+    pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
+        ThinkingLevel::ALL.into_iter().filter(|level| self.supports(*level)).collect()
+    }
+
+    /// `level` if supported, else the next higher supported one, else the next lower.
+    pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
+        let levels = self.thinking_levels();
+        let higher = levels.iter().copied().find(|candidate| *candidate >= level);
+        higher.or_else(|| levels.last().copied()).unwrap_or_default()
+    }
+
+    /// Prices `usage`, unless the provider has already billed it.
+    pub fn price(&self, usage: &mut Usage) {
+        let tier = self
+            .cost
+            .tiers
+            .iter()
+            .filter(|tier| tier.input_tokens_above < usage.prompt_tokens())
+            .max_by_key(|tier| tier.input_tokens_above);
+        let (input, output, cache_read, cache_write) = match tier {
+            Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
+            None => (self.cost.input, self.cost.output, self.cost.cache_read, self.cost.cache_write),
+        };
+        let dollars = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
+        // One-hour cache writes cost twice the input rate; the rest of the writes the write rate.
+        let written_1h = usage.cache_write_1h.unwrap_or(0).min(usage.cache_write);
+        let mut cost = UsageCost {
+            input: dollars(usage.input, input),
+            output: dollars(usage.output, output),
+            cache_read: dollars(usage.cache_read, cache_read),
+            cache_write: dollars(usage.cache_write - written_1h, cache_write)
+                + dollars(written_1h, 2.0 * input),
+            ..UsageCost::default()
+        };
+        if usage.cost.total_from_provider == Some(true) {
+            cost.total = usage.cost.total;
+            cost.total_from_provider = Some(true);
+        } else {
+            cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
+        }
+        usage.cost = cost;
+    }
+}
+
+fn text_only() -> Vec<Modality> {
+    vec![Modality::Text]
+}
+
+fn default_context_window() -> u64 {
+    128_000
+}
+
+fn default_max_tokens() -> u64 {
+    16_384
+}

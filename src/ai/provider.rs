@@ -1,0 +1,79 @@
+//! The seam between whoever wants an answer and whoever produces one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::message::Message;
+use super::model::{Model, ThinkingLevel};
+use super::stream::EventStream;
+
+/// Answers requests. `HttpProvider` for real services, `DemoProvider` without
+/// one, `FakeProvider` in tests; `Router` picks by the model's API.
+pub trait Provider: Send + Sync {
+    /// Starts answering. The stream ends soon after `cancel` fires, with
+    /// `StopReason::Aborted` and what had arrived until then. Dropping the
+    /// stream ends the work behind it.
+    fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream;
+}
+
+/// Everything one model call depends on: no environment, no globals.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub model: Arc<Model>,
+    pub credential: Credential,
+    /// The conversation, system messages included; `transform` decides what of
+    /// it the provider gets to see.
+    pub messages: Vec<Arc<Message>>,
+    pub options: StreamOptions,
+}
+
+/// What proves to a service who is asking. Never printed.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Credential {
+    /// The service needs none (local servers, the demo model).
+    #[default]
+    None,
+    ApiKey(String),
+    /// A token sent as `Authorization: Bearer`, whatever the API's habit is.
+    Bearer(String),
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::ApiKey(_) => f.write_str("ApiKey(…)"),
+            Self::Bearer(_) => f.write_str("Bearer(…)"),
+        }
+    }
+}
+
+/// What the caller asks of one answer. `None` leaves it to the provider.
+#[derive(Debug, Clone, Default)]
+pub struct StreamOptions {
+    pub thinking: ThinkingLevel,
+    pub temperature: Option<f64>,
+    pub top_p: Option<f64>,
+    /// Upper bound of tokens to answer with; clamped to model and window.
+    pub max_tokens: Option<u64>,
+    pub stop_sequences: Vec<String>,
+    pub tool_choice: Option<ToolChoice>,
+    /// Names the conversation to the provider's cache.
+    pub session_id: Option<String>,
+    /// Request start, milliseconds since the Unix epoch: the message's timestamp.
+    pub started_ms: u64,
+    /// Fields merged into the request body last, for what this list lacks.
+    pub extra_body: serde_json::Map<String, Value>,
+}
+
+/// Whether and what the model must call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolChoice {
+    Auto,
+    Any,
+    None,
+    Tool(String),
+}

@@ -1,0 +1,187 @@
+//! An assistant message being produced: the events, their order, and the one
+//! fold that assembles the message from them.
+
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+
+use super::message::{AssistantBlock, AssistantMessage, Extra, Text, Thinking, ToolCall};
+use super::partial_json;
+
+/// One step of an assistant message being produced.
+///
+/// Order, checked by [`StreamOrder`]: `Start`; then for each block index
+/// `BlockStart Delta* BlockEnd`, where blocks may overlap and indices count up
+/// from 0 in order of their starts; then exactly one `Done`, always last. A
+/// failed or cancelled request also ends in `Done`, with `StopReason::Error` or
+/// `Aborted`, possibly with blocks still open; if it failed at once, `Done` may
+/// be the only event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamEvent {
+    Start,
+    BlockStart {
+        index: usize,
+        kind: BlockKind,
+    },
+    Delta {
+        index: usize,
+        text: String,
+    },
+    /// The finished block; it replaces what the deltas added up to.
+    BlockEnd {
+        index: usize,
+        block: AssistantBlock,
+    },
+    Done(Box<AssistantMessage>),
+}
+
+/// What a block will hold, known when it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockKind {
+    Text,
+    Thinking,
+    /// Deltas are pieces of the JSON text of the arguments.
+    ToolCall {
+        id: String,
+        name: String,
+    },
+}
+
+/// Infallible by design: failures are in `Done`.
+pub type EventStream = BoxStream<'static, StreamEvent>;
+
+/// Folds events into the message so far; the only such fold in the program.
+#[derive(Debug, Clone)]
+pub struct MessageBuilder {
+    message: AssistantMessage,
+    /// Per block: the raw argument text of a tool call, empty for others.
+    arguments: Vec<String>,
+}
+
+impl MessageBuilder {
+    /// Starts from `pending`, whose content must be empty.
+    pub fn new(pending: AssistantMessage) -> Self {
+        Self { message: pending, arguments: Vec::new() }
+    }
+
+    /// Applies one event. Events for unknown blocks are ignored.
+    pub fn push(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::Start => {}
+            StreamEvent::BlockStart { index, kind } => {
+                if *index == self.message.content.len() {
+                    self.message.content.push(empty_block(kind));
+                    self.arguments.push(String::new());
+                }
+            }
+            StreamEvent::Delta { index, text } => match self.message.content.get_mut(*index) {
+                Some(AssistantBlock::Text(block)) => block.text.push_str(text),
+                Some(AssistantBlock::Thinking(block)) => block.thinking.push_str(text),
+                Some(AssistantBlock::ToolCall(_)) => self.arguments[*index].push_str(text),
+                Some(AssistantBlock::Unknown(_)) | None => {}
+            },
+            StreamEvent::BlockEnd { index, block } => {
+                if let Some(slot) = self.message.content.get_mut(*index) {
+                    *slot = block.clone();
+                }
+            }
+            StreamEvent::Done(message) => self.message = (**message).clone(),
+        }
+    }
+
+    /// The message so far. Arguments of open tool calls are `{}`; see
+    /// [`Self::partial_arguments`].
+    pub fn message(&self) -> &AssistantMessage {
+        &self.message
+    }
+
+    /// What can be read of the arguments of the open tool call at `index`: a
+    /// JSON object, possibly with its last string cut off. `None` for other blocks.
+    pub fn partial_arguments(&self, index: usize) -> Option<Value> {
+        match self.message.content.get(index)? {
+            AssistantBlock::ToolCall(_) => Some(partial_json::parse_lenient(&self.arguments[index])),
+            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    pub fn into_message(self) -> AssistantMessage {
+        self.message
+    }
+}
+
+fn empty_block(kind: &BlockKind) -> AssistantBlock {
+    match kind {
+        BlockKind::Text => AssistantBlock::Text(Text::default()),
+        BlockKind::Thinking => AssistantBlock::Thinking(Thinking::default()),
+        BlockKind::ToolCall { id, name } => AssistantBlock::ToolCall(ToolCall {
+            id: id.clone(),
+            name: name.clone(),
+            arguments: Value::Object(serde_json::Map::new()),
+            thought_signature: None,
+            arguments_error: None,
+            extra: Extra::new(),
+        }),
+    }
+}
+
+/// Checks the order documented at [`StreamEvent`], for tests of every provider.
+#[derive(Debug, Default)]
+pub struct StreamOrder {
+    started: bool,
+    done: bool,
+    /// Per block: whether it is still open.
+    open: Vec<bool>,
+}
+
+impl StreamOrder {
+    /// Takes the next event; `Err` says what is out of order.
+    pub fn accept(&mut self, event: &StreamEvent) -> Result<(), String> {
+        if self.done {
+            return Err(format!("{event:?} after Done"));
+        }
+        match event {
+            StreamEvent::Start if self.started => Err("second Start".to_owned()),
+            StreamEvent::Start => {
+                self.started = true;
+                Ok(())
+            }
+            StreamEvent::BlockStart { .. } | StreamEvent::Delta { .. } | StreamEvent::BlockEnd { .. }
+                if !self.started =>
+            {
+                Err(format!("{event:?} before Start"))
+            }
+            StreamEvent::BlockStart { index, .. } if *index != self.open.len() => {
+                Err(format!("block {index} starts, expected {}", self.open.len()))
+            }
+            StreamEvent::BlockStart { .. } => {
+                self.open.push(true);
+                Ok(())
+            }
+            StreamEvent::Delta { index, .. } if self.open.get(*index) != Some(&true) => {
+                Err(format!("delta for block {index}, which is not open"))
+            }
+            StreamEvent::Delta { .. } => Ok(()),
+            StreamEvent::BlockEnd { index, .. } => match self.open.get_mut(*index) {
+                Some(open) if *open => {
+                    *open = false;
+                    Ok(())
+                }
+                _ => Err(format!("end of block {index}, which is not open")),
+            },
+            StreamEvent::Done(message) => {
+                self.done = true;
+                if self.open.contains(&true) && !message.is_failed() {
+                    return Err("Done with an open block".to_owned());
+                }
+                if message.is_failed() != message.error_message.is_some() {
+                    return Err(format!("{:?} with error {:?}", message.stop_reason, message.error_message));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the terminal event has come.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+}

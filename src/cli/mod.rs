@@ -1,0 +1,1 @@
+//! Command line: arguments in, a running mode out.

@@ -1,0 +1,1 @@
+//! What the user has configured, read from disk and environment.

@@ -1,0 +1,1 @@
+//! Front ends; each is a client of a session handle.

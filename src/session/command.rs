@@ -1,0 +1,93 @@
+//! All a mode can ask of a session.
+
+use std::path::PathBuf;
+
+use crate::ai::{Image, ThinkingLevel};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionCommand {
+    /// Says something to the model, or queues it.
+    Prompt {
+        text: String,
+        images: Vec<Image>,
+        when_busy: WhenBusy,
+    },
+    /// Delivers the queued steering messages at once, whatever the setting.
+    DeliverNow,
+    /// Takes everything queued back. Replies [`Reply::Queue`].
+    TakeQueue,
+    /// Cancels the run, a retry wait, or a running `!` command; the queue stays.
+    Abort,
+    /// Switches the model: an id, `provider/id` or part of one, with an optional `:level`.
+    SetModel {
+        reference: String,
+        scope: Scope,
+    },
+    SetThinking {
+        level: ThinkingLevel,
+        scope: Scope,
+    },
+    /// Next (or, if not `forward`, previous) available model.
+    CycleModel {
+        forward: bool,
+    },
+    /// Next thinking level the model supports, from the highest back to the lowest.
+    CycleThinking,
+    /// Runs a user's `!` command and records it.
+    RunBash {
+        command: String,
+        exclude_from_context: bool,
+    },
+    SetName {
+        name: String,
+    },
+    /// Starts a new session in the same directory.
+    New,
+    /// Goes on with the session in `path`.
+    Open {
+        path: PathBuf,
+    },
+    /// Ends the run, flushes the journal and ends the task.
+    Shutdown,
+}
+
+/// What a prompt does while a run is active. When idle all start a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// Delivered as the `steeringDelivery` setting says, or at once if it
+    /// begins with an urgent word.
+    Steer,
+    /// Delivered when the agent would stop.
+    FollowUp,
+    /// Interrupts the run at once.
+    Now,
+    Refuse,
+}
+
+/// How far a choice reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    /// This session, and the default of later ones.
+    Default,
+}
+
+/// What a command came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Done,
+    /// A run started.
+    Started,
+    /// The prompt waits in a queue.
+    Queued,
+    /// The same text was queued moments ago; this one was dropped.
+    Duplicate,
+    Queue(TakenQueue),
+}
+
+/// Texts taken out of the queues, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TakenQueue {
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+}

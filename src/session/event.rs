@@ -1,0 +1,70 @@
+//! All a mode can learn from a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agent::AgentEvent;
+
+use super::store::{BashExecution, Entry};
+
+/// What happens to a session, in order. Events carry what changed; the state
+/// snapshot carries what is.
+#[derive(Debug, Clone)]
+pub enum SessionEvent {
+    /// A session was opened, started or switched to: forget what was shown.
+    Opened(Arc<Opened>),
+    Agent(AgentEvent),
+    /// The queues changed; `SessionState::queue` has their texts.
+    QueueChanged,
+    /// The request failed in a way that may pass; it is repeated after `delay`.
+    RetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay: Duration,
+        error: String,
+    },
+    /// The wait is over: the request is repeated, or was given up.
+    RetryEnded {
+        success: bool,
+        attempt: u32,
+        final_error: Option<String>,
+    },
+    /// A user's command printed something.
+    BashStarted {
+        command: String,
+        exclude_from_context: bool,
+    },
+    BashOutput {
+        chunk: String,
+    },
+    BashEnded(Arc<BashExecution>),
+    /// An entry is on disk.
+    EntryAppended(Arc<Entry>),
+    /// Model, thinking level or name changed.
+    SelectionChanged,
+    /// Something the user should know; nothing was lost.
+    Notice {
+        level: NoticeLevel,
+        text: String,
+    },
+    /// Run, retries and queues are over; the session waits for the user.
+    Settled {
+        aborted: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeLevel {
+    Info,
+    Warning,
+    Error,
+}
+
+/// A session that has just been opened.
+#[derive(Debug, Clone, Default)]
+pub struct Opened {
+    /// The end of the active branch, oldest first.
+    pub tail: Vec<Arc<Entry>>,
+    /// How many entries of the branch come before `tail`.
+    pub n_earlier: usize,
+}

@@ -1,0 +1,66 @@
+//! A mode's connection to a session task.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::command::{Reply, SessionCommand};
+use super::event::SessionEvent;
+use super::state::SessionState;
+
+/// Why a command was refused; the text is for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    #[error("{0}")]
+    Refused(String),
+    #[error("the session has ended")]
+    Ended,
+}
+
+/// A command with the place its reply goes to, if somebody waits for it.
+pub(super) struct Envelope {
+    pub(super) command: SessionCommand,
+    pub(super) reply: Option<oneshot::Sender<Result<Reply, SessionError>>>,
+}
+
+/// Sends commands and reads state. Cheap to clone; never blocks. The session
+/// task ends when the last handle is gone or `Shutdown` was sent.
+#[derive(Clone)]
+pub struct SessionHandle {
+    commands: mpsc::UnboundedSender<Envelope>,
+    state: watch::Receiver<Arc<SessionState>>,
+}
+
+impl SessionHandle {
+    pub(super) fn new(
+        commands: mpsc::UnboundedSender<Envelope>,
+        state: watch::Receiver<Arc<SessionState>>,
+    ) -> Self {
+        Self { commands, state }
+    }
+
+    /// Sends without waiting. A refusal comes back as a `Notice` event.
+    pub fn send(&self, command: SessionCommand) {
+        // A closed channel means the session has ended; its last event said so.
+        drop(self.commands.send(Envelope { command, reply: None }));
+    }
+
+    /// Sends, and waits until the session has accepted or refused it.
+    ///
+    /// # Errors
+    /// When the session refuses the command or has ended.
+    pub async fn request(&self, command: SessionCommand) -> Result<Reply, SessionError> {
+        let (reply, answer) = oneshot::channel();
+        let envelope = Envelope { command, reply: Some(reply) };
+        self.commands.send(envelope).map_err(|_| SessionError::Ended)?;
+        answer.await.map_err(|_| SessionError::Ended)?
+    }
+
+    /// The latest snapshot.
+    pub fn state(&self) -> Arc<SessionState> {
+        self.state.borrow().clone()
+    }
+}
+
+/// The events of a session, for one reader.
+pub type SessionEvents = mpsc::UnboundedReceiver<SessionEvent>;

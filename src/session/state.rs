@@ -1,0 +1,96 @@
+//! The snapshot of a session that footers and other readers look at.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::ai::{Model, ThinkingLevel, Usage};
+
+/// What a session is at one moment.
+#[derive(Debug, Clone)]
+pub struct SessionState {
+    pub id: String,
+    /// `None` for a session that is not saved. The file appears with the first prompt.
+    pub path: Option<PathBuf>,
+    pub cwd: PathBuf,
+    pub name: Option<String>,
+    pub model: Arc<Model>,
+    pub thinking: ThinkingLevel,
+    pub phase: Phase,
+    pub queue: QueueView,
+    pub totals: Totals,
+    pub context: ContextUsage,
+    pub steering_delivery: SteeringDelivery,
+    pub urgent_words: Arc<[String]>,
+    /// Whether models of more than one provider can be used.
+    pub several_providers: bool,
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    #[default]
+    Idle,
+    Running,
+    /// Waits before it repeats a failed request.
+    Retrying,
+}
+
+/// The texts of queued messages, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueView {
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+}
+
+impl QueueView {
+    pub fn is_empty(&self) -> bool {
+        self.steering.is_empty() && self.follow_up.is_empty()
+    }
+}
+
+/// Sums over all entries of the file, all branches included.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Totals {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub cost_usd: f64,
+    pub n_user: usize,
+    pub n_assistant: usize,
+    pub n_tool_calls: usize,
+    pub n_tool_results: usize,
+}
+
+impl Totals {
+    pub fn add_usage(&mut self, usage: &Usage) {
+        self.input = self.input.saturating_add(usage.input);
+        self.output = self.output.saturating_add(usage.output);
+        self.cache_read = self.cache_read.saturating_add(usage.cache_read);
+        self.cache_write = self.cache_write.saturating_add(usage.cache_write);
+        self.cost_usd += usage.cost.total;
+    }
+}
+
+/// How full the model's window is.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ContextUsage {
+    /// Tokens of the latest request and its answer; `None` when unknown.
+    pub tokens: Option<u64>,
+    pub window: u64,
+    /// Share of the latest prompt that was read from the cache, 0 to 1; `None`
+    /// when the provider reported no cache tokens.
+    pub cache_hit: Option<f64>,
+}
+
+/// When a steering message cuts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SteeringDelivery {
+    /// At the next gap between tools: tools not yet started are skipped.
+    #[default]
+    Tools,
+    /// When all tool calls of the turn have finished.
+    Turn,
+    /// At once: stream and tools are cancelled.
+    Now,
+}

@@ -1,0 +1,1 @@
+//! The terminal toolkit; knows no agent.

@@ -1,0 +1,3 @@
+//! Leaf helpers that know nothing of pi.
+
+pub mod clock;

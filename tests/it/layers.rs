@@ -1,0 +1,116 @@
+//! Layers import only the layers listed for them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const LAYERS: &[(&str, &[&str])] = &[
+    ("util", &[]),
+    ("ai", &["util"]),
+    ("agent", &["ai", "util"]),
+    ("tools", &["agent", "ai", "util"]),
+    ("config", &["ai", "util"]),
+    ("session", &["config", "tools", "agent", "ai", "util"]),
+    ("tui", &["util"]),
+    ("modes", &["session", "config", "tools", "agent", "ai", "tui", "util"]),
+    ("cli", &["modes", "session", "config", "tools", "ai", "tui", "util"]),
+];
+
+#[test]
+fn layers_import_downwards() {
+    let src = src();
+    let mut violations = Vec::new();
+    for (layer, allowed) in LAYERS {
+        for_each_line(&src.join(layer), |file, at, code| {
+            for target in crate_paths(code) {
+                if target != *layer && !allowed.contains(&target) {
+                    violations.push(format!("{at}: `{layer}` must not use `{target}`"));
+                }
+            }
+            // `super::` leaves a layer only from the layer's own mod.rs.
+            if file == src.join(layer).join("mod.rs")
+                && code.contains("super::")
+                && !code.contains("use super::*")
+            {
+                violations.push(format!("{at}: `super::` leaves `{layer}`"));
+            }
+        });
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn every_folder_is_a_layer() {
+    for entry in fs::read_dir(src()).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            assert!(LAYERS.iter().any(|(layer, _)| *layer == name), "src/{name} is not in the table");
+        }
+    }
+}
+
+#[test]
+fn only_the_interactive_mode_names_tui() {
+    let modes = src().join("modes");
+    let mut violations = Vec::new();
+    for_each_line(&modes, |file, at, code| {
+        if !file.starts_with(modes.join("interactive")) && crate_paths(code).any(|target| target == "tui") {
+            violations.push(at);
+        }
+    });
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+#[test]
+fn only_the_terminal_writes_escape_sequences() {
+    let mut violations = Vec::new();
+    for layer in ["modes", "session", "agent", "cli"] {
+        for_each_line(&src().join(layer), |_, at, code| {
+            if code.contains("\\x1b") || code.contains("\\u{1b}") {
+                violations.push(at);
+            }
+        });
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Calls `visit` with file, `file:line` and the line without its comment, for
+/// every line above the unit tests.
+fn for_each_line(folder: &Path, mut visit: impl FnMut(&Path, String, &str)) {
+    for file in rust_files(folder) {
+        let text = fs::read_to_string(&file).unwrap();
+        for (line_idx, line) in text.lines().enumerate() {
+            if line.starts_with("#[cfg(test)]") || file.ends_with("tests.rs") {
+                break;
+            }
+            let code = line.split("//").next().unwrap_or_default();
+            visit(&file, format!("{}:{}", file.display(), line_idx + 1), code);
+        }
+    }
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The name after each `crate::`; "" for a grouped `crate::{…}`, which no layer allows.
+fn crate_paths(code: &str) -> impl Iterator<Item = &str> {
+    code.match_indices("crate::").map(|(start, found)| {
+        let rest = &code[start + found.len()..];
+        let end = rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
+        &rest[..end]
+    })
+}

@@ -1,0 +1,4 @@
+//! The one integration test binary: behaviour at the boundaries between layers,
+//! and of the program as a whole. `docs/architecture.md` describes the five kinds.
+
+mod layers;
