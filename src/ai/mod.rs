@@ -5,12 +5,25 @@
 //! fails twice, because a stream is a sequence of events with exactly one
 //! terminal event, which carries the failure if there is one.
 
+mod api;
+mod compat;
+mod failure;
+mod fake;
+mod http;
+mod http_provider;
 mod message;
 mod model;
 mod partial_json;
 mod provider;
+mod router;
+mod sse;
 mod stream;
+mod transform;
 
+pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay};
+pub use fake::{FakeAnswer, FakeProvider, Gate};
+pub use http::Transport;
+pub use http_provider::{HttpOptions, HttpProvider};
 pub use message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
     SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
@@ -19,4 +32,6 @@ pub use message::{
 pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
 pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
 pub use provider::{Credential, Provider, Request, StreamOptions, ToolChoice};
+pub use router::Router;
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
+pub use transform::{SystemState, system_state};

@@ -1,0 +1,310 @@
+//! Writes an Anthropic request.
+//!
+//! The structural rules of the API that concern this module: results of a turn
+//! go into one user message, before anything else in it; an error result holds
+//! text only; thinking goes back unmodified and first; nothing is blank.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::super::super::compat::AnthropicCompat;
+use super::super::super::message::{Image, ToolDeclaration};
+use super::super::super::model::ThinkingLevel;
+use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
+use super::super::{EncodeError, Headers, HttpRequest, join_url, mapped_level, thinking_budget, write_body};
+use super::wire::{self, Block, BlockBody, EPHEMERAL, ThinkingMode};
+
+/// Fewest thinking tokens the API takes, and fewest left to answer with.
+const MIN_BUDGET: u64 = 1_024;
+
+pub(super) fn encode(request: &Request) -> Result<HttpRequest, EncodeError> {
+    let compat = AnthropicCompat::of(&request.model);
+    let prompt = transform::prompt(request, IdRule::Word { max: 64 });
+    let thinking = Thinking::of(request, &compat, prompt.max_tokens);
+    let body = body(request, &compat, &prompt, &thinking);
+    Ok(HttpRequest {
+        url: join_url(&request.model.base_url, "/v1/messages"),
+        headers: headers(request, &compat, &prompt, &thinking)?.0,
+        body: write_body(&body, &request.options.extra_body)?,
+    })
+}
+
+/// How much the model is asked to think.
+enum Thinking {
+    /// Not a thinking model, or one that cannot be told.
+    Unset,
+    Off,
+    Budget(u64),
+    Effort(String),
+}
+
+impl Thinking {
+    fn of(request: &Request, compat: &AnthropicCompat, max_tokens: u64) -> Self {
+        let model = &request.model;
+        if !model.reasoning {
+            return Self::Unset;
+        }
+        let level = model.clamp_thinking(request.options.thinking);
+        if level == ThinkingLevel::Off {
+            return if model.supports(level) { Self::Off } else { Self::Unset };
+        }
+        if compat.adaptive_thinking {
+            let effort = mapped_level(model, level);
+            // The API knows no effort below low.
+            return Self::Effort(if effort == "minimal" { "low".to_owned() } else { effort });
+        }
+        let budget = thinking_budget(level).min(max_tokens.saturating_sub(MIN_BUDGET));
+        if budget < MIN_BUDGET { Self::Off } else { Self::Budget(budget) }
+    }
+
+    fn is_on(&self) -> bool {
+        matches!(self, Self::Budget(_) | Self::Effort(_))
+    }
+}
+
+fn headers(
+    request: &Request,
+    compat: &AnthropicCompat,
+    prompt: &Prompt<'_>,
+    thinking: &Thinking,
+) -> Result<Headers, EncodeError> {
+    let mut headers = Headers::default();
+    headers.set("content-type", "application/json")?;
+    headers.set("accept", "text/event-stream")?;
+    headers.set("anthropic-version", "2023-06-01")?;
+    let mut betas = Vec::new();
+    match &request.credential {
+        Credential::None => {}
+        Credential::ApiKey(key) if !compat.bearer_key && !is_oauth(key) => {
+            headers.set_secret("x-api-key", key)?;
+        }
+        Credential::ApiKey(token) | Credential::Bearer(token) => {
+            headers.set_secret("authorization", &format!("Bearer {token}"))?;
+            if is_oauth(token) {
+                betas.push("oauth-2025-04-20");
+            }
+        }
+    }
+    if !prompt.tools.is_empty() {
+        if matches!(thinking, Thinking::Budget(_)) {
+            betas.push("interleaved-thinking-2025-05-14");
+        }
+        if !compat.eager_tool_input {
+            betas.push("fine-grained-tool-streaming-2025-05-14");
+        }
+    }
+    if !betas.is_empty() {
+        headers.set("anthropic-beta", &betas.join(","))?;
+    }
+    if compat.vision_header && prompt.has_images() {
+        headers.set("copilot-vision-request", "true")?;
+    }
+    headers.extend(&request.model.headers)?;
+    Ok(headers)
+}
+
+/// Tokens of a subscription look like this; they only work as bearer tokens.
+fn is_oauth(token: &str) -> bool {
+    token.starts_with("sk-ant-oat")
+}
+
+fn body<'a>(
+    request: &'a Request,
+    compat: &AnthropicCompat,
+    prompt: &'a Prompt<'a>,
+    thinking: &Thinking,
+) -> wire::Body<'a> {
+    let options = &request.options;
+    // Thinking models choose their own sampling.
+    let samples = compat.supports_temperature && !thinking.is_on();
+    let mut system = Vec::new();
+    if !prompt.system.is_empty() {
+        let text = Cow::Borrowed(prompt.system.as_str());
+        system.push(Block { body: BlockBody::Text { text }, cache_control: Some(EPHEMERAL) });
+    }
+    wire::Body {
+        model: &request.model.id,
+        max_tokens: prompt.max_tokens,
+        stream: true,
+        system,
+        messages: messages(prompt, compat),
+        tools: tools(prompt, compat),
+        tool_choice: tool_choice(options.tool_choice.as_ref(), prompt, thinking.is_on()),
+        thinking: match thinking {
+            Thinking::Unset => None,
+            Thinking::Off => Some(ThinkingMode::Disabled),
+            Thinking::Budget(budget_tokens) => Some(ThinkingMode::Enabled { budget_tokens: *budget_tokens }),
+            // Newer models show nothing of their thinking unless asked to.
+            Thinking::Effort(_) => Some(ThinkingMode::Adaptive { display: "summarized" }),
+        },
+        output_config: match thinking {
+            Thinking::Effort(effort) => Some(wire::OutputConfig { effort: effort.clone() }),
+            Thinking::Unset | Thinking::Off | Thinking::Budget(_) => None,
+        },
+        temperature: options.temperature.filter(|_| samples),
+        top_p: options.top_p.filter(|_| samples),
+        stop_sequences: &options.stop_sequences,
+    }
+}
+
+fn messages<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat) -> Vec<wire::Message<'a>> {
+    let mut messages = Vec::with_capacity(prompt.turns.len() * 2);
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(content) => messages.push(user(content.iter().map(block).collect())),
+            Turn::Assistant(turn) => {
+                let content = assistant_blocks(turn, compat);
+                if !content.is_empty() {
+                    messages.push(wire::Message { role: "assistant", content });
+                }
+                if !turn.results.is_empty() {
+                    messages.push(user(results(turn)));
+                }
+            }
+        }
+    }
+    // An answer the model is to go on with may not end in white space.
+    if let Some(wire::Message { role: "assistant", content }) = messages.last_mut()
+        && let Some(Block { body: BlockBody::Text { text }, .. }) = content.last_mut()
+    {
+        *text = Cow::Owned(text.trim_end().to_owned());
+    }
+    // Everything up to the last thing said is worth caching.
+    let last_user = messages.iter_mut().rev().find(|message| message.role == "user");
+    if let Some(block) = last_user.and_then(|message| message.content.last_mut()) {
+        block.cache_control = Some(EPHEMERAL);
+    }
+    messages
+}
+
+fn user(content: Vec<Block<'_>>) -> wire::Message<'_> {
+    wire::Message { role: "user", content }
+}
+
+fn plain(body: BlockBody<'_>) -> Block<'_> {
+    Block { body, cache_control: None }
+}
+
+fn block<'a>(content: &'a Content<'a>) -> Block<'a> {
+    match content {
+        Content::Text(text) => plain(BlockBody::Text { text: Cow::Borrowed(text) }),
+        Content::Image(source) => image(source),
+    }
+}
+
+fn image(image: &Image) -> Block<'_> {
+    let source = wire::ImageSource { kind: "base64", media_type: &image.mime_type, data: &image.data };
+    plain(BlockBody::Image { source })
+}
+
+fn assistant_blocks<'a>(turn: &'a AssistantTurn<'a>, compat: &AnthropicCompat) -> Vec<Block<'a>> {
+    let blocks = turn.blocks.iter().filter_map(|block| {
+        let body = match block {
+            transform::Block::Text(text) => BlockBody::Text { text: Cow::Borrowed(text) },
+            transform::Block::ToolCall { id, name, arguments } => {
+                BlockBody::ToolUse { id, name, input: arguments }
+            }
+            transform::Block::Thinking(thinking) => {
+                let signature = thinking.thinking_signature.as_deref().unwrap_or_default();
+                match signature {
+                    "" if thinking.redacted => return None,
+                    data if thinking.redacted => BlockBody::RedactedThinking { data },
+                    // The API refuses thinking it has not signed; as text it is not lost.
+                    "" if !compat.allow_empty_signature => {
+                        BlockBody::Text { text: Cow::Borrowed(&thinking.thinking) }
+                    }
+                    signature => BlockBody::Thinking { thinking: &thinking.thinking, signature },
+                }
+            }
+        };
+        Some(plain(body))
+    });
+    blocks.collect()
+}
+
+/// The results in order, then the images that error results cannot hold.
+fn results<'a>(turn: &'a AssistantTurn<'a>) -> Vec<Block<'a>> {
+    let mut blocks = Vec::with_capacity(turn.results.len());
+    let mut moved = Vec::new();
+    for result in &turn.results {
+        let mut content = Vec::with_capacity(result.content.len());
+        for part in &result.content {
+            match part {
+                Content::Image(source) if result.is_error => moved.push(image(source)),
+                other => content.push(block(other)),
+            }
+        }
+        if content.is_empty() {
+            let text = Cow::Borrowed("(see the image after the tool results)");
+            content.push(plain(BlockBody::Text { text }));
+        }
+        let is_error = result.is_error;
+        blocks.push(plain(BlockBody::ToolResult { tool_use_id: &result.id, content, is_error }));
+    }
+    if !moved.is_empty() {
+        let text = Cow::Borrowed("Images of the failed tool calls:");
+        blocks.push(plain(BlockBody::Text { text }));
+        blocks.append(&mut moved);
+    }
+    blocks
+}
+
+fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat) -> Vec<wire::Tool<'a>> {
+    let mut tools: Vec<wire::Tool<'a>> = prompt.tools.iter().map(|tool| self::tool(tool, compat)).collect();
+    if compat.cache_control_on_tools
+        && let Some(last) = tools.last_mut()
+    {
+        last.cache_control = Some(EPHEMERAL);
+    }
+    tools
+}
+
+fn tool<'a>(tool: &'a ToolDeclaration, compat: &AnthropicCompat) -> wire::Tool<'a> {
+    wire::Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: object_schema(&tool.parameters),
+        eager_input_streaming: compat.eager_tool_input,
+        cache_control: None,
+    }
+}
+
+/// The schema with the root the API insists on: an object without alternatives.
+fn object_schema(schema: &Value) -> Cow<'_, Value> {
+    const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+    let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
+        && !ALTERNATIVES.iter().any(|key| schema.get(key).is_some());
+    if is_fine {
+        return Cow::Borrowed(schema);
+    }
+    let mut root = schema.as_object().cloned().unwrap_or_default();
+    for key in ALTERNATIVES {
+        root.remove(key);
+    }
+    root.insert("type".to_owned(), Value::from("object"));
+    root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    Cow::Owned(Value::Object(root))
+}
+
+fn tool_choice<'a>(
+    choice: Option<&'a ToolChoice>,
+    prompt: &Prompt<'_>,
+    thinking: bool,
+) -> Option<wire::ToolChoice<'a>> {
+    if prompt.tools.is_empty() {
+        return None;
+    }
+    if prompt.tools_are_history {
+        return Some(wire::ToolChoice::None);
+    }
+    match choice? {
+        ToolChoice::Auto => Some(wire::ToolChoice::Auto),
+        ToolChoice::None => Some(wire::ToolChoice::None),
+        // A thinking model cannot be forced to call.
+        ToolChoice::Any | ToolChoice::Tool(_) if thinking => Some(wire::ToolChoice::Auto),
+        ToolChoice::Any => Some(wire::ToolChoice::Any),
+        ToolChoice::Tool(name) => Some(wire::ToolChoice::Tool { name }),
+    }
+}

@@ -1,0 +1,224 @@
+//! Anthropic's JSON, as far as it is used. Fields not named here are ignored.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::super::{Count, Str};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) model: &'a str,
+    pub(super) max_tokens: u64,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) system: Vec<Block<'a>>,
+    pub(super) messages: Vec<Message<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_choice: Option<ToolChoice<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) thinking: Option<ThinkingMode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_config: Option<OutputConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) stop_sequences: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Message<'a> {
+    pub(super) role: &'static str,
+    pub(super) content: Vec<Block<'a>>,
+}
+
+/// A content block with an optional cache marker.
+#[derive(Debug, Serialize)]
+pub(super) struct Block<'a> {
+    #[serde(flatten)]
+    pub(super) body: BlockBody<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cache_control: Option<CacheControl>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum BlockBody<'a> {
+    Text {
+        text: Cow<'a, str>,
+    },
+    Image {
+        source: ImageSource<'a>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a Value,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: Vec<Block<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ImageSource<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    pub(super) media_type: &'a str,
+    pub(super) data: &'a str,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+/// Marks the end of a prefix worth caching for five minutes.
+pub(super) const EPHEMERAL: CacheControl = CacheControl { kind: "ephemeral" };
+
+#[derive(Debug, Serialize)]
+pub(super) struct Tool<'a> {
+    pub(super) name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) description: &'a str,
+    pub(super) input_schema: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) eager_input_streaming: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cache_control: Option<CacheControl>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ToolChoice<'a> {
+    Auto,
+    Any,
+    None,
+    Tool { name: &'a str },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ThinkingMode {
+    Disabled,
+    Enabled { budget_tokens: u64 },
+    Adaptive { display: &'static str },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct OutputConfig {
+    pub(super) effort: String,
+}
+
+/// Any event. Flat, because tagged enums would buffer every delta.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Str<'a>,
+    pub(super) index: Option<Count>,
+    #[serde(borrow)]
+    pub(super) delta: Option<Delta<'a>>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<ContentBlock<'a>>,
+    #[serde(borrow)]
+    pub(super) message: Option<MessageStart<'a>>,
+    pub(super) usage: Option<Usage>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// Delta of a block or, with a stop reason, of the message.
+#[derive(Debug, Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Str<'a>,
+    #[serde(borrow)]
+    pub(super) text: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) signature: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) partial_json: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_details: Option<StopDetails<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct StopDetails<'a> {
+    #[serde(borrow)]
+    pub(super) category: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) explanation: Option<Str<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ContentBlock<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Str<'a>,
+    #[serde(borrow)]
+    pub(super) text: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) signature: Option<Str<'a>>,
+    /// Text for redacted thinking; other block kinds put anything here.
+    #[serde(borrow)]
+    pub(super) data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) id: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct MessageStart<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Str<'a>>,
+    #[serde(borrow, default)]
+    pub(super) content: Option<Vec<ContentBlock<'a>>>,
+    pub(super) usage: Option<Usage>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Usage {
+    pub(super) input_tokens: Option<Count>,
+    pub(super) output_tokens: Option<Count>,
+    pub(super) cache_read_input_tokens: Option<Count>,
+    pub(super) cache_creation_input_tokens: Option<Count>,
+    pub(super) cache_creation: Option<CacheCreation>,
+    pub(super) output_tokens_details: Option<OutputTokensDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CacheCreation {
+    pub(super) ephemeral_1h_input_tokens: Option<Count>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct OutputTokensDetails {
+    pub(super) thinking_tokens: Option<Count>,
+}

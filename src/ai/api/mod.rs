@@ -1,0 +1,407 @@
+//! The wire APIs: how a request is written and its answer read.
+//!
+//! Each API is a folder `{mod, encode, decode, wire}` and one row in [`find`].
+//! Encoding and decoding are pure; `http_provider` owns all between them:
+//! sending, framing, timeouts, cancellation and the final `Done`. The invariant
+//! of every decoder: a tool call whose arguments did not arrive whole has
+//! `arguments_error` set, so it cannot be run.
+
+mod anthropic;
+mod openai_chat;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::failure::ErrorBody;
+use super::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
+use super::model::{Api, Model};
+use super::partial_json;
+use super::provider::Request;
+use super::sse::SseFrame;
+use super::stream::{BlockKind, StreamEvent};
+
+/// The two pure halves of a wire API.
+pub(super) trait WireApi: Send + Sync {
+    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError>;
+    fn decoder(&self, request: &Request) -> Box<dyn Decode>;
+}
+
+/// Reads one answer.
+pub(super) trait Decode: Send {
+    /// Takes one frame and appends the events it completes.
+    ///
+    /// # Errors
+    /// Nothing more is to be fed, but [`Self::finish`] still tells what came before.
+    fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError>;
+
+    /// Whether the server has said all it has to say; it may keep the connection open.
+    fn is_complete(&self) -> bool;
+
+    /// Closes all blocks and sums up, once no more frames come.
+    fn finish(self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish;
+}
+
+/// How the frames came to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// The server closed the stream. It may still lack its terminal marker.
+    Closed,
+    /// The connection broke. An answer whose terminal marker had come is whole.
+    Lost,
+    /// Cancelled, failed or not understood: nothing after this point was read.
+    Cut,
+}
+
+/// What an answer amounts to. After [`End::Cut`] the caller knows the reason better.
+#[derive(Debug)]
+pub(super) struct Finish {
+    pub(super) content: Vec<AssistantBlock>,
+    pub(super) usage: Usage,
+    /// `Error` comes with its text.
+    pub(super) outcome: Result<StopReason, String>,
+    pub(super) response_id: Option<String>,
+    /// The model that answered, if it is not the one asked for.
+    pub(super) response_model: Option<String>,
+    pub(super) raw_stop_reason: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DecodeError {
+    /// The data of a frame is not what the API defines, or cut off.
+    #[error("the stream carried malformed JSON: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// The server reports an error, or breaks the protocol.
+    #[error("{0}")]
+    Failed(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EncodeError {
+    #[error("the header {0:?} cannot be sent: its name or value has characters HTTP does not allow")]
+    Header(String),
+    #[error("the request cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A request ready to send, by `POST`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct HttpRequest {
+    pub(super) url: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+}
+
+/// The codec of each API this program speaks, by name.
+const APIS: &[(Api, &'static dyn WireApi)] = &[
+    (Api::ANTHROPIC_MESSAGES, &anthropic::AnthropicMessages),
+    (Api::OPENAI_COMPLETIONS, &openai_chat::OpenAiChat { path: "/chat/completions" }),
+    (Api::MISTRAL_CONVERSATIONS, &openai_chat::OpenAiChat { path: "/v1/chat/completions" }),
+];
+
+pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
+    APIS.iter().find(|(name, _)| name == api).map(|(_, codec)| *codec)
+}
+
+/// The names of all APIs, for people.
+pub(super) fn names() -> String {
+    let names: Vec<&str> = APIS.iter().map(|(api, _)| api.as_str()).collect();
+    names.join(", ")
+}
+
+/// `base` and `path` as one URL; a version both have is not repeated.
+fn join_url(base: &str, path: &str) -> String {
+    let base = base.trim_end_matches('/');
+    let base = if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
+    format!("{base}{path}")
+}
+
+/// Headers by name; a later header replaces an earlier one.
+#[derive(Debug, Default)]
+struct Headers(HeaderMap);
+
+impl Headers {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), EncodeError> {
+        let refused = || EncodeError::Header(name.to_owned());
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused())?;
+        self.0.insert(key, HeaderValue::from_str(value.trim()).map_err(|_| refused())?);
+        Ok(())
+    }
+
+    /// Marks a value that must not be printed.
+    fn set_secret(&mut self, name: &str, value: &str) -> Result<(), EncodeError> {
+        self.set(name, value)?;
+        if let Some(value) = self.0.get_mut(name) {
+            value.set_sensitive(true);
+        }
+        Ok(())
+    }
+
+    fn extend(&mut self, headers: &BTreeMap<String, String>) -> Result<(), EncodeError> {
+        headers.iter().try_for_each(|(name, value)| self.set(name, value))
+    }
+}
+
+/// Writes `body`, with the fields of `extra` in place of its own.
+fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
+    let bytes = serde_json::to_vec(body)?;
+    if extra.is_empty() {
+        return Ok(bytes);
+    }
+    let mut merged: Map<String, Value> = serde_json::from_slice(&bytes)?;
+    merged.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
+    Ok(serde_json::to_vec(&merged)?)
+}
+
+/// The value a model's API uses for `level`, if the level is on and supported.
+fn mapped_level(model: &Model, level: super::model::ThinkingLevel) -> String {
+    match model.thinking_level_map.get(&level) {
+        Some(Some(Value::String(name))) => name.clone(),
+        Some(Some(value)) => value.to_string(),
+        Some(None) | None => level.name().to_owned(),
+    }
+}
+
+/// Thinking tokens of each level, for APIs that count them.
+fn thinking_budget(level: super::model::ThinkingLevel) -> u64 {
+    use super::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+    match level {
+        Off => 0,
+        Minimal => 1_024,
+        Low => 2_048,
+        Medium => 8_192,
+        High | Xhigh | Max => 16_384,
+    }
+}
+
+/// Parses a frame and hands it to `read`, repaired if it is not JSON as it
+/// stands: some servers write raw control characters, impossible escapes and
+/// halves of surrogate pairs.
+fn with_json<'a, T, R>(
+    data: &'a str,
+    repaired: &'a mut String,
+    read: impl FnOnce(T) -> Result<R, DecodeError>,
+) -> Result<R, DecodeError>
+where
+    T: Deserialize<'a>,
+{
+    match serde_json::from_str(data) {
+        Ok(parsed) => read(parsed),
+        Err(error) => {
+            let whole = replace_lone_surrogates(data);
+            *repaired = partial_json::repair(&whole).into_owned();
+            read(serde_json::from_str(repaired).map_err(|_| error)?)
+        }
+    }
+}
+
+/// Replaces `\ud83d` without its other half, which JSON in UTF-8 cannot hold.
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return Cow::Borrowed(text);
+    }
+    let unit = |at: usize| -> Option<u16> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = 0;
+    while let Some(found) = text[rest..].find('\\') {
+        let at = rest + found;
+        out.push_str(&text[rest..at]);
+        let (taken, written) = match (unit(at), unit(at + 6)) {
+            (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => (12, text.get(at..at + 12)),
+            (Some(0xD800..0xE000), _) => (6, Some("\\ufffd")),
+            (Some(_), _) => (6, text.get(at..at + 6)),
+            // The escaped character goes along, so that `\\ud83d` stays what it is.
+            (None, _) => {
+                let escaped = text[at + 1..].chars().next().map_or(0, char::len_utf8);
+                (1 + escaped, text.get(at..at + 1 + escaped))
+            }
+        };
+        out.push_str(written.unwrap_or_default());
+        rest = at + taken;
+    }
+    out.push_str(&text[rest..]);
+    Cow::Owned(out)
+}
+
+/// The error a frame carries, as its text.
+fn reported_error(error: &serde_json::value::RawValue) -> DecodeError {
+    let wrapped = serde_json::from_str::<Value>(error.get()).map(|error| serde_json::json!({"error": error}));
+    let body = wrapped
+        .ok()
+        .and_then(|value| ErrorBody::from_json(&value))
+        .unwrap_or_else(|| ErrorBody { message: error.get().to_owned(), ..ErrorBody::default() });
+    DecodeError::Failed(body.in_stream())
+}
+
+/// A string of a frame, borrowed where it has no escapes.
+///
+/// A type of its own because `Option<Cow<str>>` always copies.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+struct Str<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Str<'_> {
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The text of an optional string, unless it is empty.
+fn filled<'s>(text: Option<&'s Str<'_>>) -> Option<&'s str> {
+    text.map(Str::as_str).filter(|text| !text.is_empty())
+}
+
+/// A count, in whatever number type the server writes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Count(u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Count;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number")
+            }
+            fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
+                Ok(Count(count))
+            }
+            fn visit_i64<E>(self, count: i64) -> Result<Count, E> {
+                Ok(Count(u64::try_from(count).unwrap_or(0)))
+            }
+            fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
+                Ok(Count(count.max(0.0) as u64))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// The blocks of an answer while they are read. Keeps the whole content and
+/// writes the events that tell of it.
+#[derive(Debug, Default)]
+struct Blocks {
+    content: Vec<AssistantBlock>,
+    /// Per block: argument text of a tool call so far.
+    arguments: Vec<String>,
+    open: Vec<bool>,
+}
+
+impl Blocks {
+    fn start_text(&mut self, out: &mut Vec<StreamEvent>) -> usize {
+        self.start(BlockKind::Text, AssistantBlock::Text(Text::default()), out)
+    }
+
+    fn start_thinking(&mut self, out: &mut Vec<StreamEvent>) -> usize {
+        self.start(BlockKind::Thinking, AssistantBlock::Thinking(Thinking::default()), out)
+    }
+
+    fn start_call(&mut self, id: String, name: String, out: &mut Vec<StreamEvent>) -> usize {
+        let call = ToolCall {
+            id: id.clone(),
+            name: name.clone(),
+            arguments: Value::Object(Map::new()),
+            thought_signature: None,
+            arguments_error: None,
+            extra: Extra::new(),
+        };
+        self.start(BlockKind::ToolCall { id, name }, AssistantBlock::ToolCall(call), out)
+    }
+
+    fn start(&mut self, kind: BlockKind, block: AssistantBlock, out: &mut Vec<StreamEvent>) -> usize {
+        let index = self.content.len();
+        self.content.push(block);
+        self.arguments.push(String::new());
+        self.open.push(true);
+        out.push(StreamEvent::BlockStart { index, kind });
+        index
+    }
+
+    /// Appends to an open block.
+    fn push(&mut self, index: usize, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
+        if text.is_empty() || self.open.get(index) != Some(&true) {
+            return;
+        }
+        match &mut self.content[index] {
+            AssistantBlock::Text(block) => block.text.push_str(&text),
+            AssistantBlock::Thinking(block) => block.thinking.push_str(&text),
+            AssistantBlock::ToolCall(_) => self.arguments[index].push_str(&text),
+            AssistantBlock::Unknown(_) => return,
+        }
+        out.push(StreamEvent::Delta { index, text: text.into_owned() });
+    }
+
+    fn thinking_mut(&mut self, index: usize) -> Option<&mut Thinking> {
+        match self.content.get_mut(index)? {
+            AssistantBlock::Thinking(thinking) => Some(thinking),
+            AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    fn has_calls(&self) -> bool {
+        self.content.iter().any(|block| matches!(block, AssistantBlock::ToolCall(_)))
+    }
+
+    /// The argument text so far, for decoders that have to look at it.
+    fn arguments(&self, index: usize) -> &str {
+        self.arguments.get(index).map_or("", String::as_str)
+    }
+
+    /// Ends a block that arrived whole.
+    fn end(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
+        self.end_as(index, true, out);
+    }
+
+    /// Ends all open blocks, `whole` or not.
+    fn end_all(&mut self, whole: bool, out: &mut Vec<StreamEvent>) {
+        for index in 0..self.content.len() {
+            self.end_as(index, whole, out);
+        }
+    }
+
+    fn end_as(&mut self, index: usize, whole: bool, out: &mut Vec<StreamEvent>) {
+        match self.open.get_mut(index) {
+            Some(open) if *open => *open = false,
+            _ => return,
+        }
+        if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
+            let text = std::mem::take(&mut self.arguments[index]);
+            (call.arguments, call.arguments_error) = partial_json::finished_arguments(&text);
+            if !whole && call.arguments_error.is_none() {
+                call.arguments = Value::Object(Map::new());
+                call.arguments_error =
+                    Some(format!("the arguments were cut off\n\nReceived arguments:\n{text}"));
+            }
+        }
+        out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_join_without_repeating_the_version() {
+        let check = |base: &str, path: &str, expected: &str| assert_eq!(join_url(base, path), expected);
+        check("https://a.b", "/v1/messages", "https://a.b/v1/messages");
+        check("https://a.b/v1/", "/v1/messages", "https://a.b/v1/messages");
+        check("https://a.b/api/v1/", "/chat/completions", "https://a.b/api/v1/chat/completions");
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_kept() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(replace_lone_surrogates(text), expected, "{text}");
+        check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
+        check(r#""\ud83d""#, r#""\ufffd""#);
+        check(r#""\ude00x\ud83d\n\\ud83dé\""#, r#""\ufffdx\ufffd\n\\ud83dé\""#);
+        check(r"\ud83", r"\ud83");
+    }
+}

@@ -1,0 +1,395 @@
+//! Reads a Chat Completions stream.
+//!
+//! An answer is one thinking block, one text block and the calls, in the order
+//! in which they first appear; the API has no boundaries between them, so all
+//! stay open until the end.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::super::super::message::{StopReason, Usage};
+use super::super::super::partial_json;
+use super::super::super::sse::SseFrame;
+use super::super::super::stream::StreamEvent;
+use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, reported_error, with_json};
+use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
+
+pub(super) struct Decoder {
+    asked_for: String,
+    supports_finish_reason: bool,
+    /// Makes ids of calls without one unique in the session.
+    call_seed: u64,
+    blocks: Blocks,
+    thinking: Option<usize>,
+    text: Option<usize>,
+    calls: Vec<Call>,
+    reasoning_field: Option<&'static str>,
+    reasoning_details: Vec<Map<String, Value>>,
+    usage: Usage,
+    response_id: Option<String>,
+    response_model: Option<String>,
+    finish_reason: Option<String>,
+    is_done: bool,
+}
+
+/// A call being assembled.
+struct Call {
+    wire_index: Option<u64>,
+    id: String,
+    name: String,
+    /// Its block, once the name is known.
+    slot: Option<usize>,
+    /// Arguments that came before the name.
+    early: String,
+}
+
+impl Decoder {
+    pub(super) fn new(asked_for: &str, supports_finish_reason: bool, call_seed: u64) -> Self {
+        Self {
+            asked_for: asked_for.to_owned(),
+            supports_finish_reason,
+            call_seed,
+            blocks: Blocks::default(),
+            thinking: None,
+            text: None,
+            calls: Vec::new(),
+            reasoning_field: None,
+            reasoning_details: Vec::new(),
+            usage: Usage::default(),
+            response_id: None,
+            response_model: None,
+            finish_reason: None,
+            is_done: false,
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        if self.response_id.is_none() {
+            self.response_id = filled(chunk.id.as_ref()).map(str::to_owned);
+        }
+        if self.response_model.is_none() {
+            self.response_model = filled(chunk.model.as_ref()).map(str::to_owned);
+        }
+        // Only the first candidate counts; others were not asked for.
+        for choice in
+            chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or_default().0 == 0)
+        {
+            if let Some(usage) = &choice.usage {
+                self.usage = usage_of(usage);
+            }
+            if let Some(delta) = choice.delta {
+                self.delta(delta, out);
+            }
+            if let Some(reason) = filled(choice.finish_reason.as_ref()) {
+                self.finish_reason = Some(reason.to_owned());
+            }
+        }
+        let groq = chunk.x_groq.and_then(|extra| extra.usage);
+        if let Some(usage) = chunk.usage.or(groq) {
+            self.usage = usage_of(&usage);
+        }
+        match chunk.error {
+            Some(error) => Err(reported_error(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
+        // Some servers send the reasoning under two names; the first will do.
+        let named = [
+            ("reasoning_content", delta.reasoning_content),
+            ("reasoning", delta.reasoning),
+            ("reasoning_text", delta.reasoning_text),
+        ];
+        let reasoning = named.into_iter().find_map(|(field, text)| {
+            text.filter(|text| !text.as_str().is_empty()).map(|text| (field, text))
+        });
+        let has_reasoning = reasoning.is_some();
+        if let Some((field, Str(text))) = reasoning {
+            self.reasoning_field.get_or_insert(field);
+            self.think(text, out);
+        }
+        for detail in delta.reasoning_details.into_iter().flatten() {
+            self.reasoning_detail(detail, has_reasoning, out);
+        }
+        match delta.content {
+            Some(DeltaContent::Text(text)) => self.say(text, out),
+            Some(DeltaContent::Chunks(chunks)) => self.content_chunks(chunks, out),
+            None => {}
+        }
+        if let Some(Str(refusal)) = delta.refusal {
+            self.say(refusal, out);
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.tool_call(call, out);
+        }
+    }
+
+    fn think(&mut self, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
+        if !text.is_empty() {
+            let slot = *self.thinking.get_or_insert_with(|| self.blocks.start_thinking(out));
+            self.blocks.push(slot, text, out);
+        }
+    }
+
+    fn say(&mut self, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
+        if !text.is_empty() {
+            let slot = *self.text.get_or_insert_with(|| self.blocks.start_text(out));
+            self.blocks.push(slot, text, out);
+        }
+    }
+
+    fn content_chunks(&mut self, chunks: Vec<ContentChunk<'_>>, out: &mut Vec<StreamEvent>) {
+        for chunk in chunks {
+            match chunk.thinking {
+                Some(DeltaContent::Text(text)) => {
+                    self.reasoning_field.get_or_insert("content");
+                    self.think(text, out);
+                }
+                Some(DeltaContent::Chunks(parts)) => {
+                    self.reasoning_field.get_or_insert("content");
+                    for Str(text) in parts.into_iter().filter_map(|part| part.text) {
+                        self.think(text, out);
+                    }
+                }
+                None => {}
+            }
+            if let Some(Str(text)) = chunk.text {
+                self.say(text, out);
+            }
+        }
+    }
+
+    /// Keeps a detail for replay. Its text is shown only if the delta had no
+    /// reasoning string, which would be the same text.
+    fn reasoning_detail(&mut self, detail: Map<String, Value>, shown: bool, out: &mut Vec<StreamEvent>) {
+        let kind = detail.get("type").and_then(Value::as_str).unwrap_or_default();
+        let text_key = match kind {
+            "reasoning.text" => Some("text"),
+            "reasoning.summary" => Some("summary"),
+            _ => None,
+        };
+        let text = text_key.and_then(|key| detail.get(key)).and_then(Value::as_str).unwrap_or_default();
+        if !shown {
+            self.think(Cow::Owned(text.to_owned()), out);
+        }
+        // An encrypted detail makes a block even if nothing is ever shown of it.
+        if text_key.is_none() && self.thinking.is_none() {
+            self.thinking = Some(self.blocks.start_thinking(out));
+        }
+        let continues = |last: &&mut Map<String, Value>| {
+            let same = |key: &str| match (last.get(key), detail.get(key)) {
+                (Some(a), Some(b)) => a == b || a.is_null() || b.is_null(),
+                _ => true,
+            };
+            last.get("type") == detail.get("type") && same("index") && same("id")
+        };
+        let last = self.reasoning_details.last_mut().filter(|last| text_key.is_some() && continues(last));
+        let Some(last) = last else {
+            self.reasoning_details.push(detail);
+            return;
+        };
+        for (key, value) in detail {
+            match last.get_mut(&key) {
+                Some(Value::String(known)) if Some(key.as_str()) == text_key => {
+                    known.push_str(value.as_str().unwrap_or_default());
+                }
+                Some(known) if !known.is_null() && *known != "" => {}
+                _ => {
+                    last.insert(key, value);
+                }
+            }
+        }
+    }
+
+    fn tool_call(&mut self, delta: ToolCallDelta<'_>, out: &mut Vec<StreamEvent>) {
+        let wire_index = delta.index.map(|Count(index)| index);
+        let id = filled(delta.id.as_ref()).filter(|id| *id != "null").unwrap_or_default();
+        let (name, arguments) =
+            delta.function.map_or((None, None), |function| (function.name, function.arguments));
+        let name = filled(name.as_ref()).unwrap_or_default();
+        let arguments = arguments.map_or(Cow::Borrowed(""), |arguments| argument_text(arguments.get()));
+
+        let at = self.call_of(wire_index, id, name, &arguments).unwrap_or_else(|| {
+            self.calls.push(Call {
+                wire_index,
+                id: id.to_owned(),
+                name: String::new(),
+                slot: None,
+                early: String::new(),
+            });
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        if call.id.is_empty() && call.slot.is_none() {
+            id.clone_into(&mut call.id);
+        }
+        if call.name.is_empty() {
+            name.clone_into(&mut call.name);
+        }
+        if call.slot.is_none() && call.name.is_empty() {
+            call.early.push_str(&arguments);
+            return;
+        }
+        let slot = self.open_call(at, out);
+        self.blocks.push(slot, arguments, out);
+    }
+
+    /// The call a fragment belongs to: by index, else by id, else the last one.
+    fn call_of(&self, wire_index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
+        let Some(wire_index) = wire_index else {
+            return match (id, name) {
+                ("", "") => self.calls.len().checked_sub(1),
+                // Servers without index and id send each call whole.
+                ("", _) => None,
+                (id, _) => self.calls.iter().rposition(|call| call.id == id),
+            };
+        };
+        let at = self.calls.iter().rposition(|call| call.wire_index == Some(wire_index))?;
+        let call = &self.calls[at];
+        // Some servers number all parallel calls 0. A new id with a name begins
+        // a call; a new id without one is a server that makes up ids per fragment.
+        let other_id = !id.is_empty() && !call.id.is_empty() && id != call.id && !name.is_empty();
+        let begun_again = id.is_empty() && call.id.is_empty() && !name.is_empty() && !arguments.is_empty();
+        let is_whole = || {
+            let known = call.slot.map_or("", |slot| self.blocks.arguments(slot));
+            !known.is_empty() && partial_json::parse_strict(known).is_ok()
+        };
+        (!other_id && !(begun_again && is_whole())).then_some(at)
+    }
+
+    /// The block of a call, started if it has none yet.
+    fn open_call(&mut self, at: usize, out: &mut Vec<StreamEvent>) -> usize {
+        let call = &mut self.calls[at];
+        if let Some(slot) = call.slot {
+            return slot;
+        }
+        let id = match call.id.as_str() {
+            "" => format!("call_{}_{at}", self.call_seed),
+            id => id.to_owned(),
+        };
+        let slot = self.blocks.start_call(id, call.name.clone(), out);
+        call.slot = Some(slot);
+        let early = std::mem::take(&mut call.early);
+        self.blocks.push(slot, Cow::Owned(early), out);
+        slot
+    }
+
+    /// What has to come back with the thinking: the details, else the field's name.
+    fn sign_thinking(&mut self) {
+        for detail in &mut self.reasoning_details {
+            if detail.get("signature").is_some_and(|signature| *signature == "") {
+                detail.shift_remove("signature");
+            }
+        }
+        let Some(thinking) = self.thinking.and_then(|slot| self.blocks.thinking_mut(slot)) else { return };
+        thinking.thinking_signature = if self.reasoning_details.is_empty() {
+            self.reasoning_field.map(str::to_owned)
+        } else {
+            serde_json::to_string(&self.reasoning_details).ok()
+        };
+    }
+
+    fn outcome(&self, end: End) -> Result<StopReason, String> {
+        let ended = if self.blocks.has_calls() { StopReason::ToolUse } else { StopReason::Stop };
+        match self.finish_reason.as_deref() {
+            // Many servers say `stop` although there are calls, some the other way round.
+            Some("stop" | "end" | "eos" | "tool_calls" | "function_call") => Ok(ended),
+            Some("length" | "model_length" | "max_tokens") => Ok(StopReason::Length),
+            Some(other) => Err(format!("finish_reason: {other}")),
+            // Such a server's clean end is all there is; an empty one says nothing.
+            None if !self.supports_finish_reason
+                && (self.is_done || (end == End::Closed && !self.blocks.content.is_empty())) =>
+            {
+                Ok(ended)
+            }
+            None => Err("stream ended before a finish_reason".to_owned()),
+        }
+    }
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        if self.is_done {
+            return Ok(());
+        }
+        if frame.data.trim() == "[DONE]" {
+            self.is_done = true;
+            return Ok(());
+        }
+        with_json(&frame.data, &mut String::new(), |chunk: Chunk<'_>| self.chunk(chunk, out))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.is_done
+    }
+
+    fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
+        for at in 0..self.calls.len() {
+            self.open_call(at, out);
+        }
+        self.sign_thinking();
+        let outcome = match end {
+            End::Closed | End::Lost => self.outcome(end),
+            End::Cut => Err("stream interrupted".to_owned()),
+        };
+        self.blocks.end_all(outcome.is_ok(), out);
+        Finish {
+            content: self.blocks.content,
+            usage: self.usage,
+            outcome,
+            response_id: self.response_id,
+            response_model: self.response_model.filter(|model| *model != self.asked_for),
+            raw_stop_reason: self.finish_reason,
+        }
+    }
+}
+
+/// The JSON text in `raw`: a string holds it, anything else is it.
+fn argument_text(raw: &str) -> Cow<'_, str> {
+    if raw == "null" {
+        return Cow::Borrowed("");
+    }
+    match serde_json::from_str::<Str<'_>>(raw) {
+        Ok(Str(text)) => text,
+        Err(_) => Cow::Borrowed(raw),
+    }
+}
+
+fn usage_of(wire: &wire::Usage<'_>) -> Usage {
+    let count = |count: Option<Count>| count.unwrap_or_default().0;
+    let details = wire.prompt_tokens_details.as_ref();
+    let cache_read = details
+        .and_then(|details| details.cached_tokens)
+        .or(wire.prompt_cache_hit_tokens)
+        .or(wire.cached_tokens)
+        .or(wire.num_cached_tokens);
+    let cache_read = count(cache_read);
+    let cache_write = count(details.and_then(|details| details.cache_write_tokens));
+    let prompt = count(wire.prompt_tokens);
+    let reasoning = wire.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens);
+    let mut output = count(wire.completion_tokens);
+    // xAI counts reasoning apart, as only the total shows.
+    let with_reasoning = output.saturating_add(count(reasoning));
+    if with_reasoning > output && count(wire.total_tokens) == prompt.saturating_add(with_reasoning) {
+        output = with_reasoning;
+    }
+    let mut usage = Usage {
+        input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
+        output,
+        cache_read,
+        cache_write,
+        reasoning: reasoning.map(|Count(tokens)| tokens),
+        ..Usage::default()
+    };
+    usage.total_tokens = usage.prompt_tokens().saturating_add(output);
+    if let Some(cost) = wire.cost.and_then(|cost| cost.get().trim_matches('"').parse::<f64>().ok()) {
+        let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
+        // With a key of one's own, the provider bills apart from OpenRouter.
+        let own_key = wire.is_byok == Some(true);
+        usage.cost.total = cost + upstream.filter(|_| own_key).unwrap_or(0.0);
+        usage.cost.total_from_provider = Some(true);
+    }
+    usage
+}

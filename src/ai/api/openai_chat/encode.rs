@@ -1,0 +1,458 @@
+//! Writes a Chat Completions request in the dialect of its server.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::super::super::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
+use super::super::super::message::{Image, Thinking};
+use super::super::super::model::ThinkingLevel;
+use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
+use super::super::{EncodeError, Headers, HttpRequest, join_url, mapped_level, thinking_budget, write_body};
+use super::wire::{
+    Body, Content, EPHEMERAL, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool, ToolCall,
+};
+
+/// Longest id OpenAI takes for a call, and for a cache key.
+const MAX_ID: usize = 40;
+const MAX_CACHE_KEY_CHARS: usize = 64;
+
+pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
+    let compat = ChatCompat::of(&request.model);
+    let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
+    let prompt = transform::prompt(request, ids);
+    let body = body(request, &compat, &prompt);
+    Ok(HttpRequest {
+        url: join_url(&request.model.base_url, path),
+        headers: headers(request, &compat, &prompt)?.0,
+        body: write_body(&body, &request.options.extra_body)?,
+    })
+}
+
+fn headers(request: &Request, compat: &ChatCompat, prompt: &Prompt<'_>) -> Result<Headers, EncodeError> {
+    let mut headers = Headers::default();
+    headers.set("content-type", "application/json")?;
+    headers.set("accept", "text/event-stream")?;
+    match &request.credential {
+        Credential::None => {}
+        Credential::ApiKey(key) if compat.api_key_header => headers.set_secret("api-key", key)?,
+        Credential::ApiKey(key) | Credential::Bearer(key) => {
+            headers.set_secret("authorization", &format!("Bearer {key}"))?;
+        }
+    }
+    if let Some(session) = &request.options.session_id {
+        compat.affinity_headers.iter().try_for_each(|name| headers.set(name, session))?;
+    }
+    if compat.vision_header && prompt.has_images() {
+        headers.set("copilot-vision-request", "true")?;
+    }
+    headers.extend(&request.model.headers)?;
+    Ok(headers)
+}
+
+fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Body<'a> {
+    let options = &request.options;
+    let level = request.model.clamp_thinking(options.thinking);
+    let thinks = request.model.reasoning && level != ThinkingLevel::Off;
+    let max_tokens = |field| (compat.max_tokens_field == field).then_some(prompt.max_tokens);
+    let cache_key = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
+    Body {
+        model: &request.model.id,
+        messages: messages(request, compat, prompt),
+        stream: true,
+        stream_options: compat.supports_usage_in_streaming.then_some(StreamOptions { include_usage: true }),
+        store: compat.supports_store.then_some(false),
+        max_tokens: max_tokens(MaxTokensField::MaxTokens),
+        max_completion_tokens: max_tokens(MaxTokensField::MaxCompletionTokens),
+        temperature: options.temperature.filter(|_| compat.supports_temperature),
+        top_p: options.top_p.filter(|_| compat.supports_temperature),
+        stop: &options.stop_sequences,
+        tools: tools(compat, prompt),
+        tool_choice: tool_choice(options.tool_choice.as_ref(), compat, prompt, thinks),
+        prompt_cache_key: cache_key.map(|key| match key.char_indices().nth(MAX_CACHE_KEY_CHARS) {
+            Some((end, _)) => &key[..end],
+            None => key,
+        }),
+        dialect: dialect(request, compat, prompt, level),
+    }
+}
+
+fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Vec<Message<'a>> {
+    let mut messages = Vec::with_capacity(prompt.turns.len() * 2 + 1);
+    if !prompt.system.is_empty() {
+        let text = Cow::Borrowed(prompt.system.as_str());
+        let content = if compat.anthropic_cache_control {
+            Content::Parts(vec![Part::Text { text, cache_control: Some(EPHEMERAL) }])
+        } else {
+            Content::Text(text)
+        };
+        let as_developer = compat.supports_developer_role && request.model.reasoning;
+        messages.push(if as_developer {
+            Message::Developer { content }
+        } else {
+            Message::System { content }
+        });
+    }
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(content) => {
+                if compat.requires_assistant_after_tool_result
+                    && matches!(messages.last(), Some(Message::Tool { .. }))
+                {
+                    messages.push(processed());
+                }
+                messages.push(Message::User { content: user_content(content) });
+            }
+            Turn::Assistant(turn) => {
+                messages.extend(assistant(turn, compat));
+                tool_messages(turn, compat, &mut messages);
+            }
+        }
+    }
+    if compat.anthropic_cache_control {
+        mark_last_user_text(&mut messages);
+    }
+    messages
+}
+
+/// What the model is made to say where a server wants it to speak before the user.
+fn processed<'a>() -> Message<'a> {
+    let content = Some(Content::Text(Cow::Borrowed("I have processed the tool results.")));
+    Message::Assistant { content, tool_calls: Vec::new(), reasoning: Map::new() }
+}
+
+/// One string where that is possible: not every server takes parts.
+fn user_content<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
+    if let [transform::Content::Text(text)] = content {
+        return Content::Text(Cow::Borrowed(text));
+    }
+    if content.iter().any(|part| matches!(part, transform::Content::Image(_))) {
+        return Content::Parts(content.iter().map(part).collect());
+    }
+    Content::Text(Cow::Owned(join_texts(content)))
+}
+
+fn part<'a>(content: &'a transform::Content<'a>) -> Part<'a> {
+    match content {
+        transform::Content::Text(text) => Part::text(&**text),
+        transform::Content::Image(source) => image(source),
+    }
+}
+
+fn image<'a>(image: &Image) -> Part<'a> {
+    let url = format!("data:{};base64,{}", image.mime_type, image.data);
+    Part::ImageUrl { image_url: ImageUrl { url } }
+}
+
+fn join_texts(content: &[transform::Content<'_>]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|part| match part {
+            transform::Content::Text(text) => Some(&**text),
+            transform::Content::Image(_) => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// `None` if the answer has nothing this API can hold.
+fn assistant<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat) -> Option<Message<'a>> {
+    let mut texts: Vec<&str> = Vec::new();
+    let mut thoughts: Vec<&Thinking> = Vec::new();
+    let mut tool_calls = Vec::new();
+    for block in &turn.blocks {
+        match block {
+            Block::Text(text) => texts.push(text),
+            Block::Thinking(thinking) => thoughts.push(thinking),
+            Block::ToolCall { id, name, arguments } => tool_calls.push(ToolCall {
+                id,
+                kind: "function",
+                function: FunctionCall { name, arguments: arguments.to_string() },
+            }),
+        }
+    }
+    let mut parts = Vec::new();
+    let mut reasoning = Map::new();
+    if compat.requires_thinking_as_text {
+        let thoughts = thoughts.iter().map(|thinking| thinking.thinking.as_str());
+        let thoughts: Vec<&str> = thoughts.filter(|text| !text.trim().is_empty()).collect();
+        if !thoughts.is_empty() {
+            let prefix = thoughts.join("\n\n");
+            texts.insert(0, "\n\n");
+            return Some(message(Cow::Owned(prefix + &texts.concat()), parts, tool_calls, reasoning, compat));
+        }
+    } else {
+        (parts, reasoning) = replayed(&thoughts);
+    }
+    if compat.requires_reasoning_content {
+        reasoning.entry("reasoning_content").or_insert_with(|| Value::from(""));
+    }
+    let text = match texts.as_slice() {
+        [text] => Cow::Borrowed(*text),
+        texts => Cow::Owned(texts.concat()),
+    };
+    if text.is_empty() && tool_calls.is_empty() && parts.is_empty() {
+        return None;
+    }
+    Some(message(text, parts, tool_calls, reasoning, compat))
+}
+
+fn message<'a>(
+    text: Cow<'a, str>,
+    mut parts: Vec<Part<'a>>,
+    tool_calls: Vec<ToolCall<'a>>,
+    reasoning: Map<String, Value>,
+    compat: &ChatCompat,
+) -> Message<'a> {
+    let content = if !parts.is_empty() {
+        if !text.is_empty() {
+            parts.push(Part::text(text));
+        }
+        Some(Content::Parts(parts))
+    } else if text.is_empty() && !compat.requires_non_null_assistant_content {
+        None
+    } else {
+        // A string, never parts: some models begin to imitate the parts.
+        Some(Content::Text(text))
+    };
+    Message::Assistant { content, tool_calls, reasoning }
+}
+
+/// The thinking in the form it came in: content parts, details or a named field.
+fn replayed<'a>(thoughts: &[&'a Thinking]) -> (Vec<Part<'a>>, Map<String, Value>) {
+    let mut parts = Vec::new();
+    let mut fields = Map::new();
+    for thinking in thoughts {
+        let text = thinking.thinking.as_str();
+        match thinking.thinking_signature.as_deref().unwrap_or_default() {
+            "content" => parts.push(Part::Thinking { thinking: vec![Part::text(text)] }),
+            details if details.starts_with('[') => {
+                if let Ok(Value::Array(mut details)) = serde_json::from_str(details) {
+                    match fields.entry("reasoning_details").or_insert_with(|| Value::Array(Vec::new())) {
+                        Value::Array(all) => all.append(&mut details),
+                        _ => {}
+                    }
+                }
+            }
+            field => {
+                let field = match field {
+                    "reasoning" | "reasoning_text" => field,
+                    _ => "reasoning_content",
+                };
+                match fields.get_mut(field) {
+                    Some(Value::String(known)) => {
+                        known.push('\n');
+                        known.push_str(text);
+                    }
+                    _ => drop(fields.insert(field.to_owned(), Value::from(text))),
+                }
+            }
+        }
+    }
+    (parts, fields)
+}
+
+/// The results, then their images, which tool messages cannot hold, as if the
+/// user had sent them.
+fn tool_messages<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat, messages: &mut Vec<Message<'a>>) {
+    let mut images = Vec::new();
+    for result in &turn.results {
+        let mut text = match result.content.as_slice() {
+            [transform::Content::Text(text)] => Cow::Borrowed(&**text),
+            content => Cow::Owned(join_texts(content)),
+        };
+        if text.is_empty() {
+            text = Cow::Borrowed("(see attached image)");
+        }
+        let name = compat.requires_tool_result_name.then_some(result.name);
+        messages.push(Message::Tool { tool_call_id: &result.id, name, content: text });
+        images.extend(
+            result.content.iter().filter(|part| matches!(part, transform::Content::Image(_))).map(part),
+        );
+    }
+    if !images.is_empty() {
+        if compat.requires_assistant_after_tool_result {
+            messages.push(processed());
+        }
+        images.insert(0, Part::text("Images of the tool results:"));
+        messages.push(Message::User { content: Content::Parts(images) });
+    }
+}
+
+fn mark_last_user_text(messages: &mut [Message<'_>]) {
+    let last = messages.iter_mut().rev().find_map(|message| match message {
+        Message::User { content } => Some(content),
+        _ => None,
+    });
+    match last {
+        Some(Content::Parts(parts)) => {
+            let text = parts.iter_mut().rev().find_map(|part| match part {
+                Part::Text { cache_control, .. } => Some(cache_control),
+                Part::ImageUrl { .. } | Part::Thinking { .. } => None,
+            });
+            if let Some(cache_control) = text {
+                *cache_control = Some(EPHEMERAL);
+            }
+        }
+        Some(content @ Content::Text(_)) => {
+            if let Content::Text(text) = std::mem::replace(content, Content::Parts(Vec::new())) {
+                *content = Content::Parts(vec![Part::Text { text, cache_control: Some(EPHEMERAL) }]);
+            }
+        }
+        None => {}
+    }
+}
+
+fn tools<'a>(compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>>> {
+    if prompt.tools_are_history || prompt.tools.is_empty() {
+        return (compat.requires_tools_with_tool_history && prompt.has_tool_calls()).then(Vec::new);
+    }
+    let tools = prompt.tools.iter().map(|tool| Tool {
+        kind: "function",
+        function: Function {
+            name: &tool.name,
+            description: &tool.description,
+            parameters: match &tool.parameters {
+                parameters @ Value::Object(_) => Cow::Borrowed(parameters),
+                _ => Cow::Owned(json!({"type": "object", "properties": {}})),
+            },
+        },
+        cache_control: None,
+    });
+    let mut tools: Vec<Tool<'a>> = tools.collect();
+    if compat.anthropic_cache_control
+        && let Some(last) = tools.last_mut()
+    {
+        last.cache_control = Some(EPHEMERAL);
+    }
+    Some(tools)
+}
+
+fn tool_choice(
+    choice: Option<&ToolChoice>,
+    compat: &ChatCompat,
+    prompt: &Prompt<'_>,
+    thinks: bool,
+) -> Option<Value> {
+    if prompt.tools_are_history || prompt.tools.is_empty() {
+        return None;
+    }
+    // DeepSeek refuses to be forced while it thinks.
+    let forced = !(thinks && compat.thinking_format == ThinkingFormat::DeepSeek);
+    Some(match choice? {
+        ToolChoice::Auto => Value::from("auto"),
+        ToolChoice::None => Value::from("none"),
+        ToolChoice::Any if forced => Value::from("required"),
+        ToolChoice::Tool(name) if forced => json!({"type": "function", "function": {"name": name}}),
+        ToolChoice::Any | ToolChoice::Tool(_) => Value::from("auto"),
+    })
+}
+
+/// The fields that only this server knows.
+fn dialect(
+    request: &Request,
+    compat: &ChatCompat,
+    prompt: &Prompt<'_>,
+    level: ThinkingLevel,
+) -> Map<String, Value> {
+    let mut fields = Map::new();
+    if request.model.reasoning {
+        reasoning(request, compat, level, &mut fields);
+    }
+    if compat.zai_tool_stream && !prompt.tools.is_empty() {
+        fields.insert("tool_stream".to_owned(), Value::Bool(true));
+    }
+    if let Some(routing) = &compat.open_router_routing {
+        fields.insert("provider".to_owned(), routing.clone());
+    }
+    if let Some(routing) = &compat.vercel_gateway_routing {
+        fields.insert("providerOptions".to_owned(), json!({"gateway": routing}));
+    }
+    fields
+}
+
+fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, fields: &mut Map<String, Value>) {
+    let model = &request.model;
+    let on = level != ThinkingLevel::Off;
+    let effort = mapped_level(model, level);
+    // What the model calls "off", if it can be told at all.
+    let off = match model.thinking_level_map.get(&ThinkingLevel::Off) {
+        Some(Some(Value::String(name))) => Some(name.clone()),
+        _ => None,
+    };
+    let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
+    let switch = if on { "enabled" } else { "disabled" };
+    let can_be_off = model.supports(ThinkingLevel::Off);
+    match compat.thinking_format {
+        ThinkingFormat::OpenAi => match off {
+            _ if !compat.supports_reasoning_effort => {}
+            _ if on => set("reasoning_effort", Value::from(effort)),
+            Some(off) => set("reasoning_effort", Value::from(off)),
+            None => {}
+        },
+        ThinkingFormat::OpenRouter if on => set("reasoning", json!({"effort": effort})),
+        ThinkingFormat::OpenRouter if can_be_off => {
+            set("reasoning", json!({"effort": off.as_deref().unwrap_or("none")}));
+        }
+        ThinkingFormat::AntLing if on => set("reasoning", json!({"effort": effort})),
+        ThinkingFormat::OpenRouter | ThinkingFormat::AntLing => {}
+        ThinkingFormat::Together if on || can_be_off => set("reasoning", json!({"enabled": on})),
+        ThinkingFormat::DeepSeek | ThinkingFormat::Zai if on || can_be_off => {
+            let mut thinking = json!({"type": switch});
+            if on && compat.thinking_format == ThinkingFormat::Zai {
+                thinking["clear_thinking"] = Value::Bool(false);
+            }
+            set("thinking", thinking);
+            if on && compat.supports_reasoning_effort {
+                set("reasoning_effort", Value::from(effort));
+            }
+        }
+        ThinkingFormat::Together | ThinkingFormat::DeepSeek | ThinkingFormat::Zai => {}
+        ThinkingFormat::Qwen => set("enable_thinking", Value::Bool(on)),
+        ThinkingFormat::ChatTemplate => {
+            set("chat_template_kwargs", template_arguments(compat, on, &effort));
+        }
+        ThinkingFormat::Baseten => {
+            set("chat_template_args", template_arguments(compat, on, &effort));
+        }
+        ThinkingFormat::StringThinking if on => set("thinking", Value::from(effort)),
+        ThinkingFormat::StringThinking => {
+            set("thinking", Value::from(off.unwrap_or_else(|| "none".to_owned())))
+        }
+        ThinkingFormat::Mistral if model.id.contains("magistral") => {
+            if on {
+                set("prompt_mode", Value::from("reasoning"));
+            }
+        }
+        ThinkingFormat::Mistral if on => set("reasoning_effort", Value::from(effort)),
+        ThinkingFormat::Mistral => {
+            if let Some(off) = off {
+                set("reasoning_effort", Value::from(off));
+            }
+        }
+    }
+    if let Some(field) = compat.thinking_token_budget_field.as_deref().filter(|_| on) {
+        set(field, Value::from(thinking_budget(level)));
+    }
+}
+
+/// The configured arguments, in which `{"$var": "thinking.enabled"}` and
+/// `{"$var": "thinking.effort"}` stand for the level; else the usual switch.
+fn template_arguments(compat: &ChatCompat, on: bool, effort: &str) -> Value {
+    let Some(configured) = &compat.chat_template_kwargs else {
+        return json!({"enable_thinking": on});
+    };
+    let mut arguments = Map::new();
+    for (name, value) in configured {
+        let value = match value.get("$var").and_then(Value::as_str) {
+            Some("thinking.enabled") => Value::Bool(on),
+            Some("thinking.effort") if on => Value::from(effort),
+            Some(_) => continue,
+            None => value.clone(),
+        };
+        arguments.insert(name.clone(), value);
+    }
+    arguments.entry("enable_thinking").or_insert(Value::Bool(on));
+    Value::Object(arguments)
+}

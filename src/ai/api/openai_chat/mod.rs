@@ -1,0 +1,30 @@
+//! OpenAI Chat Completions: <https://platform.openai.com/docs/api-reference/chat>.
+//!
+//! The API half of the industry copied, each in its own way. What differs is in
+//! `compat`; what servers merely get wrong is put right where it is read.
+
+mod decode;
+mod encode;
+mod wire;
+
+use super::super::compat::ChatCompat;
+use super::super::provider::Request;
+use super::{Decode, EncodeError, HttpRequest, WireApi};
+
+#[derive(Debug)]
+pub(super) struct OpenAiChat {
+    /// Appended to the base URL.
+    pub(super) path: &'static str,
+}
+
+impl WireApi for OpenAiChat {
+    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+        encode::encode(request, self.path)
+    }
+
+    fn decoder(&self, request: &Request) -> Box<dyn Decode> {
+        let compat = ChatCompat::of(&request.model);
+        let call_seed = request.options.started_ms;
+        Box::new(decode::Decoder::new(&request.model.id, compat.supports_finish_reason, call_seed))
+    }
+}

@@ -1,0 +1,332 @@
+//! How one server's dialect differs from its API, as a typed view of
+//! `Model.compat`.
+//!
+//! Defaults come from the server, recognised by base URL or provider id; each
+//! flag of `models.json` overrides its default. A base URL nobody knows gets
+//! what every server accepts. The facts are those of the vendors' API pages and
+//! of recorded exchanges; the codecs only read the flags and never ask who the
+//! vendor is.
+
+use serde_json::{Map, Value};
+
+use super::model::Model;
+
+/// Who runs the server, as far as its dialect is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vendor {
+    OpenAi,
+    Azure,
+    OpenRouter,
+    VercelGateway,
+    Groq,
+    DeepSeek,
+    Mistral,
+    Xai,
+    Cerebras,
+    Moonshot,
+    Zai,
+    Together,
+    Qwen,
+    Copilot,
+    Snowflake,
+    Vllm,
+    Unknown,
+}
+
+/// Who is recognised how: part of the base URL first, else the provider id.
+const VENDORS: &[(Vendor, &[&str], &[&str])] = &[
+    (Vendor::OpenAi, &["api.openai.com"], &["openai"]),
+    (
+        Vendor::Azure,
+        &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"],
+        &["azure", "azure-openai"],
+    ),
+    (Vendor::OpenRouter, &["openrouter.ai"], &["openrouter"]),
+    (Vendor::VercelGateway, &["ai-gateway.vercel.sh"], &["vercel-ai-gateway"]),
+    (Vendor::Groq, &["api.groq.com"], &["groq"]),
+    (Vendor::DeepSeek, &["api.deepseek.com"], &["deepseek"]),
+    (Vendor::Mistral, &["api.mistral.ai"], &["mistral"]),
+    (Vendor::Xai, &["api.x.ai"], &["xai"]),
+    (Vendor::Cerebras, &["api.cerebras.ai"], &["cerebras"]),
+    (Vendor::Moonshot, &["api.moonshot.", "api.kimi.com"], &["moonshotai", "moonshot", "kimi-coding"]),
+    (Vendor::Zai, &["api.z.ai", "open.bigmodel.cn"], &["zai"]),
+    (Vendor::Together, &["api.together.xyz", "api.together.ai"], &["together"]),
+    (Vendor::Qwen, &["dashscope"], &["alibaba", "qwen"]),
+    (Vendor::Copilot, &["githubcopilot.com"], &["github-copilot"]),
+    (Vendor::Snowflake, &["snowflakecomputing.com"], &["snowflake"]),
+    (Vendor::Vllm, &["localhost:8000", "127.0.0.1:8000"], &["vllm"]),
+];
+
+impl Vendor {
+    fn of(model: &Model) -> Self {
+        let by_url =
+            VENDORS.iter().find(|(_, hosts, _)| hosts.iter().any(|host| model.base_url.contains(host)));
+        let by_id = || VENDORS.iter().find(|(_, _, ids)| ids.contains(&model.provider.as_str()));
+        by_url.or_else(by_id).map_or(Self::Unknown, |(vendor, ..)| *vendor)
+    }
+}
+
+/// Dialect of a Chat Completions server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChatCompat {
+    /// Takes `store`, and stores unless told not to.
+    pub(super) supports_store: bool,
+    /// Wants instructions of reasoning models in the `developer` role.
+    pub(super) supports_developer_role: bool,
+    pub(super) supports_reasoning_effort: bool,
+    /// Takes `stream_options.include_usage`.
+    pub(super) supports_usage_in_streaming: bool,
+    /// Says why it stops; otherwise a clean end of the stream is taken as the end.
+    pub(super) supports_finish_reason: bool,
+    /// Takes sampling parameters for this model.
+    pub(super) supports_temperature: bool,
+    pub(super) max_tokens_field: MaxTokensField,
+    pub(super) requires_tool_result_name: bool,
+    pub(super) requires_assistant_after_tool_result: bool,
+    pub(super) requires_non_null_assistant_content: bool,
+    pub(super) requires_tools_with_tool_history: bool,
+    pub(super) requires_thinking_as_text: bool,
+    pub(super) requires_reasoning_content: bool,
+    /// Tool call ids are exactly nine letters and digits.
+    pub(super) nine_character_ids: bool,
+    pub(super) thinking_format: ThinkingFormat,
+    /// Template arguments for the two `chat-template` formats.
+    pub(super) chat_template_kwargs: Option<Map<String, Value>>,
+    /// Field that caps the thinking tokens.
+    pub(super) thinking_token_budget_field: Option<String>,
+    pub(super) open_router_routing: Option<Value>,
+    pub(super) vercel_gateway_routing: Option<Value>,
+    /// Takes Anthropic's `cache_control` on text parts and tools.
+    pub(super) anthropic_cache_control: bool,
+    /// Sends `prompt_cache_key`.
+    pub(super) prompt_cache_key: bool,
+    /// Headers that keep a session on one server, all with the session's id.
+    pub(super) affinity_headers: &'static [&'static str],
+    pub(super) zai_tool_stream: bool,
+    /// Takes the key in the `api-key` header.
+    pub(super) api_key_header: bool,
+    /// Marks requests with images by a header.
+    pub(super) vision_header: bool,
+}
+
+/// Name of the field that bounds the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MaxTokensField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// How a Chat Completions server is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ThinkingFormat {
+    OpenAi,
+    OpenRouter,
+    DeepSeek,
+    Together,
+    Baseten,
+    Zai,
+    Qwen,
+    ChatTemplate,
+    StringThinking,
+    AntLing,
+    /// `reasoning_effort`, or `prompt_mode` for the Magistral models.
+    Mistral,
+}
+
+const SESSION_HEADERS: &[&str] = &["session_id", "x-client-request-id", "x-session-affinity"];
+
+impl ChatCompat {
+    pub(super) fn of(model: &Model) -> Self {
+        let vendor = Vendor::of(model);
+        // OpenRouter passes these two vendors' dialects through.
+        let routed_to = |name: &str| vendor == Vendor::OpenRouter && model.id.starts_with(name);
+        let openai = matches!(vendor, Vendor::OpenAi | Vendor::Azure);
+        let mistral = vendor == Vendor::Mistral || model.api == super::model::Api::MISTRAL_CONVERSATIONS;
+        let flags = Flags(&model.compat);
+
+        let max_tokens_field = match flags.text("maxTokensField") {
+            Some("max_completion_tokens") => MaxTokensField::MaxCompletionTokens,
+            Some("max_tokens") => MaxTokensField::MaxTokens,
+            _ => match vendor {
+                Vendor::OpenAi
+                | Vendor::Azure
+                | Vendor::OpenRouter
+                | Vendor::VercelGateway
+                | Vendor::Groq
+                | Vendor::Xai
+                | Vendor::Cerebras
+                | Vendor::Copilot
+                | Vendor::Snowflake => MaxTokensField::MaxCompletionTokens,
+                _ => MaxTokensField::MaxTokens,
+            },
+        };
+        let affinity_headers: &'static [&'static str] =
+            match (flags.bool("sendSessionAffinityHeaders"), vendor) {
+                (Some(false), _) => &[],
+                (_, Vendor::OpenRouter) => &["x-session-id"],
+                _ if mistral => &["x-affinity"],
+                (Some(true), _) => SESSION_HEADERS,
+                (None, _) => &[],
+            };
+        Self {
+            supports_store: flags.bool("supportsStore").unwrap_or(openai),
+            supports_developer_role: flags
+                .bool("supportsDeveloperRole")
+                .unwrap_or(openai || routed_to("openai/") || routed_to("anthropic/")),
+            // Sent only for models declared as reasoning, which a model of an
+            // unknown server is not unless its owner says so.
+            supports_reasoning_effort: flags
+                .bool("supportsReasoningEffort")
+                .unwrap_or(!matches!(vendor, Vendor::Xai | Vendor::Zai | Vendor::Moonshot | Vendor::Copilot)),
+            supports_usage_in_streaming: flags.bool("supportsUsageInStreaming").unwrap_or(!mistral),
+            supports_finish_reason: flags.bool("supportsFinishReason").unwrap_or(vendor != Vendor::Snowflake),
+            supports_temperature: flags.bool("supportsTemperature").unwrap_or(!(openai && model.reasoning)),
+            max_tokens_field,
+            requires_tool_result_name: flags.bool("requiresToolResultName").unwrap_or(mistral),
+            requires_assistant_after_tool_result: flags
+                .bool("requiresAssistantAfterToolResult")
+                .unwrap_or(mistral),
+            requires_non_null_assistant_content: flags
+                .bool("requiresNonNullAssistantContent")
+                .unwrap_or(mistral),
+            requires_tools_with_tool_history: flags.bool("requiresToolsWithToolHistory").unwrap_or(false),
+            requires_thinking_as_text: flags.bool("requiresThinkingAsText").unwrap_or(false),
+            requires_reasoning_content: flags
+                .bool("requiresReasoningContentOnAssistantMessages")
+                .unwrap_or(vendor == Vendor::DeepSeek && model.reasoning),
+            nine_character_ids: mistral,
+            thinking_format: thinking_format(&flags, vendor, mistral),
+            chat_template_kwargs: flags.object("chatTemplateKwargs").cloned(),
+            thinking_token_budget_field: flags.text("thinkingTokenBudgetField").map(str::to_owned),
+            open_router_routing: flags.0.get("openRouterRouting").cloned(),
+            vercel_gateway_routing: flags.0.get("vercelGatewayRouting").cloned(),
+            anthropic_cache_control: match flags.text("cacheControlFormat") {
+                Some(format) => format == "anthropic",
+                None => routed_to("anthropic/"),
+            },
+            prompt_cache_key: match flags.text("promptCacheKeyMode") {
+                Some(mode) => !matches!(mode, "none" | "off" | "disabled"),
+                None => vendor == Vendor::OpenAi,
+            },
+            affinity_headers,
+            zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
+            api_key_header: vendor == Vendor::Azure,
+            vision_header: vendor == Vendor::Copilot,
+        }
+    }
+}
+
+fn thinking_format(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> ThinkingFormat {
+    match flags.text("thinkingFormat") {
+        Some("openrouter") => ThinkingFormat::OpenRouter,
+        Some("deepseek") => ThinkingFormat::DeepSeek,
+        Some("together") => ThinkingFormat::Together,
+        Some("baseten") => ThinkingFormat::Baseten,
+        Some("zai") => ThinkingFormat::Zai,
+        Some("qwen") => ThinkingFormat::Qwen,
+        Some("chat-template" | "qwen-chat-template") => ThinkingFormat::ChatTemplate,
+        Some("string-thinking") => ThinkingFormat::StringThinking,
+        Some("ant-ling") => ThinkingFormat::AntLing,
+        Some("openai") => ThinkingFormat::OpenAi,
+        _ if mistral => ThinkingFormat::Mistral,
+        _ => match vendor {
+            Vendor::OpenRouter => ThinkingFormat::OpenRouter,
+            Vendor::DeepSeek | Vendor::Moonshot => ThinkingFormat::DeepSeek,
+            Vendor::Zai => ThinkingFormat::Zai,
+            Vendor::Together => ThinkingFormat::Together,
+            Vendor::Qwen => ThinkingFormat::Qwen,
+            Vendor::Vllm => ThinkingFormat::ChatTemplate,
+            _ => ThinkingFormat::OpenAi,
+        },
+    }
+}
+
+/// Dialect of an Anthropic Messages server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct AnthropicCompat {
+    /// Streams tool arguments per tool when asked to; others need a beta header.
+    pub(super) eager_tool_input: bool,
+    pub(super) cache_control_on_tools: bool,
+    pub(super) supports_temperature: bool,
+    /// Decides itself how long to think; takes an effort instead of a budget.
+    pub(super) adaptive_thinking: bool,
+    /// Sends and takes thinking without a signature.
+    pub(super) allow_empty_signature: bool,
+    /// Takes API keys as bearer tokens.
+    pub(super) bearer_key: bool,
+    pub(super) vision_header: bool,
+}
+
+impl AnthropicCompat {
+    pub(super) fn of(model: &Model) -> Self {
+        let vendor = Vendor::of(model);
+        let flags = Flags(&model.compat);
+        let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
+        Self {
+            eager_tool_input: flags.bool("supportsEagerToolInputStreaming").unwrap_or(anthropic),
+            cache_control_on_tools: flags.bool("supportsCacheControlOnTools").unwrap_or(true),
+            supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
+            adaptive_thinking: flags.bool("forceAdaptiveThinking").unwrap_or(false),
+            allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
+            bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
+            vision_header: vendor == Vendor::Copilot,
+        }
+    }
+}
+
+/// The flags as `models.json` has them; a value of the wrong type counts as absent.
+struct Flags<'a>(&'a Map<String, Value>);
+
+impl<'a> Flags<'a> {
+    fn bool(&self, name: &str) -> Option<bool> {
+        self.0.get(name)?.as_bool()
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name)?.as_str()
+    }
+
+    fn object(&self, name: &str) -> Option<&'a Map<String, Value>> {
+        self.0.get(name)?.as_object()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn model(provider: &str, base_url: &str, compat: Value) -> Model {
+        let model = json!({"id": "m", "provider": provider, "baseUrl": base_url, "reasoning": true,
+            "api": "openai-completions", "compat": compat});
+        serde_json::from_value(model).unwrap()
+    }
+
+    #[test]
+    fn an_unknown_server_gets_what_all_accept() {
+        let compat = ChatCompat::of(&model("mine", "http://localhost:1234/v1", json!({})));
+        assert!(
+            !compat.supports_store && !compat.supports_developer_role && compat.supports_usage_in_streaming
+        );
+        assert_eq!(compat.max_tokens_field, MaxTokensField::MaxTokens);
+        assert_eq!(compat.thinking_format, ThinkingFormat::OpenAi);
+    }
+
+    #[test]
+    fn the_base_url_decides_before_the_provider_id() {
+        let compat = ChatCompat::of(&model("openai", "https://api.deepseek.com", json!({})));
+        assert_eq!(compat.thinking_format, ThinkingFormat::DeepSeek);
+        assert!(compat.requires_reasoning_content);
+    }
+
+    #[test]
+    fn flags_override_what_was_detected() {
+        let flags = json!({"supportsStore": false, "maxTokensField": "max_tokens", "thinkingFormat": "zai",
+            "supportsDeveloperRole": "no"});
+        let compat = ChatCompat::of(&model("openai", "https://api.openai.com/v1", flags));
+        assert!(!compat.supports_store && compat.supports_developer_role);
+        assert_eq!(compat.max_tokens_field, MaxTokensField::MaxTokens);
+        assert_eq!(compat.thinking_format, ThinkingFormat::Zai);
+    }
+}

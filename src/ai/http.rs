@@ -1,0 +1,322 @@
+//! The one transport: sends a request and hands over the response, or the text
+//! of the failure.
+//!
+//! Clients are built when first needed, the one with TLS apart from the plain
+//! one, because reading the certificates of the system takes far longer than a
+//! request to a local server. Proxies come from the environment, as `reqwest`
+//! reads it. There is no total deadline: an answer may take as long as bytes
+//! keep coming.
+
+use std::error::Error as _;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+
+use super::api::HttpRequest;
+use super::failure::{ErrorBody, FailureClass, classify, clip};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+const MAX_REDIRECTS: usize = 3;
+/// Most that is read of the body of an error.
+const ERROR_BODY_LIMIT_BYTES: usize = 64 << 10;
+/// Longest wait for the body of an error, whose status is known already.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections to services, shared by all requests of the process. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Transport {
+    clients: Arc<Clients>,
+}
+
+#[derive(Debug, Default)]
+struct Clients {
+    plain: OnceLock<Result<Client, String>>,
+    tls: OnceLock<Result<Client, String>>,
+}
+
+/// A request that did not lead to a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HttpFailure {
+    /// For the user, and for `failure::classify`.
+    pub(super) text: String,
+    /// Whether the same request, sent again soon, may succeed.
+    pub(super) is_retryable: bool,
+    /// The wait the server demands.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Transport {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Builds the TLS client, some tens of milliseconds of work, unless it is
+    /// built. For a background thread while the program starts.
+    pub fn warm_up(&self) {
+        self.client(true).map_or_else(drop, drop);
+    }
+
+    fn client(&self, tls: bool) -> Result<&Client, String> {
+        let slot = if tls { &self.clients.tls } else { &self.clients.plain };
+        slot.get_or_init(|| build(tls)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Sends `request` and waits for the headers of a successful response.
+    ///
+    /// `silence` bounds the wait for the headers; `service` and `now_ms` are for
+    /// the failure's text and dates in it. Dropping the future closes the
+    /// connection.
+    ///
+    /// # Errors
+    /// When there is no connection, no answer in time, or another status.
+    pub(super) async fn send(
+        &self,
+        request: &HttpRequest,
+        service: &str,
+        silence: Option<Duration>,
+        now_ms: u64,
+    ) -> Result<Response, HttpFailure> {
+        let url: Url = match request.url.parse() {
+            Ok(url) => url,
+            Err(error) => {
+                return Err(HttpFailure::permanent(format!("invalid URL {}: {error}", request.url)));
+            }
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(HttpFailure::permanent(format!("unsupported scheme in {url}; use http or https")));
+        }
+        let client = self.client(url.scheme() == "https").map_err(HttpFailure::permanent)?;
+        let origin = url.origin().ascii_serialization();
+        let sending = client.post(url).headers(request.headers.clone()).body(request.body.clone()).send();
+        let sent = match silence {
+            Some(silence) => tokio::time::timeout(silence, sending).await.map_err(|_| {
+                let seconds = silence.as_secs_f64();
+                HttpFailure::transient(format!("timed out: no answer from {service} for {seconds} s"))
+            })?,
+            None => sending.await,
+        };
+        let response = sent.map_err(|error| HttpFailure::connecting(&error, &origin))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(HttpFailure::of_status(response, service, now_ms).await)
+    }
+}
+
+fn build(tls: bool) -> Result<Client, String> {
+    // Fails if a provider is installed already, which then is the one used.
+    rustls::crypto::ring::default_provider().install_default().unwrap_or_else(drop);
+    let mut builder = Client::builder()
+        .user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(Policy::custom(move |attempt| {
+            let leaves_plain = !tls && attempt.url().scheme() != "http";
+            // A stopped redirect is a response with status 3xx, which says where it leads.
+            if leaves_plain || attempt.previous().len() > MAX_REDIRECTS {
+                attempt.stop()
+            } else {
+                attempt.follow()
+            }
+        }));
+    if !tls {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
+}
+
+impl HttpFailure {
+    pub(super) fn permanent(text: String) -> Self {
+        Self { text, is_retryable: false, retry_after: None }
+    }
+
+    fn transient(text: String) -> Self {
+        Self { text, is_retryable: true, retry_after: None }
+    }
+
+    fn connecting(error: &reqwest::Error, origin: &str) -> Self {
+        let cause = root_cause(error);
+        let text = if error.is_timeout() {
+            format!("connection error: connecting to {origin} timed out")
+        } else if error.is_connect() {
+            format!("connection error: cannot reach {origin} ({cause})")
+        } else if error.is_builder() {
+            return Self::permanent(format!("the request to {origin} cannot be sent: {cause}"));
+        } else {
+            format!("connection lost: {origin} ({cause})")
+        };
+        let is_retryable = classify(&text, None).is_retryable();
+        Self { text, is_retryable, retry_after: None }
+    }
+
+    /// Reads what an unsuccessful response says.
+    async fn of_status(response: Response, service: &str, now_ms: u64) -> Self {
+        let status = response.status();
+        let headers = response.headers().clone();
+        let reading = read_capped(response, ERROR_BODY_LIMIT_BYTES);
+        let body = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await.unwrap_or_default();
+        Self::of_parts(status, &headers, &body, service, now_ms)
+    }
+
+    fn of_parts(status: StatusCode, headers: &HeaderMap, body: &str, service: &str, now_ms: u64) -> Self {
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let mut error = if status.is_redirection() {
+            let target = header(LOCATION.as_str()).unwrap_or("nowhere");
+            let message = format!("{service} redirects to {target}; check the base URL");
+            ErrorBody { message, ..ErrorBody::default() }
+        } else if body.trim().is_empty() {
+            ErrorBody { message: format!("{service} answered with an empty body"), ..ErrorBody::default() }
+        } else if let Some(message) = html_text(body, service) {
+            ErrorBody { message, ..ErrorBody::default() }
+        } else {
+            ErrorBody::from_text(body)
+        };
+        if error.code.is_none() {
+            // `ThrottlingException:http://...` at Amazon.
+            let kind = header("x-amzn-errortype").and_then(|kind| kind.split(':').next());
+            error.code = kind.map(str::to_owned);
+        }
+        let retry_after = retry_after(headers, now_ms);
+        if let Some(delay) = retry_after.filter(|delay| !delay.is_zero()) {
+            error.notes.push(format!("retry after {}s", delay.as_secs_f64()));
+        }
+        let text = error.with_status(status.as_u16());
+        let is_retryable = match header("x-should-retry") {
+            Some("true") => true,
+            Some("false") => false,
+            _ => {
+                let class = classify(&text, Some(status.as_u16()));
+                class.is_retryable() && class != FailureClass::ToolUseFailed
+            }
+        };
+        Self { text, is_retryable, retry_after }
+    }
+}
+
+/// The wait demanded by `retry-after-ms`, else by `retry-after`: seconds or a date.
+fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
+    let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+    let exact = header("retry-after-ms").and_then(|ms| seconds(ms.parse::<f64>().ok()? / 1_000.0));
+    exact.filter(|delay| !delay.is_zero()).or_else(|| {
+        let value = header(RETRY_AFTER.as_str())?;
+        if let Ok(number) = value.parse::<f64>() {
+            return seconds(number);
+        }
+        let date = jiff::fmt::rfc2822::parse(value).ok()?;
+        let date_ms = u64::try_from(date.timestamp().as_millisecond()).ok()?;
+        Some(Duration::from_millis(date_ms.saturating_sub(now_ms)))
+    })
+}
+
+/// The start of a response's body as text, as far as it arrives.
+async fn read_capped(mut response: Response, limit_bytes: usize) -> String {
+    let mut body = Vec::new();
+    while body.len() < limit_bytes {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    body.truncate(limit_bytes);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// What a person can learn from an HTML page; `None` if `body` is none.
+pub(super) fn html_text(body: &str, service: &str) -> Option<String> {
+    let body = body.trim_start_matches('\u{feff}').trim_start();
+    if !body.starts_with('<') {
+        return None;
+    }
+    let lower = body.to_ascii_lowercase();
+    let title = lower.find("<title").and_then(|tag| {
+        let start = tag + lower[tag..].find('>')? + 1;
+        let end = start + lower[start..].find("</title")?;
+        Some(clip(body[start..end].trim())).filter(|title| !title.is_empty())
+    });
+    let title = title.map_or_else(String::new, |title| format!(" ({title})"));
+    Some(format!("{service} answered with an HTML page{title}; check the base URL"))
+}
+
+/// The innermost cause, which is what a person can act on.
+pub(super) fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut text = None;
+    while let Some(inner) = cause {
+        text = Some(inner.to_string());
+        cause = inner.source();
+    }
+    text.unwrap_or_else(|| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        pairs.collect()
+    }
+
+    #[test]
+    fn demanded_waits_are_read_from_headers() {
+        let check = |pairs: &[(&'static str, &'static str)], expected: Option<f64>| {
+            let now_ms = 784_111_777_000;
+            assert_eq!(
+                retry_after(&headers(pairs), now_ms).map(|delay| delay.as_secs_f64()),
+                expected,
+                "{pairs:?}"
+            );
+        };
+        check(&[], None);
+        check(&[("retry-after", "12")], Some(12.0));
+        check(&[("retry-after", "12"), ("retry-after-ms", "1500")], Some(1.5));
+        check(&[("retry-after", "1"), ("retry-after-ms", "0")], Some(1.0));
+        check(&[("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT")], Some(20.0));
+        check(&[("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT")], Some(0.0));
+        check(&[("retry-after", "soon")], None);
+        check(&[("retry-after", "1e400")], None);
+    }
+
+    #[test]
+    fn failures_name_status_service_and_cause() {
+        let check =
+            |status: u16, pairs: &[(&'static str, &'static str)], body: &str, expected: (&str, bool)| {
+                let status = StatusCode::from_u16(status).unwrap();
+                let failure = HttpFailure::of_parts(status, &headers(pairs), body, "acme", 0);
+                assert_eq!((failure.text.as_str(), failure.is_retryable), expected);
+            };
+        check(
+            502,
+            &[],
+            "<html><head><title>Bad gateway</title>",
+            ("502: acme answered with an HTML page (Bad gateway); check the base URL", true),
+        );
+        check(500, &[], "", ("500: acme answered with an empty body", true));
+        check(
+            429,
+            &[("retry-after", "3")],
+            r#"{"error":{"message":"slow","type":"t"}}"#,
+            ("429: slow (t, retry after 3s)", true),
+        );
+        check(429, &[("x-should-retry", "false")], "busy", ("429: busy", false));
+        check(
+            400,
+            &[("x-amzn-errortype", "ThrottlingException:http://x")],
+            r#"{"message":"m"}"#,
+            ("400: m (ThrottlingException)", false),
+        );
+        check(
+            307,
+            &[("location", "https://b.c/")],
+            "",
+            ("307: acme redirects to https://b.c/; check the base URL", false),
+        );
+    }
+}

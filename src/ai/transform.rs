@@ -1,0 +1,733 @@
+//! From the conversation to what a request may contain.
+//!
+//! A conversation can hold answers of other models, failed turns, calls nobody
+//! answered and several system messages. [`prompt`] makes of it something every
+//! API takes: one system text, the tools in force, and turns in which every
+//! tool call owns exactly one result. It borrows from the request; the
+//! conversation itself never changes. What a codec's own wire form needs beyond
+//! that is the codec's business.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::message::{
+    AssistantBlock, AssistantMessage, ContentBlock, Image, Message, SystemContent, Thinking, ToolCall,
+    ToolDeclaration, ToolResultMessage, UserContent,
+};
+use super::model::Model;
+use super::provider::Request;
+
+/// What the system messages of a conversation add up to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SystemState {
+    /// Texts of the messages themselves, in order.
+    pub contents: Vec<String>,
+    /// Named sections in force, in the order their names were first seen.
+    pub sections: Vec<(String, String)>,
+    /// Tools in force, in the order they were added.
+    pub tools: Vec<ToolDeclaration>,
+}
+
+impl SystemState {
+    /// The system prompt: contents, then sections, separated by blank lines.
+    pub fn prompt(&self) -> String {
+        let sections = self.sections.iter().map(|(_, text)| text.as_str());
+        join_parts(self.contents.iter().map(String::as_str).chain(sections))
+    }
+}
+
+/// Replays the system messages among `messages`: the last word on each section
+/// and tool counts.
+pub fn system_state(messages: &[Arc<Message>]) -> SystemState {
+    let replay = Replay::of(messages);
+    SystemState {
+        contents: replay.contents.iter().map(ToString::to_string).collect(),
+        sections: replay.live_sections().map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
+        tools: replay.tools.into_iter().cloned().collect(),
+    }
+}
+
+/// What a request may contain.
+#[derive(Debug)]
+pub(super) struct Prompt<'a> {
+    /// Empty if there is none.
+    pub(super) system: String,
+    pub(super) tools: Vec<Cow<'a, ToolDeclaration>>,
+    /// No tool is in force: `tools` only explains calls of the past.
+    pub(super) tools_are_history: bool,
+    pub(super) turns: Vec<Turn<'a>>,
+    /// Upper bound of the answer that fits model and window.
+    pub(super) max_tokens: u64,
+}
+
+impl Prompt<'_> {
+    pub(super) fn has_tool_calls(&self) -> bool {
+        self.turns.iter().any(|turn| matches!(turn, Turn::Assistant(turn) if !turn.results.is_empty()))
+    }
+
+    pub(super) fn has_images(&self) -> bool {
+        let image = |content: &Content<'_>| matches!(content, Content::Image(_));
+        self.turns.iter().any(|turn| match turn {
+            Turn::User(content) => content.iter().any(image),
+            Turn::Assistant(turn) => turn.results.iter().any(|result| result.content.iter().any(image)),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Turn<'a> {
+    /// Never empty.
+    User(Vec<Content<'a>>),
+    Assistant(AssistantTurn<'a>),
+}
+
+/// An answer and the results of its calls: one per call, in their order.
+#[derive(Debug)]
+pub(super) struct AssistantTurn<'a> {
+    /// Never empty; thinking only if this very model wrote it.
+    pub(super) blocks: Vec<Block<'a>>,
+    pub(super) results: Vec<ToolResult<'a>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Content<'a> {
+    /// Never blank.
+    Text(Cow<'a, str>),
+    Image(&'a Image),
+}
+
+#[derive(Debug)]
+pub(super) enum Block<'a> {
+    Text(&'a str),
+    Thinking(&'a Thinking),
+    ToolCall { id: String, name: &'a str, arguments: Cow<'a, Value> },
+}
+
+#[derive(Debug)]
+pub(super) struct ToolResult<'a> {
+    pub(super) id: String,
+    pub(super) name: &'a str,
+    /// Never empty.
+    pub(super) content: Vec<Content<'a>>,
+    pub(super) is_error: bool,
+}
+
+/// Which tool call ids an API takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IdRule {
+    /// Letters, digits, `_` and `-`, at most this many.
+    Word { max: usize },
+    /// Exactly nine letters and digits.
+    Nine,
+}
+
+/// Makes the prompt of `request` for an API with these `ids`.
+pub(super) fn prompt(request: &Request, ids: IdRule) -> Prompt<'_> {
+    let replay = Replay::of(&request.messages);
+    let system = join_parts(
+        replay.contents.iter().map(AsRef::as_ref).chain(replay.live_sections().map(|(_, text)| text)),
+    );
+    let turns = turns(&request.messages, &request.model, ids);
+    let mut tools: Vec<Cow<'_, ToolDeclaration>> = replay.tools.iter().copied().map(Cow::Borrowed).collect();
+    let tools_are_history = tools.is_empty();
+    if tools_are_history {
+        tools = past_tools(&turns, &replay);
+    }
+    let mut prompt = Prompt { system, tools, tools_are_history, turns, max_tokens: 0 };
+    let wanted = request.options.max_tokens.unwrap_or(u64::MAX).min(request.model.max_tokens);
+    prompt.max_tokens = wanted.min(room(request.model.context_window, estimate_tokens(&prompt))).max(1);
+    prompt
+}
+
+/// Tokens left for the answer of a prompt of about `input` tokens.
+///
+/// The estimate is rough, so a margin of 15 %, at least 4096, stays free. Where
+/// that leaves little, the margin shrinks rather than the answer.
+fn room(window: u64, input: u64) -> u64 {
+    const LITTLE: u64 = 32_768;
+    const MARGIN: u64 = 4_096;
+    let generous = window.saturating_sub(input).saturating_sub(MARGIN.max(input / 100 * 15));
+    if generous >= LITTLE {
+        generous
+    } else {
+        window.saturating_sub(input).saturating_sub(MARGIN).min(LITTLE)
+    }
+}
+
+/// A quarter of the characters, and a flat count per image.
+fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
+    const IMAGE_CHARS: u64 = 4 * 1_200;
+    let chars = |text: &str| text.chars().count() as u64;
+    let content = |content: &[Content<'_>]| -> u64 {
+        let sizes = content.iter().map(|content| match content {
+            Content::Text(text) => chars(text),
+            Content::Image(_) => IMAGE_CHARS,
+        });
+        sizes.sum()
+    };
+    let mut total = chars(&prompt.system);
+    for tool in &prompt.tools {
+        total += chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters);
+    }
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(user) => total += content(user),
+            Turn::Assistant(turn) => {
+                for block in &turn.blocks {
+                    total += match block {
+                        Block::Text(text) => chars(text),
+                        Block::Thinking(thinking) => {
+                            chars(&thinking.thinking)
+                                + thinking.thinking_signature.as_deref().map_or(0, chars)
+                        }
+                        Block::ToolCall { name, arguments, .. } => chars(name) + json_chars(arguments),
+                    };
+                }
+                total += turn.results.iter().map(|result| content(&result.content)).sum::<u64>();
+            }
+        }
+    }
+    total / 4
+}
+
+/// About as many characters as `value` has when written.
+fn json_chars(value: &Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.chars().count() as u64 + 2,
+        Value::Array(items) => items.iter().map(|item| json_chars(item) + 1).sum::<u64>() + 2,
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| key.len() as u64 + 4 + json_chars(value)).sum::<u64>() + 2
+        }
+    }
+}
+
+/// The system messages, replayed.
+#[derive(Default)]
+struct Replay<'a> {
+    contents: Vec<Cow<'a, str>>,
+    /// `None`: removed, but its place is kept for when it comes back.
+    sections: Vec<(&'a str, Option<&'a str>)>,
+    tools: Vec<&'a ToolDeclaration>,
+    /// Every declaration there ever was, the latest of each name.
+    declared: HashMap<&'a str, &'a ToolDeclaration>,
+}
+
+impl<'a> Replay<'a> {
+    fn of(messages: &'a [Arc<Message>]) -> Self {
+        let mut replay = Self::default();
+        for message in messages {
+            let Message::System(system) = &**message else { continue };
+            let content = match &system.content {
+                SystemContent::Text(text) => Cow::Borrowed(text.as_str()),
+                SystemContent::Blocks(blocks) => Cow::Owned(super::message::join_text(blocks)),
+            };
+            if !content.trim().is_empty() {
+                replay.contents.push(content);
+            }
+            for (name, text) in system.sections.iter().flatten() {
+                let text = text.as_str();
+                match replay.sections.iter_mut().find(|(known, _)| known == name) {
+                    Some((_, slot)) => *slot = text,
+                    None => replay.sections.push((name, text)),
+                }
+            }
+            for removed in &system.tools_removed {
+                replay.tools.retain(|tool| tool.name != removed.name);
+            }
+            for tool in &system.tools_added {
+                replay.declared.insert(&tool.name, tool);
+                match replay.tools.iter_mut().find(|known| known.name == tool.name) {
+                    Some(slot) => *slot = tool,
+                    None => replay.tools.push(tool),
+                }
+            }
+        }
+        replay
+    }
+
+    fn live_sections(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.sections.iter().filter_map(|(name, text)| text.map(|text| (*name, text)))
+    }
+}
+
+fn join_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    let parts: Vec<&str> = parts.filter(|part| !part.trim().is_empty()).collect();
+    parts.join("\n\n")
+}
+
+/// Declarations for the tools that past calls name, for servers that refuse
+/// calls without declarations.
+fn past_tools<'a>(turns: &[Turn<'a>], replay: &Replay<'a>) -> Vec<Cow<'a, ToolDeclaration>> {
+    let mut tools: Vec<Cow<'a, ToolDeclaration>> = Vec::new();
+    for turn in turns {
+        let Turn::Assistant(turn) = turn else { continue };
+        for result in &turn.results {
+            if tools.iter().any(|tool| tool.name == result.name) {
+                continue;
+            }
+            tools.push(match replay.declared.get(result.name) {
+                Some(tool) => Cow::Borrowed(*tool),
+                None => Cow::Owned(ToolDeclaration {
+                    name: result.name.to_owned(),
+                    description: String::new(),
+                    parameters: serde_json::json!({"type": "object", "properties": {}}),
+                    extra: Map::new(),
+                }),
+            });
+        }
+    }
+    tools
+}
+
+fn turns<'a>(messages: &'a [Arc<Message>], model: &Model, rule: IdRule) -> Vec<Turn<'a>> {
+    let images = model.reads_images();
+    let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    // Results of calls whose turn is complete, by the call they answer.
+    for (at, message) in messages.iter().enumerate() {
+        match &**message {
+            Message::User(user) => {
+                let content = match &user.content {
+                    UserContent::Text(text) if text.trim().is_empty() => Vec::new(),
+                    UserContent::Text(text) => vec![Content::Text(Cow::Borrowed(text))],
+                    UserContent::Blocks(blocks) => content(blocks, images, USER_IMAGE),
+                };
+                if !content.is_empty() {
+                    turns.push(Turn::User(content));
+                }
+            }
+            Message::Assistant(answer) if !answer.is_failed() => {
+                let results = results_after(&messages[at + 1..]);
+                turns.extend(assistant_turn(answer, results, model, &mut ids).map(Turn::Assistant));
+            }
+            // A failed answer is not repeated to the model, and with it go its
+            // results; system messages are in the system prompt.
+            Message::Assistant(_) | Message::ToolResult(_) | Message::System(_) => {}
+        }
+    }
+    turns
+}
+
+/// The tool results before the next answer, user messages in between skipped.
+fn results_after(messages: &[Arc<Message>]) -> Vec<&ToolResultMessage> {
+    let until_answer = messages.iter().take_while(|message| !matches!(***message, Message::Assistant(_)));
+    let results = until_answer.filter_map(|message| match &**message {
+        Message::ToolResult(result) => Some(result),
+        Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
+    });
+    results.collect()
+}
+
+/// `None` if nothing is left of the answer.
+fn assistant_turn<'a>(
+    answer: &'a AssistantMessage,
+    mut results: Vec<&'a ToolResultMessage>,
+    model: &Model,
+    ids: &mut Ids,
+) -> Option<AssistantTurn<'a>> {
+    let same_model = answer.provider == model.provider && answer.api == model.api && answer.model == model.id;
+    let mut turn = AssistantTurn { blocks: Vec::new(), results: Vec::new() };
+    for block in &answer.content {
+        match block {
+            AssistantBlock::Text(text) if !text.text.trim().is_empty() => {
+                turn.blocks.push(Block::Text(&text.text));
+            }
+            AssistantBlock::Thinking(thinking) if same_model && is_worth_replaying(thinking) => {
+                turn.blocks.push(Block::Thinking(thinking));
+            }
+            AssistantBlock::ToolCall(call) => {
+                let id = ids.assign(&call.id, same_model);
+                let answered = results.iter().position(|result| result.tool_call_id == call.id);
+                let result = answered.map(|at| results.remove(at));
+                turn.results.push(tool_result(id.clone(), call, result, model.reads_images()));
+                let arguments = match &call.arguments {
+                    arguments @ Value::Object(_) => Cow::Borrowed(arguments),
+                    _ => Cow::Owned(Value::Object(Map::new())),
+                };
+                turn.blocks.push(Block::ToolCall { id, name: &call.name, arguments });
+            }
+            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
+        }
+    }
+    (!turn.blocks.is_empty()).then_some(turn)
+}
+
+/// A signed block counts even when it shows nothing: the server keeps its own
+/// account of it.
+fn is_worth_replaying(thinking: &Thinking) -> bool {
+    let signed = thinking.thinking_signature.as_ref().is_some_and(|signature| !signature.is_empty());
+    signed || thinking.redacted || !thinking.thinking.trim().is_empty()
+}
+
+fn tool_result<'a>(
+    id: String,
+    call: &'a ToolCall,
+    result: Option<&'a ToolResultMessage>,
+    images: bool,
+) -> ToolResult<'a> {
+    let Some(result) = result else {
+        let content = vec![Content::Text(Cow::Borrowed("No result provided"))];
+        return ToolResult { id, name: &call.name, content, is_error: true };
+    };
+    let mut content = content(&result.content, images, TOOL_IMAGE);
+    if content.is_empty() {
+        content.push(Content::Text(Cow::Borrowed("(no tool output)")));
+    }
+    ToolResult { id, name: &call.name, content, is_error: result.is_error }
+}
+
+const USER_IMAGE: &str = "(image omitted: model does not support images)";
+const TOOL_IMAGE: &str = "(tool image omitted: model does not support images)";
+
+/// Blank texts and unknown blocks go; without `images`, runs of them become `placeholder`.
+fn content<'a>(blocks: &'a [ContentBlock], images: bool, placeholder: &'static str) -> Vec<Content<'a>> {
+    let mut content = Vec::with_capacity(blocks.len());
+    let mut in_run = false;
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) if !text.text.trim().is_empty() => {
+                content.push(Content::Text(Cow::Borrowed(text.text.as_str())));
+                in_run = false;
+            }
+            ContentBlock::Image(image) if images => content.push(Content::Image(image)),
+            ContentBlock::Image(_) if !in_run => {
+                content.push(Content::Text(Cow::Borrowed(placeholder)));
+                in_run = true;
+            }
+            ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Unknown(_) => {}
+        }
+    }
+    content
+}
+
+/// Gives every call of a request an id that the API takes and no other call has.
+struct Ids {
+    rule: IdRule,
+    used: HashSet<String>,
+    calls: u64,
+}
+
+impl Ids {
+    /// The id to send for `id`. The server that made it gets it back unchanged,
+    /// unless an earlier call already has it.
+    fn assign(&mut self, id: &str, same_model: bool) -> String {
+        self.calls += 1;
+        let mut candidate = if same_model && !id.is_empty() { id.to_owned() } else { self.rule.fit(id) };
+        let mut salt = 0;
+        while candidate.is_empty() || self.used.contains(&candidate) {
+            // Counting calls keeps the id of a call the same in every later request.
+            candidate = self.rule.fresh(id, self.calls + (salt << 32));
+            salt += 1;
+        }
+        self.used.insert(candidate.clone());
+        candidate
+    }
+}
+
+impl IdRule {
+    /// `id` itself if allowed, else something made from it.
+    fn fit(self, id: &str) -> String {
+        match self {
+            Self::Word { max } => {
+                let word: String = id.chars().map(|char| if is_word(char) { char } else { '_' }).collect();
+                if word.len() <= max { word } else { self.fresh(id, 0) }
+            }
+            Self::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                id.to_owned()
+            }
+            Self::Nine => self.fresh(id, 0),
+        }
+    }
+
+    /// An allowed id that depends on `id` and `salt`.
+    fn fresh(self, id: &str, salt: u64) -> String {
+        let hash = fnv1a(id.bytes().chain(salt.to_le_bytes()));
+        match self {
+            Self::Word { max } => {
+                let hash = format!("{hash:016x}");
+                let keep = max.saturating_sub(hash.len() + 1);
+                let word = id.chars().map(|char| if is_word(char) { char } else { '_' }).take(keep);
+                word.chain(['_']).chain(hash.chars()).collect()
+            }
+            Self::Nine => {
+                const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+                let mut rest = hash;
+                let digits = (0..9).map(|_| {
+                    let digit = DIGITS[(rest % 36) as usize];
+                    rest /= 36;
+                    char::from(digit)
+                });
+                digits.collect()
+            }
+        }
+    }
+}
+
+fn is_word(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_' || char == '-'
+}
+
+/// <http://www.isthe.com/chongo/tech/comp/fnv/>; stable between versions, so
+/// that a provider's cache of a conversation survives an update.
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::provider::{Credential, StreamOptions};
+    use super::*;
+
+    const WORD: IdRule = IdRule::Word { max: 64 };
+
+    fn request(messages: Value, model: Value) -> Request {
+        let mut base = json!({"id": "m", "provider": "p", "api": "a"});
+        base.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+        Request {
+            model: Arc::new(serde_json::from_value(base).unwrap()),
+            credential: Credential::None,
+            messages: serde_json::from_value(messages).unwrap(),
+            options: StreamOptions::default(),
+        }
+    }
+
+    /// One line per block: who, what, ids.
+    fn outline(prompt: &Prompt<'_>) -> Vec<String> {
+        let content = |content: &[Content<'_>]| -> String {
+            let parts: Vec<&str> = content
+                .iter()
+                .map(|content| match content {
+                    Content::Text(text) => text,
+                    Content::Image(_) => "<image>",
+                })
+                .collect();
+            parts.join("+")
+        };
+        let mut lines = Vec::new();
+        for turn in &prompt.turns {
+            match turn {
+                Turn::User(user) => lines.push(format!("user {}", content(user))),
+                Turn::Assistant(turn) => {
+                    for block in &turn.blocks {
+                        lines.push(match block {
+                            Block::Text(text) => format!("text {text}"),
+                            Block::Thinking(thinking) => format!("thinking {}", thinking.thinking),
+                            Block::ToolCall { id, name, arguments } => format!("call {id} {name}{arguments}"),
+                        });
+                    }
+                    for result in &turn.results {
+                        let kind = if result.is_error { "error" } else { "result" };
+                        lines.push(format!("{kind} {} {}", result.id, content(&result.content)));
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    #[track_caller]
+    fn check(messages: Value, expected: &[&str]) {
+        assert_eq!(outline(&prompt(&request(messages, json!({})), WORD)), expected);
+    }
+
+    fn answer(content: Value) -> Value {
+        json!({"role": "assistant", "provider": "p", "api": "a", "model": "m", "content": content})
+    }
+
+    fn call(id: &str) -> Value {
+        json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}})
+    }
+
+    fn result(id: &str, text: &str) -> Value {
+        json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": [{"type": "text", "text": text}]})
+    }
+
+    fn user(text: &str) -> Value {
+        json!({"role": "user", "content": text})
+    }
+
+    #[test]
+    fn system_messages_collapse_into_one_prompt() {
+        let messages: Vec<Arc<Message>> = serde_json::from_value(json!([
+            {"role": "system", "content": "Base", "sections": {"a": "A", "b": "B", "c": "C"},
+             "toolsAdded": [{"name": "read"}, {"name": "bash"}]},
+            user("hi"),
+            {"role": "system", "content": "", "sections": {"b": null, "a": "A2", "d": "D"},
+             "toolsRemoved": [{"name": "read"}], "toolsAdded": [{"name": "bash", "description": "new"}, {"name": "read"}]},
+            {"role": "system", "content": "More", "sections": {"b": "B3"}},
+        ]))
+        .unwrap();
+        let state = system_state(&messages);
+        assert_eq!(state.prompt(), "Base\n\nMore\n\nA2\n\nB3\n\nC\n\nD");
+        let tools: Vec<(&str, &str)> =
+            state.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+        assert_eq!(tools, [("bash", "new"), ("read", "")]);
+    }
+
+    #[test]
+    fn failed_answers_and_their_results_are_not_repeated() {
+        let mut failed = answer(json!([{"type": "text", "text": "par"}, call("x")]));
+        failed["stopReason"] = json!("error");
+        check(json!([user("a"), failed, result("x", "lost"), user("b")]), &["user a", "user b"]);
+    }
+
+    #[test]
+    fn every_call_has_one_result_right_after_its_answer() {
+        check(
+            json!([
+                user("a"),
+                answer(json!([call("1"), call("2")])),
+                result("stray", "-"),
+                {"role": "system", "content": "s"},
+                user("typed meanwhile"),
+                result("2", "two"),
+                result("2", "again"),
+                user("b"),
+                answer(json!([call("3")])),
+            ]),
+            &[
+                "user a",
+                "call 1 read{}",
+                "call 2 read{}",
+                "error 1 No result provided",
+                "result 2 two",
+                "user typed meanwhile",
+                "user b",
+                "call 3 read{}",
+                "error 3 No result provided",
+            ],
+        );
+    }
+
+    #[test]
+    fn equal_ids_are_told_apart_within_and_across_answers() {
+        let request = request(
+            json!([
+                answer(json!([call("x"), call("x")])),
+                result("x", "first"),
+                result("x", "second"),
+                answer(json!([call("x")])),
+                result("x", "third"),
+            ]),
+            json!({}),
+        );
+        let lines = outline(&prompt(&request, WORD));
+        let ids: HashSet<&str> = lines
+            .iter()
+            .filter(|line| line.starts_with("call"))
+            .filter_map(|line| line.split(' ').nth(1))
+            .collect();
+        assert_eq!(ids.len(), 3, "{lines:?}");
+        assert!(lines[2].ends_with("first") && lines[3].ends_with("second") && lines[5].ends_with("third"));
+    }
+
+    #[test]
+    fn another_models_thinking_is_dropped_and_its_ids_are_fitted() {
+        let content = json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}, call("functions.read:0")]);
+        check(
+            json!([answer(content.clone()), result("functions.read:0", "ok")]),
+            &["thinking hm", "call functions.read:0 read{}", "result functions.read:0 ok"],
+        );
+        let mut foreign = answer(content);
+        foreign["model"] = json!("other");
+        check(
+            json!([foreign, result("functions.read:0", "ok")]),
+            &["call functions_read_0 read{}", "result functions_read_0 ok"],
+        );
+    }
+
+    #[test]
+    fn empty_and_unknown_things_are_not_sent() {
+        check(
+            json!([
+                user(" \n"),
+                {"role": "user", "content": [{"type": "hologram"}, {"type": "text", "text": ""}]},
+                answer(json!([{"type": "text", "text": " "}, {"type": "thinking", "thinking": ""}, {"type": "??"}])),
+                answer(json!([call("1")])),
+                {"role": "toolResult", "toolCallId": "1", "content": []},
+            ]),
+            &["call 1 read{}", "result 1 (no tool output)"],
+        );
+        check(
+            json!([answer(json!([{"type": "toolCall", "id": "1", "name": "x", "arguments": null}]))]),
+            &["call 1 x{}", "error 1 No result provided"],
+        );
+    }
+
+    #[test]
+    fn runs_of_images_become_one_placeholder_for_models_that_read_text() {
+        let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+        let messages = json!([
+            {"role": "user", "content": [{"type": "text", "text": "look"}, image, image, {"type": "text", "text": "x"}, image]},
+        ]);
+        let omitted = "(image omitted: model does not support images)";
+        check(messages.clone(), &[&format!("user look+{omitted}+x+{omitted}")]);
+        let request = request(messages, json!({"input": ["text", "image"]}));
+        assert_eq!(outline(&prompt(&request, WORD)), ["user look+<image>+<image>+x+<image>"]);
+    }
+
+    #[test]
+    fn ids_fit_the_rule_and_distinct_ones_stay_distinct() {
+        let long = "call_".to_owned() + &"x".repeat(80);
+        for rule in [WORD, IdRule::Word { max: 40 }, IdRule::Nine] {
+            let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
+            let given = ["", "a", "a:b", "a.b", "call|item", "abcDEF123", &long, &format!("{long}y"), "ünï"];
+            let fitted: Vec<String> = given.iter().map(|id| ids.assign(id, false)).collect();
+            let distinct: HashSet<&String> = fitted.iter().collect();
+            assert_eq!(distinct.len(), given.len(), "{fitted:?}");
+            for id in &fitted {
+                match rule {
+                    IdRule::Word { max } => {
+                        assert!(!id.is_empty() && id.len() <= max && id.chars().all(is_word), "{id}")
+                    }
+                    IdRule::Nine => {
+                        assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}")
+                    }
+                }
+            }
+            assert!(fitted.contains(&"abcDEF123".to_owned()));
+        }
+    }
+
+    #[test]
+    fn calls_of_the_past_keep_their_declarations() {
+        let request = request(
+            json!([
+                {"role": "system", "toolsAdded": [{"name": "read", "description": "d"}]},
+                answer(json!([call("1"), {"type": "toolCall", "id": "2", "name": "gone", "arguments": {}}])),
+                {"role": "system", "toolsRemoved": [{"name": "read"}]},
+            ]),
+            json!({}),
+        );
+        let prompt = prompt(&request, WORD);
+        assert!(prompt.tools_are_history);
+        let tools: Vec<(&str, &str)> =
+            prompt.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+        assert_eq!(tools, [("read", "d"), ("gone", "")]);
+    }
+
+    #[test]
+    fn the_answer_is_bounded_by_model_window_and_wish() {
+        #[track_caller]
+        fn check(window: u64, max_tokens: u64, input_tokens: usize, wish: Option<u64>, expected: u64) {
+            let text = "x".repeat(input_tokens * 4);
+            let mut request =
+                request(json!([user(&text)]), json!({"contextWindow": window, "maxTokens": max_tokens}));
+            request.options.max_tokens = wish;
+            assert_eq!(prompt(&request, WORD).max_tokens, expected);
+        }
+        check(200_000, 64_000, 1_000, None, 64_000);
+        check(200_000, 64_000, 1_000, Some(100), 100);
+        check(200_000, 64_000, 100_000, None, 64_000);
+        check(200_000, 128_000, 100_000, None, 85_000);
+        check(200_000, 64_000, 150_000, None, 32_768);
+        check(200_000, 64_000, 190_000, None, 5_904);
+        check(8_000, 4_000, 9_000, None, 1);
+    }
+}
