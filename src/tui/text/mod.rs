@@ -1,0 +1,20 @@
+//! Text as the terminal sees it: widths, rows, wrapping, truncation, and the
+//! cleaning of text that came from a model, a file or a process.
+//!
+//! Everything that measures a string in cells asks [`width`]; the painter draws
+//! with the same measure, so a row that fits here fits on the screen. Colours
+//! are the caller's business.
+
+mod ansi;
+mod row;
+mod sanitize;
+mod truncate;
+mod width;
+mod wrap;
+
+pub use ansi::terminal_output;
+pub use row::{LinkTarget, Row, Run};
+pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
+pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
+pub use width::{grapheme_width, graphemes, width};
+pub use wrap::{Wrap, wrap_plain};

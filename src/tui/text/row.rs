@@ -1,0 +1,234 @@
+//! Rows: one line of the screen, ready to paint, and the runs they are made of.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::width::{graphemes, width};
+
+/// Where a link leads: an `http`, `https`, `mailto` or `file` URL without
+/// control characters. Other schemes are refused, since a click hands the text
+/// to the desktop.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkTarget(Arc<str>);
+
+impl LinkTarget {
+    /// `None` if the scheme is not allowed, or the URL holds anything that could
+    /// end the escape sequence around it.
+    pub fn new(url: &str) -> Option<Self> {
+        const SCHEMES: [&str; 4] = ["http://", "https://", "file://", "mailto:"];
+        const MAX_BYTES: usize = 2_000;
+        let known = SCHEMES
+            .iter()
+            .any(|scheme| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+        let clean = !url.chars().any(|c| c.is_control() || c.is_whitespace());
+        (known && clean && url.len() <= MAX_BYTES).then(|| Self(url.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A piece of text with one style, before it is laid out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Run {
+    pub text: String,
+    pub style: Style,
+    pub link: Option<LinkTarget>,
+}
+
+impl Run {
+    pub fn new(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style, link: None }
+    }
+
+    pub fn linked(text: impl Into<String>, style: Style, link: LinkTarget) -> Self {
+        Self { text: text.into(), style, link: Some(link) }
+    }
+}
+
+impl From<Span<'_>> for Run {
+    fn from(span: Span<'_>) -> Self {
+        Self { text: span.content.into_owned(), style: span.style, link: None }
+    }
+}
+
+/// One row of the screen. Whoever makes a row keeps it within the width it was
+/// asked for; the painter clips what is wider.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Row {
+    pub line: Line<'static>,
+    /// Cell ranges that lead somewhere; ascending, not overlapping.
+    pub links: Vec<(Range<u16>, LinkTarget)>,
+}
+
+impl Row {
+    pub fn new(line: impl Into<Line<'static>>) -> Self {
+        Self { line: line.into(), links: Vec::new() }
+    }
+
+    pub fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self::new(Span::styled(text.into(), style))
+    }
+
+    /// The row these runs make side by side.
+    pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Self {
+        let mut row = Self::default();
+        for run in runs {
+            row.push(run);
+        }
+        row
+    }
+
+    /// Width in cells.
+    pub fn width(&self) -> usize {
+        self.line.spans.iter().map(|span| width(&span.content)).sum()
+    }
+
+    /// The text without styles.
+    pub fn text(&self) -> String {
+        self.line.spans.iter().map(|span| span.content.as_ref()).collect()
+    }
+
+    pub fn push(&mut self, run: Run) {
+        if run.text.is_empty() {
+            return;
+        }
+        if let Some(link) = run.link {
+            let start = cells(self.width());
+            let end = start.saturating_add(cells(width(&run.text)));
+            match self.links.last_mut() {
+                Some((range, target)) if *target == link && range.end == start => range.end = end,
+                _ => self.links.push((start..end, link)),
+            }
+        }
+        match self.line.spans.last_mut() {
+            Some(last) if last.style == run.style => last.content.to_mut().push_str(&run.text),
+            _ => self.line.spans.push(Span::styled(run.text, run.style)),
+        }
+    }
+
+    /// Puts `text` in front and moves the links along.
+    pub fn indent(&mut self, text: impl Into<String>, style: Style) {
+        let text = text.into();
+        if text.is_empty() {
+            return;
+        }
+        let by = cells(width(&text));
+        for (range, _) in &mut self.links {
+            *range = range.start.saturating_add(by)..range.end.saturating_add(by);
+        }
+        self.line.spans.insert(0, Span::styled(text, style));
+    }
+
+    /// Fills up to `to_width` cells with blanks of `style`.
+    pub fn pad(&mut self, to_width: u16, style: Style) {
+        let missing = usize::from(to_width).saturating_sub(self.width());
+        if missing > 0 {
+            self.line.spans.push(Span::styled(" ".repeat(missing), style));
+        }
+    }
+
+    /// Lays `style` under every span: what a span does not set itself comes from it.
+    pub fn underlay(&mut self, style: Style) {
+        for span in &mut self.line.spans {
+            span.style = style.patch(span.style);
+        }
+    }
+
+    /// Lays `style` over every span.
+    pub fn overlay(&mut self, style: Style) {
+        for span in &mut self.line.spans {
+            span.style = span.style.patch(style);
+        }
+    }
+
+    /// Keeps at most `max_width` cells, cut between clusters.
+    pub fn clip(&mut self, max_width: u16) {
+        let mut left = usize::from(max_width);
+        let mut kept = Vec::with_capacity(self.line.spans.len());
+        for mut span in self.line.spans.drain(..) {
+            let mut end = 0;
+            let mut full = false;
+            for (grapheme, cells) in graphemes(&span.content) {
+                if cells > left {
+                    full = true;
+                    break;
+                }
+                left -= cells;
+                end += grapheme.len();
+            }
+            if full {
+                span.content = span.content.get(..end).unwrap_or_default().to_owned().into();
+            }
+            if !span.content.is_empty() {
+                kept.push(span);
+            }
+            if full {
+                break;
+            }
+        }
+        self.line.spans = kept;
+        let width = cells(self.width());
+        self.links.retain_mut(|(range, _)| {
+            range.end = range.end.min(width);
+            range.start < range.end
+        });
+    }
+}
+
+impl From<Line<'static>> for Row {
+    fn from(line: Line<'static>) -> Self {
+        Self::new(line)
+    }
+}
+
+impl From<Span<'static>> for Row {
+    fn from(span: Span<'static>) -> Self {
+        Self::new(span)
+    }
+}
+
+pub(super) fn cells(width: usize) -> u16 {
+    u16::try_from(width).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_targets_that_could_run_or_escape() {
+        for (url, allowed) in [
+            ("https://example.com/a?b=c#d", true),
+            ("HTTPS://EXAMPLE.com", true),
+            ("file:///tmp/a.txt", true),
+            ("javascript:alert(1)", false),
+            ("https://a\u{7}b", false),
+            ("https://a\u{9c}b", false),
+            ("https://a b", false),
+            ("héé", false),
+            ("", false),
+        ] {
+            assert_eq!(LinkTarget::new(url).is_some(), allowed, "{url:?}");
+        }
+    }
+
+    #[test]
+    fn links_follow_their_text() {
+        let link = LinkTarget::new("https://a.b").unwrap();
+        let mut row = Row::from_runs([
+            Run::new("see ", Style::new()),
+            Run::linked("世界", Style::new().bold(), link.clone()),
+            Run::linked("!", Style::new(), link.clone()),
+        ]);
+        assert_eq!(row.links, [(4..9, link.clone())]);
+        row.indent("> ", Style::new());
+        assert_eq!(row.links, [(6..11, link.clone())]);
+        row.clip(9);
+        assert_eq!((row.text().as_str(), row.links), ("> see 世", vec![(6..8, link)]));
+    }
+}

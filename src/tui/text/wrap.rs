@@ -1,0 +1,360 @@
+//! Wraps styled text into rows.
+//!
+//! Where a line may break is decided by Unicode line breaking (UAX #14, through
+//! `textwrap`), on the flat text; how much fits is decided by our own width, and
+//! the pieces are mapped back to runs by byte range. Web addresses stay whole
+//! when a row can hold them.
+
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+use textwrap::{WordSeparator, WordSplitter};
+
+use super::row::{Row, Run};
+use super::width::{graphemes, width};
+
+/// How to wrap: the width and what stands in front of the rows.
+#[derive(Debug, Clone, Default)]
+pub struct Wrap {
+    /// Cells per row, indents included; 0 is taken as 1.
+    pub width: u16,
+    /// In front of the first row, such as a list bullet.
+    pub first: Vec<Run>,
+    /// In front of every other row.
+    pub rest: Vec<Run>,
+}
+
+impl Wrap {
+    pub fn new(width: u16) -> Self {
+        Self { width, ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn first(mut self, text: impl Into<String>, style: Style) -> Self {
+        self.first = vec![Run::new(text, style)];
+        self
+    }
+
+    #[must_use]
+    pub fn rest(mut self, text: impl Into<String>, style: Style) -> Self {
+        self.rest = vec![Run::new(text, style)];
+        self
+    }
+
+    /// Rows of one logical line: at least one, none wider than asked. Blanks at a
+    /// break are dropped, all other text is kept. A cluster wider than a whole
+    /// row becomes U+FFFD. Indents that would leave no room are left out.
+    pub fn runs(&self, runs: &[Run]) -> Vec<Row> {
+        let flat: String = runs.iter().map(|run| run.text.as_str()).collect();
+        let total = usize::from(self.width.max(1));
+        let (first, rest) = (indent(&self.first, total), indent(&self.rest, total));
+        let room = |row_idx: usize| total - if row_idx == 0 { first.width } else { rest.width };
+
+        let mut cuts = Vec::new();
+        if width(&flat) <= room(0) {
+            cuts.push(0..flat.len());
+        } else {
+            fill(&flat, room, &mut cuts);
+        }
+
+        let mut rows = Vec::with_capacity(cuts.len());
+        let mut slicer = Slicer { runs, run_idx: 0, run_start: 0 };
+        for (row_idx, cut) in cuts.into_iter().enumerate() {
+            let mut row = Row::default();
+            for run in if row_idx == 0 { first.runs } else { rest.runs } {
+                row.push(run.clone());
+            }
+            slicer.copy(&flat, cut, room(row_idx), &mut row);
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// Rows of one styled line.
+    pub fn line(&self, line: &Line<'_>) -> Vec<Row> {
+        let runs: Vec<Run> = line
+            .spans
+            .iter()
+            .map(|span| Run::new(span.content.as_ref(), line.style.patch(span.style)))
+            .collect();
+        self.runs(&runs)
+    }
+
+    /// Rows of text with one style; every `\n` starts a new row.
+    pub fn text(&self, text: &str, style: Style) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (line_idx, line) in text.split('\n').enumerate() {
+            let runs = [Run::new(line, style)];
+            if line_idx == 0 {
+                rows.extend(self.runs(&runs));
+            } else {
+                let follow = Self { width: self.width, first: self.rest.clone(), rest: self.rest.clone() };
+                rows.extend(follow.runs(&runs));
+            }
+        }
+        rows
+    }
+}
+
+/// Wraps text of one style without indents.
+pub fn wrap_plain(text: &str, width: u16, style: Style) -> Vec<Row> {
+    Wrap::new(width).text(text, style)
+}
+
+struct Indent<'a> {
+    runs: &'a [Run],
+    width: usize,
+}
+
+/// The indent, or nothing if it would take the whole row.
+fn indent(runs: &[Run], total: usize) -> Indent<'_> {
+    let width = runs.iter().map(|run| width(&run.text)).sum();
+    if width < total { Indent { runs, width } } else { Indent { runs: &[], width: 0 } }
+}
+
+/// Greedy filling: appends the byte range of each row.
+fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>) {
+    let mut row = Range { start: 0, end: 0 };
+    let mut used = 0;
+    // Blanks after the last word: taken along only if another word follows on the row.
+    let mut blanks = 0;
+    let mut row_has_word = false;
+    for chunk in chunks(flat) {
+        let text = &flat[chunk.start..chunk.word_end];
+        let word_width = width(text);
+        if row_has_word && used + blanks + word_width > room(cuts.len()) && word_width > 0 {
+            cuts.push(row.clone());
+            row = chunk.start..chunk.start;
+            (used, blanks, row_has_word) = (0, 0, false);
+        }
+        if !row_has_word && blanks + word_width > room(cuts.len()) {
+            // Leading blanks that leave no room for the word.
+            row = chunk.start..chunk.start;
+            blanks = 0;
+        }
+        if used + blanks + word_width <= room(cuts.len()) {
+            used += blanks + word_width;
+            row.end = chunk.word_end;
+        } else {
+            used = break_word(flat, chunk.start..chunk.word_end, &room, cuts, &mut row);
+        }
+        row_has_word |= word_width > 0;
+        blanks = if word_width > 0 { 0 } else { blanks } + width(&flat[chunk.word_end..chunk.end]);
+    }
+    if row_has_word || cuts.is_empty() {
+        cuts.push(row);
+    }
+}
+
+/// Spreads a word that is wider than a row over as many rows as it takes.
+/// Returns the cells used on the last one, which stays open in `row`.
+fn break_word(
+    flat: &str,
+    word: Range<usize>,
+    room: &impl Fn(usize) -> usize,
+    cuts: &mut Vec<Range<usize>>,
+    row: &mut Range<usize>,
+) -> usize {
+    *row = word.start..word.start;
+    let mut used = 0;
+    for (grapheme, cells) in graphemes(&flat[word]) {
+        // One that is wider than any row is drawn as a replacement of one cell.
+        let cells = if cells > room(cuts.len()) { 1 } else { cells };
+        if used + cells > room(cuts.len()) {
+            cuts.push(row.clone());
+            *row = row.end..row.end;
+            used = 0;
+        }
+        row.end += grapheme.len();
+        used += cells;
+    }
+    used
+}
+
+/// A piece of text that stays on one row if possible, with the blanks after it.
+struct Chunk {
+    start: usize,
+    word_end: usize,
+    end: usize,
+}
+
+fn chunks(flat: &str) -> Vec<Chunk> {
+    let urls = url_ranges(flat);
+    let mut urls = urls.iter().peekable();
+    let mut chunks: Vec<Chunk> = Vec::new();
+    let mut start = 0;
+    for word in WordSeparator::UnicodeBreakProperties.find_words(flat) {
+        let word_end = start + word.word.len();
+        let end = word_end + word.whitespace.len();
+        while urls.next_if(|url| url.end <= start).is_some() {}
+        let in_url = urls.peek().is_some_and(|url| url.start < start && start < url.end);
+        match chunks.last_mut() {
+            Some(chunk) if in_url && chunk.word_end == start => {
+                chunk.word_end = word_end;
+                chunk.end = end;
+            }
+            _ => {
+                let hyphenates = !urls.peek().is_some_and(|url| url.start < word_end);
+                let mut piece = start;
+                if hyphenates {
+                    for point in WordSplitter::HyphenSplitter.split_points(word.word) {
+                        let at = start + point;
+                        chunks.push(Chunk { start: piece, word_end: at, end: at });
+                        piece = at;
+                    }
+                }
+                chunks.push(Chunk { start: piece, word_end, end });
+            }
+        }
+        start = end;
+    }
+    chunks
+}
+
+/// Where web addresses stand in the text. They end at a blank, a quote, a
+/// bracket, or the first character outside ASCII, since text in scripts without
+/// blanks runs on after an address.
+fn url_ranges(flat: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut from = 0;
+    while let Some(found) = flat.get(from..).and_then(|rest| rest.find("://")) {
+        let colon = from + found;
+        let scheme_len = flat[..colon].bytes().rev().take(12).take_while(u8::is_ascii_alphanumeric).count();
+        let rest = &flat[colon..];
+        let len = rest
+            .find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '`' | '|'))
+            .unwrap_or(rest.len());
+        if scheme_len > 0 {
+            ranges.push(colon - scheme_len..colon + len);
+        }
+        from = colon + len.max(3);
+    }
+    ranges
+}
+
+/// Copies ascending byte ranges of the flat text out of the runs, in one pass.
+struct Slicer<'a> {
+    runs: &'a [Run],
+    run_idx: usize,
+    /// Byte offset of `runs[run_idx]` in the flat text.
+    run_start: usize,
+}
+
+impl Slicer<'_> {
+    fn copy(&mut self, flat: &str, cut: Range<usize>, room: usize, row: &mut Row) {
+        let mut at = cut.start;
+        while at < cut.end {
+            let Some(run) = self.runs.get(self.run_idx) else { return };
+            let run_end = self.run_start + run.text.len();
+            if at >= run_end {
+                self.run_idx += 1;
+                self.run_start = run_end;
+                continue;
+            }
+            let end = cut.end.min(run_end);
+            row.push(Run {
+                text: replace_oversized(&flat[at..end], room),
+                style: run.style,
+                link: run.link.clone(),
+            });
+            at = end;
+        }
+    }
+}
+
+fn replace_oversized(text: &str, room: usize) -> String {
+    if text.is_ascii() || width(text) <= room {
+        return text.to_owned();
+    }
+    graphemes(text).map(|(grapheme, cells)| if cells > room { "\u{fffd}" } else { grapheme }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::row::LinkTarget;
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, width: u16, expected: &[&str]) {
+        let rows = wrap_plain(text, width, Style::new());
+        let rows: Vec<String> = rows.iter().map(Row::text).collect();
+        assert_eq!(rows, expected, "{text:?} at {width}");
+    }
+
+    #[test]
+    fn breaks_between_words() {
+        check("", 10, &[""]);
+        check("hello big world", 9, &["hello big", "world"]);
+        check("hello big world", 10, &["hello big", "world"]);
+        check("exactly ten", 7, &["exactly", "ten"]);
+        check("  indented words", 10, &["  indented", "words"]);
+        check("two\n\nparts", 10, &["two", "", "parts"]);
+        check("trailing blanks    ", 8, &["trailing", "blanks"]);
+        check("half-open", 6, &["half-", "open"]);
+    }
+
+    #[test]
+    fn breaks_long_words_and_wide_glyphs_between_clusters() {
+        check("abcdefgh", 3, &["abc", "def", "gh"]);
+        check("世界世界", 5, &["世界", "世界"]);
+        check("世界", 1, &["\u{fffd}", "\u{fffd}"]);
+        check("a🌞b", 2, &["a", "🌞", "b"]);
+        check("x 👨‍👩‍👧‍👦👨‍👩‍👧‍👦", 4, &["x 👨‍👩‍👧‍👦", "👨‍👩‍👧‍👦"]);
+    }
+
+    #[test]
+    fn closing_marks_never_start_a_row() {
+        check("これは。", 6, &["これ", "は。"]);
+    }
+
+    #[test]
+    fn addresses_stay_whole_when_they_fit() {
+        check("see https://a.example/b-c/d?e=f ok", 28, &["see", "https://a.example/b-c/d?e=f", "ok"]);
+        check("https://a.example/b/c", 9, &["https://a", ".example/", "b/c"]);
+        check("见https://a.example。后", 18, &["见", "https://a.example", "。后"]);
+    }
+
+    #[test]
+    fn indents_and_styles_follow() {
+        let wrap = Wrap::new(8).first("- ", Style::new()).rest("  ", Style::new());
+        let link = LinkTarget::new("https://x.y").unwrap();
+        let runs =
+            [Run::new("bold ", Style::new().bold()), Run::linked("and linked", Style::new(), link.clone())];
+        let rows = wrap.runs(&runs);
+        let texts: Vec<String> = rows.iter().map(Row::text).collect();
+        assert_eq!(texts, ["- bold", "  and", "  linked"]);
+        assert_eq!(rows[0].line.spans[1].style, Style::new().bold());
+        assert_eq!(rows[1].links, [(2..5, link.clone())]);
+        assert_eq!(rows[2].links, [(2..8, link)]);
+    }
+
+    fn without_blanks(text: &str) -> String {
+        text.chars().filter(|c| !c.is_whitespace()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_fit_and_keep_the_text(text in "(\\PC|[ a-z世🌞-]){0,60}", width in 1_u16..30, cut in 0_usize..60) {
+            let at = text.char_indices().map(|(at, _)| at).nth(cut).unwrap_or(text.len());
+            let runs = [Run::new(&text[..at], Style::new().bold()), Run::new(&text[at..], Style::new())];
+            let rows = Wrap::new(width).first("> ", Style::new()).rest("  ", Style::new()).runs(&runs);
+            for row in &rows {
+                prop_assert!(row.width() <= usize::from(width), "{row:?}");
+            }
+            if width >= 12 {
+                let joined: String = rows.iter().map(|row| row.text().chars().skip(2).collect::<String>()).collect();
+                prop_assert_eq!(without_blanks(&joined), without_blanks(&text));
+            }
+        }
+
+        #[test]
+        fn any_string_is_survived(text in any::<String>(), width in 0_u16..20) {
+            for row in wrap_plain(&text, width, Style::new()) {
+                prop_assert!(row.width() <= usize::from(width.max(1)));
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Colours by meaning.
+//!
+//! A theme gives every token of [`TABLE`] a colour; components ask for a
+//! [`Token`] and never name a colour. Reading theme files from disk and watching
+//! them is left to the caller, who hands over their text.
+
+mod color;
+mod load;
+mod tokens;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ratatui::style::{Color, Style};
+
+pub use color::ColorDepth;
+pub use load::ThemeError;
+pub use tokens::{Kind, TABLE, Token, TokenRow};
+
+/// Whether a theme is meant for a dark or a light terminal background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appearance {
+    Dark,
+    Light,
+}
+
+/// Names that [`Theme::builtin`] knows. `system` stands for one of the others,
+/// by the terminal's background.
+pub const BUILTIN_NAMES: [&str; 3] = ["system", "dark", "light"];
+
+/// A loaded theme: a style for every token.
+#[derive(Debug, Clone)]
+pub struct Theme {
+    name: String,
+    appearance: Appearance,
+    colors: [Option<Color>; TABLE.len()],
+    generation: u64,
+}
+
+impl Theme {
+    /// The theme this JSON text describes, with colours for a terminal of `depth`.
+    ///
+    /// # Errors
+    /// When the text is no theme; the error names the key at fault.
+    pub fn parse(json: &str, depth: ColorDepth) -> Result<Self, ThemeError> {
+        let loaded = load::load(json)?;
+        Ok(Self {
+            name: loaded.name,
+            appearance: loaded.appearance,
+            colors: loaded.colors.map(|color| color.to_terminal(depth)),
+            generation: next_generation(),
+        })
+    }
+
+    /// A compiled-in theme; `background` decides what `system` is. `None` for a
+    /// name that is not in [`BUILTIN_NAMES`].
+    pub fn builtin(name: &str, background: Appearance, depth: ColorDepth) -> Option<Self> {
+        let json = match (name, background) {
+            ("dark", _) | ("system", Appearance::Dark) => include_str!("../../../themes/dark.json"),
+            ("light", _) | ("system", Appearance::Light) => include_str!("../../../themes/light.json"),
+            _ => return None,
+        };
+        Some(Self::parse(json, depth).expect("the compiled-in themes are valid; a test loads them"))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn appearance(&self) -> Appearance {
+        self.appearance
+    }
+
+    /// Differs between any two themes loaded in this process; part of the key of
+    /// everything that caches styled rows.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The token as a style: its colour as foreground or background, whichever it
+    /// is meant for. A token that is the terminal's default sets nothing.
+    pub fn style(&self, token: Token) -> Style {
+        let mut style = Style::new();
+        let color = self.color(token);
+        match token.row().kind {
+            Kind::Foreground => style.fg = color,
+            Kind::Background => style.bg = color,
+        }
+        style
+    }
+
+    /// The token's colour; `None` is the terminal's default.
+    pub fn color(&self, token: Token) -> Option<Color> {
+        self.colors[token.index()]
+    }
+}
+
+fn next_generation() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_themes_are_valid() {
+        for name in BUILTIN_NAMES {
+            for background in [Appearance::Dark, Appearance::Light] {
+                assert!(Theme::builtin(name, background, ColorDepth::True).is_some(), "{name}");
+            }
+        }
+        let light = Theme::builtin("system", Appearance::Light, ColorDepth::True).unwrap();
+        assert_eq!((light.name(), light.appearance()), ("light", Appearance::Light));
+        assert!(Theme::builtin("neon", Appearance::Dark, ColorDepth::True).is_none());
+    }
+
+    #[test]
+    fn every_load_has_its_own_generation() {
+        let theme = || Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap().generation();
+        assert_ne!(theme(), theme());
+    }
+
+    /// Contrast ratio of WCAG 2 between two sRGB colours.
+    fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
+        let luminance = |rgb: [u8; 3]| {
+            let [r, g, b] = rgb.map(|channel| {
+                let value = f64::from(channel) / 255.0;
+                if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            });
+            0.2126 * r + 0.7152 * g + 0.0722 * b
+        };
+        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
+        if a > b { a / b } else { b / a }
+    }
+
+    #[test]
+    fn built_in_text_can_be_read_on_its_backgrounds() {
+        for (background, page) in [(Appearance::Dark, [0x1a, 0x1b, 0x20]), (Appearance::Light, [0xff; 3])] {
+            let theme = Theme::builtin("system", background, ColorDepth::True).unwrap();
+            let rgb = |token: Token, default: [u8; 3]| match theme.color(token) {
+                Some(Color::Rgb(r, g, b)) => [r, g, b],
+                _ => default,
+            };
+            let ink = if background == Appearance::Dark { [0xe0; 3] } else { [0x20; 3] };
+            let boxes = [
+                Token::UserMessageBg,
+                Token::ToolPendingBg,
+                Token::ToolSuccessBg,
+                Token::ToolErrorBg,
+                Token::SelectedBg,
+                Token::CustomMessageBg,
+            ];
+            for row in TABLE.iter().filter(|row| row.kind == Kind::Foreground) {
+                let least = match row.token {
+                    Token::Border | Token::BorderMuted | Token::MdHr | Token::MdCodeBlockBorder => 1.3,
+                    Token::MdQuoteBorder | Token::ScrollbarTrack | Token::ThinkingOff => 1.3,
+                    Token::Dim | Token::ThinkingMinimal | Token::SyntaxComment => 3.0,
+                    _ => 4.0,
+                };
+                let found = contrast(rgb(row.token, ink), page);
+                assert!(found >= least, "{}: {} on the page: {found:.2}", theme.name(), row.name);
+            }
+            for on in boxes {
+                for token in [Token::Text, Token::ToolTitle, Token::ToolOutput, Token::Muted, Token::Error] {
+                    let found = contrast(rgb(token, ink), rgb(on, page));
+                    assert!(found >= 3.5, "{}: {token:?} on {on:?}: {found:.2}", theme.name());
+                }
+                let subtle = contrast(rgb(on, page), page);
+                assert!(subtle < 1.9, "{}: {on:?} is not subtle: {subtle:.2}", theme.name());
+            }
+        }
+    }
+}
