@@ -2,3 +2,5 @@
 //! and of the program as a whole. `docs/architecture.md` describes the five kinds.
 
 mod layers;
+mod support;
+mod tui_painter;

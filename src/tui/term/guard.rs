@@ -1,0 +1,222 @@
+//! Takes the terminal and gives it back, on every way out.
+//!
+//! [`TerminalGuard::enter`] switches raw mode and the input protocols on; leaving
+//! switches all of it off again and is idempotent: by call, by `Drop`, or by the
+//! panic hook, whichever comes first. Signals are the event loop's business; it
+//! ends and lets the guard drop.
+
+use std::io::{self, IsTerminal, Write};
+use std::panic;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossterm::terminal;
+use thiserror::Error;
+
+/// Why the terminal could not be taken.
+#[derive(Debug, Error)]
+pub enum GuardError {
+    #[error("standard input and output must be a terminal")]
+    NotATerminal,
+    #[error("the terminal is already in use by this process")]
+    Busy,
+    #[error("switching the terminal to raw mode: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+/// What to switch on besides raw mode and bracketed paste.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TerminalModes {
+    /// Use the alternate screen and report mouse buttons, drags and the wheel.
+    pub fullscreen: bool,
+    /// Report when the window gains or loses focus.
+    pub focus: bool,
+    /// Ask for xterm's modifyOtherKeys. For tmux with `extended-keys-format csi-u`,
+    /// which ignores the kitty protocol; other formats are not understood.
+    pub modify_other_keys: bool,
+}
+
+/// Holds the terminal in raw mode; gives it back when dropped.
+#[derive(Debug)]
+pub struct TerminalGuard {
+    modes: TerminalModes,
+}
+
+/// Whether the terminal is in our modes now. Static, because the panic hook has
+/// no other way to know.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+impl TerminalGuard {
+    /// Takes the terminal of this process.
+    ///
+    /// # Errors
+    /// When standard input or output is no terminal, another guard lives, or raw
+    /// mode is refused; the terminal is then as it was.
+    pub fn enter(modes: TerminalModes) -> Result<Self, GuardError> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Err(GuardError::NotATerminal);
+        }
+        install_panic_hook();
+        if ENTERED.swap(true, Ordering::SeqCst) {
+            return Err(GuardError::Busy);
+        }
+        let guard = Self { modes };
+        guard.switch_on()?;
+        Ok(guard)
+    }
+
+    pub fn modes(&self) -> TerminalModes {
+        self.modes
+    }
+
+    /// Changes the modes, such as between the main and the alternate screen.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to.
+    pub fn set_modes(&mut self, modes: TerminalModes) -> io::Result<()> {
+        if modes == self.modes {
+            return Ok(());
+        }
+        self.modes = modes;
+        if ENTERED.load(Ordering::SeqCst) {
+            write_out(&leave_sequence())?;
+            write_out(&enter_sequence(modes))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the terminal back while `outside` runs: an external editor, or the stop
+    /// signal of Ctrl+Z. The input stream has to be stopped before, since it would
+    /// take the other program's keys. Takes the terminal again also if `outside`
+    /// fails.
+    ///
+    /// # Errors
+    /// When the terminal cannot be switched, which leaves it given back.
+    pub fn suspend<T>(&mut self, outside: impl FnOnce() -> T) -> io::Result<T> {
+        leave();
+        let result = outside();
+        ENTERED.store(true, Ordering::SeqCst);
+        self.switch_on()?;
+        Ok(result)
+    }
+
+    /// Gives the terminal back for good. Dropping does the same; this one names it.
+    pub fn leave(self) {
+        drop(self);
+    }
+
+    fn switch_on(&self) -> io::Result<()> {
+        let entered = terminal::enable_raw_mode().and_then(|()| write_out(&enter_sequence(self.modes)));
+        if entered.is_err() {
+            leave();
+        }
+        entered
+    }
+}
+
+impl Drop for TerminalGuard {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Puts the terminal back if it is ours. Failures are ignored: there is nothing
+/// left to tell them to.
+fn leave() {
+    if ENTERED.swap(false, Ordering::SeqCst) {
+        drop(write_out(&leave_sequence()));
+        drop(terminal::disable_raw_mode());
+    }
+}
+
+fn install_panic_hook() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            // First the terminal, so that the message can be read.
+            leave();
+            previous(panic);
+        }));
+    });
+}
+
+fn write_out(sequence: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(sequence.as_bytes())?;
+    stdout.flush()
+}
+
+/// Title saved, bracketed paste, kitty keyboard flags 1 (tell escape codes apart)
+/// and 4 (report alternate keys). The flags are pushed without asking: terminals
+/// that do not know them ignore them. Not flag 2, key releases, which would
+/// outlive us in the shell's input.
+/// See <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
+fn enter_sequence(modes: TerminalModes) -> String {
+    let mut sequence = String::from("\x1b[22;0t");
+    if modes.fullscreen {
+        // 1002 and 1006 only: all-motion reports (1003) flood slow connections.
+        sequence.push_str("\x1b[?1049h\x1b[?1002h\x1b[?1006h");
+    }
+    sequence.push_str("\x1b[?2004h\x1b[>5u");
+    if modes.modify_other_keys {
+        sequence.push_str("\x1b[>4;2m");
+    }
+    if modes.focus {
+        sequence.push_str("\x1b[?1004h");
+    }
+    sequence
+}
+
+/// Everything any mode may have switched on, off again, whatever the modes were.
+/// The keyboard flags belong to a screen, so they are popped before and after the
+/// alternate screen is left; popping an empty stack does nothing.
+fn leave_sequence() -> String {
+    [
+        "\x1b[?2026l",
+        "\x1b[0m",
+        "\x1b]8;;\x1b\\",
+        "\x1b[0 q\x1b[?25h",
+        "\x1b[?1002l\x1b[?1006l",
+        "\x1b[?1004l",
+        "\x1b[?2004l",
+        "\x1b[<1u",
+        "\x1b[>4;0m",
+        "\x1b[?1049l",
+        "\x1b[<u",
+        "\x1b[23;0t",
+    ]
+    .concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaving_resets_every_private_mode_that_entering_sets() {
+        let all = TerminalModes { fullscreen: true, focus: true, modify_other_keys: true };
+        let (enter, leave) = (enter_sequence(all), leave_sequence());
+        for set in enter.split('\x1b').filter_map(|part| part.strip_suffix('h')) {
+            assert!(leave.contains(&format!("\x1b{set}l")), "{set} stays on");
+        }
+        for (on, off) in
+            [("\x1b[>5u", "\x1b[<1u"), ("\x1b[>4;2m", "\x1b[>4;0m"), ("\x1b[22;0t", "\x1b[23;0t")]
+        {
+            assert!(enter.contains(on) && leave.contains(off));
+        }
+    }
+
+    #[test]
+    fn mouse_and_focus_stay_native_unless_asked_for() {
+        assert_eq!(enter_sequence(TerminalModes::default()), "\x1b[22;0t\x1b[?2004h\x1b[>5u");
+    }
+
+    #[test]
+    fn refuses_what_is_no_terminal() {
+        // The test harness captures output, or a pipe stands in for it.
+        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            assert!(matches!(TerminalGuard::enter(TerminalModes::default()), Err(GuardError::NotATerminal)));
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! The painter against a terminal emulator: what is settled reaches scrollback
+//! once and in order, and nothing else ever does.
+
+use std::borrow::Cow;
+
+use pi::tui::term::{Anchor, Cursor, Document, Frame, Overlay, Screen};
+use pi::tui::text::{LinkTarget, Row, Run};
+use proptest::prelude::*;
+use ratatui::layout::{Position, Size};
+use ratatui::style::Style;
+
+use crate::support::virtual_terminal::VirtualTerminal;
+
+#[derive(Default)]
+struct Doc {
+    settled: Vec<Row>,
+    live: Vec<Row>,
+    dock: Vec<Row>,
+}
+
+impl Document for Doc {
+    fn len(&self) -> usize {
+        self.settled.len() + self.live.len() + self.dock.len()
+    }
+
+    fn row(&self, index: usize) -> Cow<'_, Row> {
+        let rows = self.settled.iter().chain(&self.live).chain(&self.dock);
+        Cow::Borrowed(rows.into_iter().nth(index).unwrap())
+    }
+
+    fn stable(&self) -> usize {
+        self.settled.len()
+    }
+}
+
+fn rows(name: &str, range: std::ops::Range<usize>) -> Vec<Row> {
+    range.map(|n| Row::styled(format!("{name}{n:05}"), Style::new())).collect()
+}
+
+/// A document, its screen and the terminal, with the invariants as methods.
+struct Stage {
+    doc: Doc,
+    screen: Screen<VirtualTerminal>,
+    settled: usize,
+    shell: usize,
+    may_reset: bool,
+    replayed: bool,
+}
+
+impl Stage {
+    fn new(size: Size, shell_rows: u16) -> Self {
+        let mut terminal = VirtualTerminal::new(size);
+        for n in 0..shell_rows {
+            terminal.shell(&format!("S{n:05}\n"));
+        }
+        let cursor = terminal.cursor();
+        let screen = Screen::new(terminal, size, cursor);
+        let doc = Doc { dock: rows("dock", 0..1), ..Doc::default() };
+        let shell = usize::from(shell_rows);
+        Self { doc, screen, settled: 0, shell, may_reset: false, replayed: false }
+    }
+
+    fn append(&mut self, count: usize) {
+        self.doc.settled.extend(rows("H", self.settled..self.settled + count));
+        self.settled += count;
+    }
+
+    fn draw(&mut self, overlays: &[Overlay<'_>]) {
+        let dock_row = self.doc.len() - 1;
+        let cursor = Some(Cursor::Document { row: dock_row, column: 2 });
+        self.screen.draw(&Frame { document: &self.doc, overlays, cursor }).unwrap();
+        self.check_frame();
+        if overlays.is_empty() {
+            self.check_screen();
+        }
+    }
+
+    fn check_frame(&mut self) {
+        let writes = self.screen.sink_mut().take_writes();
+        assert!(writes.len() <= 1, "{} writes in one frame", writes.len());
+        let reset = std::mem::take(&mut self.may_reset);
+        for bytes in writes {
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.starts_with("\x1b[?2026h") && text.ends_with("\x1b[?2026l"));
+            for (at, _) in text.match_indices("\x1b[") {
+                let sequence = &text[at + 2..];
+                let end = sequence.find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                match &sequence[end..=end] {
+                    "J" => assert!(reset, "erase-display outside of a reset: {sequence:?}"),
+                    "r" => assert!(reset && end == 0, "scroll region: {sequence:?}"),
+                    "S" | "T" | "L" | "M" => panic!("scrolls a region: {sequence:?}"),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// The screen ends with the end of the document, and the cursor is in the dock.
+    fn check_screen(&mut self) {
+        let screen = self.screen.sink().screen();
+        let len = self.doc.len();
+        let visible: Vec<String> =
+            screen.into_iter().filter(|row| !row.is_empty() && !row.starts_with('S')).collect();
+        let tail: Vec<String> = (len - visible.len()..len).map(|index| self.doc.row(index).text()).collect();
+        let width = usize::from(self.screen.size().width);
+        let tail: Vec<String> = tail.iter().map(|row| row.chars().take(width).collect()).collect();
+        assert_eq!(visible, tail);
+        assert!(self.screen.sink().cursor_visible());
+        let cursor = self.screen.sink().cursor();
+        let under = &self.screen.sink().screen()[usize::from(cursor.y)];
+        assert!("dock00000".starts_with(under.trim_end_matches(|c: char| c.is_ascii_digit())), "{under:?}");
+        assert_eq!(cursor.x, 2.min(self.screen.size().width - 1));
+    }
+
+    /// Settled rows once and in order; no other text of ours above the screen.
+    fn check_scrollback(&mut self) {
+        let width = usize::from(self.screen.size().width);
+        let scrollback = self.screen.sink_mut().scrollback();
+        let foreign: Vec<&String> = scrollback
+            .iter()
+            .filter(|row| !row.is_empty() && !row.starts_with('S') && !row.starts_with('H'))
+            .collect();
+        assert!(foreign.is_empty(), "in scrollback: {foreign:?}");
+        let everything = self.screen.sink_mut().everything();
+        let found: Vec<&String> = everything.iter().filter(|row| row.starts_with('H')).collect();
+        let expected: Vec<String> =
+            self.doc.settled.iter().map(|row| row.text().chars().take(width).collect()).collect();
+        assert_eq!(found, expected.iter().collect::<Vec<_>>());
+        if !self.replayed {
+            assert_eq!(everything.iter().filter(|row| row.starts_with('S')).count(), self.shell);
+        }
+    }
+
+    fn suspend(&mut self, shell_rows: usize) {
+        self.screen.release(&self.doc).unwrap();
+        self.check_frame();
+        let terminal = self.screen.sink_mut();
+        for n in 0..shell_rows {
+            terminal.shell(&format!("S{:05}\n", self.shell + n));
+        }
+        self.shell += shell_rows;
+        let (size, cursor) = (self.screen.size(), self.screen.sink().cursor());
+        self.screen.resume(size, cursor);
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Append(usize),
+    Live(usize),
+    Dock(usize),
+    Settle,
+    Overlay { rows: usize, above: bool },
+    Suspend(usize),
+    Height(u16),
+    Replay,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0_usize..5).prop_map(Step::Append),
+        1 => (0_usize..80).prop_map(Step::Append),
+        2 => (0_usize..40).prop_map(Step::Live),
+        2 => (1_usize..8).prop_map(Step::Dock),
+        1 => Just(Step::Settle),
+        2 => (0_usize..30, any::<bool>()).prop_map(|(rows, above)| Step::Overlay { rows, above }),
+        1 => (0_usize..4).prop_map(Step::Suspend),
+        1 => (3_u16..30).prop_map(Step::Height),
+        1 => Just(Step::Replay),
+    ];
+    prop::collection::vec(step, 0..50)
+}
+
+fn run(size: Size, shell_rows: u16, steps: &[Step], native_height: bool) {
+    let mut stage = Stage::new(size, shell_rows.min(size.height - 1));
+    for step in steps {
+        match *step {
+            Step::Append(count) => stage.append(count),
+            Step::Live(count) => stage.doc.live = rows("live", 0..count),
+            Step::Dock(count) => stage.doc.dock = vec![Row::styled("dock00000", Style::new()); count],
+            Step::Settle => {
+                let count = stage.doc.live.len();
+                stage.doc.live.clear();
+                stage.append(count);
+            }
+            Step::Overlay { rows: count, above } => {
+                let popup = rows("POPUP", 0..count);
+                let dock_row = stage.doc.settled.len() + stage.doc.live.len();
+                let anchor = if above { Anchor::Above(dock_row) } else { Anchor::Bottom };
+                stage.draw(&[Overlay { rows: &popup, anchor }]);
+            }
+            Step::Suspend(count) => {
+                // What is live when the shell takes over is lost by design; settle first.
+                stage.doc.live.clear();
+                stage.draw(&[]);
+                stage.suspend(count);
+            }
+            Step::Height(height) if native_height => {
+                let size = Size::new(stage.screen.size().width, height);
+                stage.screen.sink_mut().resize(size);
+                let row = stage.screen.sink().cursor().y;
+                stage.screen.height_changed(size, Some(row));
+                stage.may_reset = true;
+                stage.replayed = true;
+            }
+            Step::Height(_) => {}
+            Step::Replay => {
+                let size = stage.screen.size();
+                stage.screen.reset(size);
+                stage.may_reset = true;
+                stage.replayed = true;
+            }
+        }
+        stage.draw(&[]);
+        stage.check_scrollback();
+        stage.draw(&[]);
+        assert!(stage.screen.sink_mut().take_writes().is_empty());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn settled_rows_reach_scrollback_once_and_nothing_else_does(
+        width in 12_u16..60, height in 3_u16..28, shell in 0_u16..28, steps in steps(),
+    ) {
+        run(Size::new(width, height), shell, &steps, false);
+    }
+
+    #[test]
+    fn a_changing_height_loses_and_doubles_nothing(
+        width in 12_u16..60, height in 3_u16..28, shell in 0_u16..28, steps in steps(),
+    ) {
+        run(Size::new(width, height), shell, &steps, true);
+    }
+
+    #[test]
+    fn tiny_terminals_are_survived(
+        width in 1_u16..11, height in 1_u16..4, shell in 0_u16..3, steps in steps(),
+    ) {
+        let mut stage = Stage::new(Size::new(width, height), shell.min(height - 1));
+        for step in steps {
+            match step {
+                Step::Append(count) => stage.append(count),
+                Step::Live(count) => stage.doc.live = rows("live", 0..count),
+                Step::Dock(count) => stage.doc.dock = rows("dock", 0..count),
+                Step::Suspend(count) => stage.suspend(count),
+                Step::Settle | Step::Replay | Step::Height(_) => stage.doc.live.clear(),
+                Step::Overlay { rows: count, .. } => {
+                    let popup = rows("POPUP", 0..count);
+                    let frame = Frame {
+                        document: &stage.doc,
+                        overlays: &[Overlay { rows: &popup, anchor: Anchor::Bottom }],
+                        cursor: Some(Cursor::Overlay { overlay: 0, row: 0, column: 99 }),
+                    };
+                    stage.screen.draw(&frame).unwrap();
+                    drop(stage.screen.sink_mut().take_writes());
+                }
+            }
+            stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+            drop(stage.screen.sink_mut().take_writes());
+        }
+    }
+}
+
+#[test]
+fn a_screen_of_one_cell_and_of_none_is_survived() {
+    for size in [Size::new(1, 1), Size::new(10, 3)] {
+        let mut stage = Stage::new(size, 0);
+        stage.append(20);
+        stage.draw(&[]);
+        stage.check_scrollback();
+    }
+    let mut screen = Screen::new(Vec::new(), Size::new(0, 0), Position::new(3, 7));
+    let doc = Doc { settled: rows("H", 0..3), ..Doc::default() };
+    screen.draw(&Frame::new(&doc)).unwrap();
+    screen.height_changed(Size::new(0, 9), Some(8));
+    screen.draw(&Frame::new(&doc)).unwrap();
+}
+
+/// The emulator, like tmux, moves rows to and from its scrollback.
+#[test]
+fn a_new_height_keeps_every_row() {
+    let mut stage = Stage::new(Size::new(40, 24), 3);
+    stage.append(100);
+    stage.draw(&[]);
+    for height in [15, 40, 12, 24, 50, 10, 24] {
+        let size = Size::new(40, height);
+        stage.screen.sink_mut().resize(size);
+        let row = stage.screen.sink().cursor().y;
+        stage.screen.height_changed(size, Some(row));
+        stage.draw(&[]);
+        stage.append(2);
+        stage.draw(&[]);
+        stage.check_scrollback();
+    }
+}
+
+#[test]
+fn a_new_width_replays_in_one_write() {
+    let mut stage = Stage::new(Size::new(40, 10), 2);
+    stage.append(50);
+    stage.draw(&[]);
+    let size = Size::new(30, 12);
+    stage.screen.sink_mut().resize(size);
+    stage.screen.reset(size);
+    (stage.may_reset, stage.replayed) = (true, true);
+    stage.draw(&[]);
+    stage.check_scrollback();
+}
+
+#[test]
+fn a_frame_writes_only_what_changed() {
+    let mut stage = Stage::new(Size::new(80, 24), 0);
+    stage.append(500);
+    stage.doc.live = rows("live", 0..5);
+    stage.draw(&[]);
+
+    let mut most = 0;
+    for n in 0..200 {
+        stage.doc.live[4] = Row::styled(format!("live {}", "x".repeat(n % 70)), Style::new());
+        stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+        let writes = stage.screen.sink_mut().take_writes();
+        most = most.max(writes.iter().map(Vec::len).sum());
+    }
+    assert!(most < 200, "{most} bytes for one changed row");
+
+    stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+    assert!(stage.screen.sink_mut().take_writes().is_empty());
+}
+
+#[test]
+fn a_full_screen_leaves_room_for_the_prompt_when_released() {
+    let mut stage = Stage::new(Size::new(20, 5), 0);
+    stage.append(20);
+    stage.doc.dock.clear();
+    stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
+    stage.screen.release(&stage.doc).unwrap();
+    stage.check_scrollback();
+    assert_eq!(stage.screen.sink().cursor(), Position::new(0, 4));
+    assert_eq!(stage.screen.sink().screen()[3], "H00019");
+}
+
+#[test]
+fn painting_resumes_below_text_the_shell_left() {
+    let mut terminal = VirtualTerminal::new(Size::new(20, 4));
+    terminal.shell("one\ntwo\nthree\nno line end");
+    let cursor = terminal.cursor();
+    let mut screen = Screen::new(terminal, Size::new(20, 4), cursor);
+    let doc = Doc { settled: rows("H", 0..1), ..Doc::default() };
+    screen.draw(&Frame::new(&doc)).unwrap();
+    assert_eq!(screen.sink().screen(), ["two", "three", "no line end", "H00000"]);
+}
+
+#[test]
+fn links_are_opened_and_closed_around_their_cells() {
+    let link = |url| LinkTarget::new(url).unwrap();
+    let row =
+        |target| Row::from_runs([Run::new("a ", Style::new()), Run::linked("bc", Style::new(), target)]);
+    let mut screen = Screen::new(Vec::new(), Size::new(10, 2), Position::new(0, 0));
+    screen.set_links(true);
+    let doc = |target| Doc { settled: vec![row(link(target))], ..Doc::default() };
+
+    screen.draw(&Frame::new(&doc("https://x.y"))).unwrap();
+    let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();
+    let opener = bytes.find(";https://x.y\x1b\\").unwrap();
+    let closer = bytes.find("\x1b]8;;\x1b\\").unwrap();
+    assert!(opener < bytes.find("bc").unwrap() && bytes.find("bc").unwrap() < closer);
+
+    screen.draw(&Frame::new(&doc("https://x.y"))).unwrap();
+    assert!(screen.sink().is_empty());
+
+    screen.draw(&Frame::new(&doc("https://z.z"))).unwrap();
+    let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();
+    assert!(bytes.contains("https://z.z") && bytes.contains("bc"), "{bytes:?}");
+}
+
+proptest! {
+    /// Rows of any text, painted over each other, leave what painting them alone leaves.
+    #[test]
+    fn wide_and_odd_glyphs_are_replaced_cleanly(
+        before in "[a-z世🌞é ]{0,12}", after in "[a-z世🌞é ]{0,12}",
+    ) {
+        let paint = |texts: &[&str]| {
+            let size = Size::new(16, 2);
+            let mut screen = Screen::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+            for text in texts {
+                let doc = Doc { live: vec![Row::styled(*text, Style::new())], ..Doc::default() };
+                screen.draw(&Frame::new(&doc)).unwrap();
+            }
+            screen.sink().screen()
+        };
+        prop_assert_eq!(paint(&[before.as_str(), after.as_str()]), paint(&[after.as_str()]));
+    }
+}
