@@ -3,4 +3,5 @@
 
 mod layers;
 mod support;
+mod tui_markdown;
 mod tui_painter;

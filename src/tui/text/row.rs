@@ -111,6 +111,21 @@ impl Row {
         }
     }
 
+    /// Puts another row to the right of this one.
+    pub fn append(&mut self, other: Self) {
+        let by = cells(self.width());
+        let moved = other
+            .links
+            .into_iter()
+            .map(|(range, link)| (range.start.saturating_add(by)..range.end.saturating_add(by), link));
+        self.links.extend(moved);
+        let style = other.line.style;
+        self.line.spans.extend(other.line.spans.into_iter().map(|mut span| {
+            span.style = style.patch(span.style);
+            span
+        }));
+    }
+
     /// Puts `text` in front and moves the links along.
     pub fn indent(&mut self, text: impl Into<String>, style: Style) {
         let text = text.into();

@@ -10,6 +10,7 @@ use std::ops::Range;
 use ratatui::style::Style;
 use ratatui::text::Line;
 use textwrap::{WordSeparator, WordSplitter};
+use unicode_segmentation::GraphemeCursor;
 
 use super::row::{Row, Run};
 use super::width::{graphemes, width};
@@ -59,7 +60,7 @@ impl Wrap {
         }
 
         let mut rows = Vec::with_capacity(cuts.len());
-        let mut slicer = Slicer { runs, run_idx: 0, run_start: 0 };
+        let mut slicer = Slicer { runs, ends: run_ends(runs, &flat), run_idx: 0 };
         for (row_idx, cut) in cuts.into_iter().enumerate() {
             let mut row = Row::default();
             for run in if row_idx == 0 { first.runs } else { rest.runs } {
@@ -215,7 +216,7 @@ fn chunks(flat: &str) -> Vec<Chunk> {
 /// Where web addresses stand in the text. They end at a blank, a quote, a
 /// bracket, or the first character outside ASCII, since text in scripts without
 /// blanks runs on after an address.
-fn url_ranges(flat: &str) -> Vec<Range<usize>> {
+pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
     while let Some(found) = flat.get(from..).and_then(|rest| rest.find("://")) {
@@ -233,23 +234,38 @@ fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     ranges
 }
 
+/// Where each run ends in the flat text. A cluster that two runs share belongs to
+/// the first, since half a cluster has another width.
+fn run_ends(runs: &[Run], flat: &str) -> Vec<usize> {
+    let mut end = 0;
+    runs.iter()
+        .map(|run| {
+            end += run.text.len();
+            let mut cursor = GraphemeCursor::new(end, flat.len(), true);
+            match cursor.is_boundary(flat, 0) {
+                Ok(false) => cursor.next_boundary(flat, 0).ok().flatten().unwrap_or(flat.len()),
+                _ => end,
+            }
+        })
+        .collect()
+}
+
 /// Copies ascending byte ranges of the flat text out of the runs, in one pass.
 struct Slicer<'a> {
     runs: &'a [Run],
+    ends: Vec<usize>,
     run_idx: usize,
-    /// Byte offset of `runs[run_idx]` in the flat text.
-    run_start: usize,
 }
 
 impl Slicer<'_> {
     fn copy(&mut self, flat: &str, cut: Range<usize>, room: usize, row: &mut Row) {
         let mut at = cut.start;
         while at < cut.end {
-            let Some(run) = self.runs.get(self.run_idx) else { return };
-            let run_end = self.run_start + run.text.len();
+            let Some((run, &run_end)) = self.runs.get(self.run_idx).zip(self.ends.get(self.run_idx)) else {
+                return;
+            };
             if at >= run_end {
                 self.run_idx += 1;
-                self.run_start = run_end;
                 continue;
             }
             let end = cut.end.min(run_end);

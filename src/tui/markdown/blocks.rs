@@ -1,0 +1,378 @@
+//! Markdown text to blocks and inlines.
+//!
+//! Wraps the event stream of `pulldown-cmark` (`CommonMark` with tables, task
+//! lists and strikethrough) into a tree that rendering can measure. Containers
+//! nested deeper than [`MAX_DEPTH`] are flattened, so no text can exhaust the
+//! stack.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use pulldown_cmark::{
+    Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd,
+};
+
+const MAX_DEPTH: usize = 16;
+
+/// Targets of link references by label, folded to lower case.
+pub(super) type Definitions = HashMap<String, String>;
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Block {
+    Heading { level: u8, inlines: Vec<Inline> },
+    Paragraph(Vec<Inline>),
+    Code { lang: String, text: String },
+    Quote(Vec<Self>),
+    List(List),
+    Table(Table),
+    Rule,
+    Html(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct List {
+    /// The first number of an ordered list.
+    pub(super) start: Option<u64>,
+    /// Whether the items stand apart.
+    pub(super) loose: bool,
+    pub(super) items: Vec<Item>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Item {
+    /// Whether a task is done; `None` if the item is no task.
+    pub(super) done: Option<bool>,
+    pub(super) blocks: Vec<Block>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Table {
+    pub(super) alignments: Vec<Alignment>,
+    /// The first row is the header.
+    pub(super) rows: Vec<Vec<Vec<Inline>>>,
+}
+
+/// Text with one look. A line break is the text `"\n"`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Inline {
+    pub(super) text: String,
+    pub(super) look: Look,
+    pub(super) link: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Look {
+    pub(super) bold: bool,
+    pub(super) italic: bool,
+    pub(super) strike: bool,
+    pub(super) code: bool,
+    /// The ` (address)` after a link, for terminals without links.
+    pub(super) address: bool,
+}
+
+/// Where the top-level blocks stand in `text`, from the start of their first line,
+/// and the link definitions with the offset each begins at.
+pub(super) fn outline(text: &str) -> (Vec<Range<usize>>, Vec<(usize, String, String)>) {
+    let parser = Parser::new_ext(text, options());
+    let definitions = parser
+        .reference_definitions()
+        .iter()
+        .map(|(label, definition)| (definition.span.start, fold(label), definition.dest.to_string()))
+        .collect();
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut depth = 0_usize;
+    for (event, range) in parser.into_offset_iter() {
+        if depth == 0 && !matches!(event, Event::End(_)) {
+            let line_start =
+                text.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+            ranges.push(line_start..range.end);
+        }
+        match event {
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    (ranges, definitions)
+}
+
+/// The blocks of `text`; with `keep_breaks` a line end in a paragraph stays one.
+pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) -> Vec<Block> {
+    let resolve = |link: BrokenLink<'_>| {
+        let target = definitions.get(&fold(&link.reference))?;
+        Some((CowStr::from(target.clone()), CowStr::from("")))
+    };
+    let mut builder = Builder { keep_breaks, ..Builder::default() };
+    for event in Parser::new_with_broken_link_callback(text, options(), Some(resolve)) {
+        builder.event(event);
+    }
+    builder.finish()
+}
+
+fn fold(label: &str) -> String {
+    label.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn options() -> Options {
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+}
+
+#[derive(Debug)]
+enum Container {
+    Quote(Vec<Block>),
+    List(List),
+    Item(Item),
+}
+
+#[derive(Debug)]
+enum Leaf {
+    Heading(u8),
+    Paragraph,
+    Cell,
+}
+
+#[derive(Debug, Default)]
+struct Builder {
+    keep_breaks: bool,
+    root: Vec<Block>,
+    open: Vec<Container>,
+    /// Per container in the text: whether it is in `open` or was flattened.
+    kept: Vec<bool>,
+    leaf: Option<Leaf>,
+    inlines: Vec<Inline>,
+    code: Option<(String, String)>,
+    html: Option<String>,
+    table: Option<Table>,
+    bold: usize,
+    italic: usize,
+    strike: usize,
+    links: Vec<(String, usize)>,
+}
+
+impl Builder {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(text) => self.push_inline(&text, true),
+            Event::Html(html) => match &mut self.html {
+                Some(block) => block.push_str(&html),
+                None => self.push_inline(&html, false),
+            },
+            Event::InlineHtml(html) => self.inline_html(&html),
+            Event::SoftBreak if self.keep_breaks => self.push_inline("\n", false),
+            Event::SoftBreak => self.push_inline(" ", false),
+            Event::HardBreak => self.push_inline("\n", false),
+            Event::Rule => self.add(Block::Rule),
+            Event::TaskListMarker(done) => {
+                if let Some(Container::Item(item)) = self.open.last_mut() {
+                    item.done = Some(done);
+                }
+            }
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
+                self.push_inline(&text, false);
+            }
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => {
+                self.close_leaf();
+                if let [.., Container::List(list), Container::Item(_)] = self.open.as_mut_slice() {
+                    list.loose = true;
+                }
+                self.leaf = Some(Leaf::Paragraph);
+            }
+            Tag::Heading { level, .. } => {
+                self.close_leaf();
+                self.leaf = Some(Leaf::Heading(level_number(level)));
+            }
+            Tag::BlockQuote(_) => self.open(Container::Quote(Vec::new())),
+            Tag::List(start) => self.open(Container::List(List { start, loose: false, items: Vec::new() })),
+            Tag::Item => self.open(Container::Item(Item::default())),
+            Tag::CodeBlock(kind) => {
+                self.close_leaf();
+                let lang = match kind {
+                    CodeBlockKind::Fenced(info) => super::code::language(&info).to_owned(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                self.code = Some((lang, String::new()));
+            }
+            Tag::HtmlBlock => {
+                self.close_leaf();
+                self.html = Some(String::new());
+            }
+            Tag::Table(alignments) => {
+                self.close_leaf();
+                self.table = Some(Table { alignments, rows: Vec::new() });
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::TableCell => self.leaf = Some(Leaf::Cell),
+            Tag::Emphasis => self.italic += 1,
+            Tag::Strong => self.bold += 1,
+            Tag::Strikethrough => self.strike += 1,
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.links.push((dest_url.to_string(), self.inlines.len()));
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Heading(_) => self.close_leaf(),
+            TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => self.close(),
+            TagEnd::CodeBlock => {
+                if let Some((lang, text)) = self.code.take() {
+                    self.add(Block::Code { lang, text });
+                }
+            }
+            TagEnd::HtmlBlock => {
+                if let Some(html) = self.html.take() {
+                    self.add(Block::Html(html));
+                }
+            }
+            TagEnd::Table => {
+                if let Some(table) = self.table.take() {
+                    self.add(Block::Table(table));
+                }
+            }
+            TagEnd::TableCell => {
+                self.leaf = None;
+                let inlines = std::mem::take(&mut self.inlines);
+                if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
+                    row.push(inlines);
+                }
+            }
+            TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
+            TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
+            TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some((_, code)) = &mut self.code {
+            code.push_str(text);
+        } else {
+            self.push_inline(text, false);
+        }
+    }
+
+    fn push_inline(&mut self, text: &str, code: bool) {
+        if self.leaf.is_none() {
+            self.leaf = Some(Leaf::Paragraph);
+        }
+        let look = Look {
+            bold: self.bold > 0,
+            italic: self.italic > 0,
+            strike: self.strike > 0,
+            code,
+            address: false,
+        };
+        let link = self.links.last().map(|(target, _)| target.clone());
+        match self.inlines.last_mut() {
+            Some(last) if last.look == look && last.link == link => last.text.push_str(text),
+            _ => self.inlines.push(Inline { text: text.to_owned(), look, link }),
+        }
+    }
+
+    fn inline_html(&mut self, html: &str) {
+        let tag = html.trim_matches(['<', '>', '/', ' ']);
+        if tag.eq_ignore_ascii_case("br") {
+            self.push_inline("\n", false);
+        } else if !html.starts_with("<!--") {
+            self.push_inline(html, false);
+        }
+    }
+
+    fn end_link(&mut self) {
+        let Some((target, first)) = self.links.pop() else { return };
+        let shown: String = self.inlines.iter().skip(first).map(|inline| inline.text.as_str()).collect();
+        if target.is_empty() || shown == target || target.strip_prefix("mailto:") == Some(shown.as_str()) {
+            return;
+        }
+        let text = if shown.is_empty() { target.clone() } else { format!(" ({target})") };
+        let look = Look { address: !shown.is_empty(), ..Look::default() };
+        self.inlines.push(Inline { text, look, link: Some(target) });
+    }
+
+    fn open(&mut self, container: Container) {
+        self.close_leaf();
+        let keep = self.open.len() < MAX_DEPTH || matches!(container, Container::Item(_));
+        // An item needs its list: both are kept or neither.
+        let keep = keep
+            && (!matches!(container, Container::Item(_))
+                || matches!(self.open.last(), Some(Container::List(_))));
+        self.kept.push(keep);
+        if keep {
+            self.open.push(container);
+        }
+    }
+
+    fn close(&mut self) {
+        self.close_leaf();
+        if self.kept.pop() != Some(true) {
+            return;
+        }
+        match self.open.pop() {
+            Some(Container::Quote(blocks)) => self.add(Block::Quote(blocks)),
+            Some(Container::List(list)) => self.add(Block::List(list)),
+            Some(Container::Item(item)) => {
+                if let Some(Container::List(list)) = self.open.last_mut() {
+                    list.items.push(item);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn close_leaf(&mut self) {
+        let Some(leaf) = self.leaf.take() else { return };
+        let inlines = std::mem::take(&mut self.inlines);
+        match leaf {
+            Leaf::Heading(level) => self.add(Block::Heading { level, inlines }),
+            Leaf::Paragraph if inlines.is_empty() => {}
+            Leaf::Paragraph => self.add(Block::Paragraph(inlines)),
+            Leaf::Cell => {}
+        }
+    }
+
+    fn add(&mut self, block: Block) {
+        self.close_leaf();
+        match self.open.last_mut() {
+            None => self.root.push(block),
+            Some(Container::Quote(blocks)) => blocks.push(block),
+            Some(Container::Item(item)) => item.blocks.push(block),
+            Some(Container::List(list)) => {
+                list.items.push(Item { done: None, blocks: vec![block] });
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Block> {
+        self.close_leaf();
+        while !self.kept.is_empty() {
+            self.close();
+        }
+        self.root
+    }
+}
+
+fn level_number(level: HeadingLevel) -> u8 {
+    match level {
+        HeadingLevel::H1 => 1,
+        HeadingLevel::H2 => 2,
+        HeadingLevel::H3 => 3,
+        HeadingLevel::H4 => 4,
+        HeadingLevel::H5 => 5,
+        HeadingLevel::H6 => 6,
+    }
+}

@@ -1,0 +1,155 @@
+//! Code blocks: the fence rows and the lines between, one at a time.
+//!
+//! Finished blocks and blocks that are still arriving go through the same
+//! [`CodeBlock`], so their rows are the same.
+
+use std::borrow::Cow;
+
+use super::super::text::{Row, Run, Wrap, sanitize};
+use super::super::theme::{Theme, Token};
+use super::highlight::{CodeLines, Highlighter};
+use super::render::MarkdownOptions;
+
+/// The language word of a fence's info string: up to a blank, comma or brace.
+pub(super) fn language(info: &str) -> &str {
+    info.trim().split([' ', '\t', ',', '{']).next().unwrap_or_default()
+}
+
+/// A code block being written, row by row.
+#[derive(Debug)]
+pub(super) struct CodeBlock {
+    lines: CodeLines,
+    width: u16,
+    indent: String,
+    lang: String,
+}
+
+impl CodeBlock {
+    pub(super) fn new(lang: &str, width: u16, highlighter: &Highlighter, options: &MarkdownOptions) -> Self {
+        let lang = sanitize(lang).replace('\n', "");
+        Self { lines: highlighter.lines(&lang), width, indent: options.code_indent.clone(), lang }
+    }
+
+    pub(super) fn open(&self, theme: &Theme, out: &mut Vec<Row>) {
+        out.push(self.fence(&format!("```{}", self.lang), theme));
+    }
+
+    pub(super) fn close(&self, theme: &Theme, out: &mut Vec<Row>) {
+        out.push(self.fence("```", theme));
+    }
+
+    fn fence(&self, text: &str, theme: &Theme) -> Row {
+        let mut row = Row::styled(text, theme.style(Token::MdCodeBlockBorder));
+        row.clip(self.width);
+        row
+    }
+
+    /// One line of code, without its line end. Advances the highlighter.
+    pub(super) fn line(&mut self, line: &str, theme: &Theme, out: &mut Vec<Row>) {
+        let line = sanitize(line);
+        for part in line.split('\n') {
+            let runs = self.lines.next_line(part, theme);
+            self.rows(&runs, out);
+        }
+    }
+
+    /// The line that is still arriving; leaves the highlighter as it is.
+    pub(super) fn preview(&self, line: &str, theme: &Theme, out: &mut Vec<Row>) {
+        let line = sanitize(line).replace('\n', " ");
+        self.rows(&self.lines.clone().next_line(&line, theme), out);
+    }
+
+    fn rows(&self, runs: &[Run], out: &mut Vec<Row>) {
+        let indent = Run::new(self.indent.clone(), Default::default());
+        let wrap = Wrap { width: self.width, first: vec![indent.clone()], rest: vec![indent] };
+        out.extend(wrap.runs(runs));
+    }
+}
+
+/// The line that opens a fenced block at the top level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: char,
+    count: usize,
+    indent: usize,
+    pub(super) lang: String,
+}
+
+impl Fence {
+    /// Reads an opening fence: three or more marks, indented by at most three
+    /// blanks, without a backtick in a backtick fence's info (`CommonMark` 4.5).
+    pub(super) fn open(line: &str) -> Option<Self> {
+        let rest = line.trim_start_matches(' ');
+        let indent = line.len() - rest.len();
+        let mark = rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+        let info = rest.trim_start_matches(mark);
+        let count = rest.len() - info.len();
+        if indent > 3 || count < 3 || (mark == '`' && info.contains('`')) {
+            return None;
+        }
+        Some(Self { mark, count, indent, lang: language(info).to_owned() })
+    }
+
+    pub(super) fn closes(&self, line: &str) -> bool {
+        let rest = line.trim_start_matches(' ');
+        let marks = rest.trim_start_matches(self.mark);
+        line.len() - rest.len() <= 3 && rest.len() - marks.len() >= self.count && marks.trim().is_empty()
+    }
+
+    /// Whether a line that is still arriving may turn out to close the fence.
+    pub(super) fn may_close(&self, line: &str) -> bool {
+        line.trim_start_matches(' ').trim_end().chars().all(|c| c == self.mark)
+    }
+
+    /// A line of the content without the blanks that the fence itself is indented by.
+    /// A tab reaches to the next multiple of four columns; what is left of one that
+    /// is cut stays as blanks (`CommonMark` 2.2).
+    pub(super) fn content<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        let mut column = 0;
+        for (at, c) in line.char_indices() {
+            let next = match c {
+                _ if column >= self.indent => return Cow::Borrowed(&line[at..]),
+                ' ' => column + 1,
+                '\t' => column + 4 - column % 4,
+                _ => return Cow::Borrowed(&line[at..]),
+            };
+            if next > self.indent && c == '\t' {
+                return Cow::Owned(format!("{}{}", " ".repeat(next - self.indent), &line[at + 1..]));
+            }
+            column = next;
+        }
+        Cow::Borrowed("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_follow_commonmark() {
+        for (line, lang) in [
+            ("```rust", Some("rust")),
+            ("  ~~~~ py extra", Some("py")),
+            ("```rust,ignore", Some("rust")),
+            ("``` a`b", None),
+            ("~~~ a`b", Some("a`b")),
+            ("    ```", None),
+            ("``", None),
+            ("text", None),
+        ] {
+            assert_eq!(Fence::open(line).map(|fence| fence.lang), lang.map(str::to_owned), "{line:?}");
+        }
+        let fence = Fence::open("  ````").unwrap();
+        for (line, closes) in
+            [("````", true), ("  `````  ", true), ("```", false), ("````x", false), ("    ````", false)]
+        {
+            assert_eq!(fence.closes(line), closes, "{line:?}");
+        }
+        for (line, content) in
+            [("   x", " x"), (" x", "x"), ("x", "x"), ("", ""), ("\tx", "  x"), ("  \tx", "\tx")]
+        {
+            assert_eq!(fence.content(line), content, "{line:?}");
+        }
+    }
+}

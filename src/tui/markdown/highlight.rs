@@ -1,0 +1,253 @@
+//! Colours for code.
+//!
+//! The grammars are loaded on a thread of their own; until they are there, code is
+//! plain. Scopes become theme tokens, so a theme colours code of any language and
+//! no second kind of theme file exists.
+
+use std::sync::{Arc, OnceLock};
+use std::thread;
+
+use ratatui::style::Style;
+use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
+
+use super::super::text::Run;
+use super::super::theme::{Theme, Token};
+
+/// Lines longer than this many bytes stay plain: grammars can be slow on minified
+/// files.
+const MAX_LINE_BYTES: usize = 2_000;
+/// After this much a block stays plain.
+const MAX_BLOCK_BYTES: usize = 512 * 1024;
+const MAX_BLOCK_LINES: usize = 10_000;
+
+/// The grammars, once they are loaded. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Highlighter {
+    grammars: Arc<OnceLock<Arc<Grammars>>>,
+}
+
+#[derive(Debug)]
+struct Grammars {
+    syntaxes: SyntaxSet,
+    scopes: Vec<(Scope, Token)>,
+}
+
+impl Highlighter {
+    /// A highlighter that keeps all code plain until [`Self::load`] has run.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Loads the grammars on a thread that ends when it is done, and calls `ready`
+    /// there. If no thread can be had, code stays plain.
+    pub fn load_in_background(&self, ready: impl FnOnce() + Send + 'static) {
+        let this = self.clone();
+        let spawned = thread::Builder::new().name("load-grammars".to_owned()).spawn(move || {
+            this.load();
+            ready();
+        });
+        drop(spawned);
+    }
+
+    /// Loads the grammars now; takes a few milliseconds.
+    pub fn load(&self) {
+        self.grammars.get_or_init(|| {
+            Arc::new(Grammars { syntaxes: two_face::syntax::extra_newlines(), scopes: scope_table() })
+        });
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.grammars.get().is_some()
+    }
+
+    /// Colours the lines of one piece of code. `lang` is a language name or a file
+    /// extension; code of unknown language is plain.
+    pub fn lines(&self, lang: &str) -> CodeLines {
+        let state = self.grammars.get().and_then(|grammars| {
+            let syntax = find_syntax(&grammars.syntaxes, lang)?;
+            Some(State {
+                grammars: Arc::clone(grammars),
+                parser: ParseState::new(syntax),
+                scopes: ScopeStack::new(),
+            })
+        });
+        CodeLines { state, lines: 0, bytes: 0 }
+    }
+}
+
+fn find_syntax<'a>(syntaxes: &'a SyntaxSet, lang: &str) -> Option<&'a SyntaxReference> {
+    const ALIASES: [(&str, &str); 10] = [
+        ("shell", "sh"),
+        ("console", "sh"),
+        ("zsh", "sh"),
+        ("golang", "go"),
+        ("jsonc", "json"),
+        ("json5", "json"),
+        ("docker", "dockerfile"),
+        ("c++", "cpp"),
+        ("csharp", "cs"),
+        ("objc", "m"),
+    ];
+    if lang.is_empty() || lang.eq_ignore_ascii_case("text") || lang.eq_ignore_ascii_case("txt") {
+        return None;
+    }
+    let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(lang));
+    syntaxes.find_syntax_by_token(alias.map_or(lang, |(_, token)| token))
+}
+
+/// Colours code line by line; clone it to look ahead.
+#[derive(Debug, Clone)]
+pub struct CodeLines {
+    state: Option<State>,
+    lines: usize,
+    bytes: usize,
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    grammars: Arc<Grammars>,
+    parser: ParseState,
+    scopes: ScopeStack,
+}
+
+impl CodeLines {
+    /// The next line, without its line end, as runs.
+    pub fn next_line(&mut self, line: &str, theme: &Theme) -> Vec<Run> {
+        let plain = theme.style(Token::MdCodeBlock);
+        self.lines += 1;
+        self.bytes += line.len();
+        if self.lines > MAX_BLOCK_LINES || self.bytes > MAX_BLOCK_BYTES || line.len() > MAX_LINE_BYTES {
+            self.state = None;
+        }
+        let Some(state) = &mut self.state else { return vec![Run::new(line, plain)] };
+        state.line(line, theme, plain).unwrap_or_else(|| {
+            self.state = None;
+            vec![Run::new(line, plain)]
+        })
+    }
+}
+
+impl State {
+    /// `None` when the grammar fails on the line.
+    fn line(&mut self, line: &str, theme: &Theme, plain: Style) -> Option<Vec<Run>> {
+        let with_end = format!("{line}\n");
+        let operations = self.parser.parse_line(&with_end, &self.grammars.syntaxes).ok()?;
+        let mut runs: Vec<Run> = Vec::new();
+        let mut start = 0;
+        for (at, operation) in operations {
+            self.push(line, start..at, theme, plain, &mut runs);
+            start = start.max(at);
+            self.scopes.apply(&operation).ok()?;
+        }
+        self.push(line, start..line.len(), theme, plain, &mut runs);
+        Some(runs)
+    }
+
+    fn push(
+        &self,
+        line: &str,
+        range: std::ops::Range<usize>,
+        theme: &Theme,
+        plain: Style,
+        runs: &mut Vec<Run>,
+    ) {
+        let Some(text) = line.get(range.start..range.end.min(line.len())).filter(|text| !text.is_empty())
+        else {
+            return;
+        };
+        let style = self.token().map_or(plain, |token| plain.patch(theme.style(token)));
+        match runs.last_mut() {
+            Some(last) if last.style == style => last.text.push_str(text),
+            _ => runs.push(Run::new(text, style)),
+        }
+    }
+
+    /// The token of the innermost scope that has one.
+    fn token(&self) -> Option<Token> {
+        self.scopes.as_slice().iter().rev().find_map(|scope| {
+            self.grammars
+                .scopes
+                .iter()
+                .find(|(prefix, _)| prefix.is_prefix_of(*scope))
+                .map(|(_, token)| *token)
+        })
+    }
+}
+
+/// Scopes by prefix; the first match counts, so longer prefixes stand first.
+/// Names follow <https://www.sublimetext.com/docs/scope_naming.html>.
+fn scope_table() -> Vec<(Scope, Token)> {
+    [
+        ("comment", Token::SyntaxComment),
+        ("punctuation.definition.comment", Token::SyntaxComment),
+        ("punctuation.definition.string", Token::SyntaxString),
+        ("string", Token::SyntaxString),
+        ("constant.character.escape", Token::SyntaxNumber),
+        ("constant", Token::SyntaxNumber),
+        ("keyword.operator", Token::SyntaxOperator),
+        ("keyword", Token::SyntaxKeyword),
+        ("storage.type.function", Token::SyntaxKeyword),
+        ("storage", Token::SyntaxKeyword),
+        ("entity.name.function", Token::SyntaxFunction),
+        ("support.function", Token::SyntaxFunction),
+        ("support.macro", Token::SyntaxFunction),
+        ("variable.function", Token::SyntaxFunction),
+        ("meta.function-call.identifier", Token::SyntaxFunction),
+        ("entity.name.tag", Token::SyntaxKeyword),
+        ("entity.other.attribute-name", Token::SyntaxVariable),
+        ("entity.name", Token::SyntaxType),
+        ("entity.other.inherited-class", Token::SyntaxType),
+        ("support.type", Token::SyntaxType),
+        ("support.class", Token::SyntaxType),
+        ("variable", Token::SyntaxVariable),
+        ("punctuation", Token::SyntaxPunctuation),
+        ("markup.inserted", Token::ToolDiffAdded),
+        ("markup.deleted", Token::ToolDiffRemoved),
+        ("markup.heading", Token::MdHeading),
+    ]
+    .into_iter()
+    .filter_map(|(name, token)| Some((Scope::new(name).ok()?, token)))
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::theme::{Appearance, ColorDepth};
+    use super::*;
+
+    #[test]
+    fn code_is_plain_until_loaded_and_coloured_afterwards() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let highlighter = Highlighter::new();
+        assert_eq!(highlighter.lines("rust").next_line("let x = 1;", &theme).len(), 1);
+        highlighter.load();
+        let runs = highlighter.lines("rust").next_line("let s = \"a\"; // b", &theme);
+        let style_of = |text: &str| runs.iter().find(|run| run.text.contains(text)).unwrap().style;
+        let expected = |token: Token| theme.style(Token::MdCodeBlock).patch(theme.style(token));
+        assert_eq!(style_of("\"a\""), expected(Token::SyntaxString));
+        assert_eq!(style_of("// b"), expected(Token::SyntaxComment));
+        let text: String = runs.iter().map(|run| run.text.as_str()).collect();
+        assert_eq!(text, "let s = \"a\"; // b");
+    }
+
+    #[test]
+    fn common_languages_are_known() {
+        let highlighter = Highlighter::new();
+        highlighter.load();
+        for lang in [
+            "rust", "rs", "ts", "tsx", "python", "bash", "shell", "json", "toml", "yaml", "go", "c++", "diff",
+        ] {
+            assert!(highlighter.lines(lang).state.is_some(), "{lang}");
+        }
+        assert!(highlighter.lines("no-such-language").state.is_none());
+    }
+
+    #[test]
+    fn endless_lines_stay_plain() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let highlighter = Highlighter::new();
+        highlighter.load();
+        let mut lines = highlighter.lines("js");
+        assert_eq!(lines.next_line(&"x=1;".repeat(1_000), &theme).len(), 1);
+    }
+}

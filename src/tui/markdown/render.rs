@@ -1,0 +1,263 @@
+//! Blocks to rows.
+
+use ratatui::style::{Modifier, Style};
+
+use super::super::text::{LinkTarget, Row, Run, Wrap, sanitize, url_ranges, width};
+use super::super::theme::{Theme, Token};
+use super::blocks::{Block, Inline, Item, List};
+use super::code::CodeBlock;
+use super::highlight::Highlighter;
+use super::table;
+
+/// How markdown is to look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MarkdownOptions {
+    /// Under everything: the colour of the text, its background, italics.
+    pub base: Style,
+    /// Whether links are shown as such; otherwise their address follows in brackets.
+    pub links: bool,
+    /// In front of each line of code.
+    pub code_indent: String,
+    /// Keep line ends within paragraphs, for text that a person typed.
+    pub keep_breaks: bool,
+}
+
+impl Default for MarkdownOptions {
+    fn default() -> Self {
+        Self { base: Style::new(), links: false, code_indent: "  ".to_owned(), keep_breaks: false }
+    }
+}
+
+/// What rendering depends on besides the text.
+pub(super) struct Cx<'a> {
+    pub(super) theme: &'a Theme,
+    pub(super) highlighter: &'a Highlighter,
+    pub(super) options: &'a MarkdownOptions,
+}
+
+/// Prefixes are left out where they would leave less text than this.
+const MIN_TEXT: u16 = 6;
+
+impl Cx<'_> {
+    fn style(&self, token: Token) -> Style {
+        self.options.base.patch(self.theme.style(token))
+    }
+
+    /// Blocks below each other with a blank row between. Blocks without rows, such as
+    /// comments, leave no gap.
+    pub(super) fn blocks(&self, blocks: &[Block], width: u16) -> Vec<Row> {
+        self.blocks_on(blocks, width, self.options.base)
+    }
+
+    fn blocks_on(&self, blocks: &[Block], width: u16, base: Style) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for block in blocks {
+            let more = self.block(block, width, base);
+            if !rows.is_empty() && !more.is_empty() {
+                rows.push(Row::default());
+            }
+            rows.extend(more);
+        }
+        rows
+    }
+
+    fn block(&self, block: &Block, width: u16, base: Style) -> Vec<Row> {
+        match block {
+            Block::Heading { level, inlines } => self.heading(*level, inlines, width),
+            Block::Paragraph(inlines) => self.wrap_inlines(inlines, width, base),
+            Block::Code { lang, text } => self.code(lang, text, width),
+            Block::Quote(blocks) => self.quote(blocks, width),
+            Block::List(list) => self.list(list, width, base),
+            Block::Table(table) => table::render(self, table, width, base),
+            Block::Rule => vec![Row::styled("─".repeat(usize::from(width.min(80))), self.style(Token::MdHr))],
+            Block::Html(html) => self.html(html, width, base),
+        }
+    }
+
+    fn heading(&self, level: u8, inlines: &[Inline], width: u16) -> Vec<Row> {
+        let mut style = self.style(Token::MdHeading).add_modifier(Modifier::BOLD);
+        if level == 1 {
+            style = style.add_modifier(Modifier::UNDERLINED);
+        }
+        let mut runs = Vec::new();
+        if level >= 3 {
+            runs.push(Run::new(format!("{} ", "#".repeat(usize::from(level))), style));
+        }
+        runs.extend(self.runs(inlines, style));
+        wrap_runs(&runs, width)
+    }
+
+    fn code(&self, lang: &str, text: &str, width: u16) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut block = CodeBlock::new(lang, width, self.highlighter, self.options);
+        block.open(self.theme, &mut rows);
+        for line in text.lines() {
+            block.line(line, self.theme, &mut rows);
+        }
+        block.close(self.theme, &mut rows);
+        rows
+    }
+
+    fn quote(&self, blocks: &[Block], width: u16) -> Vec<Row> {
+        let (prefix, inner) = prefix_room("│ ", width);
+        let mut rows = self.blocks_on(blocks, inner, self.style(Token::MdQuote));
+        for row in &mut rows {
+            row.indent(prefix, self.style(Token::MdQuoteBorder));
+        }
+        rows
+    }
+
+    fn list(&self, list: &List, width: u16, base: Style) -> Vec<Row> {
+        let last = list.start.map(|start| start.saturating_add(list.items.len() as u64).saturating_sub(1));
+        let number_width = last.map_or(0, |last| last.to_string().len());
+        let mut rows = Vec::new();
+        for (item_idx, item) in list.items.iter().enumerate() {
+            if list.loose && !rows.is_empty() {
+                rows.push(Row::default());
+            }
+            let bullet = match list.start {
+                Some(start) => format!("{:>number_width$}. ", start.saturating_add(item_idx as u64)),
+                None => "- ".to_owned(),
+            };
+            rows.extend(self.item(item, &bullet, list.loose, width, base));
+        }
+        rows
+    }
+
+    fn item(&self, item: &Item, bullet: &str, loose: bool, width: u16, base: Style) -> Vec<Row> {
+        let mut bullet = bullet.to_owned();
+        if let Some(done) = item.done {
+            bullet.push_str(if done { "[x] " } else { "[ ] " });
+        }
+        let (bullet, inner) = prefix_room(&bullet, width);
+        let mut rows = Vec::new();
+        for block in &item.blocks {
+            let more = self.block(block, inner, base);
+            // In a tight list only code and tables stand apart from the text.
+            let apart = loose && !matches!(block, Block::List(_));
+            if apart && !rows.is_empty() && !more.is_empty() {
+                rows.push(Row::default());
+            }
+            rows.extend(more);
+        }
+        if rows.is_empty() {
+            rows.push(Row::default());
+        }
+        let blank = " ".repeat(super::super::text::width(bullet));
+        for (row_idx, row) in rows.iter_mut().enumerate() {
+            if row_idx == 0 {
+                row.indent(bullet, self.style(Token::MdListBullet));
+            } else if !row.line.spans.is_empty() {
+                row.indent(blank.clone(), Style::new());
+            }
+        }
+        rows
+    }
+
+    fn html(&self, html: &str, width: u16, base: Style) -> Vec<Row> {
+        let text = without_comments(html);
+        let text = sanitize(text.trim_end());
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        Wrap::new(width).text(&text, base)
+    }
+
+    pub(super) fn wrap_inlines(&self, inlines: &[Inline], width: u16, base: Style) -> Vec<Row> {
+        wrap_runs(&self.runs(inlines, base), width)
+    }
+
+    /// Inlines as runs with their final looks.
+    pub(super) fn runs(&self, inlines: &[Inline], base: Style) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for inline in inlines {
+            let target = inline.link.as_deref().filter(|_| self.options.links).and_then(LinkTarget::new);
+            if inline.look.address && target.is_some() {
+                continue;
+            }
+            let mut style = base;
+            if inline.look.code {
+                style = style.patch(self.theme.style(Token::MdCode));
+            }
+            if inline.look.address {
+                style = style.patch(self.theme.style(Token::MdLinkUrl));
+            } else if inline.link.is_some() {
+                style = style.patch(self.theme.style(Token::MdLink)).add_modifier(Modifier::UNDERLINED);
+            }
+            if inline.look.bold {
+                style = style.add_modifier(Modifier::BOLD);
+            }
+            if inline.look.italic {
+                style = style.add_modifier(Modifier::ITALIC);
+            }
+            if inline.look.strike {
+                style = style.add_modifier(Modifier::CROSSED_OUT);
+            }
+            let text = sanitize(&inline.text).into_owned();
+            if inline.link.is_none() && self.options.links && !inline.look.code {
+                self.link_bare_urls(&text, style, &mut runs);
+            } else {
+                runs.push(Run { text, style, link: target });
+            }
+        }
+        runs
+    }
+
+    fn link_bare_urls(&self, text: &str, style: Style, runs: &mut Vec<Run>) {
+        let mut done = 0;
+        for range in url_ranges(text) {
+            let url = text[range.clone()]
+                .trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '*', '\'', '_']);
+            if let Some(target) = LinkTarget::new(url) {
+                runs.push(Run::new(&text[done..range.start], style));
+                let link_style = style.patch(self.theme.style(Token::MdLink));
+                runs.push(Run::linked(url, link_style, target));
+                done = range.start + url.len();
+            }
+        }
+        runs.push(Run::new(&text[done..], style));
+    }
+}
+
+/// The prefix and the width that is left, or no prefix where too little would be.
+fn prefix_room(prefix: &str, total: u16) -> (&str, u16) {
+    let cells = u16::try_from(width(prefix)).unwrap_or(u16::MAX);
+    match total.checked_sub(cells) {
+        Some(left) if left >= MIN_TEXT => (prefix, left),
+        _ => ("", total),
+    }
+}
+
+/// Wraps runs whose text may hold line ends.
+pub(super) fn wrap_runs(runs: &[Run], width: u16) -> Vec<Row> {
+    let wrap = Wrap::new(width);
+    let mut rows = Vec::new();
+    let mut line: Vec<Run> = Vec::new();
+    for run in runs {
+        for (part_idx, part) in run.text.split('\n').enumerate() {
+            if part_idx > 0 {
+                rows.extend(wrap.runs(&line));
+                line.clear();
+            }
+            let part = if line.is_empty() { part.trim_start() } else { part };
+            if !part.is_empty() {
+                line.push(Run { text: part.to_owned(), style: run.style, link: run.link.clone() });
+            }
+        }
+    }
+    if !line.is_empty() || rows.is_empty() {
+        rows.extend(wrap.runs(&line));
+    }
+    rows
+}
+
+fn without_comments(html: &str) -> String {
+    let mut text = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        text.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    text
+}

@@ -1,0 +1,269 @@
+//! Markdown that is still arriving.
+//!
+//! Settled blocks keep their rows; only the last block is parsed again when text
+//! arrives, and an open code fence settles line by line. A block is settled once
+//! another begins below it on a complete line: what follows a line end cannot
+//! change the blocks before the last one.
+
+use std::ops::Range;
+
+use super::super::text::Row;
+use super::super::theme::Theme;
+use super::blocks::{self, Definitions};
+use super::code::{CodeBlock, Fence};
+use super::highlight::Highlighter;
+use super::render::{Cx, MarkdownOptions};
+
+/// A last block larger than this is parsed again only when it has grown by a
+/// part, so that a single huge block costs linear work too.
+const LARGE_TAIL_BYTES: usize = 16 * 1024;
+const LARGE_TAIL_GROWTH: usize = 32;
+
+/// A markdown text that grows at its end, and its rows.
+#[derive(Debug)]
+pub struct MarkdownStream {
+    options: MarkdownOptions,
+    source: String,
+    /// Whether the text so far ended in `\r`, which a following `\n` belongs to.
+    after_cr: bool,
+    finished: bool,
+    layout: Layout,
+    parsed_bytes: u64,
+}
+
+/// Rows for one width and theme.
+#[derive(Debug, Default)]
+struct Layout {
+    key: Option<(u16, u64, bool)>,
+    rows: Vec<Row>,
+    /// How many of `rows` are settled.
+    settled_rows: usize,
+    /// Bytes of the source that the settled rows show.
+    settled_bytes: usize,
+    /// Bytes of the source that all rows show.
+    shown_bytes: usize,
+    /// Whether the finished text has been shown.
+    complete: bool,
+    definitions: Definitions,
+    fence: Option<(Fence, CodeBlock)>,
+}
+
+impl MarkdownStream {
+    pub fn new(options: MarkdownOptions) -> Self {
+        Self {
+            options,
+            source: String::new(),
+            after_cr: false,
+            finished: false,
+            layout: Layout::default(),
+            parsed_bytes: 0,
+        }
+    }
+
+    /// Appends text, with every kind of line end as `\n`. Nothing is laid out until
+    /// [`Self::rows`] is asked.
+    pub fn push(&mut self, delta: &str) {
+        for c in delta.chars() {
+            let joined = std::mem::replace(&mut self.after_cr, c == '\r') && c == '\n';
+            match c {
+                '\n' if joined => {}
+                '\r' => self.source.push('\n'),
+                c => self.source.push(c),
+            }
+        }
+    }
+
+    /// Says that no more text comes: all rows are settled from now on.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Changes how it looks; the next [`Self::rows`] starts over.
+    pub fn set_options(&mut self, options: MarkdownOptions) {
+        if options != self.options {
+            self.options = options;
+            self.layout = Layout::default();
+        }
+    }
+
+    /// The rows of the text so far; none is wider than `width`. Asking again without
+    /// new text costs nothing; another width, another theme, or the highlighter
+    /// having become ready, renders everything again.
+    pub fn rows(&mut self, width: u16, theme: &Theme, highlighter: &Highlighter) -> &[Row] {
+        let width = width.max(1);
+        let key = Some((width, theme.generation(), highlighter.is_ready()));
+        if self.layout.key != key {
+            self.layout = Layout { key, ..Layout::default() };
+        }
+        if self.is_due() {
+            self.update(width, &Cx { theme, highlighter, options: &self.options.clone() });
+        }
+        &self.layout.rows
+    }
+
+    /// How many leading rows of the last [`Self::rows`] will not change at that
+    /// width, whatever arrives.
+    pub fn stable_rows(&self) -> usize {
+        self.layout.settled_rows
+    }
+
+    /// Bytes given to the parser so far; a measure of the work done.
+    pub fn parsed_bytes(&self) -> u64 {
+        self.parsed_bytes
+    }
+
+    fn is_due(&self) -> bool {
+        let layout = &self.layout;
+        if self.finished {
+            return !layout.complete;
+        }
+        let grown = self.source.len() - layout.shown_bytes;
+        let tail = self.source.len() - layout.settled_bytes;
+        grown > 0 && (layout.fence.is_some() || tail < LARGE_TAIL_BYTES || grown > tail / LARGE_TAIL_GROWTH)
+    }
+
+    fn update(&mut self, width: u16, cx: &Cx<'_>) {
+        let layout = &mut self.layout;
+        layout.rows.truncate(layout.settled_rows);
+        loop {
+            if layout.fence.is_some() {
+                if !layout.fence_lines(&self.source, self.finished, cx) {
+                    break;
+                }
+                continue;
+            }
+            let complete = if self.finished {
+                self.source.len()
+            } else {
+                self.source.rfind('\n').map_or(0, |at| at + 1).max(layout.settled_bytes)
+            };
+            let tail = self.source.get(layout.settled_bytes..complete).unwrap_or_default();
+            self.parsed_bytes += tail.len() as u64;
+            if layout.settle(tail, self.finished, width, cx) {
+                continue;
+            }
+            // The last block, with the line that is still arriving.
+            let tail = self.source.get(layout.settled_bytes..).unwrap_or_default();
+            self.parsed_bytes += tail.len() as u64;
+            layout.preview(tail, width, cx);
+            break;
+        }
+        layout.shown_bytes = self.source.len();
+        if self.finished {
+            layout.settled_rows = layout.rows.len();
+            layout.settled_bytes = self.source.len();
+            layout.complete = true;
+        }
+    }
+}
+
+impl Layout {
+    /// Renders the blocks of `tail` that are final, all of them if the text is
+    /// `finished`. Returns whether a fence was opened, so that there is more to do.
+    fn settle(&mut self, tail: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
+        let (ranges, mut definitions) = blocks::outline(tail);
+        definitions.sort_by_key(|(start, ..)| *start);
+        let mut definitions = definitions.into_iter().peekable();
+        let base = self.settled_bytes;
+        for (block_idx, range) in ranges.iter().enumerate() {
+            let is_last = block_idx + 1 == ranges.len();
+            while let Some((_, label, target)) = definitions.next_if(|(start, ..)| *start < range.start) {
+                // The first definition of a label counts.
+                self.definitions.entry(label).or_insert(target);
+            }
+            if is_last {
+                self.settled_bytes = base + range.start;
+                let first_line = tail[range.start..].split_once('\n').map(|(line, _)| line);
+                if let Some((line, fence)) = first_line.and_then(|line| Some((line, Fence::open(line)?))) {
+                    self.open_fence(fence, line.len() + 1, width, cx);
+                    return true;
+                }
+                if !finished {
+                    return false;
+                }
+            }
+            self.append_block(&tail[range.clone()], width, cx);
+            self.settled_rows = self.rows.len();
+        }
+        if finished {
+            self.settled_bytes = base + tail.len();
+        }
+        false
+    }
+
+    /// Renders `tail`, which may change, below the settled rows.
+    fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) {
+        let (ranges, _) = blocks::outline(tail);
+        for range in ranges {
+            self.append_block(&tail[range], width, cx);
+        }
+    }
+
+    fn append_block(&mut self, text: &str, width: u16, cx: &Cx<'_>) {
+        let blocks = blocks::parse(text, &self.definitions, cx.options.keep_breaks);
+        let rows = cx.blocks(&blocks, width);
+        self.append_rows(rows);
+    }
+
+    fn append_rows(&mut self, rows: Vec<Row>) {
+        if !rows.is_empty() && !self.rows.is_empty() {
+            self.rows.push(Row::default());
+        }
+        self.rows.extend(rows);
+    }
+
+    fn open_fence(&mut self, fence: Fence, line_bytes: usize, width: u16, cx: &Cx<'_>) {
+        let block = CodeBlock::new(&fence.lang, width, cx.highlighter, cx.options);
+        let mut rows = Vec::new();
+        block.open(cx.theme, &mut rows);
+        self.append_rows(rows);
+        self.settled_rows = self.rows.len();
+        self.settled_bytes += line_bytes;
+        self.fence = Some((fence, block));
+    }
+
+    /// Settles the complete lines of the open fence. Returns whether it was closed,
+    /// so that there is more to do.
+    fn fence_lines(&mut self, source: &str, finished: bool, cx: &Cx<'_>) -> bool {
+        let Some((fence, mut block)) = self.fence.take() else { return false };
+        while let Some(Range { start, end }) = next_line(source, self.settled_bytes, finished) {
+            let line = source[start..end].trim_end_matches('\n');
+            self.settled_bytes = end;
+            let closed = fence.closes(line);
+            if closed {
+                block.close(cx.theme, &mut self.rows);
+            } else {
+                block.line(&fence.content(line), cx.theme, &mut self.rows);
+            }
+            self.settled_rows = self.rows.len();
+            if closed {
+                return true;
+            }
+        }
+        let rest = source.get(self.settled_bytes..).unwrap_or_default();
+        if !rest.is_empty() && !fence.may_close(rest) {
+            block.preview(&fence.content(rest), cx.theme, &mut self.rows);
+        }
+        block.close(cx.theme, &mut self.rows);
+        self.fence = Some((fence, block));
+        false
+    }
+}
+
+/// The next complete line with its end; the last one counts if the text is finished.
+fn next_line(source: &str, from: usize, finished: bool) -> Option<Range<usize>> {
+    let rest = source.get(from..)?;
+    match rest.find('\n') {
+        Some(at) => Some(from..from + at + 1),
+        None if finished && !rest.is_empty() => Some(from..source.len()),
+        None => None,
+    }
+}

@@ -1,0 +1,272 @@
+//! Markdown as rows, whole and while it arrives.
+
+use std::sync::LazyLock;
+
+use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream, render};
+use pi::tui::text::Row;
+use pi::tui::theme::{Appearance, ColorDepth, Theme};
+use proptest::prelude::*;
+
+static THEME: LazyLock<Theme> =
+    LazyLock::new(|| Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap());
+static LOADED: LazyLock<Highlighter> = LazyLock::new(|| {
+    let highlighter = Highlighter::new();
+    highlighter.load();
+    highlighter
+});
+
+fn render_with(text: &str, width: u16, options: &MarkdownOptions) -> Vec<Row> {
+    render(text, width, &THEME, &Highlighter::new(), options)
+}
+
+#[track_caller]
+fn check(text: &str, width: u16, expected: &str) {
+    let rows = render_with(text, width, &MarkdownOptions::default());
+    let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
+    assert_eq!(rows.join("\n"), expected, "{text:?} at {width}");
+}
+
+#[test]
+fn paragraphs_wrap_and_keep_apart() {
+    check("one two\nthree\n\nfour", 9, "one two\nthree\n\nfour");
+    check("a  \nb<br>c", 20, "a\nb\nc");
+    check("", 20, "");
+}
+
+#[test]
+fn headings_keep_their_marks_from_the_third_level_on() {
+    check("# One\n## Two\n### Three\nSet\n===", 20, "One\n\nTwo\n\n### Three\n\nSet");
+}
+
+#[test]
+fn lists_hang_under_their_bullets() {
+    check(
+        "- first item that wraps\n- second\n  - nested\n    deeper text\n- [ ] open\n- [x] done",
+        16,
+        "- first item\n  that wraps\n- second\n  - nested\n    deeper text\n- [ ] open\n- [x] done",
+    );
+    check("9. nine\n10. ten", 20, " 9. nine\n10. ten");
+    check("1. a\n\n2. b", 20, "1. a\n\n2. b");
+    check("- a\n\n  b\n- c", 20, "- a\n\n  b\n\n- c");
+}
+
+#[test]
+fn code_keeps_its_lines_between_fences() {
+    check("```rust\nfn a() {\n\n}\n```\nafter", 20, "```rust\n  fn a() {\n\n  }\n```\n\nafter");
+    check("    indented\n\tcode", 20, "```\n  indented\n  code\n```");
+    check("```\nopen", 20, "```\n  open\n```");
+    check("- a\n  ```\n  x\n  ```", 20, "- a\n  ```\n    x\n  ```");
+}
+
+#[test]
+fn quotes_rules_and_html() {
+    check("> a b\n> > c\n\n---\n", 6, "a b\n\nc\n\n──────");
+    check("> a b\n>\n> > c", 12, "│ a b\n│\n│ │ c");
+    check("<!-- hidden -->\n\nx <b>y</b> <!-- z -->", 30, "x <b>y</b>");
+    check("a\n\n<div>\nx\n</div>", 20, "a\n\n<div>\nx\n</div>");
+}
+
+#[test]
+fn links_show_their_address_unless_they_can_be_clicked() {
+    check("[pi](https://pi.dev) <https://a.b>", 60, "pi (https://pi.dev) https://a.b");
+    check("[x][ref]\n\n[ref]: https://r.ef\n\n[x][Ref]", 40, "[x][ref]\n\nx (https://r.ef)");
+    let options = MarkdownOptions { links: true, ..MarkdownOptions::default() };
+    let rows = render_with("[pi](https://pi.dev) and https://a.b/c.", 60, &options);
+    assert_eq!(rows[0].text(), "pi and https://a.b/c.");
+    let links: Vec<_> = rows[0].links.iter().map(|(range, to)| (range.clone(), to.as_str())).collect();
+    assert_eq!(links, [(0..2, "https://pi.dev"), (7..20, "https://a.b/c")]);
+    let rows = render_with("[x](javascript:alert)", 60, &options);
+    assert_eq!((rows[0].text().as_str(), rows[0].links.len()), ("x (javascript:alert)", 0));
+}
+
+#[test]
+fn tables_fit_the_width() {
+    let table = "| Name | What it does |\n|---|--:|\n| a | short |\n| bb | something long |";
+    check(
+        table,
+        40,
+        "┌──────┬────────────────┐\n\
+         │ Name │   What it does │\n\
+         ├──────┼────────────────┤\n\
+         │ a    │          short │\n\
+         ├──────┼────────────────┤\n\
+         │ bb   │ something long │\n\
+         └──────┴────────────────┘",
+    );
+    check(
+        "| Name | What it does |\n|---|---|\n| 世界 | something long |",
+        22,
+        "┌──────┬─────────────┐\n\
+         │ Name │ What it     │\n\
+         │      │ does        │\n\
+         ├──────┼─────────────┤\n\
+         │ 世界 │ something   │\n\
+         │      │ long        │\n\
+         └──────┴─────────────┘",
+    );
+    check("| a | b |\n|---|---|\n| c | d |", 9, "a | b\nc | d");
+}
+
+#[test]
+fn escape_sequences_of_the_model_are_not_passed_on() {
+    let rows = render_with(
+        "a\x1b[31mb\n\n```\x1b]0;x\x07\n\x1b[2Jc\n```\n\n`\x1b[1mx`",
+        30,
+        &MarkdownOptions::default(),
+    );
+    assert!(rows.iter().all(|row| !row.text().chars().any(char::is_control)));
+}
+
+/// Texts that meet every kind of block, in pieces that may combine.
+fn documents() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "plain words that wrap at some width ",
+        "世界の文章。",
+        "**bold** ",
+        "*it* ",
+        "`code` ",
+        "~~no~~ ",
+        "\n",
+        "\n\n",
+        "\n- item\n",
+        "\n  - nested\n",
+        "\n1. one\n",
+        "\n> quote\n",
+        "\n> > deep\n",
+        "\n# Head\n",
+        "\nSet\n---\n",
+        "\n```rust\nfn a() {}\n",
+        "\n```\n",
+        "\n~~~\n",
+        "\n  ```\n",
+        "    indented\n",
+        "\n| a | b |\n|---|---|\n| c | d |\n",
+        "|",
+        "[a](https://x.y) ",
+        "[r] ",
+        "\n[r]: https://d.ef\n",
+        "https://x.y/z ",
+        "<!-- c -->",
+        "\n<div>\n",
+        "<br>",
+        "\n---\n",
+        "- [x] t\n",
+        "\\",
+        "\t",
+        "\r\n",
+        "👨‍👩‍👧‍👦",
+        "&amp;",
+        "$x$",
+        "\n    ",
+        "*",
+        "_",
+        "[",
+        "]",
+        "(",
+    ]);
+    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn streaming_ends_in_what_rendering_at_once_gives(
+        text in documents(), cuts in prop::collection::vec(1_usize..40, 1..30), width in 1_u16..60,
+    ) {
+        let options = MarkdownOptions::default();
+        let mut stream = MarkdownStream::new(options.clone());
+        let mut rest: Vec<char> = text.chars().collect();
+        let mut settled: Vec<Row> = Vec::new();
+        for cut in cuts.iter().cycle() {
+            let taken: String = rest.drain(..(*cut).min(rest.len())).collect();
+            stream.push(&taken);
+            let rows = stream.rows(width, &THEME, &LOADED).to_vec();
+            prop_assert!(rows.iter().all(|row| row.width() <= usize::from(width)), "{rows:?}");
+            let stable = stream.stable_rows();
+            prop_assert!(stable >= settled.len());
+            prop_assert_eq!(&rows[..settled.len()], &settled[..], "a settled row changed");
+            settled = rows[..stable].to_vec();
+            if rest.is_empty() {
+                break;
+            }
+        }
+        stream.finish();
+        let streamed = stream.rows(width, &THEME, &LOADED).to_vec();
+        prop_assert_eq!(stream.stable_rows(), streamed.len());
+        prop_assert_eq!(&streamed[..settled.len()], &settled[..]);
+        prop_assert_eq!(streamed, render(&text, width, &THEME, &LOADED, &options));
+    }
+
+    #[test]
+    fn any_text_is_survived(text in any::<String>(), width in 0_u16..20) {
+        for row in render_with(&text, width, &MarkdownOptions { links: true, keep_breaks: true, ..Default::default() }) {
+            prop_assert!(row.width() <= usize::from(width.max(1)));
+        }
+    }
+}
+
+#[test]
+fn parsing_a_stream_is_linear_work() {
+    let options = MarkdownOptions::default();
+    let paragraph = "Some words of an answer that goes on for a while, with `code` in it.\n\n";
+    let code = format!("```rust\n{}```\n\n", "let x = 1;\n".repeat(200));
+    let list = "- an item of one list that never ends\n".repeat(3_000);
+    for text in [paragraph.repeat(400), code.repeat(10), list] {
+        let mut stream = MarkdownStream::new(options.clone());
+        for chunk in text.as_bytes().chunks(60) {
+            stream.push(std::str::from_utf8(chunk).unwrap());
+            stream.rows(80, &THEME, &Highlighter::new());
+        }
+        stream.finish();
+        stream.rows(80, &THEME, &Highlighter::new());
+        let per_byte = stream.parsed_bytes() / text.len() as u64;
+        assert!(per_byte < 120, "{per_byte} bytes parsed per byte of text");
+    }
+}
+
+#[test]
+fn asking_again_parses_nothing() {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    stream.push("# a\n\nb");
+    stream.rows(80, &THEME, &LOADED);
+    let parsed = stream.parsed_bytes();
+    stream.rows(80, &THEME, &LOADED);
+    assert_eq!(stream.parsed_bytes(), parsed);
+    stream.rows(40, &THEME, &LOADED);
+    assert!(stream.parsed_bytes() > parsed);
+}
+
+#[test]
+fn an_open_fence_settles_line_by_line() {
+    let mut stream = MarkdownStream::new(MarkdownOptions::default());
+    let mut stable = Vec::new();
+    for delta in ["```sh\n", "one\n", "tw", "o\nthree", "\n```", "\nafter"] {
+        stream.push(delta);
+        stream.rows(40, &THEME, &LOADED);
+        stable.push(stream.stable_rows());
+    }
+    assert_eq!(stable, [1, 2, 2, 3, 4, 5]);
+}
+
+#[test]
+fn hostile_texts_do_not_hang() {
+    let nested_quotes = format!("{} deep", ">".repeat(5_000));
+    let nested_lists: String = (0..300).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
+    let texts = [
+        nested_quotes,
+        nested_lists,
+        "*a ".repeat(5_000),
+        "[".repeat(20_000),
+        "[a](".repeat(5_000),
+        "`".repeat(20_001),
+        "|a".repeat(2_000) + "\n" + &"|-".repeat(2_000) + "\n|x",
+        "<!-- ".repeat(5_000),
+        "_*".repeat(10_000),
+    ];
+    for text in texts {
+        for row in render_with(&text, 40, &MarkdownOptions::default()) {
+            assert!(row.width() <= 40);
+        }
+    }
+}
