@@ -1,3 +1,7 @@
 //! Leaf helpers that know nothing of pi.
 
+pub mod atomic_file;
 pub mod clock;
+pub mod git;
+pub mod paths;
+pub mod process;

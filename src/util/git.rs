@@ -1,0 +1,121 @@
+//! What git says about a directory, read from its files.
+//!
+//! No `git` is run. Layouts: gitrepository-layout(5), `gitdir:` files of
+//! worktrees and submodules included.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::paths;
+
+/// A working tree and the directory git keeps for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// The top of the working tree.
+    pub root: PathBuf,
+    /// `<root>/.git`, or where that file points.
+    pub git_dir: PathBuf,
+}
+
+/// What is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    /// A branch, without `refs/heads/`; it may have no commit yet.
+    Branch(String),
+    /// No branch: the first seven digits of the commit.
+    Detached(String),
+}
+
+impl Repository {
+    /// The repository whose working tree holds `folder`.
+    pub fn find(folder: &Path) -> Option<Self> {
+        folder.ancestors().find_map(Self::at)
+    }
+
+    /// The repository whose working tree starts at `root`.
+    fn at(root: &Path) -> Option<Self> {
+        let dot_git = root.join(".git");
+        let metadata = fs::metadata(&dot_git).ok()?;
+        let git_dir = if metadata.is_dir() {
+            dot_git
+        } else {
+            let pointer = read_start(&dot_git)?;
+            let target = pointer.lines().next()?.strip_prefix("gitdir:")?.trim();
+            paths::normalise(&root.join(target))
+        };
+        git_dir.join("HEAD").is_file().then(|| Self { root: root.to_owned(), git_dir })
+    }
+
+    /// The file that changes when another branch is checked out; for watching.
+    pub fn head_path(&self) -> PathBuf {
+        self.git_dir.join("HEAD")
+    }
+
+    /// `None` when HEAD cannot be read, or says nothing because the repository
+    /// keeps its references in a reftable, where HEAD is a fixed placeholder.
+    pub fn head(&self) -> Option<Head> {
+        let text = read_start(&self.head_path())?;
+        let line = text.lines().next()?.trim();
+        if let Some(reference) = line.strip_prefix("ref:") {
+            let branch = reference.trim().strip_prefix("refs/heads/")?;
+            let placeholder = branch.is_empty() || branch == ".invalid";
+            return (!placeholder).then(|| Head::Branch(branch.to_owned()));
+        }
+        let is_hash = line.len() >= 40 && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then(|| Head::Detached(line.chars().take(7).collect()))
+    }
+}
+
+/// HEAD and `gitdir:` files are a line long; a file that is not is not git's.
+fn read_start(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(head: &str, expected: Option<Head>) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join(".git")).unwrap();
+        fs::write(folder.path().join(".git/HEAD"), head).unwrap();
+        let repository = Repository::find(folder.path()).unwrap();
+        assert_eq!(repository.head(), expected);
+    }
+
+    #[test]
+    fn head_names_a_branch_or_a_commit() {
+        check("ref: refs/heads/main\n", Some(Head::Branch("main".to_owned())));
+        check("ref: refs/heads/feat/ü\n", Some(Head::Branch("feat/ü".to_owned())));
+        check(&"0123456789".repeat(4), Some(Head::Detached("0123456".to_owned())));
+        check("ref: refs/heads/.invalid\n", None);
+        check("ref: refs/remotes/origin/main\n", None);
+        check("", None);
+    }
+
+    #[test]
+    fn finds_the_repository_from_below_and_through_a_worktree_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let git_dir = folder.path().join("main/.git/worktrees/w");
+        fs::create_dir_all(&git_dir).unwrap();
+        fs::write(git_dir.join("HEAD"), "ref: refs/heads/w\n").unwrap();
+        let root = folder.path().join("w");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join(".git"), "gitdir: ../main/.git/worktrees/w\n").unwrap();
+
+        let repository = Repository::find(&root.join("a/b")).unwrap();
+        assert_eq!(repository, Repository { root, git_dir });
+        assert_eq!(repository.head(), Some(Head::Branch("w".to_owned())));
+    }
+
+    #[test]
+    fn a_folder_named_git_alone_is_no_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(".git")).unwrap();
+        assert_eq!(Repository::at(folder.path()), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Paths as people write and read them. Nothing here touches the disk.
+
+use std::path::{Component, Path, PathBuf};
+
+/// `~` and `~/…` with `home` in their place; any other path as it is.
+pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
+    let Some(home) = home else { return PathBuf::from(path) };
+    if path == "~" {
+        return home.to_owned();
+    }
+    match path.strip_prefix("~/") {
+        Some(rest) => home.join(rest.trim_start_matches('/')),
+        None => PathBuf::from(path),
+    }
+}
+
+/// `path` as shown to people: with `~` for the home directory.
+pub fn display(path: &Path, home: Option<&Path>) -> String {
+    let below_home =
+        home.filter(|home| home.parent().is_some()).and_then(|home| path.strip_prefix(home).ok());
+    match below_home {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// `path` relative to `base`, if it lies below it; `.` for `base` itself.
+pub fn relative(path: &Path, base: &Path) -> PathBuf {
+    match path.strip_prefix(base) {
+        Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
+        Ok(rest) => rest.to_owned(),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// Resolves `.` and `..` without asking the disk, so a `..` after a symbolic
+/// link leaves the link, not its target. `..` at the root stays at the root.
+pub fn normalise(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => match normal.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    normal.pop();
+                }
+                Some(Component::RootDir | Component::Prefix(_)) => {}
+                Some(Component::CurDir | Component::ParentDir) | None => normal.push(".."),
+            },
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => normal.push(component),
+        }
+    }
+    if normal.as_os_str().is_empty() { PathBuf::from(".") } else { normal }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tilde_stands_for_the_home_directory() {
+        let check = |path: &str, expected: &str| {
+            assert_eq!(expand_home(path, Some(Path::new("/home/me"))), Path::new(expected), "{path}");
+        };
+        check("~", "/home/me");
+        check("~/a", "/home/me/a");
+        check("~//a", "/home/me/a");
+        check("~you/a", "~you/a");
+        check("a/~", "a/~");
+        assert_eq!(expand_home("~/a", None), Path::new("~/a"));
+    }
+
+    #[test]
+    fn display_shortens_only_below_home() {
+        let check = |path: &str, home: &str, expected: &str| {
+            assert_eq!(display(Path::new(path), Some(Path::new(home))), expected);
+        };
+        check("/home/me", "/home/me", "~");
+        check("/home/me/a/b", "/home/me", "~/a/b");
+        check("/home/meadow", "/home/me", "/home/meadow");
+        check("/etc", "/", "/etc");
+    }
+
+    #[test]
+    fn relative_only_below_the_base() {
+        let check = |path: &str, expected: &str| {
+            assert_eq!(relative(Path::new(path), Path::new("/a/b")), Path::new(expected));
+        };
+        check("/a/b", ".");
+        check("/a/b/c/d", "c/d");
+        check("/a/bc", "/a/bc");
+    }
+
+    #[test]
+    fn normalise_resolves_dots() {
+        let check = |path: &str, expected: &str| {
+            assert_eq!(normalise(Path::new(path)), Path::new(expected), "{path}");
+        };
+        check("/a/./b/../c/", "/a/c");
+        check("/../..", "/");
+        check("a/..", ".");
+        check("../a/../../b", "../../b");
+        check("", ".");
+    }
+}
