@@ -4,7 +4,9 @@
 //! through [`Hooks`] and the run's own fields.
 
 mod event;
+mod schema;
 mod tool;
 
 pub use event::AgentEvent;
+pub use schema::{Problem, describe, validate};
 pub use tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec};
