@@ -1,0 +1,204 @@
+//! How a command line becomes a process: shell, directory, environment.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::ToolError;
+use crate::util::process::{Command, Running};
+
+/// How commands are run, for the model and for the user.
+#[derive(Debug, Clone)]
+pub struct BashConfig {
+    /// The user's choice of shell; it must exist.
+    pub shell_path: Option<PathBuf>,
+    /// Put on a line before every command.
+    pub command_prefix: Option<String>,
+    /// The `PATH` that commands inherit.
+    pub search_path: Option<OsString>,
+    /// Put before `search_path`.
+    pub bin_dir: Option<PathBuf>,
+    /// Added to the inherited environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where long output is kept.
+    pub temp_dir: PathBuf,
+    /// What the model's commands, not the user's, are told about the session.
+    pub session: SessionEnv,
+}
+
+impl BashConfig {
+    pub fn new(temp_dir: PathBuf, session: SessionEnv) -> Self {
+        Self {
+            shell_path: None,
+            command_prefix: None,
+            search_path: None,
+            bin_dir: None,
+            env: Vec::new(),
+            temp_dir,
+            session,
+        }
+    }
+
+    /// What runs `line` in `cwd`, without anything about the session.
+    pub(in crate::tools) fn command(&self, line: &str, cwd: &Path) -> Result<Command, ShellError> {
+        if !cwd.is_dir() {
+            return Err(ShellError::NoDirectory { path: cwd.to_owned() });
+        }
+        let line = match &self.command_prefix {
+            Some(prefix) if !prefix.is_empty() => format!("{prefix}\n{line}"),
+            _ => line.to_owned(),
+        };
+        let mut env: Vec<(OsString, Option<OsString>)> =
+            SESSION_VARIABLES.iter().map(|name| (OsString::from(name), None)).collect();
+        env.extend(self.path_with_bin_dir().map(|path| ("PATH".into(), Some(path))));
+        env.extend(self.env.iter().map(|(name, value)| (name.clone(), Some(value.clone()))));
+        Ok(Command {
+            program: self.shell()?,
+            args: vec!["-c".into(), line.into()],
+            cwd: cwd.to_owned(),
+            env,
+            timeout: None,
+        })
+    }
+
+    /// Starts what [`Self::command`] made.
+    pub(in crate::tools) fn start(
+        &self,
+        command: &Command,
+        cancel: CancellationToken,
+    ) -> Result<Running, ShellError> {
+        Running::start(command, cancel)
+            .map_err(|source| ShellError::Start { shell: command.program.clone(), source })
+    }
+
+    fn shell(&self) -> Result<PathBuf, ShellError> {
+        if let Some(path) = &self.shell_path {
+            return if path.is_file() {
+                Ok(path.clone())
+            } else {
+                Err(ShellError::NoShell { path: path.clone() })
+            };
+        }
+        let usual = Path::new("/bin/bash");
+        if usual.is_file() {
+            return Ok(usual.to_owned());
+        }
+        let on_path = |name: &str| {
+            let folders = std::env::split_paths(self.search_path.as_deref().unwrap_or_default());
+            folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+        };
+        let found = on_path("bash").or_else(|| on_path("bash.exe")).or_else(|| on_path("sh"));
+        Ok(found.unwrap_or_else(|| PathBuf::from("/bin/sh")))
+    }
+
+    /// `None` to leave `PATH` as it is.
+    fn path_with_bin_dir(&self) -> Option<OsString> {
+        let bin_dir = self.bin_dir.clone()?;
+        let inherited = self.search_path.clone().unwrap_or_default();
+        let folders = std::env::split_paths(&inherited).filter(|folder| *folder != bin_dir);
+        // A folder with a separator in its name cannot be on any PATH.
+        std::env::join_paths(std::iter::once(bin_dir.clone()).chain(folders)).ok()
+    }
+}
+
+/// What commands are told about the session; clones share it, so the session can
+/// change it while tools exist.
+#[derive(Debug, Clone, Default)]
+pub struct SessionEnv(Arc<Mutex<SessionVars>>);
+
+/// The environment variables that describe the session; `None` leaves one out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionVars {
+    /// `PI_SESSION_ID`
+    pub id: Option<String>,
+    /// `PI_SESSION_FILE`; only of a session that is kept.
+    pub file: Option<PathBuf>,
+    /// `PI_PROVIDER`
+    pub provider: Option<String>,
+    /// `PI_MODEL`
+    pub model: Option<String>,
+    /// `PI_REASONING_LEVEL`
+    pub reasoning_level: Option<String>,
+}
+
+const SESSION_VARIABLES: &[&str] =
+    &["PI_SESSION_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"];
+
+impl SessionEnv {
+    /// Replaces what commands started from now on are told.
+    pub fn set(&self, vars: SessionVars) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = vars;
+    }
+
+    /// Every variable, so that none is inherited from an outer session.
+    pub(super) fn variables(&self) -> Vec<(OsString, Option<OsString>)> {
+        let SessionVars { id, file, provider, model, reasoning_level } =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let values = [
+            id.map(OsString::from),
+            file.map(PathBuf::into_os_string),
+            provider.map(OsString::from),
+            model.map(OsString::from),
+            reasoning_level.map(OsString::from),
+        ];
+        SESSION_VARIABLES.iter().map(OsString::from).zip(values).collect()
+    }
+}
+
+/// Why a command could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    #[error("Working directory does not exist: {}", path.display())]
+    NoDirectory { path: PathBuf },
+    #[error("The shell set as shellPath does not exist: {}", path.display())]
+    NoShell { path: PathBuf },
+    #[error("Could not start {}: {source}", shell.display())]
+    Start { shell: PathBuf, source: io::Error },
+}
+
+impl From<ShellError> for ToolError {
+    fn from(error: ShellError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> BashConfig {
+        BashConfig::new(PathBuf::from("/tmp"), SessionEnv::default())
+    }
+
+    #[test]
+    fn the_bin_dir_comes_first_once() {
+        let config = BashConfig {
+            bin_dir: Some(PathBuf::from("/a/bin")),
+            search_path: Some("/usr/bin:/a/bin:/bin".into()),
+            ..config()
+        };
+        assert_eq!(config.path_with_bin_dir(), Some("/a/bin:/usr/bin:/bin".into()));
+        let config = BashConfig { bin_dir: None, ..config };
+        assert_eq!(config.path_with_bin_dir(), None);
+    }
+
+    #[test]
+    fn a_shell_or_directory_that_is_missing_is_an_error() {
+        let missing = Path::new("/nonexistent/x");
+        let error = config().command("true", missing).unwrap_err();
+        assert_eq!(error.to_string(), "Working directory does not exist: /nonexistent/x");
+        let config = BashConfig { shell_path: Some(missing.to_owned()), ..config() };
+        let error = config.command("true", Path::new("/")).unwrap_err();
+        assert_eq!(error.to_string(), "The shell set as shellPath does not exist: /nonexistent/x");
+    }
+
+    #[test]
+    fn the_prefix_is_a_line_before_the_command() {
+        let config = BashConfig { command_prefix: Some("shopt -s extglob".to_owned()), ..config() };
+        let command = config.command("-x", Path::new("/")).unwrap();
+        assert_eq!(command.args, ["-c", "shopt -s extglob\n-x"]);
+    }
+}

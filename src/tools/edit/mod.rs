@@ -1,0 +1,395 @@
+//! The `edit` tool: replaces pieces of a file.
+//!
+//! [`locate`] finds where the old texts are, [`apply`] puts the new ones there,
+//! [`diff`] describes the outcome; all three are pure. Invariant: bytes outside
+//! of the lines that are touched stay as they were.
+
+mod apply;
+mod diff;
+mod locate;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::util::atomic_file;
+
+use super::file_locks::FileLocks;
+use super::path::resolve;
+
+pub use diff::DiffRow;
+
+const BOM: &str = "\u{feff}";
+
+/// Edits files for the model.
+#[derive(Debug)]
+pub struct EditTool {
+    spec: ToolSpec,
+    home: Option<PathBuf>,
+    locks: FileLocks,
+}
+
+impl EditTool {
+    pub fn new(home: Option<PathBuf>, locks: FileLocks) -> Self {
+        let spec = ToolSpec {
+            name: "edit",
+            description: include_str!("edit.md").trim_ascii(),
+            snippet: "Replace exact pieces of a file, several in one call",
+            guidelines: &[
+                "Change existing files with edit; each oldText has to match the file exactly, and only once.",
+                "Put all changes to one file into one edit call; each is matched with the file as it was.",
+            ],
+            parameters: json!({
+                "type": "object",
+                "required": ["path", "edits"],
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "File to edit, relative to the working directory or absolute",
+                    },
+                    "edits": {
+                        "type": "array",
+                        "minItems": 1,
+                        "description": "Replacements, all matched with the file as it is before this call",
+                        "items": {
+                            "type": "object",
+                            "required": ["oldText", "newText"],
+                            "properties": {
+                                "oldText": {
+                                    "type": "string",
+                                    "description": "Text to replace; occurs exactly once in the file",
+                                },
+                                "newText": { "type": "string", "description": "Text to put in its place" },
+                            },
+                        },
+                    },
+                },
+            }),
+        };
+        Self { spec, home, locks }
+    }
+}
+
+impl Tool for EditTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// Also accepts `edits` as JSON text or as one edit without a list, and
+    /// `oldText` and `newText` beside `path`.
+    fn prepare_arguments(&self, arguments: Value) -> Value {
+        match arguments {
+            Value::Object(arguments) => Value::Object(prepare(arguments)),
+            other => other,
+        }
+    }
+
+    fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        // Outside of the future: calls take their places in the order they are made.
+        let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
+            let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
+            let place = self.locks.register(&path);
+            (arguments, path, place)
+        });
+        Box::pin(async move {
+            let (Arguments { path: shown, edits }, path, place) = arguments?;
+            let guard = tokio::select! {
+                () = cx.cancel.cancelled() => return Err(ToolError::aborted()),
+                guard = place.wait() => guard,
+            };
+            let cancel = cx.cancel.clone();
+            let n_edits = edits.len();
+            let name = shown.clone();
+            let outcome = super::blocking(move || {
+                let _guard = guard;
+                super::check_cancelled(&cancel)?;
+                let outcome = Outcome::compute(&name, &path, &edits)?;
+                super::check_cancelled(&cancel)?;
+                let failed = |error| could_not_edit(&name, &error);
+                atomic_file::write(&path, outcome.bytes().as_bytes()).map_err(failed)?;
+                Ok(outcome.describe(&name))
+            });
+            let EditPreview { diff, patch, first_changed_line, .. } = outcome.await?;
+            Ok(ToolOutput {
+                details: Some(json!({
+                    "diff": diff,
+                    "patch": patch,
+                    "firstChangedLine": first_changed_line,
+                })),
+                ..ToolOutput::text(format!("Successfully replaced {n_edits} block(s) in {shown}."))
+            })
+        })
+    }
+}
+
+/// One replacement.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Edit {
+    pub old_text: String,
+    pub new_text: String,
+}
+
+impl Edit {
+    /// The edits in the arguments of a call, in any form the tool accepts. While
+    /// the arguments are still arriving these are the complete ones so far.
+    pub fn from_arguments(arguments: &Value) -> Vec<Self> {
+        let Some(arguments) = arguments.as_object() else { return Vec::new() };
+        let prepared = prepare(arguments.clone());
+        let edits = prepared.get("edits").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        edits.iter().filter_map(|edit| Self::deserialize(edit).ok()).collect()
+    }
+}
+
+/// What some edits would do to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditPreview {
+    /// `rows` as text, as session files keep them.
+    pub diff: String,
+    /// A unified diff.
+    pub patch: String,
+    pub rows: Vec<DiffRow>,
+    /// Counts from 1, in the new file.
+    pub first_changed_line: u64,
+}
+
+/// What `edits` would do to the file at `path`, which is not changed.
+///
+/// Blocks on the disk.
+///
+/// # Errors
+/// As the tool itself would fail.
+pub fn preview(
+    path: &str,
+    edits: &[Edit],
+    cwd: &Path,
+    home: Option<&Path>,
+) -> Result<EditPreview, ToolError> {
+    Ok(Outcome::compute(path, &resolve(path, cwd, home), edits)?.describe(path))
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    #[serde(deserialize_with = "at_least_one")]
+    edits: Vec<Edit>,
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>, D::Error> {
+    let edits = Vec::deserialize(deserializer)?;
+    if edits.is_empty() {
+        return Err(serde::de::Error::custom("edits must hold at least one replacement"));
+    }
+    Ok(edits)
+}
+
+fn prepare(mut arguments: Map<String, Value>) -> Map<String, Value> {
+    let parsed = match arguments.get("edits") {
+        Some(Value::String(text)) => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    let edits = parsed.filter(|parsed: &Value| parsed.is_array() || parsed.is_object());
+    if let Some(edits) = edits {
+        arguments.insert("edits".to_owned(), edits);
+    }
+    if let Some(edit @ Value::Object(_)) = arguments.get("edits") {
+        let edits = Value::Array(vec![edit.clone()]);
+        arguments.insert("edits".to_owned(), edits);
+    }
+    let is_legacy = arguments.get("oldText").is_some_and(Value::is_string)
+        && arguments.get("newText").is_some_and(Value::is_string);
+    if is_legacy {
+        let old_text = arguments.shift_remove("oldText");
+        let new_text = arguments.shift_remove("newText");
+        let edit = json!({ "oldText": old_text, "newText": new_text });
+        match arguments.get_mut("edits") {
+            Some(Value::Array(edits)) => edits.push(edit),
+            _ => {
+                arguments.insert("edits".to_owned(), Value::Array(vec![edit]));
+            }
+        }
+    }
+    arguments
+}
+
+/// A file before and after its edits.
+struct Outcome {
+    bom: &'static str,
+    before: String,
+    after: String,
+}
+
+impl Outcome {
+    /// `name` is the path as the model wrote it.
+    fn compute(name: &str, path: &Path, edits: &[Edit]) -> Result<Self, ToolError> {
+        let text = read(name, path)?;
+        let (bom, before) = match text.strip_prefix(BOM) {
+            Some(rest) => (BOM, rest.to_owned()),
+            None => ("", text),
+        };
+        let replacements = locate::locate(&before, edits).map_err(|error| error.about(name, edits.len()))?;
+        let after = apply::apply(&before, &replacements);
+        if after == before {
+            return Err(ToolError(format!(
+                "No changes made to {name}: the new text is what the file says already."
+            )));
+        }
+        Ok(Self { bom, before, after })
+    }
+
+    fn bytes(&self) -> String {
+        format!("{}{}", self.bom, self.after)
+    }
+
+    fn describe(&self, name: &str) -> EditPreview {
+        diff::describe(&locate::unify_breaks(&self.before), &locate::unify_breaks(&self.after), name)
+    }
+}
+
+fn read(name: &str, path: &Path) -> Result<String, ToolError> {
+    let failed = |error: io::Error| could_not_edit(name, &error);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        return Err(ToolError(format!("Could not edit file: {name}. It is not a regular file.")));
+    }
+    // Asks now, not after the work, whether the file may be written.
+    fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
+    let bytes = fs::read(path).map_err(failed)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        ToolError(format!(
+            "Could not edit file: {name}. It is not UTF-8 text (byte {at} is invalid) and editing it as text \
+             would damage it. Use bash with a tool for its encoding."
+        ))
+    })
+}
+
+fn could_not_edit(name: &str, error: &io::Error) -> ToolError {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => "ENOENT".to_owned(),
+        io::ErrorKind::PermissionDenied => "EACCES".to_owned(),
+        io::ErrorKind::IsADirectory => "EISDIR".to_owned(),
+        io::ErrorKind::NotADirectory => "ENOTDIR".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "EROFS".to_owned(),
+        io::ErrorKind::StorageFull => "ENOSPC".to_owned(),
+        _ => error.to_string(),
+    };
+    ToolError(format!("Could not edit file: {name}. Error code: {code}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(old_text: &str, new_text: &str) -> Edit {
+        Edit { old_text: old_text.to_owned(), new_text: new_text.to_owned() }
+    }
+
+    #[track_caller]
+    fn check_prepared(arguments: &Value, expected: &[Edit]) {
+        assert_eq!(Edit::from_arguments(arguments), expected, "{arguments}");
+    }
+
+    #[test]
+    fn variants_of_the_arguments_are_understood() {
+        let one = json!({ "oldText": "a", "newText": "b" });
+        check_prepared(&json!({ "edits": [one] }), &[edit("a", "b")]);
+        check_prepared(&json!({ "edits": one }), &[edit("a", "b")]);
+        check_prepared(&json!({ "edits": one.to_string() }), &[edit("a", "b")]);
+        check_prepared(&json!({ "edits": json!([one]).to_string() }), &[edit("a", "b")]);
+        check_prepared(&json!({ "path": "p", "oldText": "a", "newText": "b" }), &[edit("a", "b")]);
+        check_prepared(
+            &json!({ "edits": [one], "oldText": "c", "newText": "d" }),
+            &[edit("a", "b"), edit("c", "d")],
+        );
+        check_prepared(&json!({ "edits": [one, { "oldText": "unfinished" }] }), &[edit("a", "b")]);
+        check_prepared(&json!({ "edits": "no json" }), &[]);
+        check_prepared(&json!(null), &[]);
+    }
+
+    #[track_caller]
+    fn check(before: &str, edits: &[(&str, &str)], expected: Result<&str, &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, before).unwrap();
+        let edits: Vec<Edit> = edits.iter().map(|(old, new)| edit(old, new)).collect();
+        let outcome = Outcome::compute("f", &path, &edits);
+        let outcome = outcome.map(|outcome| outcome.bytes()).map_err(|error| error.0);
+        assert_eq!(outcome, expected.map(str::to_owned).map_err(str::to_owned));
+    }
+
+    #[test]
+    fn exact_text_is_replaced() {
+        check("a\nb\nc\n", &[("b", "B")], Ok("a\nB\nc\n"));
+        check("a\nb\nc\n", &[("b\n", "")], Ok("a\nc\n"));
+        check("a b c", &[("a", "1"), ("c", "3")], Ok("1 b 3"));
+        check("a b c", &[("c", "3"), ("a", "1")], Ok("1 b 3"));
+    }
+
+    #[test]
+    fn edits_are_matched_with_the_original() {
+        check("a b", &[("a", "b"), ("b", "a")], Ok("b a"));
+    }
+
+    #[test]
+    fn fuzzy_matches_touch_only_their_lines() {
+        check(
+            "\u{feff}a\r\nb  \r\nc “q”\r\nd\n",
+            &[("b\nc \"q\"", "B1\nB2")],
+            Ok("\u{feff}a\r\nB1\r\nB2\r\nd\n"),
+        );
+        check("x  \n“a” b “c”\ny  \n", &[("\"a\"", "A")], Ok("x  \nA b \"c\"\ny  \n"));
+        check("“a” “b”\n", &[("\"a\"", "A"), ("\"b\"", "B")], Ok("A B\n"));
+        check("ﬁle\n", &[("file", "x")], Ok("x\n"));
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_edit() {
+        let single = "Could not find the exact text in f. \
+                      The old text must match exactly including all whitespace and newlines.";
+        check("a\n", &[("x", "y")], Err(single));
+        let multi = "Could not find edits[1] in f. \
+                     The oldText must match exactly including all whitespace and newlines.";
+        check("a\n", &[("a", "b"), ("x", "y")], Err(multi));
+        let single = "Found 2 occurrences of the text in f. \
+                      The text must be unique. Please provide more context to make it unique.";
+        check("a\na\n", &[("a", "b")], Err(single));
+        let multi = "Found 3 occurrences of edits[0] in f. \
+                     Each oldText must be unique. Please provide more context to make it unique.";
+        check("a\na\na b\n", &[("a", "c"), ("b", "d")], Err(multi));
+        check("a", &[("", "b")], Err("oldText must not be empty in f."));
+        check("a", &[("a", "b"), ("", "b")], Err("edits[1].oldText must not be empty in f."));
+        let overlap =
+            "edits[1] and edits[0] overlap in f. Merge them into one edit or make them target separate text.";
+        check("abc", &[("bc", "x"), ("ab", "y")], Err(overlap));
+        check("a", &[("a", "a")], Err("No changes made to f: the new text is what the file says already."));
+    }
+
+    #[test]
+    fn places_that_differ_only_in_trailing_blanks_are_duplicates() {
+        let error = "Found 2 occurrences of the text in f. \
+                     The text must be unique. Please provide more context to make it unique.";
+        check("a\nb \na\nb\n", &[("a\nb\n", "x")], Err(error));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_edited_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |name: &str, expected: &str| {
+            let error = preview(name, &[edit("a", "b")], folder.path(), None).unwrap_err();
+            assert!(error.0.starts_with(expected), "{error}");
+        };
+        fs::write(folder.path().join("latin1"), b"caf\xe9").unwrap();
+        check("none", "Could not edit file: none. Error code: ENOENT.");
+        check(".", "Could not edit file: .. Error code: EISDIR.");
+        check("latin1", "Could not edit file: latin1. It is not UTF-8 text (byte 3 is invalid)");
+    }
+}

@@ -1,0 +1,302 @@
+//! The `grep` tool: searches the content of files, as ripgrep does.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
+};
+use ignore::overrides::{Override, OverrideBuilder};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+
+use super::listing::Listing;
+use super::path::resolve;
+use super::walk::{relative_name, walk};
+
+const DEFAULT_LIMIT: f64 = 100.0;
+
+/// Characters of a line that are shown.
+const MAX_LINE_CHARS: usize = 500;
+
+/// Lines of context beyond which nobody asks; more would not fit the output.
+const MAX_CONTEXT_LINES: u64 = 10_000;
+
+/// Searches files for the model.
+#[derive(Debug)]
+pub struct Grep {
+    spec: ToolSpec,
+    home: Option<PathBuf>,
+}
+
+impl Grep {
+    pub fn new(home: Option<PathBuf>) -> Self {
+        let spec = ToolSpec {
+            name: "grep",
+            description: include_str!("grep.md").trim_ascii(),
+            snippet: "Search the content of files (leaves out what .gitignore names)",
+            guidelines: &[],
+            parameters: json!({
+                "type": "object",
+                "required": ["pattern"],
+                "properties": {
+                    "pattern": {
+                        "type": "string",
+                        "description": "Regular expression to search for, or plain text with literal",
+                    },
+                    "path": {
+                        "type": "string",
+                        "description": "Folder or file to search (default: the working directory)",
+                    },
+                    "glob": {
+                        "type": "string",
+                        "description": "Only these files: '*.rs' or 'src/**/*.ts'; '!*.rs' for the rest",
+                    },
+                    "ignoreCase": { "type": "boolean", "description": "Ignore case (default: false)" },
+                    "literal": {
+                        "type": "boolean",
+                        "description": "Take the pattern as plain text (default: false)",
+                    },
+                    "context": {
+                        "type": "number",
+                        "description": "Lines to show before and after each match (default: 0)",
+                    },
+                    "limit": {
+                        "type": "number",
+                        "description": "How many matches to show at most (default: 100)",
+                    },
+                },
+            }),
+        };
+        Self { spec, home }
+    }
+}
+
+impl Tool for Grep {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = super::parse(arguments)?;
+            super::check_cancelled(&cx.cancel)?;
+            let root = resolve(arguments.path.as_deref().unwrap_or("."), cx.cwd, self.home.as_deref());
+            let cancel = cx.cancel.clone();
+            super::blocking(move || search(&arguments, &root, &cancel)).await
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    pattern: String,
+    path: Option<String>,
+    glob: Option<String>,
+    #[serde(default)]
+    ignore_case: bool,
+    #[serde(default)]
+    literal: bool,
+    context: Option<f64>,
+    limit: Option<f64>,
+}
+
+fn search(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+    let metadata = root.metadata().map_err(|_| ToolError(format!("Path not found: {}", root.display())))?;
+    let matcher = matcher(arguments)?;
+    let limit = super::whole(arguments.limit.unwrap_or(DEFAULT_LIMIT), 1);
+    let context = super::whole(arguments.context.unwrap_or(0.0), 0).min(MAX_CONTEXT_LINES);
+    let mut found = Found {
+        listing: Listing::default(),
+        n_matches: 0,
+        limit,
+        context,
+        last_match_line: None,
+        more: false,
+        cut_lines: false,
+        name: String::new(),
+        cancel,
+    };
+
+    if metadata.is_dir() {
+        let mut searcher = searcher(context, BinaryDetection::quit(0));
+        for entry in walk(root, &[".rgignore"], true, glob(arguments, root)?).build() {
+            super::check_cancelled(cancel)?;
+            // What cannot be listed cannot be searched; the rest still can.
+            let Ok(entry) = entry else { continue };
+            if entry.file_type().is_some_and(|kind| kind.is_file()) {
+                found.search_file(&mut searcher, &matcher, entry.path(), relative_name(entry.path(), root));
+            }
+            if found.more {
+                break;
+            }
+        }
+    } else if metadata.is_file() {
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Somebody who names a file wants it searched, text or not.
+        let mut searcher = searcher(context, BinaryDetection::convert(0));
+        found.search_file(&mut searcher, &matcher, root, name);
+    } else {
+        return Err(ToolError(format!("Neither a file nor a directory: {}", root.display())));
+    }
+    super::check_cancelled(cancel)?;
+    Ok(found.finish())
+}
+
+fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
+    RegexMatcherBuilder::new()
+        .multi_line(true)
+        .case_insensitive(arguments.ignore_case)
+        .fixed_strings(arguments.literal)
+        .line_terminator(Some(b'\n'))
+        .build(&arguments.pattern)
+        .map_err(|error| ToolError(format!("Invalid pattern: {error}")))
+}
+
+fn glob(arguments: &Arguments, root: &Path) -> Result<Override, ToolError> {
+    let mut overrides = OverrideBuilder::new(root);
+    if let Some(glob) = &arguments.glob {
+        let (not, positive) = match glob.strip_prefix('!') {
+            Some(positive) => ("!", positive),
+            None => ("", glob.as_str()),
+        };
+        // Globs match paths that do not begin with "./".
+        let positive = positive.strip_prefix("./").unwrap_or(positive);
+        if !positive.is_empty() {
+            overrides.add(&format!("{not}{positive}")).map_err(|error| invalid_glob(&error))?;
+        }
+    }
+    overrides.build().map_err(|error| invalid_glob(&error))
+}
+
+fn invalid_glob(error: &ignore::Error) -> ToolError {
+    ToolError(format!("Invalid glob: {error}"))
+}
+
+fn searcher(context: u64, binary: BinaryDetection) -> Searcher {
+    let context = usize::try_from(context).unwrap_or(usize::MAX);
+    SearcherBuilder::new()
+        .binary_detection(binary)
+        .before_context(context)
+        .after_context(context)
+        .line_number(true)
+        .build()
+}
+
+/// Collects matches up to the limit, and learns whether there is one more.
+struct Found<'a> {
+    listing: Listing,
+    n_matches: u64,
+    limit: u64,
+    context: u64,
+    /// Where the last shown match was, in the file being searched.
+    last_match_line: Option<u64>,
+    more: bool,
+    cut_lines: bool,
+    /// The file being searched, as it is shown.
+    name: String,
+    cancel: &'a CancellationToken,
+}
+
+impl Found<'_> {
+    fn search_file(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, path: &Path, name: String) {
+        let Ok(file) = File::open(path) else { return };
+        self.name = name;
+        self.last_match_line = None;
+        let file = Cancellable { file, cancel: self.cancel.clone() };
+        // A file that fails half-way has shown what it could.
+        searcher.search_reader(matcher, file, self).unwrap_or_default();
+    }
+
+    /// Whether line `number` is among those shown after the last match.
+    fn follows_last_match(&self, number: u64) -> bool {
+        self.last_match_line.is_some_and(|last| number > last && number - last <= self.context)
+    }
+
+    fn push(&mut self, number: u64, sign: char, line: &[u8]) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
+        let (shown, mark) = match line.char_indices().nth(MAX_LINE_CHARS) {
+            Some((end, _)) => {
+                self.cut_lines = true;
+                (&line[..end], "... [truncated]")
+            }
+            None => (&*line, ""),
+        };
+        self.listing.push(&format!("{}{sign}{number}{sign} {shown}{mark}", self.name));
+    }
+
+    fn finish(mut self) -> ToolOutput {
+        if self.n_matches == 0 {
+            return ToolOutput::text("No matches found");
+        }
+        if self.more {
+            let limit = self.limit;
+            let double = limit.saturating_mul(2);
+            self.listing.limit_reached(
+                "matchLimitReached",
+                limit,
+                format!("{limit} matches limit reached. Use limit={double} for more, or refine pattern"),
+            );
+        }
+        if self.cut_lines {
+            self.listing.lines_cut(format!(
+                "Some lines truncated to {MAX_LINE_CHARS} chars. Use read tool to see full lines"
+            ));
+        }
+        self.listing.finish()
+    }
+}
+
+impl Sink for Found<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let number = found.line_number().unwrap_or_default();
+        if self.n_matches < self.limit {
+            self.n_matches += 1;
+            self.last_match_line = Some(number);
+            self.push(number, ':', found.bytes());
+            return Ok(true);
+        }
+        self.more = true;
+        if self.follows_last_match(number) {
+            self.push(number, '-', found.bytes());
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        let number = context.line_number().unwrap_or_default();
+        let shown = self.n_matches < self.limit || self.follows_last_match(number);
+        if shown {
+            self.push(number, '-', context.bytes());
+        }
+        // Once one more match is known, only the lines after the last one are of interest.
+        let past_last = !shown && *context.kind() == SinkContextKind::After;
+        Ok(!(self.more && past_last))
+    }
+}
+
+/// A file that fails to read once the call is cancelled.
+struct Cancellable {
+    file: File,
+    cancel: CancellationToken,
+}
+
+impl io::Read for Cancellable {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.file.read(buffer)
+    }
+}

@@ -1,0 +1,393 @@
+//! Makes pictures fit for a model: a format all providers take, not too large,
+//! the right way up.
+//!
+//! The one place for it: what `read` shows, what is pasted and what is attached
+//! goes through [`prepare_image`]. It computes for long; async callers run it on
+//! a blocking thread.
+
+use std::io::Cursor;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Rgb, RgbImage};
+
+/// What a picture may be like when it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// Whether pictures beyond the limits are made smaller; if not, they are sent
+    /// as they are.
+    pub auto_resize: bool,
+    pub max_width: u32,
+    pub max_height: u32,
+    /// The base64 text stays below this.
+    pub max_base64_bytes: usize,
+}
+
+impl Default for ImageLimits {
+    /// What the strictest of the large providers takes.
+    fn default() -> Self {
+        Self { auto_resize: true, max_width: 2000, max_height: 2000, max_base64_bytes: 4_718_592 }
+    }
+}
+
+/// A picture as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreparedImage {
+    /// Base64.
+    pub data: String,
+    pub mime: &'static str,
+    /// Bracketed lines that tell the model how this differs from the original.
+    pub hints: Vec<String>,
+}
+
+/// Why a picture is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ImageProblem {
+    /// Not a picture, or a damaged one, or too large to unpack.
+    #[error("could not be converted to a supported inline image format")]
+    Unreadable,
+    #[error("could not be resized below the inline image size limit")]
+    TooLarge,
+}
+
+/// Makes `bytes`, a picture file, fit `limits`.
+///
+/// The original bytes are kept if they fit; so are its animation and metadata
+/// then. Otherwise the picture is turned upright as its EXIF data says, made
+/// smaller, and encoded as PNG or JPEG, whichever is smaller.
+///
+/// # Errors
+/// When it cannot be decoded, or not made small enough.
+pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage, ImageProblem> {
+    let mime = sniff_mime(bytes).ok_or(ImageProblem::Unreadable)?;
+    // A damaged picture would be refused by the provider, with all that follows it.
+    let picture = decode(bytes, mime)?;
+    let (width, height) = (picture.width(), picture.height());
+    let is_sendable = mime != BMP;
+    let fits = width <= limits.max_width
+        && height <= limits.max_height
+        && base64_len(bytes.len()) < limits.max_base64_bytes;
+    if is_sendable && (fits || !limits.auto_resize) {
+        return Ok(PreparedImage { data: STANDARD.encode(bytes), mime, hints: Vec::new() });
+    }
+
+    let encoded = if limits.auto_resize {
+        shrink(&picture, limits).ok_or(ImageProblem::TooLarge)?
+    } else {
+        Encoded { bytes: png(&picture).ok_or(ImageProblem::Unreadable)?, mime: PNG, width, height }
+    };
+    let mut hints = Vec::new();
+    if !is_sendable {
+        hints.push(format!("[Image converted from {mime} to {}.]", encoded.mime));
+    }
+    if (encoded.width, encoded.height) != (width, height) {
+        let factor = f64::from(width) / f64::from(encoded.width);
+        hints.push(format!(
+            "[Image: original {width}x{height}, displayed at {}x{}. \
+             Multiply coordinates by {factor:.2} to map to original image.]",
+            encoded.width, encoded.height,
+        ));
+    }
+    Ok(PreparedImage { data: STANDARD.encode(&encoded.bytes), mime: encoded.mime, hints })
+}
+
+/// The media type of a picture, by its first bytes; `None` for anything else,
+/// animated PNG included, which providers do not take.
+pub fn sniff_mime(start: &[u8]) -> Option<&'static str> {
+    if start.starts_with(b"\xff\xd8\xff") && start.get(3) != Some(&0xf7) {
+        // 0xF7 begins JPEG-LS, which is another format.
+        Some(JPEG)
+    } else if start.starts_with(b"\x89PNG\r\n\x1a\n") {
+        is_still_png(start).then_some(PNG)
+    } else if start.starts_with(b"GIF87a") || start.starts_with(b"GIF89a") {
+        Some(GIF)
+    } else if start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP") {
+        Some(WEBP)
+    } else if is_bmp(start) {
+        Some(BMP)
+    } else {
+        None
+    }
+}
+
+const BMP: &str = "image/bmp";
+const GIF: &str = "image/gif";
+const JPEG: &str = "image/jpeg";
+const PNG: &str = "image/png";
+const WEBP: &str = "image/webp";
+
+/// The first quality is tried beside PNG, the others if that is not small enough.
+const JPEG_QUALITY: u8 = 80;
+const LOWER_JPEG_QUALITIES: [u8; 3] = [70, 55, 40];
+
+/// PNG specification, 5.3 and 11.2.1; `acTL` before the first `IDAT` makes it animated.
+fn is_still_png(start: &[u8]) -> bool {
+    if start.get(8..16) != Some(b"\0\0\0\x0dIHDR") {
+        return false;
+    }
+    let mut at = 8;
+    while let Some(header) = start.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let [a, b, c, d, kind @ ..] = *header;
+        match &kind {
+            b"IDAT" => return true,
+            b"acTL" => return false,
+            _ => {}
+        }
+        // Length, kind, data, checksum.
+        let data = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        at = at.saturating_add(12).saturating_add(data);
+    }
+    true
+}
+
+/// "BM" also begins many texts, so the header behind it must make sense.
+fn is_bmp(start: &[u8]) -> bool {
+    let Some(header) = start.first_chunk::<30>() else { return false };
+    let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+    let header_bytes = u32::from_le_bytes([header[14], header[15], header[16], header[17]]);
+    let (planes, depth) = match header_bytes {
+        12 => (u16_at(22), u16_at(24)),
+        16 | 40 | 52 | 56 | 64 | 108 | 124 => (u16_at(26), u16_at(28)),
+        _ => return false,
+    };
+    header.starts_with(b"BM") && planes == 1 && matches!(depth, 1 | 4 | 8 | 16 | 24 | 32)
+}
+
+/// The picture the right way up.
+fn decode(bytes: &[u8], mime: &str) -> Result<DynamicImage, ImageProblem> {
+    let format = ImageFormat::from_mime_type(mime).ok_or(ImageProblem::Unreadable)?;
+    let reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut decoder = reader.into_decoder().map_err(|_| ImageProblem::Unreadable)?;
+    // Metadata may be damaged where the picture is not.
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| ImageProblem::Unreadable)?;
+    picture.apply_orientation(orientation);
+    if picture.width() == 0 || picture.height() == 0 {
+        return Err(ImageProblem::Unreadable);
+    }
+    Ok(picture)
+}
+
+struct Encoded {
+    bytes: Vec<u8>,
+    mime: &'static str,
+    width: u32,
+    height: u32,
+}
+
+/// The largest version within the limits; `None` if not even one pixel is.
+fn shrink(picture: &DynamicImage, limits: &ImageLimits) -> Option<Encoded> {
+    // Palettes and 16-bit samples gain nothing here and cost time.
+    let picture = if picture.color().has_alpha() {
+        DynamicImage::ImageRgba8(picture.to_rgba8())
+    } else {
+        DynamicImage::ImageRgb8(picture.to_rgb8())
+    };
+    let (mut width, mut height) = fit(picture.width(), picture.height(), limits);
+    loop {
+        let is_same = (width, height) == (picture.width(), picture.height());
+        let scaled =
+            if is_same { picture.clone() } else { picture.resize_exact(width, height, FilterType::Lanczos3) };
+        if let Some((bytes, mime)) = encode(&scaled, limits.max_base64_bytes) {
+            return Some(Encoded { bytes, mime, width, height });
+        }
+        if (width, height) == (1, 1) {
+            return None;
+        }
+        width = three_quarters(width);
+        height = three_quarters(height);
+    }
+}
+
+/// The size of a picture that is as large as the limits allow, but not larger
+/// than it was.
+fn fit(width: u32, height: u32, limits: &ImageLimits) -> (u32, u32) {
+    let (width_px, height_px) = (f64::from(width), f64::from(height));
+    let factor =
+        (f64::from(limits.max_width) / width_px).min(f64::from(limits.max_height) / height_px).min(1.0);
+    let scale = |side: f64, max: u32| ((side * factor).round() as u32).min(max).max(1);
+    (scale(width_px, limits.max_width), scale(height_px, limits.max_height))
+}
+
+/// Less than `side`, so that repeating it ends; at least 1.
+fn three_quarters(side: u32) -> u32 {
+    (side - side.div_ceil(4)).max(1)
+}
+
+/// The smaller of PNG and good JPEG that fits, else the best JPEG that fits.
+fn encode(picture: &DynamicImage, max_base64_bytes: usize) -> Option<(Vec<u8>, &'static str)> {
+    let fits = |bytes: &Vec<u8>| base64_len(bytes.len()) < max_base64_bytes;
+    let opaque = flatten(picture);
+    let lossless = png(picture).map(|bytes| (bytes, PNG));
+    let lossy = jpeg(&opaque, JPEG_QUALITY).map(|bytes| (bytes, JPEG));
+    let best = [lossless, lossy].into_iter().flatten().filter(|(bytes, _)| fits(bytes));
+    best.min_by_key(|(bytes, _)| bytes.len()).or_else(|| {
+        LOWER_JPEG_QUALITIES
+            .into_iter()
+            .filter_map(|quality| jpeg(&opaque, quality))
+            .find(fits)
+            .map(|bytes| (bytes, JPEG))
+    })
+}
+
+fn png(picture: &DynamicImage) -> Option<Vec<u8>> {
+    let mut bytes = Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, ImageFormat::Png).ok()?;
+    Some(bytes.into_inner())
+}
+
+fn jpeg(picture: &RgbImage, quality: u8) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(picture).ok()?;
+    Some(bytes)
+}
+
+/// `picture` on white, for formats without transparency.
+fn flatten(picture: &DynamicImage) -> RgbImage {
+    if !picture.color().has_alpha() {
+        return picture.to_rgb8();
+    }
+    let source = picture.to_rgba8();
+    RgbImage::from_fn(source.width(), source.height(), |x, y| {
+        let [red, green, blue, alpha] = source.get_pixel(x, y).0;
+        let blend = |channel: u8| {
+            let (channel, alpha) = (u16::from(channel), u16::from(alpha));
+            u8::try_from((channel * alpha + 255 * (255 - alpha)) / 255).unwrap_or(u8::MAX)
+        };
+        Rgb([blend(red), blend(green), blend(blue)])
+    })
+}
+
+fn base64_len(n_bytes: usize) -> usize {
+    n_bytes.div_ceil(3).saturating_mul(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: ImageLimits =
+        ImageLimits { auto_resize: true, max_width: 40, max_height: 20, max_base64_bytes: 1_000_000 };
+
+    fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
+        let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([(x * 3) as u8, (y * 5) as u8, 90]));
+        let mut bytes = Cursor::new(Vec::new());
+        DynamicImage::ImageRgb8(pixels).write_to(&mut bytes, format).unwrap();
+        bytes.into_inner()
+    }
+
+    /// Pixels that no encoder can make small.
+    fn noise(side: u32) -> Vec<u8> {
+        let mut state: u32 = 1;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        let pixels = RgbImage::from_fn(side, side, |_, _| Rgb([next(), next(), next()]));
+        png(&DynamicImage::ImageRgb8(pixels)).unwrap()
+    }
+
+    fn size(image: &PreparedImage) -> (u32, u32) {
+        let picture = decode(&STANDARD.decode(&image.data).unwrap(), image.mime).unwrap();
+        (picture.width(), picture.height())
+    }
+
+    #[test]
+    fn formats_are_told_by_their_first_bytes() {
+        let check = |bytes: &[u8], expected: Option<&str>| assert_eq!(sniff_mime(bytes), expected);
+        check(&picture(2, 2, ImageFormat::Png), Some(PNG));
+        check(&picture(2, 2, ImageFormat::Jpeg), Some(JPEG));
+        check(&picture(2, 2, ImageFormat::Gif), Some(GIF));
+        check(&picture(2, 2, ImageFormat::WebP), Some(WEBP));
+        check(&picture(2, 2, ImageFormat::Bmp), Some(BMP));
+        check(b"\xff\xd8\xff\xf7", None);
+        check(b"\x89PNG\r\n\x1a\n\0\0\0\x0cIHDR", None);
+        check(b"BMW drives on and on and on and on", None);
+        check(b"", None);
+    }
+
+    #[test]
+    fn an_animated_png_is_no_picture() {
+        let mut bytes = picture(2, 2, ImageFormat::Png);
+        // Behind the signature (8) and IHDR (25).
+        bytes.splice(33..33, *b"\0\0\0\x08acTL\0\0\0\x01\0\0\0\0\0\0\0\0");
+        assert_eq!(sniff_mime(&bytes), None);
+    }
+
+    #[test]
+    fn a_picture_within_the_limits_is_sent_as_it_is() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
+            let bytes = picture(40, 20, format);
+            let image = prepare_image(&bytes, &LIMITS).unwrap();
+            assert_eq!(STANDARD.decode(&image.data).unwrap(), bytes);
+            assert_eq!(image.hints, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_larger_one_is_scaled_and_the_model_told() {
+        let image = prepare_image(&picture(100, 30, ImageFormat::Png), &LIMITS).unwrap();
+        assert_eq!(size(&image), (40, 12));
+        let hint = "[Image: original 100x30, displayed at 40x12. \
+                    Multiply coordinates by 2.50 to map to original image.]";
+        assert_eq!(image.hints, [hint]);
+        let image = prepare_image(&picture(1, 3000, ImageFormat::Png), &LIMITS).unwrap();
+        assert_eq!(size(&image), (1, 20));
+    }
+
+    #[test]
+    fn without_auto_resize_the_size_stays() {
+        let limits = ImageLimits { auto_resize: false, ..LIMITS };
+        let bytes = picture(100, 30, ImageFormat::Jpeg);
+        assert_eq!(STANDARD.decode(prepare_image(&bytes, &limits).unwrap().data).unwrap(), bytes);
+        let image = prepare_image(&picture(100, 30, ImageFormat::Bmp), &limits).unwrap();
+        assert_eq!((size(&image), image.mime), ((100, 30), PNG));
+    }
+
+    #[test]
+    fn a_bitmap_is_converted() {
+        let image = prepare_image(&picture(10, 10, ImageFormat::Bmp), &LIMITS).unwrap();
+        assert_eq!(size(&image), (10, 10));
+        assert_eq!(image.hints, [format!("[Image converted from image/bmp to {}.]", image.mime)]);
+    }
+
+    #[test]
+    fn a_heavy_one_is_shrunk_until_it_fits() {
+        let limits =
+            ImageLimits { auto_resize: true, max_width: 2000, max_height: 2000, max_base64_bytes: 8000 };
+        let image = prepare_image(&noise(200), &limits).unwrap();
+        assert!(image.data.len() < 8000);
+        assert!(size(&image).0 < 200);
+        let none = ImageLimits { max_base64_bytes: 10, ..limits };
+        assert_eq!(prepare_image(&noise(200), &none), Err(ImageProblem::TooLarge));
+    }
+
+    #[test]
+    fn exif_orientation_is_applied_when_scaling() {
+        let mut bytes = picture(100, 30, ImageFormat::Jpeg);
+        // An APP1 segment with one entry: orientation 6, rotate by 90 degrees.
+        let exif = b"\xff\xe1\0\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+        bytes.splice(2..2, *exif);
+        let image = prepare_image(&bytes, &LIMITS).unwrap();
+        assert_eq!(size(&image), (6, 20));
+    }
+
+    #[test]
+    fn a_damaged_picture_is_a_problem_not_a_panic() {
+        for format in
+            [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP, ImageFormat::Bmp]
+        {
+            let bytes = picture(30, 30, format);
+            assert_eq!(prepare_image(&bytes[..40], &LIMITS), Err(ImageProblem::Unreadable), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn transparency_becomes_white() {
+        let pixels = image::RgbaImage::from_pixel(1, 1, image::Rgba([10, 20, 30, 0]));
+        assert_eq!(flatten(&DynamicImage::ImageRgba8(pixels)).get_pixel(0, 0), &Rgb([255, 255, 255]));
+    }
+}

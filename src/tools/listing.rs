@@ -1,0 +1,65 @@
+//! The output of a tool that lists: the lines that fit, and what is missing.
+
+use serde_json::{Map, Value, json};
+
+use crate::agent::ToolOutput;
+
+use super::output::{ANY_LINES, Head, MAX_BYTES, format_size};
+
+/// Lines, limited by their bytes.
+#[derive(Debug)]
+pub(super) struct Listing {
+    head: Head,
+    notices: Vec<String>,
+    details: Map<String, Value>,
+    lines_cut: Option<String>,
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        Self {
+            head: Head::new(ANY_LINES, MAX_BYTES),
+            notices: Vec::new(),
+            details: Map::new(),
+            lines_cut: None,
+        }
+    }
+}
+
+impl Listing {
+    pub(super) fn push(&mut self, line: &str) {
+        self.head.push_line(line);
+    }
+
+    /// Notes that there is more than the `limit` that was asked for; `key` is
+    /// the field of the details that says so.
+    pub(super) fn limit_reached(&mut self, key: &str, limit: u64, notice: String) {
+        self.details.insert(key.to_owned(), json!(limit));
+        self.notices.push(notice);
+    }
+
+    /// Notes that some lines are shown in part.
+    pub(super) fn lines_cut(&mut self, notice: String) {
+        self.lines_cut = Some(notice);
+    }
+
+    pub(super) fn finish(self) -> ToolOutput {
+        let Self { head, mut notices, mut details, lines_cut } = self;
+        let truncation = head.finish();
+        if truncation.truncated {
+            notices.push(format!("{} limit reached", format_size(truncation.max_bytes)));
+            details.insert("truncation".to_owned(), json!(truncation));
+        }
+        if let Some(notice) = lines_cut {
+            notices.push(notice);
+            details.insert("linesTruncated".to_owned(), json!(true));
+        }
+        let text = if notices.is_empty() {
+            truncation.content
+        } else {
+            format!("{}\n\n[{}]", truncation.content, notices.join(". "))
+        };
+        let details = (!details.is_empty()).then_some(Value::Object(details));
+        ToolOutput { details, ..ToolOutput::text(text) }
+    }
+}

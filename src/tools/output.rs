@@ -1,0 +1,589 @@
+//! Keeps what tools print within what a model should read.
+//!
+//! [`Head`] keeps the beginning (files, searches), [`Tail`] the end (commands)
+//! and the whole in a file. Both take output piece by piece, in bounded memory,
+//! and count what they do not keep.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// Lines a model gets at most.
+pub const MAX_LINES: u64 = 2000;
+
+/// Bytes a model gets at most.
+pub const MAX_BYTES: usize = 50 * 1024;
+
+/// For output that is limited by its bytes alone; the largest whole number that
+/// every reader of JSON keeps exact.
+pub const ANY_LINES: u64 = (1 << 53) - 1;
+
+/// What is shown of some output and how much there was; written to a result's
+/// details under `truncation`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Truncation {
+    pub content: String,
+    pub truncated: bool,
+    pub truncated_by: Option<TruncatedBy>,
+    pub total_lines: u64,
+    pub total_bytes: u64,
+    pub output_lines: u64,
+    pub output_bytes: u64,
+    /// Only the end of the last line is shown, because it alone is too long.
+    pub last_line_partial: bool,
+    /// Nothing is shown, because the first line alone is too long.
+    pub first_line_exceeds_limit: bool,
+    pub max_lines: u64,
+    pub max_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TruncatedBy {
+    Lines,
+    Bytes,
+}
+
+/// The first whole lines of `text` within the limits.
+pub fn truncate_head(text: &str, max_lines: u64, max_bytes: usize) -> Truncation {
+    let mut head = Head::new(max_lines, max_bytes);
+    head.push(text);
+    head.finish()
+}
+
+/// The last whole lines of `text` within the limits; of a last line that alone
+/// is too long, its end.
+pub fn truncate_tail(text: &str, max_lines: u64, max_bytes: usize) -> Truncation {
+    let mut counts = Counts::default();
+    counts.add(text);
+    tail_of(text, &counts, max_lines, max_bytes)
+}
+
+/// A number of bytes for people: `512B`, `50.0KB`, `1.5MB`; 1 KB is 1024 bytes.
+pub fn format_size(bytes: u64) -> String {
+    const KB: f64 = 1024.0;
+    let size = bytes as f64;
+    if size < KB {
+        format!("{bytes}B")
+    } else if size < KB * KB {
+        format!("{:.1}KB", size / KB)
+    } else {
+        format!("{:.1}MB", size / (KB * KB))
+    }
+}
+
+/// Collects the beginning of some output.
+#[derive(Debug)]
+pub struct Head {
+    kept: String,
+    counts: Counts,
+    first_line_bytes: u64,
+    max_lines: u64,
+    max_bytes: usize,
+}
+
+impl Head {
+    pub fn new(max_lines: u64, max_bytes: usize) -> Self {
+        Self { kept: String::new(), counts: Counts::default(), first_line_bytes: 0, max_lines, max_bytes }
+    }
+
+    /// Adds `text`; what exceeds the limit is only counted.
+    pub fn push(&mut self, text: &str) {
+        if self.counts.newlines == 0 {
+            let first_line = text.split('\n').next().unwrap_or_default();
+            self.first_line_bytes += first_line.len() as u64;
+        }
+        self.counts.add(text);
+        // One byte too many tells `finish` that there was more.
+        let room = (self.max_bytes + 1).saturating_sub(self.kept.len());
+        self.kept.push_str(&text[..text.ceil_char_boundary(room.min(text.len()))]);
+    }
+
+    /// Adds `line` as a line of its own.
+    pub fn push_line(&mut self, line: &str) {
+        if self.counts.bytes > 0 {
+            self.push("\n");
+        }
+        self.push(line);
+    }
+
+    /// Bytes of the first line, without its end.
+    pub fn first_line_bytes(&self) -> u64 {
+        self.first_line_bytes
+    }
+
+    pub fn finish(self) -> Truncation {
+        let Self { kept, counts, first_line_bytes, max_lines, max_bytes } = self;
+        if counts.fit(max_lines, max_bytes) {
+            return counts.whole(kept, max_lines, max_bytes);
+        }
+        let mut end = 0;
+        let mut output_lines = 0;
+        let mut truncated_by = TruncatedBy::Lines;
+        for line in kept.split('\n') {
+            if output_lines == max_lines {
+                break;
+            }
+            let start = if output_lines == 0 { 0 } else { end + 1 };
+            if start + line.len() > max_bytes {
+                truncated_by = TruncatedBy::Bytes;
+                break;
+            }
+            end = start + line.len();
+            output_lines += 1;
+        }
+        let mut content = kept;
+        content.truncate(end);
+        Truncation {
+            output_bytes: content.len() as u64,
+            content,
+            truncated: true,
+            truncated_by: Some(truncated_by),
+            total_lines: counts.lines(),
+            total_bytes: counts.bytes,
+            output_lines,
+            last_line_partial: false,
+            first_line_exceeds_limit: first_line_bytes > max_bytes as u64,
+            max_lines,
+            max_bytes: max_bytes as u64,
+        }
+    }
+}
+
+/// Collects the end of a command's output, and all of it in a file once it
+/// exceeds what is shown.
+#[derive(Debug)]
+pub struct Tail {
+    decoder: Decoder,
+    /// The end of the output: all that is shown, and somewhat more.
+    recent: String,
+    counts: Counts,
+    /// Everything so far, until there is a file for it.
+    unspilled: Vec<u8>,
+    spill: Spill,
+    temp_dir: PathBuf,
+}
+
+impl Tail {
+    /// Nothing yet; the file will be created in `temp_dir`.
+    pub fn new(temp_dir: &Path) -> Self {
+        Self {
+            decoder: Decoder::default(),
+            recent: String::new(),
+            counts: Counts::default(),
+            unspilled: Vec::new(),
+            spill: Spill::NotNeeded,
+            temp_dir: temp_dir.to_owned(),
+        }
+    }
+
+    /// Adds output; a character may be split between calls. Once there is a file
+    /// this writes to it, into the page cache as a rule.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let text = self.decoder.decode(bytes);
+        self.add(&text);
+        match &mut self.spill {
+            Spill::NotNeeded => {
+                self.unspilled.extend_from_slice(bytes);
+                self.spill_if_needed();
+            }
+            Spill::File { file, path } => {
+                if let Err(error) = file.write_all(bytes) {
+                    // Half an output under the name of the full one would mislead.
+                    std::fs::remove_file(path).unwrap_or_default();
+                    self.spill = Spill::Failed(error.to_string());
+                }
+            }
+            Spill::Failed(_) => {}
+        }
+    }
+
+    /// Declares the output complete: a character that was cut off becomes U+FFFD.
+    pub fn close(&mut self) {
+        let text = self.decoder.finish();
+        self.add(&text);
+        if matches!(self.spill, Spill::NotNeeded) {
+            self.spill_if_needed();
+        }
+    }
+
+    /// What is shown of the output so far.
+    pub fn truncation(&self) -> Truncation {
+        tail_of(&self.recent, &self.counts, MAX_LINES, MAX_BYTES)
+    }
+
+    /// The file with the whole output, if there is one.
+    pub fn full_output_path(&self) -> Option<&Path> {
+        match &self.spill {
+            Spill::File { path, .. } => Some(path),
+            Spill::NotNeeded | Spill::Failed(_) => None,
+        }
+    }
+
+    /// A line that tells the model what it does not see; `None` if it sees all.
+    pub fn notice(&self, truncation: &Truncation) -> Option<String> {
+        let truncated_by = truncation.truncated_by?;
+        let last = truncation.total_lines;
+        let full = match &self.spill {
+            Spill::File { path, .. } => format!("Full output: {}", path.display()),
+            Spill::Failed(error) => format!("The full output could not be saved: {error}"),
+            Spill::NotNeeded => "The full output was not saved".to_owned(),
+        };
+        if truncation.last_line_partial {
+            let shown = format_size(truncation.output_bytes);
+            let line = format_size(self.counts.last_line_bytes());
+            return Some(format!("[Showing last {shown} of line {last} (line is {line}). {full}]"));
+        }
+        let first = last.saturating_sub(truncation.output_lines) + 1;
+        let limit = match truncated_by {
+            TruncatedBy::Lines => String::new(),
+            TruncatedBy::Bytes => format!(" ({} limit)", format_size(truncation.max_bytes)),
+        };
+        Some(format!("[Showing lines {first}-{last} of {last}{limit}. {full}]"))
+    }
+
+    fn add(&mut self, text: &str) {
+        self.counts.add(text);
+        self.recent.push_str(text);
+        // Cutting only every so often keeps the cost per byte constant.
+        if self.recent.len() > 4 * MAX_BYTES {
+            let start = self.recent.ceil_char_boundary(self.recent.len() - 2 * MAX_BYTES);
+            self.recent.drain(..start);
+        }
+    }
+
+    fn spill_if_needed(&mut self) {
+        if self.counts.fit(MAX_LINES, MAX_BYTES) {
+            return;
+        }
+        let bytes = std::mem::take(&mut self.unspilled);
+        self.spill = match create_spill(&self.temp_dir, &bytes) {
+            Ok((file, path)) => Spill::File { file, path },
+            Err(error) => Spill::Failed(error.to_string()),
+        };
+    }
+}
+
+/// Decodes UTF-8 that arrives in pieces. What is not UTF-8 becomes U+FFFD.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    /// The beginning of a character whose rest has not arrived; three bytes at most.
+    pending: Vec<u8>,
+}
+
+impl Decoder {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> String {
+        let mut input = std::mem::take(&mut self.pending);
+        input.extend_from_slice(bytes);
+        let mut text = String::with_capacity(input.len());
+        let mut chunks = input.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let invalid = chunk.invalid();
+            if invalid.is_empty() {
+                continue;
+            }
+            if chunks.peek().is_none() && may_continue(invalid) {
+                self.pending = invalid.to_vec();
+            } else {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        text
+    }
+
+    /// What an unfinished character at the very end becomes.
+    pub(super) fn finish(&mut self) -> String {
+        if std::mem::take(&mut self.pending).is_empty() {
+            String::new()
+        } else {
+            char::REPLACEMENT_CHARACTER.to_string()
+        }
+    }
+}
+
+/// Whether `bytes`, not UTF-8 by themselves, could begin a character.
+fn may_continue(bytes: &[u8]) -> bool {
+    str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+#[derive(Debug)]
+enum Spill {
+    NotNeeded,
+    File { file: File, path: PathBuf },
+    Failed(String),
+}
+
+/// A file that only this user can read, with a name nobody can guess or reuse.
+fn create_spill(temp_dir: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
+    let random = uuid::Uuid::new_v4().as_u64_pair().0;
+    let path = temp_dir.join(format!("pi-bash-{random:016x}.log"));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&path)?;
+    if let Err(error) = file.write_all(bytes) {
+        std::fs::remove_file(&path).unwrap_or_default();
+        return Err(error);
+    }
+    Ok((file, path))
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    bytes: u64,
+    newlines: u64,
+    /// Bytes since the last line break.
+    open_line_bytes: u64,
+    /// Bytes of the line that the last line break ended.
+    closed_line_bytes: u64,
+}
+
+impl Counts {
+    fn add(&mut self, text: &str) {
+        self.bytes += text.len() as u64;
+        let mut pieces = text.split('\n');
+        self.open_line_bytes += pieces.next().unwrap_or_default().len() as u64;
+        for piece in pieces {
+            self.newlines += 1;
+            self.closed_line_bytes = self.open_line_bytes;
+            self.open_line_bytes = piece.len() as u64;
+        }
+    }
+
+    /// A line break at the very end does not begin a line.
+    fn lines(&self) -> u64 {
+        self.newlines + u64::from(self.open_line_bytes > 0)
+    }
+
+    fn last_line_bytes(&self) -> u64 {
+        if self.open_line_bytes > 0 { self.open_line_bytes } else { self.closed_line_bytes }
+    }
+
+    fn fit(&self, max_lines: u64, max_bytes: usize) -> bool {
+        self.lines() <= max_lines && self.bytes <= max_bytes as u64
+    }
+
+    fn whole(&self, content: String, max_lines: u64, max_bytes: usize) -> Truncation {
+        Truncation {
+            content,
+            truncated: false,
+            truncated_by: None,
+            total_lines: self.lines(),
+            total_bytes: self.bytes,
+            output_lines: self.lines(),
+            output_bytes: self.bytes,
+            last_line_partial: false,
+            first_line_exceeds_limit: false,
+            max_lines,
+            max_bytes: max_bytes as u64,
+        }
+    }
+}
+
+/// The end of an output of which `recent` is the end and `counts` the whole.
+///
+/// If `recent` does not reach back to the beginning, it is longer than `max_bytes`.
+fn tail_of(recent: &str, counts: &Counts, max_lines: u64, max_bytes: usize) -> Truncation {
+    if counts.fit(max_lines, max_bytes) {
+        return counts.whole(recent.to_owned(), max_lines, max_bytes);
+    }
+    let text = recent.strip_suffix('\n').unwrap_or(recent);
+    let mut start = text.len();
+    let mut output_lines = 0;
+    let mut truncated_by = TruncatedBy::Lines;
+    let mut last_line_partial = false;
+    for line in text.rsplit('\n') {
+        if output_lines == max_lines {
+            break;
+        }
+        let line_start = if output_lines == 0 { start - line.len() } else { start - 1 - line.len() };
+        if text.len() - line_start > max_bytes {
+            truncated_by = TruncatedBy::Bytes;
+            if output_lines == 0 {
+                start = text.ceil_char_boundary(text.len() - max_bytes);
+                output_lines = 1;
+                last_line_partial = true;
+            }
+            break;
+        }
+        start = line_start;
+        output_lines += 1;
+    }
+    let content = text[start..].to_owned();
+    Truncation {
+        output_bytes: content.len() as u64,
+        content,
+        truncated: true,
+        truncated_by: Some(truncated_by),
+        total_lines: counts.lines(),
+        total_bytes: counts.bytes,
+        output_lines,
+        last_line_partial,
+        first_line_exceeds_limit: false,
+        max_lines,
+        max_bytes: max_bytes as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is shown and by which limit, of `text` cut to 3 lines and 10 bytes.
+    #[track_caller]
+    fn check_head(text: &str, content: &str, by: Option<TruncatedBy>, total: (u64, u64)) {
+        let whole = truncate_head(text, 3, 10);
+        assert_eq!((whole.content.as_str(), whole.truncated_by), (content, by));
+        assert_eq!((whole.total_lines, whole.total_bytes), total);
+        assert_eq!(whole.output_bytes, content.len() as u64);
+        let mut pieces = Head::new(3, 10);
+        for char in text.chars() {
+            pieces.push(char.encode_utf8(&mut [0; 4]));
+        }
+        assert_eq!(pieces.finish(), whole, "piece by piece");
+    }
+
+    #[test]
+    fn head_keeps_whole_lines_from_the_start() {
+        check_head("", "", None, (0, 0));
+        check_head("a\nb\nc\n", "a\nb\nc\n", None, (3, 6));
+        check_head("a\nb\nc\nd", "a\nb\nc", Some(TruncatedBy::Lines), (4, 7));
+        check_head("12345\n7890", "12345\n7890", None, (2, 10));
+        check_head("12345\n78901", "12345", Some(TruncatedBy::Bytes), (2, 11));
+        check_head("1234\n6789\n", "1234\n6789\n", None, (2, 10));
+        check_head("1234\n67890\n", "1234\n67890", Some(TruncatedBy::Bytes), (2, 11));
+        check_head("\n\n\n\n", "\n\n", Some(TruncatedBy::Lines), (4, 4));
+        check_head("12345678ü\na", "12345678ü", Some(TruncatedBy::Bytes), (2, 12));
+    }
+
+    #[test]
+    fn head_shows_nothing_of_a_first_line_that_is_too_long() {
+        check_head("1234567890a\nb", "", Some(TruncatedBy::Bytes), (2, 13));
+        let truncation = truncate_head("123456789üü", 3, 10);
+        assert!(truncation.first_line_exceeds_limit);
+        assert_eq!(truncation.output_lines, 0);
+    }
+
+    #[track_caller]
+    fn check_tail(text: &str, content: &str, by: Option<TruncatedBy>, partial: bool) {
+        let truncation = truncate_tail(text, 3, 10);
+        assert_eq!((truncation.content.as_str(), truncation.truncated_by), (content, by));
+        assert_eq!(truncation.last_line_partial, partial);
+        assert_eq!(
+            truncation.output_lines,
+            content.split('\n').count() as u64 * u64::from(truncation.truncated)
+                + truncation.total_lines * u64::from(!truncation.truncated)
+        );
+    }
+
+    #[test]
+    fn tail_keeps_whole_lines_from_the_end() {
+        check_tail("", "", None, false);
+        check_tail("a\nb\nc\n", "a\nb\nc\n", None, false);
+        check_tail("a\nb\nc\nd\n", "b\nc\nd", Some(TruncatedBy::Lines), false);
+        check_tail("abcdef\n12345\n789", "12345\n789", Some(TruncatedBy::Bytes), false);
+        check_tail("a\n1234567890", "1234567890", Some(TruncatedBy::Bytes), false);
+        check_tail("a\n1234567890\n", "1234567890", Some(TruncatedBy::Bytes), false);
+    }
+
+    #[test]
+    fn tail_cuts_a_last_line_that_is_too_long_between_characters() {
+        check_tail("a\n12345678901", "2345678901", Some(TruncatedBy::Bytes), true);
+        check_tail("üüüüüüa", "üüüüa", Some(TruncatedBy::Bytes), true);
+    }
+
+    #[test]
+    fn sizes_are_written_for_people() {
+        let check = |bytes: u64, expected: &str| assert_eq!(format_size(bytes), expected);
+        check(0, "0B");
+        check(1023, "1023B");
+        check(1024, "1.0KB");
+        check(51200, "50.0KB");
+        check(3 * 1024 * 1024 / 2, "1.5MB");
+    }
+
+    #[test]
+    fn the_decoder_joins_characters_that_were_cut() {
+        let text = "aü€😀";
+        for cut in 0..=text.len() {
+            let mut decoder = Decoder::default();
+            let (left, right) = text.as_bytes().split_at(cut);
+            assert_eq!(decoder.decode(left) + &decoder.decode(right) + &decoder.finish(), text);
+        }
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.decode(b"a\xff\xe2\x82"), "a\u{fffd}");
+        assert_eq!(decoder.decode(b"b\xe2"), "\u{fffd}b");
+        assert_eq!(decoder.finish(), "\u{fffd}");
+    }
+
+    #[test]
+    fn output_within_the_limits_needs_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tail = Tail::new(folder.path());
+        tail.push("x\n".repeat(2000).as_bytes());
+        tail.close();
+        assert!(!tail.truncation().truncated);
+        assert_eq!(tail.full_output_path(), None);
+        assert_eq!(tail.notice(&tail.truncation()), None);
+    }
+
+    #[test]
+    fn longer_output_is_kept_in_a_private_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tail = Tail::new(folder.path());
+        let mut all = String::new();
+        for n in 0..20_000 {
+            let line = format!("line {n} ü\n");
+            for byte in line.bytes() {
+                tail.push(&[byte]);
+            }
+            all.push_str(&line);
+        }
+        tail.close();
+
+        let path = tail.full_output_path().unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), all);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        let truncation = tail.truncation();
+        assert_eq!(truncation, truncate_tail(&all, MAX_LINES, MAX_BYTES));
+        assert_eq!(truncation.output_lines, 2000);
+        assert_eq!(
+            tail.notice(&truncation).unwrap(),
+            format!("[Showing lines 18001-20000 of 20000. Full output: {}]", path.display()),
+        );
+        assert!(tail.recent.len() <= 4 * MAX_BYTES, "memory is bounded");
+    }
+
+    #[test]
+    fn an_endless_line_shows_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tail = Tail::new(folder.path());
+        tail.push(b"first\n");
+        for _ in 0..600 {
+            tail.push("y".repeat(1024).as_bytes());
+        }
+        tail.push(b"\n");
+        let path = tail.full_output_path().unwrap().display().to_string();
+        assert_eq!(
+            tail.notice(&tail.truncation()).unwrap(),
+            format!("[Showing last 50.0KB of line 2 (line is 600.0KB). Full output: {path}]"),
+        );
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_loses_only_the_file() {
+        let mut tail = Tail::new(Path::new("/nonexistent/folder"));
+        tail.push("x\n".repeat(3000).as_bytes());
+        let notice = tail.notice(&tail.truncation()).unwrap();
+        assert!(notice.contains("could not be saved"), "{notice}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Turns the path a model wrote into one to open.
+
+use std::path::{Path, PathBuf};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::util::paths;
+
+/// The absolute path that `input` means in `cwd`.
+///
+/// Models copy paths from prose: unusual spaces become plain ones, one leading
+/// `@` of a file mention is dropped, `~` and `file://` are understood.
+pub(super) fn resolve(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+    let spaced: String = input.chars().map(|c| if is_unusual_space(c) { ' ' } else { c }).collect();
+    let bare = spaced.strip_prefix('@').unwrap_or(&spaced);
+    let local = from_file_url(bare);
+    let local = from_posix_drive(local.as_deref().unwrap_or(bare));
+    paths::normalise(&cwd.join(paths::expand_home(&local, home)))
+}
+
+/// Like [`resolve`], for a file that should exist: if it does not, the spellings
+/// that macOS gives file names are tried.
+///
+/// Asks the disk.
+pub(super) fn resolve_existing(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+    let plain = resolve(input, cwd, home);
+    if plain.symlink_metadata().is_ok() {
+        return plain;
+    }
+    let Some(text) = plain.to_str() else { return plain };
+    spellings(text)
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|spelling| spelling.symlink_metadata().is_ok())
+        .unwrap_or(plain)
+}
+
+/// macOS puts U+202F before AM and PM in the names of screenshots, decomposes
+/// accents, and writes U+2019 for the apostrophe.
+fn spellings(path: &str) -> [String; 4] {
+    let decomposed: String = path.nfd().collect();
+    [
+        path.replace(" AM.", "\u{202f}AM.").replace(" PM.", "\u{202f}PM."),
+        decomposed.clone(),
+        path.replace('\'', "\u{2019}"),
+        decomposed.replace('\'', "\u{2019}"),
+    ]
+}
+
+/// The spaces that are not U+0020 but look like it.
+pub(super) fn is_unusual_space(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+/// The path of a `file:` URL on this machine (RFC 8089).
+fn from_file_url(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("file://")?;
+    let path = rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest);
+    if !path.starts_with('/') {
+        return None;
+    }
+    let path = percent_decode(path)?;
+    // `/C:/x` is how a URL writes `C:/x`.
+    let is_drive = cfg!(windows) && path.as_bytes().get(2) == Some(&b':');
+    Some(if is_drive { path[1..].to_owned() } else { path })
+}
+
+/// `None` if the result is not UTF-8.
+fn percent_decode(text: &str) -> Option<String> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let escaped = match (byte, tail) {
+            (b'%', [high, low, ..]) => hex_digit(*high).zip(hex_digit(*low)),
+            _ => None,
+        };
+        match escaped {
+            Some((high, low)) => {
+                decoded.push(high * 16 + low);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                decoded.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// On Windows, `/c/x`, `/mnt/c/x` and `/cygdrive/c/x` as `C:\x`.
+fn from_posix_drive(path: &str) -> String {
+    if cfg!(windows) { posix_drive(path).unwrap_or_else(|| path.to_owned()) } else { path.to_owned() }
+}
+
+fn posix_drive(path: &str) -> Option<String> {
+    let below = ["/mnt/", "/cygdrive/", "/"].into_iter().find_map(|prefix| path.strip_prefix(prefix))?;
+    let (drive, rest) = below.split_once('/').unwrap_or((below, ""));
+    let mut letters = drive.chars();
+    let letter = letters.next().filter(char::is_ascii_alphabetic)?;
+    letters.next().is_none().then(|| format!("{}:\\{}", letter.to_ascii_uppercase(), rest.replace('/', "\\")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: &str) {
+        assert_eq!(resolve(input, Path::new("/work"), Some(Path::new("/home/me"))), Path::new(expected));
+    }
+
+    #[test]
+    fn paths_start_in_the_session_directory() {
+        check("src/../a.rs", "/work/a.rs");
+        check("/etc/hosts", "/etc/hosts");
+        check(".", "/work");
+        check("", "/work");
+        check("~/x", "/home/me/x");
+        check("@src/a.rs", "/work/src/a.rs");
+        check("@@scope/a", "/work/@scope/a");
+        check("a\u{a0}b\u{202f}c", "/work/a b c");
+    }
+
+    #[test]
+    fn file_urls_are_paths() {
+        check("file:///a%20b/%C3%BC", "/a b/ü");
+        check("file://localhost/a", "/a");
+        check("file:///100%", "/100%");
+        check("file://host/a", "/work/file:/host/a");
+    }
+
+    #[test]
+    fn drives_of_posix_layers_become_windows_paths() {
+        let check = |path: &str, expected: Option<&str>| assert_eq!(posix_drive(path).as_deref(), expected);
+        check("/c/x/y", Some("C:\\x\\y"));
+        check("/mnt/d/x", Some("D:\\x"));
+        check("/cygdrive/e", Some("E:\\"));
+        check("/etc/x", None);
+        check("c/x", None);
+    }
+
+    #[test]
+    fn names_as_macos_writes_them_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |on_disk: &str, asked: &str| {
+            let path = folder.path().join(on_disk);
+            std::fs::write(&path, "").unwrap();
+            assert_eq!(resolve_existing(asked, folder.path(), None), path);
+        };
+        check("shot at 9.41.00\u{202f}AM.png", "shot at 9.41.00 AM.png");
+        check("cafe\u{301}.txt", "café.txt");
+        check("it\u{2019}s.txt", "it's.txt");
+        check("l\u{2019}e\u{301}te\u{301}.txt", "l'été.txt");
+        assert_eq!(resolve_existing("none", folder.path(), None), folder.path().join("none"));
+    }
+}

@@ -1,0 +1,307 @@
+//! The `read` tool: text with line windows, and pictures.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::ai::{ContentBlock, Extra, Image};
+
+use super::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
+use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
+use super::path::resolve_existing;
+
+/// How much of a file decides whether it is a picture.
+const SNIFF_BYTES: usize = 4100;
+
+/// How much of a file decides whether it is text.
+const BINARY_CHECK_BYTES: usize = 8 * 1024;
+
+/// A larger file is not loaded to make a picture of it.
+const MAX_IMAGE_FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Reads files for the model.
+#[derive(Debug)]
+pub struct Read {
+    spec: ToolSpec,
+    home: Option<PathBuf>,
+    images: ImageLimits,
+}
+
+impl Read {
+    pub fn new(home: Option<PathBuf>, images: ImageLimits) -> Self {
+        let spec = ToolSpec {
+            name: "read",
+            description: include_str!("read.md").trim_ascii(),
+            snippet: "Show a text file or look at a picture",
+            guidelines: &["Look at files with read rather than with cat, head or sed."],
+            parameters: json!({
+                "type": "object",
+                "required": ["path"],
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "File to read, relative to the working directory or absolute",
+                    },
+                    "offset": { "type": "number", "description": "Line to begin with, counted from 1" },
+                    "limit": { "type": "number", "description": "How many lines to show at most" },
+                },
+            }),
+        };
+        Self { spec, home, images }
+    }
+}
+
+impl Tool for Read {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = super::parse(arguments)?;
+            super::check_cancelled(&cx.cancel)?;
+            let (cwd, home, images) = (cx.cwd.to_owned(), self.home.clone(), self.images);
+            let cancel = cx.cancel.clone();
+            let result = super::blocking(move || {
+                let path = resolve_existing(&arguments.path, &cwd, home.as_deref());
+                read(&arguments, &path, &images, &cancel)
+            });
+            // Nothing is written: what still computes after a cancel may end by itself.
+            tokio::select! {
+                biased;
+                () = cx.cancel.cancelled() => Err(ToolError::aborted()),
+                result = result => result,
+            }
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    offset: Option<f64>,
+    limit: Option<f64>,
+}
+
+fn read(
+    arguments: &Arguments,
+    path: &Path,
+    images: &ImageLimits,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let failed = |error: &io::Error| could_not_read(path, error);
+    let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
+    if metadata.is_dir() {
+        return Err(ToolError(format!("{} is a directory, not a file", path.display())));
+    }
+    if !metadata.is_file() {
+        // Opening a pipe or a device could wait for ever.
+        return Err(ToolError(format!("{} is not a regular file", path.display())));
+    }
+    let mut file = File::open(path).map_err(|error| failed(&error))?;
+    let mut start = Vec::with_capacity(BINARY_CHECK_BYTES);
+    let n_bytes = BINARY_CHECK_BYTES as u64;
+    (&mut file).take(n_bytes).read_to_end(&mut start).map_err(|error| failed(&error))?;
+
+    if let Some(mime) = sniff_mime(&start[..start.len().min(SNIFF_BYTES)]) {
+        if metadata.len() > MAX_IMAGE_FILE_BYTES {
+            return Ok(omitted_image(mime, &ImageProblem::TooLarge));
+        }
+        let mut bytes = start;
+        file.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+        super::check_cancelled(cancel)?;
+        return Ok(show_image(mime, &bytes, images));
+    }
+    if start.contains(&0) {
+        let size = format_size(metadata.len());
+        return Err(ToolError(format!(
+            "{} is a binary file ({size}), which read cannot show. Use bash with a tool for its format, \
+             or inspect its bytes: xxd {} | head",
+            path.display(),
+            shell_quote(&arguments.path),
+        )));
+    }
+    let window = Window {
+        start: super::whole(arguments.offset.unwrap_or(1.0), 1) - 1,
+        n_lines: arguments.limit.map(|limit| super::whole(limit, 0)),
+    };
+    let text = read_window(&start, file, &window, cancel).map_err(|error| match error.kind() {
+        io::ErrorKind::Interrupted => ToolError::aborted(),
+        _ => failed(&error),
+    })?;
+    show_text(text, &window, &arguments.path)
+}
+
+/// Which lines were asked for; lines count from 0.
+struct Window {
+    start: u64,
+    n_lines: Option<u64>,
+}
+
+impl Window {
+    fn end(&self) -> u64 {
+        self.n_lines.map_or(u64::MAX, |n_lines| self.start.saturating_add(n_lines))
+    }
+}
+
+struct WindowText {
+    head: Head,
+    /// Lines of the whole file; a line break at its end begins one more.
+    total_lines: u64,
+}
+
+/// Reads the whole file, whose beginning was read before, but keeps little of it.
+///
+/// # Errors
+/// `Interrupted` when cancelled.
+fn read_window(
+    start: &[u8],
+    mut file: File,
+    window: &Window,
+    cancel: &CancellationToken,
+) -> io::Result<WindowText> {
+    let mut decoder = Decoder::default();
+    let mut collected = WindowText { head: Head::new(MAX_LINES, MAX_BYTES), total_lines: 1 };
+    collected.push(&decoder.decode(start), window);
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        if cancel.is_cancelled() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let n_bytes = match file.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(n_bytes) => n_bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        collected.push(&decoder.decode(chunk.get(..n_bytes).unwrap_or_default()), window);
+    }
+    collected.push(&decoder.finish(), window);
+    Ok(collected)
+}
+
+impl WindowText {
+    fn push(&mut self, text: &str, window: &Window) {
+        let mut pieces = text.split('\n');
+        self.push_piece(pieces.next().unwrap_or_default(), window);
+        for piece in pieces {
+            let line = self.total_lines - 1;
+            // The break between two lines of the window belongs to it.
+            if line >= window.start && line.saturating_add(1) < window.end() {
+                self.head.push("\n");
+            }
+            self.total_lines += 1;
+            self.push_piece(piece, window);
+        }
+    }
+
+    fn push_piece(&mut self, piece: &str, window: &Window) {
+        let line = self.total_lines - 1;
+        if line >= window.start && line < window.end() {
+            self.head.push(piece);
+        }
+    }
+}
+
+fn show_text(text: WindowText, window: &Window, path: &str) -> Result<ToolOutput, ToolError> {
+    let total = text.total_lines;
+    let first = window.start.saturating_add(1);
+    if window.start >= total {
+        return Err(ToolError(format!("Offset {first} is beyond end of file ({total} lines total)")));
+    }
+    let first_line_bytes = text.head.first_line_bytes();
+    let truncation = text.head.finish();
+    let limit = format_size(MAX_BYTES as u64);
+    let notice = if truncation.first_line_exceeds_limit {
+        let size = format_size(first_line_bytes);
+        let quoted = shell_quote(path);
+        Some(format!(
+            "[Line {first} is {size}, exceeds {limit} limit. \
+             Use bash: sed -n '{first}p' {quoted} | head -c {MAX_BYTES}]"
+        ))
+    } else if let Some(truncated_by) = truncation.truncated_by {
+        let last = window.start + truncation.output_lines;
+        let by_bytes = match truncated_by {
+            TruncatedBy::Lines => String::new(),
+            TruncatedBy::Bytes => format!(" ({limit} limit)"),
+        };
+        let next = last + 1;
+        Some(format!("[Showing lines {first}-{last} of {total}{by_bytes}. Use offset={next} to continue.]"))
+    } else if window.end() < total {
+        let rest = total - window.end();
+        let next = window.end() + 1;
+        Some(format!("[{rest} more lines in file. Use offset={next} to continue.]"))
+    } else {
+        None
+    };
+    Ok(text_output(truncation, notice))
+}
+
+fn text_output(truncation: Truncation, notice: Option<String>) -> ToolOutput {
+    let text = match notice {
+        Some(notice) if truncation.first_line_exceeds_limit => notice,
+        Some(notice) => format!("{}\n\n{notice}", truncation.content),
+        None => truncation.content.clone(),
+    };
+    let details = truncation.truncated.then(|| json!({ "truncation": truncation }));
+    ToolOutput { details, ..ToolOutput::text(text) }
+}
+
+fn show_image(mime: &'static str, bytes: &[u8], limits: &ImageLimits) -> ToolOutput {
+    match prepare_image(bytes, limits) {
+        Ok(image) => {
+            let mut text = format!("Read image file [{}]", image.mime);
+            for hint in &image.hints {
+                text.push('\n');
+                text.push_str(hint);
+            }
+            let image = Image { data: image.data, mime_type: image.mime.to_owned(), extra: Extra::new() };
+            let content = vec![ContentBlock::text(text), ContentBlock::Image(image)];
+            ToolOutput { content, ..ToolOutput::default() }
+        }
+        Err(problem) => omitted_image(mime, &problem),
+    }
+}
+
+fn omitted_image(mime: &str, problem: &ImageProblem) -> ToolOutput {
+    ToolOutput::text(format!("Read image file [{mime}]\n[Image omitted: {problem}.]"))
+}
+
+fn could_not_read(path: &Path, error: &io::Error) -> ToolError {
+    match error.kind() {
+        io::ErrorKind::NotFound => ToolError(format!("File not found: {}", path.display())),
+        _ => ToolError(format!("Could not read {}: {error}", path.display())),
+    }
+}
+
+/// `text` as one word of a shell command.
+fn shell_quote(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_for_the_shell_only_if_needed() {
+        let check = |text: &str, expected: &str| assert_eq!(shell_quote(text), expected);
+        check("src/ü.rs", "src/ü.rs");
+        check("a b", "'a b'");
+        check("it's", "'it'\\''s'");
+        check("", "''");
+    }
+}

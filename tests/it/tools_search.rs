@@ -1,0 +1,185 @@
+//! `grep` and `find` on a tree of files.
+#![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
+
+use std::fs;
+
+use pi::ai::join_text;
+use serde_json::{Value, json};
+
+use crate::tools_support::Workbench;
+
+/// A repository with ignored, hidden and binary files.
+fn tree() -> Workbench {
+    let bench = Workbench::new();
+    fs::create_dir(bench.path(".git")).unwrap();
+    bench.write(".git/config", "needle in git\n");
+    bench.write(".gitignore", "target/\n*.log\n");
+    bench.write("target/out.rs", "needle\n");
+    bench.write("a.log", "needle\n");
+    bench.write(".env", "needle=1\n");
+    bench.write("bin.dat", b"needle\0\n");
+    bench.write("src/lib.rs", "one\ntwo\nneedle three\nfour\nfive\n");
+    bench.write("src/deep/mod.rs", "Needle\r\n");
+    bench
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    assert_eq!(text, expected.join("\n"));
+}
+
+#[tokio::test]
+async fn grep_searches_hidden_but_not_ignored_files() {
+    let bench = tree();
+    let text = bench.text("grep", json!({ "pattern": "needle" })).await;
+    check(&text, &[".env:1: needle=1", "src/lib.rs:3: needle three"]);
+}
+
+#[tokio::test]
+async fn grep_options() {
+    let bench = tree();
+    let check_with = async |arguments: Value, expected: &[&str]| {
+        check(&bench.text("grep", arguments).await, expected);
+    };
+    check_with(
+        json!({ "pattern": "NEEDLE", "ignoreCase": true, "path": "src" }),
+        &["deep/mod.rs:1: Needle", "lib.rs:3: needle three"],
+    )
+    .await;
+    check_with(json!({ "pattern": "need.e", "glob": "*.rs" }), &["src/lib.rs:3: needle three"]).await;
+    check_with(json!({ "pattern": "need.e", "glob": "./src/*.rs" }), &["src/lib.rs:3: needle three"]).await;
+    check_with(json!({ "pattern": "needle", "glob": "!./src/**" }), &[".env:1: needle=1"]).await;
+    check_with(json!({ "pattern": "need.e", "literal": true }), &["No matches found"]).await;
+    check_with(json!({ "pattern": "needle", "path": "src/lib.rs" }), &["lib.rs:3: needle three"]).await;
+    check_with(
+        json!({ "pattern": "needle", "path": "src", "context": 1 }),
+        &["lib.rs-2- two", "lib.rs:3: needle three", "lib.rs-4- four"],
+    )
+    .await;
+    check_with(json!({ "pattern": "--pre=evil" }), &["No matches found"]).await;
+}
+
+#[tokio::test]
+async fn grep_reports_its_limit_only_if_there_is_more() {
+    let bench = Workbench::new();
+    bench.write("a", "x1\n");
+    bench.write("b", "x2\n");
+    let text = bench.text("grep", json!({ "pattern": "x", "limit": 2 })).await;
+    check(&text, &["a:1: x1", "b:1: x2"]);
+    let output = bench.run("grep", json!({ "pattern": "x", "limit": 1 })).await.unwrap();
+    check(
+        &join_text(&output.content),
+        &["a:1: x1", "", "[1 matches limit reached. Use limit=2 for more, or refine pattern]"],
+    );
+    assert_eq!(output.details, Some(json!({ "matchLimitReached": 1 })));
+}
+
+#[tokio::test]
+async fn grep_shows_the_context_of_the_last_match() {
+    let bench = Workbench::new();
+    bench.write("a", "x1\nx2\no3\no4\no5\no6\nx7\n");
+    let text = bench.text("grep", json!({ "pattern": "x", "limit": 1, "context": 2 })).await;
+    check(
+        &text,
+        &[
+            "a:1: x1",
+            "a-2- x2",
+            "a-3- o3",
+            "",
+            "[1 matches limit reached. Use limit=2 for more, or refine pattern]",
+        ],
+    );
+    let text = bench.text("grep", json!({ "pattern": "x", "limit": 2, "context": 2 })).await;
+    check(
+        &text,
+        &[
+            "a:1: x1",
+            "a:2: x2",
+            "a-3- o3",
+            "a-4- o4",
+            "",
+            "[2 matches limit reached. Use limit=4 for more, or refine pattern]",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn grep_cuts_long_lines_and_long_output() {
+    let bench = Workbench::new();
+    bench.write("a", "ü".repeat(600));
+    let output = bench.run("grep", json!({ "pattern": "ü" })).await.unwrap();
+    let notice = "[Some lines truncated to 500 chars. Use read tool to see full lines]";
+    check(&join_text(&output.content), &[&format!("a:1: {}... [truncated]", "ü".repeat(500)), "", notice]);
+    assert_eq!(output.details, Some(json!({ "linesTruncated": true })));
+
+    bench.write("a", format!("{}\n", "x".repeat(400)).repeat(200));
+    let output = bench.run("grep", json!({ "pattern": "x", "limit": 1000 })).await.unwrap();
+    let text = join_text(&output.content);
+    assert!(text.ends_with("\n\n[50.0KB limit reached]"), "{}", &text[text.len() - 60..]);
+    assert_eq!(output.details.unwrap()["truncation"]["totalLines"], 200);
+}
+
+#[tokio::test]
+async fn grep_says_what_is_wrong() {
+    let bench = Workbench::new();
+    let error = bench.error("grep", json!({ "pattern": "x", "path": "none" })).await;
+    assert_eq!(error, format!("Path not found: {}", bench.path("none").display()));
+    let error = bench.error("grep", json!({ "pattern": "(" })).await;
+    assert!(error.starts_with("Invalid pattern: "), "{error}");
+    let error = bench.error("grep", json!({ "pattern": "x", "glob": "a[" })).await;
+    assert!(error.starts_with("Invalid glob: "), "{error}");
+}
+
+#[tokio::test]
+async fn find_searches_hidden_but_not_ignored_files() {
+    let bench = tree();
+    let check_with = async |arguments: Value, expected: &[&str]| {
+        check(&bench.text("find", arguments).await, expected);
+    };
+    check_with(json!({ "pattern": "*.rs" }), &["src/deep/mod.rs", "src/lib.rs"]).await;
+    check_with(json!({ "pattern": ".*" }), &[".env", ".gitignore"]).await;
+    check_with(json!({ "pattern": "DEEP" }), &["No files found matching pattern"]).await;
+    check_with(json!({ "pattern": "d*p" }), &["src/deep/"]).await;
+    check_with(json!({ "pattern": "src/*.rs" }), &["src/lib.rs"]).await;
+    check_with(json!({ "pattern": "*.rs", "path": "src" }), &["deep/mod.rs", "lib.rs"]).await;
+}
+
+#[tokio::test]
+async fn find_heeds_ignore_files_outside_of_repositories_too() {
+    let bench = Workbench::new();
+    bench.write(".gitignore", "*.log\n");
+    bench.write("a.log", "");
+    bench.write("a.txt", "");
+    let text = bench.text("find", json!({ "pattern": "a.*" })).await;
+    check(&text, &["a.txt"]);
+}
+
+#[tokio::test]
+async fn find_reports_its_limit_only_if_there_is_more() {
+    let bench = Workbench::new();
+    bench.write("a", "");
+    bench.write("b", "");
+    check(&bench.text("find", json!({ "pattern": "*", "limit": 2 })).await, &["a", "b"]);
+    let output = bench.run("find", json!({ "pattern": "*", "limit": 1 })).await.unwrap();
+    check(
+        &join_text(&output.content),
+        &["a", "", "[1 results limit reached. Use limit=2 for more, or refine pattern]"],
+    );
+    assert_eq!(output.details, Some(json!({ "resultLimitReached": 1 })));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn search_starts_at_a_linked_root_and_survives_odd_names() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let bench = Workbench::new();
+    bench.write("real/a b.txt", "needle\n");
+    fs::write(bench.path("real").join(OsStr::from_bytes(b"\xff.txt")), "needle\n").unwrap();
+    std::os::unix::fs::symlink("real", bench.path("link")).unwrap();
+    let text = bench.text("find", json!({ "pattern": "*.txt", "path": "link" })).await;
+    check(&text, &["a b.txt", "\u{fffd}.txt"]);
+    let text = bench.text("grep", json!({ "pattern": "needle", "path": "link" })).await;
+    check(&text, &["a b.txt:1: needle", "\u{fffd}.txt:1: needle"]);
+}
