@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Tool, ToolError};
+use crate::agent::{Tool, ToolError, ToolRegistry};
 
 pub use bash::{Bash, BashConfig, SessionEnv, SessionVars, ShellError};
 pub use edit::{DiffRow, Edit, EditPreview, EditTool, preview};
@@ -39,6 +39,7 @@ pub use output::{
     ANY_LINES, Head, MAX_BYTES, MAX_LINES, Tail, TruncatedBy, Truncation, format_size, truncate_head,
     truncate_tail,
 };
+pub use path::resolve_existing;
 pub use read::Read;
 pub use user_bash::{UserBashOutcome, run_user_command};
 pub use write::Write;
@@ -99,6 +100,12 @@ pub const BUILTINS: &[Builtin] = &[
 pub fn builtins(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
     let locks = FileLocks::default();
     BUILTINS.iter().map(|builtin| (builtin.new)(config, &locks)).collect()
+}
+
+/// The built-in tools whose names are in `active`.
+pub fn registry(config: &ToolsConfig, active: &[String]) -> ToolRegistry {
+    let is_active = |tool: &Arc<dyn Tool>| active.iter().any(|name| name == tool.spec().name);
+    ToolRegistry::new(builtins(config).into_iter().filter(is_active).collect())
 }
 
 /// The arguments of a call as the tool's own type.

@@ -22,7 +22,7 @@ pub(super) fn resolve(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
 /// that macOS gives file names are tried.
 ///
 /// Asks the disk.
-pub(super) fn resolve_existing(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+pub fn resolve_existing(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let plain = resolve(input, cwd, home);
     if plain.symlink_metadata().is_ok() {
         return plain;

@@ -1,0 +1,260 @@
+//! Messages that wait for a running agent: steering and follow-ups.
+//!
+//! Shared between the owner, who fills them, and the loop, which empties them
+//! at its gaps. The only thing in a run that two tasks touch; its lock is never
+//! held over an `.await`.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::ai::Message;
+
+/// When a steering message cuts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SteeringDelivery {
+    /// At the next gap between tools: tools not yet started are skipped, running
+    /// ones finish.
+    #[default]
+    Tools,
+    /// When all tool calls of the turn have finished.
+    Turn,
+    /// At once: stream and tools are cancelled, the partial answer is kept.
+    Now,
+}
+
+/// How many queued messages one delivery takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QueueMode {
+    #[default]
+    OneAtATime,
+    All,
+}
+
+/// Which of the two queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueKind {
+    Steering,
+    FollowUp,
+}
+
+/// A message that waits, with the text the user typed for it.
+#[derive(Debug, Clone)]
+pub struct Queued {
+    pub text: String,
+    pub message: Arc<Message>,
+}
+
+/// Says whether a message was taken into the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    Queued,
+    /// The same text was queued within [`DUPLICATE_WINDOW_MS`]; dropped.
+    Duplicate,
+}
+
+/// The same text queued again within this time is taken for a slip of the finger.
+pub const DUPLICATE_WINDOW_MS: u64 = 5_000;
+
+/// Both queues of one session.
+#[derive(Debug, Default)]
+pub struct Queues(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    steering: VecDeque<Queued>,
+    follow_up: VecDeque<Queued>,
+    delivery: SteeringDelivery,
+    steering_mode: QueueMode,
+    follow_up_mode: QueueMode,
+    /// Text and time of the last message queued.
+    last: Option<(String, u64)>,
+    /// Cancels the turn in progress, while there is one.
+    turn: Option<CancellationToken>,
+}
+
+impl Queues {
+    pub fn configure(&self, delivery: SteeringDelivery, steering: QueueMode, follow_up: QueueMode) {
+        let mut inner = self.lock();
+        inner.delivery = delivery;
+        inner.steering_mode = steering;
+        inner.follow_up_mode = follow_up;
+    }
+
+    pub fn delivery(&self) -> SteeringDelivery {
+        self.lock().delivery
+    }
+
+    /// Queues a message at `now_ms`. Steering with the delivery `Now` interrupts
+    /// the turn in progress.
+    pub fn push(&self, kind: QueueKind, queued: Queued, now_ms: u64) -> Pushed {
+        let mut inner = self.lock();
+        if inner.is_duplicate(&queued.text, now_ms) {
+            return Pushed::Duplicate;
+        }
+        inner.last = Some((queued.text.clone(), now_ms));
+        match kind {
+            QueueKind::Steering => {
+                inner.steering.push_back(queued);
+                if inner.delivery == SteeringDelivery::Now {
+                    inner.interrupt();
+                }
+            }
+            QueueKind::FollowUp => inner.follow_up.push_back(queued),
+        }
+        Pushed::Queued
+    }
+
+    /// Queues a steering message ahead of the others and interrupts the turn.
+    pub fn push_now(&self, queued: Queued, now_ms: u64) -> Pushed {
+        let mut inner = self.lock();
+        if inner.is_duplicate(&queued.text, now_ms) {
+            return Pushed::Duplicate;
+        }
+        inner.last = Some((queued.text.clone(), now_ms));
+        inner.steering.push_front(queued);
+        inner.interrupt();
+        Pushed::Queued
+    }
+
+    /// Interrupts the turn in progress if steering waits; says whether it did.
+    pub fn deliver_now(&self) -> bool {
+        let mut inner = self.lock();
+        let waits = !inner.steering.is_empty();
+        if waits {
+            inner.interrupt();
+        }
+        waits
+    }
+
+    /// The texts of both queues, oldest first.
+    pub fn texts(&self) -> (Vec<String>, Vec<String>) {
+        let inner = self.lock();
+        let texts = |queue: &VecDeque<Queued>| queue.iter().map(|queued| queued.text.clone()).collect();
+        (texts(&inner.steering), texts(&inner.follow_up))
+    }
+
+    /// Empties both queues and returns what was in them, oldest first.
+    pub fn take_all(&self) -> (Vec<Queued>, Vec<Queued>) {
+        let mut inner = self.lock();
+        inner.last = None;
+        (inner.steering.drain(..).collect(), inner.follow_up.drain(..).collect())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        let inner = self.lock();
+        inner.steering.is_empty() && inner.follow_up.is_empty()
+    }
+
+    /// The steering messages of one delivery.
+    pub(super) fn take_steering(&self) -> Vec<Arc<Message>> {
+        let mut inner = self.lock();
+        let mode = inner.steering_mode;
+        take(&mut inner.steering, mode)
+    }
+
+    /// The follow-up messages of one delivery.
+    pub(super) fn take_follow_up(&self) -> Vec<Arc<Message>> {
+        let mut inner = self.lock();
+        let mode = inner.follow_up_mode;
+        take(&mut inner.follow_up, mode)
+    }
+
+    /// The messages a run should start with when one has ended: steering before
+    /// follow-ups.
+    pub fn take_next(&self) -> Vec<Arc<Message>> {
+        let steering = self.take_steering();
+        if steering.is_empty() { self.take_follow_up() } else { steering }
+    }
+
+    /// Whether tools that have not started yet should be skipped.
+    pub(super) fn cuts_between_tools(&self) -> bool {
+        let inner = self.lock();
+        inner.delivery != SteeringDelivery::Turn && !inner.steering.is_empty()
+    }
+
+    /// Names the token that an interruption cancels from here on.
+    pub(super) fn begin_turn(&self, turn: CancellationToken) {
+        self.lock().turn = Some(turn);
+    }
+
+    pub(super) fn end_turn(&self) {
+        self.lock().turn = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // The queues are valid after every statement, so a panic elsewhere spoils nothing.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn is_duplicate(&self, text: &str, now_ms: u64) -> bool {
+        self.last
+            .as_ref()
+            .is_some_and(|(last, at)| last == text && now_ms.saturating_sub(*at) < DUPLICATE_WINDOW_MS)
+    }
+
+    fn interrupt(&mut self) {
+        if let Some(turn) = &self.turn {
+            turn.cancel();
+        }
+    }
+}
+
+fn take(queue: &mut VecDeque<Queued>, mode: QueueMode) -> Vec<Arc<Message>> {
+    let n = match mode {
+        QueueMode::OneAtATime => queue.len().min(1),
+        QueueMode::All => queue.len(),
+    };
+    queue.drain(..n).map(|queued| queued.message).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ai::{Millis, UserMessage};
+
+    use super::*;
+
+    fn queued(text: &str) -> Queued {
+        let message = UserMessage::new(text, Vec::new(), Millis(0));
+        Queued { text: text.to_owned(), message: Arc::new(Message::User(message)) }
+    }
+
+    #[test]
+    fn each_mode_takes_what_it_says() {
+        let queues = Queues::default();
+        queues.configure(SteeringDelivery::Tools, QueueMode::OneAtATime, QueueMode::All);
+        for kind in [QueueKind::Steering, QueueKind::FollowUp] {
+            queues.push(kind, queued("a"), 0);
+            queues.push(kind, queued("b"), 0);
+        }
+        assert_eq!(queues.take_steering().len(), 1);
+        assert_eq!(queues.take_steering().len(), 1);
+        assert_eq!(queues.take_follow_up().len(), 2);
+        assert!(queues.is_empty());
+    }
+
+    #[test]
+    fn the_same_text_within_five_seconds_is_dropped() {
+        let queues = Queues::default();
+        let push = |text: &str, at| queues.push(QueueKind::Steering, queued(text), at);
+        assert_eq!(push("stop", 1_000), Pushed::Queued);
+        assert_eq!(push("stop", 5_999), Pushed::Duplicate);
+        assert_eq!(push("stop", 6_000), Pushed::Queued);
+        assert_eq!(push("go", 6_001), Pushed::Queued);
+    }
+
+    #[test]
+    fn an_urgent_message_goes_first_and_cancels_the_turn() {
+        let queues = Queues::default();
+        let turn = CancellationToken::new();
+        queues.begin_turn(turn.clone());
+        queues.push(QueueKind::Steering, queued("later"), 0);
+        assert!(!turn.is_cancelled());
+        queues.push_now(queued("wait"), 1);
+        assert!(turn.is_cancelled());
+        assert_eq!(queues.texts().0, ["wait", "later"]);
+    }
+}

@@ -1,0 +1,158 @@
+//! The outer loop: turns until the model asks for nothing and nobody has
+//! anything to add.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::ai::{AssistantMessage, Message, Provider, Request, StopReason};
+use crate::util::clock::Clock;
+
+use super::event::AgentEvent;
+use super::hooks::Hooks;
+use super::queue::Queues;
+use super::tool::ToolRegistry;
+use super::{tool_calls, turn};
+
+/// Everything one run depends on besides its [`Hooks`].
+pub struct Run<'a> {
+    pub provider: &'a dyn Provider,
+    pub tools: &'a ToolRegistry,
+    pub queues: &'a Queues,
+    /// Model, options and the conversation before `prompts`.
+    pub request: Request,
+    /// What starts the run; empty to repeat a request that failed, in which case
+    /// the conversation must not end in an answer.
+    pub prompts: Vec<Message>,
+    /// The session's directory, where tools work.
+    pub cwd: &'a std::path::Path,
+    pub clock: Clock,
+    pub cancel: CancellationToken,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct RunOutcome {
+    /// The last answer; `None` if the run was cancelled before there was one.
+    pub last: Option<Arc<Message>>,
+    pub aborted: bool,
+}
+
+impl RunOutcome {
+    pub fn last_assistant(&self) -> Option<&AssistantMessage> {
+        match self.last.as_deref() {
+            Some(Message::Assistant(message)) => Some(message),
+            Some(Message::System(_) | Message::User(_) | Message::ToolResult(_)) | None => None,
+        }
+    }
+}
+
+/// Runs until the model asks for nothing and both queues are empty, the request
+/// fails, or `run.cancel` fires. Emits exactly the grammar of [`AgentEvent`].
+pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
+    let mut state = State { request: run.request.clone(), new: Vec::new(), last: None };
+    hooks.emit(AgentEvent::AgentStart).await;
+    hooks.emit(AgentEvent::TurnStart).await;
+    for prompt in run.prompts.iter().cloned() {
+        state.append(Arc::new(prompt), hooks).await;
+    }
+    // Typed while the run was being prepared.
+    let mut pending = run.queues.take_steering();
+    let mut first = true;
+    loop {
+        if !first {
+            hooks.prepare_request(&mut state.request).await;
+            if pending.is_empty() {
+                pending = run.queues.take_steering();
+            }
+            hooks.emit(AgentEvent::TurnStart).await;
+        }
+        first = false;
+        for message in pending.drain(..) {
+            state.append(message, hooks).await;
+        }
+        let ended = state.turn(&run, hooks).await;
+        if run.cancel.is_cancelled() || ended == Turn::Failed {
+            break;
+        }
+        pending = run.queues.take_steering();
+        if pending.is_empty() && ended != Turn::CallsTools {
+            pending = run.queues.take_follow_up();
+            if pending.is_empty() {
+                break;
+            }
+        }
+    }
+    hooks.emit(AgentEvent::AgentEnd { messages: state.new }).await;
+    RunOutcome { last: state.last, aborted: run.cancel.is_cancelled() }
+}
+
+/// What a turn leaves to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// There are tool results the model has not seen.
+    CallsTools,
+    /// The model has nothing more to do.
+    Finished,
+    /// An urgent message cut the answer short; what it says comes next.
+    Interrupted,
+    Failed,
+}
+
+struct State {
+    request: Request,
+    /// Messages of this run, in order.
+    new: Vec<Arc<Message>>,
+    last: Option<Arc<Message>>,
+}
+
+impl State {
+    /// Adds a settled message to the conversation and tells of it.
+    async fn append(&mut self, message: Arc<Message>, hooks: &mut dyn Hooks) {
+        hooks.emit(AgentEvent::MessageStart(Arc::clone(&message))).await;
+        hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;
+        self.keep(message);
+    }
+
+    fn keep(&mut self, message: Arc<Message>) {
+        self.request.messages.push(Arc::clone(&message));
+        self.new.push(message);
+    }
+
+    /// One answer and its tool calls; `TurnStart` has been emitted.
+    async fn turn(&mut self, run: &Run<'_>, hooks: &mut dyn Hooks) -> Turn {
+        // Cancelled by the run, or by a message that must not wait.
+        let cancel = run.cancel.child_token();
+        run.queues.begin_turn(cancel.clone());
+        let ended = self.turn_inner(run, &cancel, hooks).await;
+        run.queues.end_turn();
+        ended
+    }
+
+    async fn turn_inner(&mut self, run: &Run<'_>, cancel: &CancellationToken, hooks: &mut dyn Hooks) -> Turn {
+        self.request.options.started_ms = run.clock.now_ms();
+        let answer = turn::stream_answer(run.provider, &self.request, cancel, hooks).await;
+        let message = Arc::new(Message::Assistant(answer));
+        hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;
+        self.keep(Arc::clone(&message));
+        self.last = Some(Arc::clone(&message));
+        let Message::Assistant(answer) = &*message else { return Turn::Failed };
+
+        if answer.is_failed() {
+            hooks.emit(AgentEvent::TurnEnd { message: Arc::clone(&message), results: Vec::new() }).await;
+            let interrupted = answer.stop_reason == StopReason::Aborted && !run.cancel.is_cancelled();
+            return if interrupted { Turn::Interrupted } else { Turn::Failed };
+        }
+        let batch = tool_calls::run_all(answer, run, cancel, hooks).await;
+        for result in &batch.results {
+            if !batch.announced {
+                hooks.emit(AgentEvent::MessageStart(Arc::clone(result))).await;
+                hooks.emit(AgentEvent::MessageEnd(Arc::clone(result))).await;
+            }
+            self.keep(Arc::clone(result));
+        }
+        let calls_tools = !batch.results.is_empty() && !batch.terminate;
+        hooks.emit(AgentEvent::TurnEnd { message: Arc::clone(&message), results: batch.results }).await;
+        if calls_tools { Turn::CallsTools } else { Turn::Finished }
+    }
+}

@@ -1,0 +1,291 @@
+//! The tool calls of one answer: validate, gate, run side by side, report.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::ai::{AssistantMessage, Extra, Message, Millis, StopReason, ToolCall, ToolResultMessage};
+
+use super::event::AgentEvent;
+use super::hooks::{Gate, Hooks};
+use super::run::Run;
+use super::schema;
+use super::tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput};
+
+/// Most calls of one batch that run at the same time; the others start as these
+/// finish, unless a steering message comes first.
+const MAX_PARALLEL: usize = 8;
+
+/// What the calls of one answer came to.
+pub(super) struct Batch {
+    /// One per call that was answered, in the order of the calls.
+    pub(super) results: Vec<Arc<Message>>,
+    /// Every result asked to end the run.
+    pub(super) terminate: bool,
+    /// The results have been emitted as messages already.
+    pub(super) announced: bool,
+}
+
+/// Runs the calls of `answer` and emits their events.
+pub(super) async fn run_all(
+    answer: &AssistantMessage,
+    run: &Run<'_>,
+    cancel: &CancellationToken,
+    hooks: &mut dyn Hooks,
+) -> Batch {
+    let calls: Vec<Arc<ToolCall>> = answer.tool_calls().cloned().map(Arc::new).collect();
+    let sequential = calls.iter().any(|call| {
+        run.tools.get(&call.name).is_some_and(|tool| tool.concurrency() == Concurrency::Sequential)
+    });
+    let mut batch = BatchRun { run, cancel, hooks, finished: Vec::new() };
+    if answer.stop_reason == StopReason::Length {
+        batch.refuse_all(&calls, &truncated_call()).await;
+    } else if sequential {
+        batch.one_by_one(&calls).await;
+    } else {
+        batch.side_by_side(&calls).await;
+    }
+    let mut finished = batch.finished;
+    finished.sort_by_key(|finished| finished.call_idx);
+    let terminate = !finished.is_empty() && finished.iter().all(|finished| finished.terminate);
+    Batch {
+        results: finished.into_iter().map(|finished| finished.message).collect(),
+        terminate,
+        announced: sequential && answer.stop_reason != StopReason::Length,
+    }
+}
+
+struct BatchRun<'a, 'r> {
+    run: &'a Run<'r>,
+    cancel: &'a CancellationToken,
+    hooks: &'a mut dyn Hooks,
+    finished: Vec<Finished>,
+}
+
+struct Finished {
+    call_idx: usize,
+    message: Arc<Message>,
+    terminate: bool,
+}
+
+/// A call that may run, with arguments that fit its tool.
+struct Ready<'a> {
+    call_idx: usize,
+    call: Arc<ToolCall>,
+    tool: &'a Arc<dyn Tool>,
+    arguments: Value,
+}
+
+/// What one execution came to, with its duration.
+struct Executed {
+    call_idx: usize,
+    call: Arc<ToolCall>,
+    result: Result<ToolOutput, ToolError>,
+    duration_ms: u64,
+}
+
+/// Partial output of a running call.
+struct Report {
+    call_idx: usize,
+    call_id: String,
+    partial: Arc<ToolOutput>,
+}
+
+/// A running call.
+type Execution<'a> = BoxFuture<'a, Executed>;
+
+impl<'a> BatchRun<'a, '_> {
+    async fn side_by_side(&mut self, calls: &[Arc<ToolCall>]) {
+        let mut waiting = VecDeque::new();
+        for (call_idx, call) in calls.iter().enumerate() {
+            self.hooks.emit(AgentEvent::ToolStart { call: Arc::clone(call) }).await;
+            match self.prepare(call_idx, call).await {
+                Ok(ready) => waiting.push_back(ready),
+                Err(error) => self.finish_with_error(call_idx, call, &error).await,
+            }
+        }
+        let (progress, mut reports) = mpsc::unbounded_channel();
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < MAX_PARALLEL
+                && let Some(ready) = waiting.pop_front()
+            {
+                if let Some(reason) = self.reason_not_to_start() {
+                    self.finish_with_error(ready.call_idx, &ready.call, &reason).await;
+                } else {
+                    running.push(execute(self.run, self.cancel.clone(), ready, progress.clone()));
+                }
+            }
+            tokio::select! {
+                biased;
+                Some(report) = reports.recv() => self.update(report).await,
+                executed = running.next() => match executed {
+                    Some(executed) => {
+                        // What the call said before it ended comes before its end.
+                        while let Ok(report) = reports.try_recv() {
+                            self.update(report).await;
+                        }
+                        self.finish(executed).await;
+                    }
+                    None => break,
+                },
+            }
+        }
+    }
+
+    async fn one_by_one(&mut self, calls: &[Arc<ToolCall>]) {
+        for (call_idx, call) in calls.iter().enumerate() {
+            if self.cancel.is_cancelled() && self.run.cancel.is_cancelled() {
+                return;
+            }
+            self.hooks.emit(AgentEvent::ToolStart { call: Arc::clone(call) }).await;
+            match self.prepare(call_idx, call).await {
+                Err(error) => self.finish_with_error(call_idx, call, &error).await,
+                Ok(ready) => match self.reason_not_to_start() {
+                    Some(reason) => self.finish_with_error(call_idx, call, &reason).await,
+                    None => self.execute_alone(ready).await,
+                },
+            }
+            if let Some(finished) = self.finished.last() {
+                let message = Arc::clone(&finished.message);
+                self.hooks.emit(AgentEvent::MessageStart(Arc::clone(&message))).await;
+                self.hooks.emit(AgentEvent::MessageEnd(message)).await;
+            }
+        }
+    }
+
+    async fn execute_alone(&mut self, ready: Ready<'a>) {
+        let (progress, mut reports) = mpsc::unbounded_channel();
+        let mut execution = execute(self.run, self.cancel.clone(), ready, progress);
+        let executed = loop {
+            tokio::select! {
+                biased;
+                Some(report) = reports.recv() => self.update(report).await,
+                executed = &mut execution => break executed,
+            }
+        };
+        while let Ok(report) = reports.try_recv() {
+            self.update(report).await;
+        }
+        self.finish(executed).await;
+    }
+
+    async fn refuse_all(&mut self, calls: &[Arc<ToolCall>], reason: &ToolError) {
+        for (call_idx, call) in calls.iter().enumerate() {
+            self.hooks.emit(AgentEvent::ToolStart { call: Arc::clone(call) }).await;
+            self.finish_with_error(call_idx, call, reason).await;
+        }
+    }
+
+    /// Everything that is checked before a call runs; the error is its result.
+    async fn prepare(&mut self, call_idx: usize, call: &Arc<ToolCall>) -> Result<Ready<'a>, ToolError> {
+        if let Some(error) = &call.arguments_error {
+            let name = &call.name;
+            return Err(ToolError::new(format!("the arguments of {name} are not a JSON object: {error}")));
+        }
+        let tool = self
+            .run
+            .tools
+            .get(&call.name)
+            .ok_or_else(|| ToolError::new(format!("Tool {} not found", call.name)))?;
+        let prepared = tool.prepare_arguments(call.arguments.clone());
+        let arguments = schema::validate(&tool.spec().parameters, prepared)
+            .map_err(|problems| ToolError::new(schema::describe(&call.name, &problems, &call.arguments)))?;
+        match self.hooks.gate_tool(call).await {
+            Gate::Allow => Ok(Ready { call_idx, call: Arc::clone(call), tool, arguments }),
+            Gate::Block { reason } => Err(ToolError::new(reason)),
+        }
+    }
+
+    /// Why a call that is ready must not start any more.
+    fn reason_not_to_start(&self) -> Option<ToolError> {
+        if self.run.cancel.is_cancelled() {
+            return Some(ToolError::aborted());
+        }
+        if self.cancel.is_cancelled() || self.run.queues.cuts_between_tools() {
+            return Some(ToolError::new("Skipped due to queued user message."));
+        }
+        None
+    }
+
+    /// Passes on a report, unless its call has ended: a thread it left behind may still speak.
+    async fn update(&mut self, report: Report) {
+        if self.finished.iter().all(|finished| finished.call_idx != report.call_idx) {
+            let Report { call_id, partial, .. } = report;
+            self.hooks.emit(AgentEvent::ToolUpdate { call_id, partial }).await;
+        }
+    }
+
+    async fn finish(&mut self, executed: Executed) {
+        let Executed { call_idx, call, result, duration_ms } = executed;
+        let output = result.unwrap_or_else(|error| error_output(&error));
+        self.finish_with(call_idx, &call, output, Some(duration_ms)).await;
+    }
+
+    async fn finish_with_error(&mut self, call_idx: usize, call: &ToolCall, error: &ToolError) {
+        self.finish_with(call_idx, call, error_output(error), None).await;
+    }
+
+    async fn finish_with(
+        &mut self,
+        call_idx: usize,
+        call: &ToolCall,
+        output: ToolOutput,
+        duration_ms: Option<u64>,
+    ) {
+        let result = ToolResultMessage {
+            tool_call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            content: output.content,
+            details: output.details,
+            is_error: output.is_error,
+            duration_ms,
+            timestamp: Millis(self.run.clock.now_ms()),
+            extra: Extra::new(),
+        };
+        let event = AgentEvent::ToolEnd { call_id: call.id.clone(), result: Arc::new(result.clone()) };
+        self.hooks.emit(event).await;
+        let message = Arc::new(Message::ToolResult(result));
+        self.finished.push(Finished { call_idx, message, terminate: output.terminate });
+    }
+}
+
+/// Runs one call. Its reports stop counting when it ends.
+fn execute<'a>(
+    run: &'a Run<'_>,
+    cancel: CancellationToken,
+    ready: Ready<'a>,
+    reports: mpsc::UnboundedSender<Report>,
+) -> Execution<'a> {
+    Box::pin(async move {
+        let Ready { call_idx, call, tool, arguments } = ready;
+        let call_id = call.id.clone();
+        let progress = Progress::new(move |partial| {
+            // Nobody reads reports any more once the batch is over.
+            drop(reports.send(Report { call_idx, call_id: call_id.clone(), partial: Arc::new(partial) }));
+        });
+        let started = run.clock.monotonic();
+        let cx = ToolCx { call_id: &call.id, cwd: run.cwd, cancel, progress };
+        let result = tool.run(arguments, cx).await;
+        let duration = run.clock.monotonic().saturating_sub(started);
+        let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        Executed { call_idx, call, result, duration_ms }
+    })
+}
+
+fn error_output(error: &ToolError) -> ToolOutput {
+    ToolOutput { is_error: true, details: Some(Value::Object(Extra::new())), ..ToolOutput::text(&error.0) }
+}
+
+fn truncated_call() -> ToolError {
+    ToolError::new(
+        "This call was not executed: the answer hit the output token limit, so its arguments may be cut off. \
+         Issue the call again, complete.",
+    )
+}
