@@ -6,7 +6,9 @@
 //! terminal event, which carries the failure if there is one.
 
 mod api;
+mod catalog;
 mod compat;
+mod demo;
 mod failure;
 mod fake;
 mod http;
@@ -19,7 +21,10 @@ mod router;
 mod sse;
 mod stream;
 mod transform;
+mod vendors;
 
+pub use catalog::{Catalog, DEMO_PROVIDER, MatchError, Matched, ProviderInfo};
+pub use demo::{DemoPace, DemoProvider};
 pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay};
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
@@ -35,3 +40,7 @@ pub use provider::{Credential, Provider, Request, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use transform::{SystemState, system_state};
+pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
+
+/// The wire APIs a model can be spoken to in, by their names in `models.json`.
+pub const SUPPORTED_APIS: &[&str] = &["anthropic-messages", "openai-completions", "mistral-conversations"];

@@ -1,0 +1,181 @@
+//! TABLE: who offers models, where, and which key opens the door.
+//!
+//! A vendor that speaks a known API is one row here and its models in
+//! `data/models.json`. Addresses and variables are those of the vendors' own
+//! documentation, as of autumn 2026.
+
+/// One service that offers models.
+#[derive(Debug, Clone, Copy)]
+pub struct Vendor {
+    /// The provider id in files, sessions and references.
+    pub id: &'static str,
+    /// What people call it.
+    pub name: &'static str,
+    pub base_url: &'static str,
+    /// Environment variables that hold a key, in order of preference.
+    pub env_keys: &'static [EnvKey],
+    /// Used when the user chose the provider, or nothing at all.
+    pub default_model: &'static str,
+    /// Whose models it offers, when not its own list.
+    pub models_of: Option<&'static str>,
+}
+
+/// An environment variable with a key, and how the key is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnvKey {
+    pub name: &'static str,
+    /// Sent as `Authorization: Bearer` whatever the API's habit is.
+    pub bearer: bool,
+}
+
+const fn key(name: &'static str) -> EnvKey {
+    EnvKey { name, bearer: false }
+}
+
+const fn bearer(name: &'static str) -> EnvKey {
+    EnvKey { name, bearer: true }
+}
+
+/// In the order a provider is picked when several keys are set.
+pub const VENDORS: &[Vendor] = &[
+    Vendor {
+        id: "anthropic",
+        name: "Anthropic",
+        base_url: "https://api.anthropic.com",
+        env_keys: &[key("ANTHROPIC_API_KEY"), bearer("ANTHROPIC_AUTH_TOKEN")],
+        default_model: "claude-opus-5-5",
+        models_of: None,
+    },
+    Vendor {
+        id: "openai",
+        name: "OpenAI",
+        base_url: "https://api.openai.com/v1",
+        env_keys: &[key("OPENAI_API_KEY")],
+        default_model: "gpt-6.1-sol",
+        models_of: None,
+    },
+    Vendor {
+        id: "openrouter",
+        name: "OpenRouter",
+        base_url: "https://openrouter.ai/api/v1",
+        env_keys: &[key("OPENROUTER_API_KEY")],
+        default_model: "moonshotai/kimi-k2.7-code",
+        models_of: None,
+    },
+    Vendor {
+        id: "groq",
+        name: "Groq",
+        base_url: "https://api.groq.com/openai/v1",
+        env_keys: &[key("GROQ_API_KEY")],
+        default_model: "openai/gpt-oss-120b",
+        models_of: None,
+    },
+    Vendor {
+        id: "cerebras",
+        name: "Cerebras",
+        base_url: "https://api.cerebras.ai/v1",
+        env_keys: &[key("CEREBRAS_API_KEY")],
+        default_model: "gpt-oss-120b",
+        models_of: None,
+    },
+    Vendor {
+        id: "xai",
+        name: "xAI",
+        base_url: "https://api.x.ai/v1",
+        env_keys: &[key("XAI_API_KEY")],
+        default_model: "grok-4.7",
+        models_of: None,
+    },
+    Vendor {
+        id: "deepseek",
+        name: "DeepSeek",
+        base_url: "https://api.deepseek.com",
+        env_keys: &[key("DEEPSEEK_API_KEY")],
+        default_model: "deepseek-v4-pro",
+        models_of: None,
+    },
+    Vendor {
+        id: "mistral",
+        name: "Mistral",
+        base_url: "https://api.mistral.ai",
+        env_keys: &[key("MISTRAL_API_KEY")],
+        default_model: "devstral-medium-latest",
+        models_of: None,
+    },
+    Vendor {
+        id: "moonshotai",
+        name: "Moonshot AI",
+        base_url: "https://api.moonshot.ai/v1",
+        env_keys: &[key("MOONSHOT_API_KEY")],
+        default_model: "kimi-k2.7-code",
+        models_of: None,
+    },
+    Vendor {
+        id: "moonshotai-cn",
+        name: "Moonshot AI (China)",
+        base_url: "https://api.moonshot.cn/v1",
+        env_keys: &[key("MOONSHOT_API_KEY")],
+        default_model: "kimi-k2.7-code",
+        models_of: Some("moonshotai"),
+    },
+    Vendor {
+        id: "kimi-coding",
+        name: "Kimi For Coding",
+        base_url: "https://api.kimi.com/coding/v1",
+        env_keys: &[key("KIMI_API_KEY")],
+        default_model: "kimi-for-coding",
+        models_of: None,
+    },
+    Vendor {
+        id: "zai",
+        name: "Z.AI",
+        base_url: "https://api.z.ai/api/coding/paas/v4",
+        env_keys: &[key("ZAI_API_KEY")],
+        default_model: "glm-5.3",
+        models_of: None,
+    },
+    Vendor {
+        id: "zai-coding-cn",
+        name: "Z.AI (China)",
+        base_url: "https://open.bigmodel.cn/api/coding/paas/v4",
+        env_keys: &[key("ZAI_CODING_CN_API_KEY")],
+        default_model: "glm-5.3",
+        models_of: Some("zai"),
+    },
+    Vendor {
+        id: "minimax",
+        name: "MiniMax",
+        base_url: "https://api.minimax.io/anthropic",
+        env_keys: &[key("MINIMAX_API_KEY")],
+        default_model: "MiniMax-M3",
+        models_of: None,
+    },
+    Vendor {
+        id: "minimax-cn",
+        name: "MiniMax (China)",
+        base_url: "https://api.minimaxi.com/anthropic",
+        env_keys: &[key("MINIMAX_CN_API_KEY")],
+        default_model: "MiniMax-M3",
+        models_of: Some("minimax"),
+    },
+];
+
+/// The vendor with that id.
+pub fn vendor(id: &str) -> Option<&'static Vendor> {
+    VENDORS.iter().find(|vendor| vendor.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalog::Catalog;
+    use super::*;
+
+    #[test]
+    fn every_vendor_has_a_key_and_its_default_model() {
+        let catalog = Catalog::builtin();
+        for vendor in VENDORS {
+            assert!(!vendor.env_keys.is_empty(), "{}", vendor.id);
+            assert!(catalog.get(vendor.id, vendor.default_model).is_some(), "{}", vendor.id);
+        }
+    }
+}
