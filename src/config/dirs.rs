@@ -1,0 +1,48 @@
+//! Where pi's files live.
+
+use std::path::{Path, PathBuf};
+
+use directories::BaseDirs;
+
+use crate::util::paths;
+
+use super::env::Env;
+
+/// The folders of one user.
+#[derive(Debug, Clone)]
+pub struct Dirs {
+    /// `None` where the system knows no home.
+    pub home: Option<PathBuf>,
+    /// Settings, models, sessions: `PI_CODING_AGENT_DIR`, else `~/.pi/agent`.
+    pub agent: PathBuf,
+    /// Where sessions are kept, one folder per project.
+    pub sessions: PathBuf,
+}
+
+impl Dirs {
+    pub fn new(env: &Env) -> Self {
+        let home = env.path("HOME").or_else(|| BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()));
+        let agent = match env.get("PI_CODING_AGENT_DIR") {
+            Some(path) => paths::expand_home(&path, home.as_deref()),
+            None => home.clone().unwrap_or_else(|| PathBuf::from(".")).join(".pi").join("agent"),
+        };
+        Self { home, sessions: agent.join("sessions"), agent }
+    }
+
+    pub fn settings_file(&self) -> PathBuf {
+        self.agent.join("settings.json")
+    }
+
+    pub fn models_file(&self) -> PathBuf {
+        self.agent.join("models.json")
+    }
+
+    pub fn keybindings_file(&self) -> PathBuf {
+        self.agent.join("keybindings.json")
+    }
+
+    /// `path` with the home directory as `~`.
+    pub fn display(&self, path: &Path) -> String {
+        paths::display(path, self.home.as_deref())
+    }
+}

@@ -1,0 +1,37 @@
+//! The environment: the only place that reads it.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A snapshot of the environment. Values that are not UTF-8 are kept as they are.
+#[derive(Debug, Clone, Default)]
+pub struct Env(HashMap<OsString, OsString>);
+
+impl Env {
+    /// The environment of this process.
+    #[expect(clippy::disallowed_methods, reason = "this is where the program reads its environment")]
+    pub fn process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// An environment of exactly these variables.
+    pub fn of(pairs: &[(&str, &str)]) -> Self {
+        Self(pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect())
+    }
+
+    /// The value, if it is set, not empty and UTF-8.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let value = self.0.get(std::ffi::OsStr::new(name))?.to_str()?;
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    /// The value as a path, if it is set and not empty.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    pub fn is_set(&self, name: &str) -> bool {
+        self.path(name).is_some()
+    }
+}

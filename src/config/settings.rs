@@ -1,0 +1,366 @@
+//! TABLE: the settings there are, and their values.
+//!
+//! A setting is a field of [`Settings`] with its doc, and a row in [`ROWS`] with
+//! its key, kind, default and help, from which docs are generated. Keys are
+//! pi's; unknown ones are kept in the file and ignored here.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::ai::ThinkingLevel;
+
+/// What the user set, or the defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub default_provider: Option<String>,
+    pub default_model: Option<String>,
+    pub default_thinking_level: ThinkingLevel,
+    pub hide_thinking: bool,
+    /// `tools`, `turn` or `now`.
+    pub steering_delivery: String,
+    /// `one-at-a-time` or `all`.
+    pub steering_mode: String,
+    pub follow_up_mode: String,
+    pub urgent_words: Vec<String>,
+    pub default_tools: Vec<String>,
+    pub session_dir: Option<String>,
+    pub shell_path: Option<String>,
+    pub shell_command_prefix: Option<String>,
+    pub theme: String,
+    pub quiet_startup: bool,
+    pub hyperlinks: String,
+    pub true_color: String,
+    pub images_auto_resize: bool,
+    pub retry_enabled: bool,
+    pub retry_max: u32,
+    pub retry_base_delay: Duration,
+    pub retry_max_delay: Duration,
+    pub provider_max_retries: u32,
+    /// Longest silence of a server; zero means no limit.
+    pub http_idle_timeout: Duration,
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Name in `settings.json`; dots are nested objects.
+    pub key: &'static str,
+    pub kind: Kind,
+    /// JSON text of the default.
+    pub default: &'static str,
+    pub help: &'static str,
+}
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Bool,
+    /// A whole number, 0 or more.
+    Number,
+    Text,
+    Choice(&'static [&'static str]),
+    TextList,
+}
+
+/// A value that does not fit its setting; the default is used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{key}\" must be {expected}; using the default, {default}")]
+pub struct SettingsProblem {
+    pub key: &'static str,
+    pub expected: String,
+    pub default: &'static str,
+}
+
+const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+const QUEUE_MODES: &[&str] = &["one-at-a-time", "all"];
+const AUTO: &[&str] = &["auto", "on", "off"];
+
+pub const ROWS: &[Row] = &[
+    Row { key: "defaultProvider", kind: Kind::Text, default: "null", help: "Provider to start with" },
+    Row {
+        key: "defaultModel",
+        kind: Kind::Text,
+        default: "null",
+        help: "Model to start with: an id, or provider/id",
+    },
+    Row {
+        key: "defaultThinkingLevel",
+        kind: Kind::Choice(LEVELS),
+        default: "\"medium\"",
+        help: "How much a new session thinks",
+    },
+    Row {
+        key: "hideThinkingBlock",
+        kind: Kind::Bool,
+        default: "false",
+        help: "Show one line instead of the model's thinking",
+    },
+    Row {
+        key: "steeringDelivery",
+        kind: Kind::Choice(&["tools", "turn", "now"]),
+        default: "\"tools\"",
+        help: "When a message typed while the agent works cuts in: between tools, after all tools of the turn, or at once",
+    },
+    Row {
+        key: "steeringMode",
+        kind: Kind::Choice(QUEUE_MODES),
+        default: "\"one-at-a-time\"",
+        help: "How many steering messages one delivery takes",
+    },
+    Row {
+        key: "followUpMode",
+        kind: Kind::Choice(QUEUE_MODES),
+        default: "\"one-at-a-time\"",
+        help: "How many follow-up messages one delivery takes",
+    },
+    Row {
+        key: "urgentWords",
+        kind: Kind::TextList,
+        default: "[\"wait\",\"stop\",\"no,\",\"instead\",\"actually\",\"等等\",\"停\",\"先不\",\"改成\",\"不对\"]",
+        help: "A steering message that begins with one of these is delivered at once; [] turns that off",
+    },
+    Row {
+        key: "defaultTools",
+        kind: Kind::TextList,
+        default: "[\"read\",\"bash\",\"edit\",\"write\"]",
+        help: "Tools the model may call",
+    },
+    Row { key: "sessionDir", kind: Kind::Text, default: "null", help: "Folder for all session files" },
+    Row {
+        key: "shellPath",
+        kind: Kind::Text,
+        default: "null",
+        help: "Shell that runs commands, instead of bash",
+    },
+    Row {
+        key: "shellCommandPrefix",
+        kind: Kind::Text,
+        default: "null",
+        help: "Line put before every command",
+    },
+    Row {
+        key: "theme",
+        kind: Kind::Text,
+        default: "\"system\"",
+        help: "dark, light, or system to follow the terminal",
+    },
+    Row { key: "quietStartup", kind: Kind::Bool, default: "false", help: "Start without the header" },
+    Row {
+        key: "terminal.hyperlinks",
+        kind: Kind::Choice(AUTO),
+        default: "\"auto\"",
+        help: "Whether links can be clicked",
+    },
+    Row {
+        key: "terminal.trueColor",
+        kind: Kind::Choice(AUTO),
+        default: "\"auto\"",
+        help: "Whether the terminal shows 16 million colours",
+    },
+    Row {
+        key: "images.autoResize",
+        kind: Kind::Bool,
+        default: "true",
+        help: "Scale images down to what providers accept",
+    },
+    Row {
+        key: "retry.enabled",
+        kind: Kind::Bool,
+        default: "true",
+        help: "Repeat requests that failed for a passing reason",
+    },
+    Row {
+        key: "retry.maxRetries",
+        kind: Kind::Number,
+        default: "3",
+        help: "How often a request is repeated",
+    },
+    Row {
+        key: "retry.baseDelayMs",
+        kind: Kind::Number,
+        default: "2000",
+        help: "First wait in milliseconds; it doubles each time",
+    },
+    Row {
+        key: "retry.maxAgentDelayMs",
+        kind: Kind::Number,
+        default: "60000",
+        help: "Longest wait in milliseconds",
+    },
+    Row {
+        key: "retry.provider.maxRetries",
+        kind: Kind::Number,
+        default: "0",
+        help: "Silent repeats inside one request",
+    },
+    Row {
+        key: "httpIdleTimeoutMs",
+        kind: Kind::Number,
+        default: "300000",
+        help: "Longest silence of a server in milliseconds; 0 means no limit",
+    },
+];
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::read(&Map::new()).0
+    }
+}
+
+impl Settings {
+    /// The settings in `values`, the content of `settings.json`, and what is
+    /// wrong in it.
+    pub fn read(values: &Map<String, Value>) -> (Self, Vec<SettingsProblem>) {
+        let mut reader = Reader { values, problems: Vec::new() };
+        let settings = Self {
+            default_provider: reader.text("defaultProvider"),
+            default_model: reader.text("defaultModel"),
+            default_thinking_level: reader
+                .text("defaultThinkingLevel")
+                .and_then(|name| ThinkingLevel::parse(&name))
+                .unwrap_or_default(),
+            hide_thinking: reader.bool("hideThinkingBlock"),
+            steering_delivery: reader.text("steeringDelivery").unwrap_or_default(),
+            steering_mode: reader.text("steeringMode").unwrap_or_default(),
+            follow_up_mode: reader.text("followUpMode").unwrap_or_default(),
+            urgent_words: reader.list("urgentWords"),
+            default_tools: reader.list("defaultTools"),
+            session_dir: reader.text("sessionDir"),
+            shell_path: reader.text("shellPath"),
+            shell_command_prefix: reader.text("shellCommandPrefix"),
+            theme: reader.text("theme").unwrap_or_default(),
+            quiet_startup: reader.bool("quietStartup"),
+            hyperlinks: reader.text("terminal.hyperlinks").unwrap_or_default(),
+            true_color: reader.text("terminal.trueColor").unwrap_or_default(),
+            images_auto_resize: reader.bool("images.autoResize"),
+            retry_enabled: reader.bool("retry.enabled"),
+            retry_max: u32::try_from(reader.number("retry.maxRetries")).unwrap_or(u32::MAX),
+            retry_base_delay: Duration::from_millis(reader.number("retry.baseDelayMs")),
+            retry_max_delay: Duration::from_millis(reader.number("retry.maxAgentDelayMs")),
+            provider_max_retries: u32::try_from(reader.number("retry.provider.maxRetries"))
+                .unwrap_or(u32::MAX),
+            http_idle_timeout: Duration::from_millis(reader.number("httpIdleTimeoutMs")),
+        };
+        (settings, reader.problems)
+    }
+}
+
+/// Looks values up by key, falling back to the row's default.
+struct Reader<'a> {
+    values: &'a Map<String, Value>,
+    problems: Vec<SettingsProblem>,
+}
+
+impl Reader<'_> {
+    fn bool(&mut self, key: &str) -> bool {
+        self.value(key).as_bool().unwrap_or_default()
+    }
+
+    fn number(&mut self, key: &str) -> u64 {
+        self.value(key).as_u64().unwrap_or_default()
+    }
+
+    fn text(&mut self, key: &str) -> Option<String> {
+        self.value(key).as_str().map(str::to_owned)
+    }
+
+    fn list(&mut self, key: &str) -> Vec<String> {
+        let items = self.value(key);
+        items.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    /// A value that fits the row of `key`.
+    fn value(&mut self, key: &str) -> Value {
+        let row = ROWS.iter().find(|row| row.key == key).expect("every field has a row (tested)");
+        let default = || serde_json::from_str(row.default).expect("defaults are JSON (tested)");
+        let Some(value) = lookup(self.values, key).filter(|value| !value.is_null()) else { return default() };
+        if row.kind.accepts(value) {
+            return value.clone();
+        }
+        self.problems.push(SettingsProblem {
+            key: row.key,
+            expected: row.kind.describe(),
+            default: row.default,
+        });
+        default()
+    }
+}
+
+impl Kind {
+    pub fn accepts(self, value: &Value) -> bool {
+        match self {
+            Self::Bool => value.is_boolean(),
+            Self::Number => value.is_u64(),
+            Self::Text => value.is_string(),
+            Self::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
+            Self::TextList => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+        }
+    }
+
+    /// What a value has to be, for people.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Bool => "true or false".to_owned(),
+            Self::Number => "a whole number, 0 or more".to_owned(),
+            Self::Text => "a text".to_owned(),
+            Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Self::TextList => "a list of texts".to_owned(),
+        }
+    }
+}
+
+/// The value at a dotted key.
+fn lookup<'a>(values: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    match key.split_once('.') {
+        None => values.get(key),
+        Some((head, rest)) => lookup(values.get(head)?.as_object()?, rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn read(values: Value) -> (Settings, Vec<String>) {
+        let Value::Object(values) = values else { panic!("not an object") };
+        let (settings, problems) = Settings::read(&values);
+        (settings, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn every_row_has_a_default_that_fits_and_help() {
+        for row in ROWS {
+            let default: Value = serde_json::from_str(row.default).unwrap();
+            assert!(default.is_null() || row.kind.accepts(&default), "{}", row.key);
+            assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.key);
+        }
+    }
+
+    #[test]
+    fn every_row_is_read() {
+        // A value of no kind at all must be noticed for each row.
+        for row in ROWS {
+            let mut value = json!({ "wrong": true });
+            for part in row.key.rsplit('.') {
+                value = json!({ part: value });
+            }
+            let (_, problems) = read(value);
+            assert_eq!(problems.len(), 1, "{}: {problems:?}", row.key);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_and_the_default_used() {
+        let (settings, problems) =
+            read(json!({ "retry": { "maxRetries": "many", "enabled": false }, "new": 1 }));
+        assert_eq!((settings.retry_max, settings.retry_enabled), (3, false));
+        assert_eq!(
+            problems,
+            ["\"retry.maxRetries\" must be a whole number, 0 or more; using the default, 3"]
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! The file the settings come from: read once, changed key by key.
+//!
+//! Unknown keys survive. A file that cannot be read is never written.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::util::atomic_file;
+
+/// A settings file as it was read.
+#[derive(Debug, Clone)]
+pub struct SettingsFile {
+    path: PathBuf,
+    values: Map<String, Value>,
+    problem: Option<String>,
+}
+
+/// Why a setting could not be saved; the file is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    #[error("the setting was not saved: {problem}; correct the file first")]
+    Broken { problem: String },
+    #[error("the setting was not saved: another process holds {}", path.display())]
+    Locked { path: PathBuf },
+    #[error("the setting was not saved: cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl SettingsFile {
+    /// Reads the file at `path`; a missing one is empty. What is wrong with it
+    /// is in [`Self::problem`].
+    pub fn load(path: PathBuf) -> Self {
+        let (values, problem) = match read(&path) {
+            Ok(values) => (values, None),
+            Err(problem) => (Map::new(), Some(problem)),
+        };
+        Self { path, values, problem }
+    }
+
+    pub fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Why the file could not be read, with its path and line.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Sets top-level keys in the file as it is now, leaving all others alone.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written; it is left as it was.
+    pub fn save(&mut self, changes: &[(&str, Value)]) -> Result<(), SaveError> {
+        let write_error = |source| SaveError::Write { path: self.path.clone(), source };
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(write_error)?;
+        }
+        let lock = FolderLock::acquire(&self.path)?;
+        let mut values = read(&self.path).map_err(|problem| SaveError::Broken { problem })?;
+        for (key, value) in changes {
+            values.insert((*key).to_owned(), value.clone());
+        }
+        let text = serde_json::to_string_pretty(&values).unwrap_or_default() + "\n";
+        atomic_file::write(&self.path, text.as_bytes()).map_err(write_error)?;
+        drop(lock);
+        self.values = values;
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<Map<String, Value>, String> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(error) => return Err(format!("{}: {error}", path.display())),
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(text) {
+        Ok(Value::Object(values)) => Ok(values),
+        Ok(_) => Err(format!("{}: expected an object", path.display())),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// The lock the original takes on a settings file: a folder beside it, which
+/// only one process can create. One older than [`STALE`] was left by a crash.
+struct FolderLock(PathBuf);
+
+const STALE: Duration = Duration::from_secs(10);
+const ATTEMPTS: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(25);
+
+impl FolderLock {
+    fn acquire(file: &Path) -> Result<Self, SaveError> {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        for _ in 0..ATTEMPTS {
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    if is_stale(&path) {
+                        drop(fs::remove_dir(&path));
+                    } else {
+                        std::thread::sleep(PAUSE);
+                    }
+                }
+                Err(source) => return Err(SaveError::Write { path, source }),
+            }
+        }
+        Err(SaveError::Locked { path })
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        drop(fs::remove_dir(&self.0));
+    }
+}
+
+fn is_stale(path: &Path) -> bool {
+    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > STALE))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, SettingsFile) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.json");
+        fs::write(&path, text).unwrap();
+        (folder, SettingsFile::load(path))
+    }
+
+    #[test]
+    fn saving_changes_only_the_named_keys() {
+        let (_folder, mut file) = file("\u{feff}{\"theme\":\"dark\",\"novel\":{\"x\":1}}");
+        fs::write(&file.path, "{\"theme\":\"dark\",\"novel\":{\"x\":2}}").unwrap();
+        file.save(&[("defaultModel", json!("m"))]).unwrap();
+        let text = fs::read_to_string(&file.path).unwrap();
+        let expected =
+            "{\n  \"theme\": \"dark\",\n  \"novel\": {\n    \"x\": 2\n  },\n  \"defaultModel\": \"m\"\n}\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_broken_file_is_reported_with_its_line_and_never_written() {
+        let text = "{\n  \"theme\": dark\n}";
+        let (_folder, mut file) = file(text);
+        let problem = file.problem().unwrap().to_owned();
+        assert!(problem.contains("settings.json") && problem.contains("line 2"), "{problem}");
+        let error = file.save(&[("theme", json!("light"))]).unwrap_err().to_string();
+        assert!(error.contains("correct the file first"), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
+    }
+}
