@@ -65,6 +65,7 @@ pub enum NoticeLevel {
 pub struct Opened {
     /// The end of the active branch, oldest first.
     pub tail: Vec<Arc<Entry>>,
-    /// How many entries of the branch come before `tail`.
-    pub n_earlier: usize,
+    /// How many entries of the branch come before `tail`; `None` while a large
+    /// file is still being scanned, in which case another `Opened` follows.
+    pub n_earlier: Option<usize>,
 }

@@ -4,18 +4,35 @@
 //! [`SessionHandle`] and read [`SessionEvent`]s and [`SessionState`] snapshots.
 //! Knows no screen.
 
+mod agent_session;
 mod command;
 mod event;
 mod handle;
+mod open;
+mod projection;
+mod recovery;
+mod resources;
+mod run;
+mod selection;
+mod services;
 mod state;
 mod store;
+mod urgent;
+mod user_bash;
 
+pub use agent_session::start;
 pub use command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
 pub use event::{NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
-pub use state::{ContextUsage, Phase, QueueView, SessionState, SteeringDelivery, Totals};
+pub use open::OpenSession;
+pub use resources::{ContextFile, context_files};
+pub use selection::Wishes;
+pub use services::{PromptOptions, Services};
+pub use state::{ContextUsage, Phase, QueueView, SessionState, Totals};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, Entry, EntryBody,
-    EntryId, Header, Label, MessageBody, ModelChange, Replacement, SessionInfo, SessionMessage,
-    ThinkingLevelChange, UsageEntry,
+    EntryId, Header, JournalError, Label, ModelChange, OpenError, Replacement, SessionInfo, SessionMessage,
+    SessionStore, SessionSummary, ThinkingLevelChange, UsageEntry, file_name, find, latest, list,
+    project_folder,
 };
+pub use urgent::is_urgent;

@@ -1,9 +1,10 @@
 //! The snapshot of a session that footers and other readers look at.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::ai::{Model, ThinkingLevel, Usage};
+use crate::agent::SteeringDelivery;
+use crate::ai::{Message, Model, ThinkingLevel, Usage};
 
 /// What a session is at one moment.
 #[derive(Debug, Clone)]
@@ -11,6 +12,8 @@ pub struct SessionState {
     pub id: String,
     /// `None` for a session that is not saved. The file appears with the first prompt.
     pub path: Option<PathBuf>,
+    /// Whether the file exists already.
+    pub on_disk: bool,
     pub cwd: PathBuf,
     pub name: Option<String>,
     pub model: Arc<Model>,
@@ -19,10 +22,35 @@ pub struct SessionState {
     pub queue: QueueView,
     pub totals: Totals,
     pub context: ContextUsage,
+    /// Line numbers of the file, from 1, that could not be read.
+    pub damaged_lines: Vec<usize>,
     pub steering_delivery: SteeringDelivery,
     pub urgent_words: Arc<[String]>,
     /// Whether models of more than one provider can be used.
     pub several_providers: bool,
+}
+
+impl SessionState {
+    /// A session of which only model and directory are known.
+    pub fn of(model: &Arc<Model>, cwd: &Path) -> Self {
+        Self {
+            id: String::new(),
+            path: None,
+            on_disk: false,
+            cwd: cwd.to_owned(),
+            name: None,
+            model: Arc::clone(model),
+            thinking: ThinkingLevel::Off,
+            phase: Phase::Idle,
+            queue: QueueView::default(),
+            totals: Totals::default(),
+            context: ContextUsage { window: model.context_window, ..ContextUsage::default() },
+            damaged_lines: Vec::new(),
+            steering_delivery: SteeringDelivery::default(),
+            urgent_words: Arc::from([]),
+            several_providers: false,
+        }
+    }
 }
 
 /// What a session is doing.
@@ -58,11 +86,23 @@ pub struct Totals {
     pub cost_usd: f64,
     pub n_user: usize,
     pub n_assistant: usize,
-    pub n_tool_calls: usize,
     pub n_tool_results: usize,
 }
 
 impl Totals {
+    /// Counts a message of the conversation.
+    pub fn note(&mut self, message: &Message) {
+        match message {
+            Message::User(_) => self.n_user += 1,
+            Message::Assistant(message) => {
+                self.n_assistant += 1;
+                self.add_usage(&message.usage);
+            }
+            Message::ToolResult(_) => self.n_tool_results += 1,
+            Message::System(_) => {}
+        }
+    }
+
     pub fn add_usage(&mut self, usage: &Usage) {
         self.input = self.input.saturating_add(usage.input);
         self.output = self.output.saturating_add(usage.output);
@@ -81,16 +121,4 @@ pub struct ContextUsage {
     /// Share of the latest prompt that was read from the cache, 0 to 1; `None`
     /// when the provider reported no cache tokens.
     pub cache_hit: Option<f64>,
-}
-
-/// When a steering message cuts in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SteeringDelivery {
-    /// At the next gap between tools: tools not yet started are skipped.
-    #[default]
-    Tools,
-    /// When all tool calls of the turn have finished.
-    Turn,
-    /// At once: stream and tools are cancelled.
-    Now,
 }

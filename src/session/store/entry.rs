@@ -3,6 +3,7 @@
 //! The JSON is pi's format, written in the field order the original writes.
 //! Entries and fields this version does not know survive a round trip.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -72,10 +73,12 @@ pub struct Entry {
 }
 
 /// What an entry says. `docs/sessions.md` describes each kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum EntryBody {
-    Message(MessageBody),
+    Message {
+        message: SessionMessage,
+        extra: Extra,
+    },
     ModelChange(ModelChange),
     ThinkingLevelChange(ThinkingLevelChange),
     Usage(UsageEntry),
@@ -87,40 +90,264 @@ pub enum EntryBody {
     Label(Label),
     SessionInfo(SessionInfo),
     /// A kind this version does not know: part of the tree, not of the context.
-    #[serde(untagged)]
-    Unknown(Value),
+    Unknown {
+        kind: String,
+        fields: Extra,
+    },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MessageBody {
-    pub message: SessionMessage,
-    #[serde(flatten)]
-    pub extra: Extra,
+impl EntryBody {
+    /// The body of a message of the model's conversation.
+    pub fn message(message: Arc<Message>) -> Self {
+        Self::Message { message: SessionMessage::Model(message), extra: Extra::new() }
+    }
+
+    /// A user's `!` command.
+    pub fn bash(execution: BashExecution) -> Self {
+        Self::Message { message: SessionMessage::BashExecution(execution), extra: Extra::new() }
+    }
+
+    /// Whether the file must exist from this entry on: somebody said something.
+    pub(super) fn is_conversation(&self) -> bool {
+        match self {
+            Self::Message { message: SessionMessage::Model(message), .. } => {
+                matches!(**message, Message::User(_) | Message::Assistant(_))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A message as sessions store it: those of the model, and `!` commands.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "role", rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum SessionMessage {
-    System(SystemMessage),
-    User(UserMessage),
-    Assistant(AssistantMessage),
-    ToolResult(ToolResultMessage),
+    Model(Arc<Message>),
     BashExecution(BashExecution),
     /// A role this version does not know; kept, never sent.
-    #[serde(untagged)]
     Unknown(Value),
 }
 
-impl From<Message> for SessionMessage {
-    fn from(message: Message) -> Self {
-        match message {
-            Message::System(message) => Self::System(message),
-            Message::User(message) => Self::User(message),
-            Message::Assistant(message) => Self::Assistant(message),
-            Message::ToolResult(message) => Self::ToolResult(message),
-        }
+impl Entry {
+    /// Reads one line of a session file.
+    ///
+    /// # Errors
+    /// When the line is not an entry: not JSON, or without type or id.
+    pub fn parse(line: &str) -> Result<Self, serde_json::Error> {
+        let head: Head<'_> = serde_json::from_str(line)?;
+        let body = match (head.kind.as_ref(), head.message.as_ref().map(|message| message.role.as_ref())) {
+            ("message", Some("user")) => message::<UserMessage>(line, Message::User)?,
+            ("message", Some("assistant")) => message::<AssistantMessage>(line, Message::Assistant)?,
+            ("message", Some("toolResult")) => message::<ToolResultMessage>(line, Message::ToolResult)?,
+            ("message", Some("system")) => message::<SystemMessage>(line, Message::System)?,
+            ("message", Some("bashExecution")) => {
+                let line: MessageLine<BashExecution> = serde_json::from_str(line)?;
+                let mut message = line.message;
+                message.extra.shift_remove("role");
+                EntryBody::Message {
+                    message: SessionMessage::BashExecution(message),
+                    extra: without_base(line.extra),
+                }
+            }
+            ("message", Some(_)) => {
+                let line: MessageLine<Value> = serde_json::from_str(line)?;
+                let message = SessionMessage::Unknown(line.message);
+                EntryBody::Message { message, extra: without_base(line.extra) }
+            }
+            (kind, _) => other(kind, without_base(serde_json::from_str(line)?)),
+        };
+        Ok(Self {
+            id: EntryId::new(&head.id),
+            parent_id: head.parent_id.as_deref().map(EntryId::new),
+            timestamp: head.timestamp.map(Cow::into_owned).unwrap_or_default(),
+            body,
+        })
     }
+
+    /// The line of the session file, without its line break.
+    pub fn to_line(&self) -> String {
+        let (kind, fields, custom_order) = match &self.body {
+            EntryBody::Message { message, extra } => return self.message_line(message, extra),
+            EntryBody::ModelChange(body) => ("model_change", to_fields(body), false),
+            EntryBody::ThinkingLevelChange(body) => ("thinking_level_change", to_fields(body), false),
+            EntryBody::Usage(body) => ("usage", to_fields(body), false),
+            EntryBody::Compaction(body) => ("compaction", to_fields(body), false),
+            EntryBody::BranchSummary(body) => ("branch_summary", to_fields(body), false),
+            EntryBody::ContextEdit(body) => ("context_edit", to_fields(body), false),
+            EntryBody::Custom(body) => ("custom", to_fields(body), true),
+            EntryBody::CustomMessage(body) => ("custom_message", to_fields(body), true),
+            EntryBody::Label(body) => ("label", to_fields(body), false),
+            EntryBody::SessionInfo(body) => ("session_info", to_fields(body), false),
+            EntryBody::Unknown { kind, fields } => (kind.as_str(), fields.clone(), false),
+        };
+        let mut line = Extra::new();
+        line.insert("type".to_owned(), Value::from(kind));
+        if custom_order {
+            line.extend(fields);
+            self.add_base(&mut line);
+        } else {
+            self.add_base(&mut line);
+            line.extend(fields);
+        }
+        Value::Object(line).to_string()
+    }
+
+    /// Messages can be megabytes, so they are written without an intermediate tree.
+    fn message_line(&self, message: &SessionMessage, extra: &Extra) -> String {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Line<'a> {
+            #[serde(rename = "type")]
+            kind: &'static str,
+            id: &'a EntryId,
+            parent_id: &'a Option<EntryId>,
+            timestamp: &'a str,
+            message: Role<'a>,
+            #[serde(flatten)]
+            extra: &'a Extra,
+        }
+        #[derive(Serialize)]
+        #[serde(untagged)]
+        enum Role<'a> {
+            Bash(BashRole<'a>),
+            Other(&'a SessionMessage),
+        }
+        #[derive(Serialize)]
+        struct BashRole<'a> {
+            role: &'static str,
+            #[serde(flatten)]
+            execution: &'a BashExecution,
+        }
+        let line = Line {
+            kind: "message",
+            id: &self.id,
+            parent_id: &self.parent_id,
+            timestamp: &self.timestamp,
+            message: match message {
+                SessionMessage::BashExecution(execution) => {
+                    Role::Bash(BashRole { role: "bashExecution", execution })
+                }
+                SessionMessage::Model(_) | SessionMessage::Unknown(_) => Role::Other(message),
+            },
+            extra,
+        };
+        serde_json::to_string(&line).expect("messages have string keys and no failing serializers")
+    }
+
+    fn add_base(&self, line: &mut Extra) {
+        line.insert("id".to_owned(), Value::from(self.id.as_str()));
+        line.insert(
+            "parentId".to_owned(),
+            self.parent_id.as_ref().map_or(Value::Null, |id| id.as_str().into()),
+        );
+        line.insert("timestamp".to_owned(), Value::from(self.timestamp.as_str()));
+    }
+}
+
+/// What decides how the rest of a line is read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    parent_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<MessageHead<'a>>,
+}
+
+#[derive(Deserialize)]
+struct MessageHead<'a> {
+    #[serde(borrow, default)]
+    role: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct MessageLine<M> {
+    message: M,
+    #[serde(flatten)]
+    extra: Extra,
+}
+
+fn message<'a, M: Deserialize<'a> + HasExtra>(
+    line: &'a str,
+    wrap: impl Fn(M) -> Message,
+) -> Result<EntryBody, serde_json::Error> {
+    let MessageLine::<M> { mut message, extra } = serde_json::from_str(line)?;
+    message.extra_mut().shift_remove("role");
+    let message = SessionMessage::Model(Arc::new(wrap(message)));
+    Ok(EntryBody::Message { message, extra: without_base(extra) })
+}
+
+/// Reaches the unknown fields of a message, among which its role lands.
+trait HasExtra {
+    fn extra_mut(&mut self) -> &mut Extra;
+}
+
+impl HasExtra for UserMessage {
+    fn extra_mut(&mut self) -> &mut Extra {
+        &mut self.extra
+    }
+}
+
+impl HasExtra for AssistantMessage {
+    fn extra_mut(&mut self) -> &mut Extra {
+        &mut self.extra
+    }
+}
+
+impl HasExtra for ToolResultMessage {
+    fn extra_mut(&mut self) -> &mut Extra {
+        &mut self.extra
+    }
+}
+
+impl HasExtra for SystemMessage {
+    fn extra_mut(&mut self) -> &mut Extra {
+        &mut self.extra
+    }
+}
+
+/// A body that is not a message; one that does not fit its kind is kept as unknown.
+fn other(kind: &str, fields: Extra) -> EntryBody {
+    fn read<T: for<'de> Deserialize<'de>>(
+        fields: &Extra,
+        wrap: impl Fn(T) -> EntryBody,
+    ) -> Option<EntryBody> {
+        serde_json::from_value(Value::Object(fields.clone())).ok().map(wrap)
+    }
+    let known = match kind {
+        "model_change" => read(&fields, EntryBody::ModelChange),
+        "thinking_level_change" => read(&fields, EntryBody::ThinkingLevelChange),
+        "usage" => read(&fields, EntryBody::Usage),
+        "compaction" => read(&fields, EntryBody::Compaction),
+        "branch_summary" => read(&fields, EntryBody::BranchSummary),
+        "context_edit" => read(&fields, EntryBody::ContextEdit),
+        "custom" => read(&fields, EntryBody::Custom),
+        "custom_message" => read(&fields, EntryBody::CustomMessage),
+        "label" => read(&fields, EntryBody::Label),
+        "session_info" => read(&fields, EntryBody::SessionInfo),
+        _ => None,
+    };
+    known.unwrap_or_else(|| EntryBody::Unknown { kind: kind.to_owned(), fields })
+}
+
+fn to_fields<T: Serialize>(body: &T) -> Extra {
+    match serde_json::to_value(body) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Extra::new(),
+    }
+}
+
+fn without_base(mut fields: Extra) -> Extra {
+    for name in ["type", "id", "parentId", "timestamp"] {
+        fields.shift_remove(name);
+    }
+    fields
 }
 
 /// A command the user ran with `!` or `!!`.
@@ -280,4 +507,57 @@ pub struct SessionInfo {
     pub name: String,
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One line of each kind, as the original writes them, plus things it does not know.
+    const LINES: &[&str] = &[
+        r#"{"type":"model_change","id":"a1","parentId":null,"timestamp":"T","provider":"acme","modelId":"m-1"}"#,
+        r#"{"type":"thinking_level_change","id":"a2","parentId":"a1","timestamp":"T","thinkingLevel":"medium"}"#,
+        r#"{"type":"message","id":"a3","parentId":"a2","timestamp":"T","message":{"role":"system","content":"","sections":{"preamble":"P"},"timestamp":1,"toolsAdded":[{"name":"read","description":"d","parameters":{"type":"object"}}]}}"#,
+        r#"{"type":"message","id":"a4","parentId":"a3","timestamp":"T","message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1}}"#,
+        r#"{"type":"message","id":"a4","parentId":"a3","timestamp":"T","message":{"role":"user","content":"plain","timestamp":1,"mood":"good"}}"#,
+        r#"{"type":"message","id":"a5","parentId":"a4","timestamp":"T","message":{"role":"assistant","content":[{"type":"text","text":"ok"},{"type":"toolCall","id":"c1","name":"read","arguments":{"path":"a"}},{"type":"novel","x":1}],"api":"openai-completions","provider":"acme","model":"m-1","usage":{"input":10,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":12,"cost":{"input":0.004044,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.004044}},"stopReason":"toolUse","timestamp":1,"responseId":"r","durationMs":38,"thinkingLevel":"medium","novel":true}}"#,
+        r#"{"type":"message","id":"a6","parentId":"a5","timestamp":"T","message":{"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"x"}],"isError":false,"durationMs":1,"timestamp":1}}"#,
+        r#"{"type":"message","id":"a7","parentId":"a6","timestamp":"T","message":{"role":"bashExecution","command":"exit 3","output":"","exitCode":3,"cancelled":false,"truncated":false,"timestamp":1,"excludeFromContext":true}}"#,
+        r#"{"type":"message","id":"a8","parentId":"a7","timestamp":"T","message":{"role":"oracle","content":"?"}}"#,
+        r#"{"type":"compaction","id":"a9","parentId":"a8","timestamp":"T","summary":"S","firstKeptEntryId":"a4","tokensBefore":111616,"details":{"readFiles":["a"],"modifiedFiles":[]},"fromHook":false}"#,
+        r#"{"type":"branch_summary","id":"b1","parentId":"a4","timestamp":"T","fromId":"a9","summary":"B","details":{"readFiles":[]},"fromHook":false}"#,
+        r#"{"type":"label","id":"b2","parentId":"b1","timestamp":"T","targetId":"a4","label":"start"}"#,
+        r#"{"type":"session_info","id":"b3","parentId":"b2","timestamp":"T","name":"Demo"}"#,
+        r#"{"type":"context_edit","id":"b4","parentId":"b3","timestamp":"T","targetId":"a5","replacement":null}"#,
+        r#"{"type":"usage","id":"b5","parentId":"b4","timestamp":"T","usage":{"input":0,"output":0,"cacheRead":5,"cacheWrite":0,"totalTokens":5,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"kind":"cache_warm"}"#,
+        r#"{"type":"custom","customType":"ext","data":{"n":1},"id":"b6","parentId":"b5","timestamp":"T"}"#,
+        r#"{"type":"custom_message","customType":"ext","content":"note","display":true,"id":"b7","parentId":"b6","timestamp":"T"}"#,
+        r#"{"type":"from_the_future","id":"b8","parentId":"b7","timestamp":"T","z":1,"a":[null]}"#,
+    ];
+
+    #[test]
+    fn every_line_survives_a_round_trip_byte_for_byte() {
+        for line in LINES {
+            let entry = Entry::parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert_eq!(entry.to_line(), *line);
+        }
+    }
+
+    #[test]
+    fn null_content_is_empty_content() {
+        let line = r#"{"type":"message","id":"a","parentId":null,"timestamp":"T","message":{"role":"assistant","content":null,"stopReason":"stop"}}"#;
+        let EntryBody::Message { message: SessionMessage::Model(message), .. } =
+            Entry::parse(line).unwrap().body
+        else {
+            panic!("not a message")
+        };
+        assert!(matches!(&*message, Message::Assistant(message) if message.content.is_empty()));
+    }
+
+    #[test]
+    fn a_line_without_type_or_id_is_no_entry() {
+        for line in ["", "[]", "{}", r#"{"type":"label"}"#, r#"{"id":"a"}"#, r#"{"type":"mess"#] {
+            assert!(Entry::parse(line).is_err(), "{line}");
+        }
+    }
 }

@@ -1,0 +1,761 @@
+//! The task that owns one conversation: takes commands, runs the agent, stores
+//! what happens, tells its client.
+//!
+//! It dispatches; policies are elsewhere (`recovery`, `selection`,
+//! `projection`). Journal first: an event that shows something as finished goes
+//! out after it was written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::agent::{AgentEvent, Pushed, QueueKind, Queued, Queues, RunOutcome};
+use crate::ai::{self, AssistantMessage, Message, StopReason, ThinkingLevel, UserMessage};
+use crate::config::SettingsFile;
+
+use super::command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
+use super::event::{NoticeLevel, Opened, SessionEvent};
+use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
+use super::open::{self, OpenSession};
+use super::projection::{self, Selected};
+use super::recovery::{Next, Recovery};
+use super::resources::ContextFile;
+use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
+use super::selection::{self, Selection};
+use super::services::Services;
+use super::state::{ContextUsage, Phase, QueueView, SessionState};
+use super::store::{
+    ContextEdit, EntryBody, EntryId, JournalError, ModelChange, OpenError, SessionInfo, SessionMessage,
+    SessionStore, ThinkingLevelChange,
+};
+use super::urgent::is_urgent;
+use super::user_bash::{UserBash, UserBashEvent};
+
+/// How long a written line may wait to be made durable against power loss.
+const SYNC_DELAY: Duration = Duration::from_millis(100);
+/// Entries of a session that are shown when it is opened.
+const TAIL_ENTRIES: usize = 400;
+/// Reports handled before commands get their turn.
+const REPORTS_PER_TURN: usize = 256;
+
+/// Starts the task of a session. It ends when every handle is gone or after
+/// `Shutdown`; its last event is then behind all others.
+///
+/// # Errors
+/// When the session cannot be opened.
+pub async fn start(
+    services: Arc<Services>,
+    cwd: PathBuf,
+    open: OpenSession,
+) -> Result<(SessionHandle, SessionEvents), OpenError> {
+    let (command_sender, commands) = mpsc::unbounded_channel();
+    let (events, event_receiver) = mpsc::unbounded_channel();
+    if let OpenSession::File(path) = &open
+        && let Some(tail) = open::peek_large(path)
+    {
+        // Shown while the whole file is being scanned.
+        drop(events.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: None }))));
+    }
+    let opened = open::open(&services, &cwd, open).await?;
+    let (selection, notice) = select(&services, &opened.store_selected);
+    let queues = Arc::new(Queues::default());
+    let (steering_mode, follow_up_mode) = services.queue_modes();
+    queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
+    let live = watch::Sender::new(LiveSelection::default());
+    let state = watch::Sender::new(Arc::new(SessionState::of(&selection.model, &opened.cwd)));
+    let mut session = AgentSession {
+        services,
+        cwd: opened.cwd,
+        store: opened.store,
+        context_files: opened.context_files,
+        selection,
+        recovery: Recovery::default(),
+        queues,
+        activity: Activity::Idle,
+        bash: UserBash::default(),
+        held: Vec::new(),
+        last_answer: None,
+        context: ContextUsage::default(),
+        live,
+        events,
+        state,
+        sync_at: None,
+    };
+    session.announce_open(notice);
+    let handle = SessionHandle::new(command_sender, session.state.subscribe());
+    tokio::spawn(session.main_loop(commands));
+    Ok((handle, event_receiver))
+}
+
+fn select(services: &Services, selected: &Selected) -> (Selection, Option<String>) {
+    selection::initial(&services.wishes, selected, &services.catalog, &|provider| {
+        services.is_usable(provider)
+    })
+}
+
+/// Owns one conversation; the only task that may change it.
+struct AgentSession {
+    services: Arc<Services>,
+    cwd: PathBuf,
+    store: SessionStore,
+    context_files: Vec<ContextFile>,
+    selection: Selection,
+    recovery: Recovery,
+    queues: Arc<Queues>,
+    activity: Activity,
+    bash: UserBash,
+    /// Entries that must not come between a tool call and its result.
+    held: Vec<EntryBody>,
+    /// Entry of the latest answer of the current run.
+    last_answer: Option<EntryId>,
+    context: ContextUsage,
+    /// What the next request of a running loop uses.
+    live: watch::Sender<LiveSelection>,
+    events: mpsc::UnboundedSender<SessionEvent>,
+    state: watch::Sender<Arc<SessionState>>,
+    sync_at: Option<Instant>,
+}
+
+/// What the session is doing, with what it takes to stop it.
+enum Activity {
+    Idle,
+    Running(ActiveRun),
+    Retrying { at: Instant, attempt: u32, error: String },
+}
+
+/// What wakes the task.
+enum Input {
+    Command(Option<Envelope>),
+    Report(Report),
+    RunEnded,
+    Bash(UserBashEvent),
+    RetryNow,
+    Sync,
+}
+
+impl AgentSession {
+    async fn main_loop(mut self, mut commands: mpsc::UnboundedReceiver<Envelope>) {
+        loop {
+            match self.next_input(&mut commands).await {
+                Input::Command(None) => break,
+                Input::Command(Some(Envelope { command: SessionCommand::Shutdown, reply })) => {
+                    self.stop().await;
+                    answer(reply, Ok(Reply::Done));
+                    break;
+                }
+                Input::Command(Some(Envelope { command, reply })) => {
+                    let result = self.handle(command).await;
+                    if let (Err(error), None) = (&result, &reply) {
+                        self.notice(NoticeLevel::Error, error.to_string());
+                    }
+                    answer(reply, result);
+                }
+                Input::Report(report) => self.take_reports(report),
+                Input::RunEnded => self.run_ended().await,
+                Input::Bash(event) => self.take_bash(event),
+                Input::RetryNow => self.retry_now().await,
+                Input::Sync => self.sync_later(),
+            }
+        }
+        self.stop().await;
+    }
+
+    async fn next_input(&mut self, commands: &mut mpsc::UnboundedReceiver<Envelope>) -> Input {
+        let sync_at = self.sync_at;
+        let (reports, retry_at) = match &mut self.activity {
+            Activity::Idle => (None, None),
+            Activity::Running(run) => (Some(&mut run.reports), None),
+            Activity::Retrying { at, .. } => (None, Some(*at)),
+        };
+        tokio::select! {
+            biased;
+            command = commands.recv() => Input::Command(command),
+            report = recv(reports) => report.map_or(Input::RunEnded, Input::Report),
+            event = self.bash.next_event() => Input::Bash(event),
+            () = until(retry_at) => Input::RetryNow,
+            () = until(sync_at) => Input::Sync,
+        }
+    }
+
+    async fn handle(&mut self, command: SessionCommand) -> Result<Reply, SessionError> {
+        match command {
+            SessionCommand::Prompt { text, images, when_busy } => {
+                let message =
+                    UserMessage::new(text.as_str(), images, ai::Millis(self.services.clock.now_ms()));
+                self.prompt(text, message, when_busy).await
+            }
+            SessionCommand::DeliverNow => {
+                self.queues.deliver_now();
+                Ok(Reply::Done)
+            }
+            SessionCommand::TakeQueue => Ok(self.take_queue()),
+            SessionCommand::Abort => {
+                self.abort();
+                Ok(Reply::Done)
+            }
+            SessionCommand::SetModel { reference, scope } => self.set_model(&reference, scope).await,
+            SessionCommand::SetThinking { level, scope } => self.set_thinking(level, scope).await,
+            SessionCommand::CycleModel { forward } => self.cycle_model(forward).await,
+            SessionCommand::CycleThinking => self.cycle_thinking().await,
+            SessionCommand::RunBash { command, exclude_from_context } => {
+                self.run_bash(command, exclude_from_context)
+            }
+            SessionCommand::SetName { name } => {
+                self.append(EntryBody::SessionInfo(SessionInfo { name, extra: ai::Extra::new() }));
+                self.selection_changed();
+                Ok(Reply::Done)
+            }
+            SessionCommand::New => self.switch(OpenSession::New).await,
+            SessionCommand::Open { path } => self.switch(OpenSession::File(path)).await,
+            SessionCommand::Shutdown => Ok(Reply::Done),
+        }
+    }
+
+    // Prompts and runs.
+
+    async fn prompt(
+        &mut self,
+        text: String,
+        message: UserMessage,
+        when_busy: WhenBusy,
+    ) -> Result<Reply, SessionError> {
+        if text.trim().is_empty() {
+            return Err(SessionError::Refused("there is nothing to send".to_owned()));
+        }
+        if let Some(holder) = self.store.locked_by() {
+            let holder = holder.to_owned();
+            return Err(SessionError::Refused(JournalError::Locked { holder }.to_string()));
+        }
+        if matches!(self.activity, Activity::Idle) {
+            self.start_run(vec![Message::User(message)]).await?;
+            return Ok(Reply::Started);
+        }
+        let now_ms = self.services.clock.now_ms();
+        let urgent = is_urgent(&text, &self.services.settings.urgent_words);
+        let queued = Queued { text, message: Arc::new(Message::User(message)) };
+        let pushed = match when_busy {
+            WhenBusy::Refuse => {
+                return Err(SessionError::Refused(
+                    "the agent is still working; press Escape to stop it".to_owned(),
+                ));
+            }
+            WhenBusy::Now => self.queues.push_now(queued, now_ms),
+            WhenBusy::Steer if urgent => self.queues.push_now(queued, now_ms),
+            WhenBusy::Steer => self.queues.push(QueueKind::Steering, queued, now_ms),
+            WhenBusy::FollowUp => self.queues.push(QueueKind::FollowUp, queued, now_ms),
+        };
+        match pushed {
+            Pushed::Duplicate => {
+                self.notice(NoticeLevel::Info, "the same message was queued moments ago; dropped".to_owned());
+                Ok(Reply::Duplicate)
+            }
+            Pushed::Queued => {
+                self.publish();
+                self.send(SessionEvent::QueueChanged);
+                Ok(Reply::Queued)
+            }
+        }
+    }
+
+    /// Starts a run with `prompts`; none repeats the last request.
+    async fn start_run(&mut self, prompts: Vec<Message>) -> Result<(), SessionError> {
+        let credential = open::credential(&self.services, &self.selection.model)
+            .await
+            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        self.record_selection();
+        self.live.send_replace(LiveSelection::default());
+        let parts = RunParts {
+            services: &self.services,
+            cwd: &self.cwd,
+            context_files: &self.context_files,
+            queues: &self.queues,
+            session_id: &self.store.header().id.clone(),
+            selection: &self.selection,
+            credential,
+            messages: projection::messages(&self.store.context_branch()),
+            live: self.live.subscribe(),
+        };
+        self.activity = Activity::Running(run::spawn(parts, prompts));
+        self.last_answer = None;
+        self.publish();
+        Ok(())
+    }
+
+    /// Handles a report and those that wait behind it.
+    fn take_reports(&mut self, first: Report) {
+        self.take_report(first);
+        for _ in 0..REPORTS_PER_TURN {
+            let Activity::Running(run) = &mut self.activity else { return };
+            match run.reports.try_recv() {
+                Ok(report) => self.take_report(report),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn take_report(&mut self, report: Report) {
+        let Report { event, taken } = report;
+        match &event {
+            AgentEvent::MessageEnd(message) => self.message_ended(message),
+            AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
+                let queue = &self.state.borrow().queue;
+                let changed = *queue != queue_view(&self.queues);
+                if changed {
+                    self.publish();
+                    self.send(SessionEvent::QueueChanged);
+                }
+            }
+            _ => {}
+        }
+        if let Some(taken) = taken {
+            // The loop may be gone already; then it does not wait either.
+            let _gone = taken.send(());
+        }
+        self.send(SessionEvent::Agent(event));
+    }
+
+    fn message_ended(&mut self, message: &Arc<Message>) {
+        let entry_id = self.append(EntryBody::message(Arc::clone(message)));
+        if let Message::Assistant(answer) = &**message {
+            self.last_answer = Some(entry_id);
+            self.note_context(answer);
+            if !answer.is_failed() {
+                let attempt = self.recovery.reset();
+                if attempt > 0 {
+                    self.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
+                }
+            }
+        }
+        self.publish();
+    }
+
+    async fn run_ended(&mut self) {
+        let Activity::Running(run) = std::mem::replace(&mut self.activity, Activity::Idle) else { return };
+        let outcome = run.task.await.unwrap_or_else(|error| {
+            self.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
+            RunOutcome { last: None, aborted: true }
+        });
+        for body in std::mem::take(&mut self.held) {
+            self.append(body);
+        }
+        if outcome.aborted {
+            return self.settle(true).await;
+        }
+        if let Some(answer) =
+            outcome.last_assistant().filter(|answer| answer.stop_reason == StopReason::Error)
+        {
+            return self.recover(answer).await;
+        }
+        self.start_queued().await;
+    }
+
+    /// Goes on with what was queued in the run's last moment, or settles.
+    async fn start_queued(&mut self) {
+        let prompts: Vec<Message> =
+            self.queues.take_next().iter().map(|message| (**message).clone()).collect();
+        if prompts.is_empty() {
+            return self.settle(false).await;
+        }
+        if let Err(error) = self.start_run(prompts).await {
+            self.notice(NoticeLevel::Error, error.to_string());
+            self.settle(false).await;
+        }
+    }
+
+    async fn recover(&mut self, answer: &AssistantMessage) {
+        let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
+        if ai::is_overflow(answer, self.selection.model.context_window) {
+            let hint = "the conversation no longer fits into the model's context window; go on in a new session \
+                        with /new, or switch to a model with a larger one with /model";
+            self.notice(NoticeLevel::Error, hint.to_owned());
+            return self.settle(false).await;
+        }
+        let policy = self.services.retry_policy();
+        match self.recovery.decide(ai::is_retryable(answer), ai::retry_delay(&error), &policy) {
+            Next::Retry { attempt, delay } => {
+                // The failed answer stays in the file, but the model does not see it again.
+                if let Some(target_id) = self.last_answer.take() {
+                    let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
+                    self.append(EntryBody::ContextEdit(edit));
+                }
+                self.activity =
+                    Activity::Retrying { at: Instant::now() + delay, attempt, error: error.clone() };
+                self.publish();
+                let max_attempts = policy.max_retries;
+                self.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
+            }
+            Next::Exhausted { attempts } => {
+                self.recovery.reset();
+                let final_error = Some(error);
+                self.send(SessionEvent::RetryEnded { success: false, attempt: attempts, final_error });
+                self.settle(false).await;
+            }
+            Next::GiveUp => self.settle(false).await,
+        }
+    }
+
+    async fn retry_now(&mut self) {
+        self.activity = Activity::Idle;
+        if let Err(error) = self.start_run(Vec::new()).await {
+            self.notice(NoticeLevel::Error, error.to_string());
+            self.settle(false).await;
+        }
+    }
+
+    fn abort(&mut self) {
+        self.bash.cancel();
+        match &mut self.activity {
+            Activity::Idle => {}
+            Activity::Running(run) => run.cancel.cancel(),
+            Activity::Retrying { attempt, error, .. } => {
+                let (attempt, error) = (*attempt, std::mem::take(error));
+                self.activity = Activity::Idle;
+                self.recovery.reset();
+                let final_error = Some(format!("Retry cancelled: {error}"));
+                self.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
+                self.publish();
+                self.send(SessionEvent::Settled { aborted: true });
+            }
+        }
+    }
+
+    async fn settle(&mut self, aborted: bool) {
+        self.publish();
+        self.sync().await;
+        self.send(SessionEvent::Settled { aborted });
+    }
+
+    fn take_queue(&mut self) -> Reply {
+        let (steering, follow_up) = self.queues.take_all();
+        let texts = |queued: Vec<Queued>| queued.into_iter().map(|queued| queued.text).collect();
+        let taken = TakenQueue { steering: texts(steering), follow_up: texts(follow_up) };
+        self.publish();
+        self.send(SessionEvent::QueueChanged);
+        Reply::Queue(taken)
+    }
+
+    // Selection.
+
+    async fn set_model(&mut self, reference: &str, scope: Scope) -> Result<Reply, SessionError> {
+        let services = Arc::clone(&self.services);
+        let usable =
+            |id: &str| services.catalog.provider(id).is_some_and(|provider| services.is_usable(provider));
+        let matched = services
+            .catalog
+            .find(reference, None, &usable)
+            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        let selection = Selection {
+            model: matched.model,
+            wanted_thinking: matched.thinking.unwrap_or(self.selection.wanted_thinking),
+        };
+        self.select(selection).await?;
+        if scope == Scope::Default {
+            let model = Arc::clone(&self.selection.model);
+            self.save_settings(vec![
+                ("defaultProvider", model.provider.as_str().into()),
+                ("defaultModel", model.id.as_str().into()),
+            ])
+            .await;
+        }
+        Ok(Reply::Done)
+    }
+
+    async fn set_thinking(&mut self, level: ThinkingLevel, scope: Scope) -> Result<Reply, SessionError> {
+        let model = Arc::clone(&self.selection.model);
+        if !model.supports(level) {
+            let levels: Vec<&str> = model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
+            let levels = levels.join(", ");
+            return Err(SessionError::Refused(format!(
+                "{} cannot think at {level}; it can at {levels}",
+                model.id
+            )));
+        }
+        self.select(Selection { model, wanted_thinking: level }).await?;
+        if scope == Scope::Default {
+            self.save_settings(vec![("defaultThinkingLevel", level.name().into())]).await;
+        }
+        Ok(Reply::Done)
+    }
+
+    async fn cycle_model(&mut self, forward: bool) -> Result<Reply, SessionError> {
+        let services = Arc::clone(&self.services);
+        let next = selection::cycle(&self.selection.model, forward, &services.catalog, &|provider| {
+            services.is_usable(provider)
+        });
+        let Some(model) = next else {
+            return Err(SessionError::Refused("there is no other model to switch to".to_owned()));
+        };
+        let wanted_thinking = self.selection.wanted_thinking;
+        self.select(Selection { model, wanted_thinking }).await?;
+        Ok(Reply::Done)
+    }
+
+    async fn cycle_thinking(&mut self) -> Result<Reply, SessionError> {
+        let model = Arc::clone(&self.selection.model);
+        let levels = model.thinking_levels();
+        if levels.len() < 2 {
+            return Err(SessionError::Refused(format!("{} does not think", model.id)));
+        }
+        let current = self.selection.thinking();
+        let at = levels.iter().position(|level| *level == current).unwrap_or_default();
+        let wanted_thinking = levels[(at + 1) % levels.len()];
+        self.select(Selection { model, wanted_thinking }).await?;
+        Ok(Reply::Done)
+    }
+
+    /// Makes a selection the session's, for a running loop from its next request on.
+    async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
+        let credential = open::credential(&self.services, &selection.model)
+            .await
+            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        self.selection = selection;
+        self.context.window = self.selection.model.context_window;
+        self.record_selection();
+        if matches!(self.activity, Activity::Running(_)) {
+            self.live.send_replace(LiveSelection {
+                selected: Some((Arc::clone(&self.selection.model), credential, self.selection.thinking())),
+            });
+        }
+        self.selection_changed();
+        Ok(())
+    }
+
+    fn selection_changed(&mut self) {
+        self.publish();
+        self.send(SessionEvent::SelectionChanged);
+    }
+
+    /// Appends what the branch does not say about the selection yet.
+    fn record_selection(&mut self) {
+        let said = projection::selected(&self.store.selecting_entries());
+        let model = Arc::clone(&self.selection.model);
+        if said.model != Some((model.provider.clone(), model.id.clone())) {
+            let (provider, model_id) = (model.provider.clone(), model.id.clone());
+            self.append(EntryBody::ModelChange(ModelChange { provider, model_id, extra: ai::Extra::new() }));
+        }
+        // What a lesser model could not do is not forgotten for the next one.
+        let unchanged =
+            said.thinking.is_some_and(|said| model.clamp_thinking(said) == self.selection.thinking());
+        if !unchanged {
+            let thinking_level = self.selection.thinking().name().to_owned();
+            let change = ThinkingLevelChange { thinking_level, extra: ai::Extra::new() };
+            self.append(EntryBody::ThinkingLevelChange(change));
+        }
+    }
+
+    async fn save_settings(&mut self, changes: Vec<(&'static str, serde_json::Value)>) {
+        let path = self.services.dirs.settings_file();
+        let saved = tokio::task::spawn_blocking(move || SettingsFile::load(path).save(&changes)).await;
+        match saved {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.notice(NoticeLevel::Error, error.to_string()),
+            Err(error) => self.notice(NoticeLevel::Error, error.to_string()),
+        }
+    }
+
+    // The user's own commands.
+
+    fn run_bash(&mut self, command: String, exclude_from_context: bool) -> Result<Reply, SessionError> {
+        if self.bash.is_running() {
+            let text = "a command is still running; press Escape to stop it";
+            return Err(SessionError::Refused(text.to_owned()));
+        }
+        self.send(SessionEvent::BashStarted { command: command.clone(), exclude_from_context });
+        let (config, clock) = (self.services.bash.clone(), self.services.clock.clone());
+        self.bash.start(config, command, exclude_from_context, self.cwd.clone(), clock);
+        Ok(Reply::Started)
+    }
+
+    fn take_bash(&mut self, event: UserBashEvent) {
+        match event {
+            UserBashEvent::Output(chunk) => self.send(SessionEvent::BashOutput { chunk }),
+            UserBashEvent::Ended(execution) => {
+                let body = EntryBody::bash(execution.clone());
+                if matches!(self.activity, Activity::Running(_)) {
+                    self.held.push(body);
+                } else {
+                    self.append(body);
+                }
+                self.send(SessionEvent::BashEnded(Arc::new(execution)));
+            }
+            UserBashEvent::Failed(error) => {
+                self.send(SessionEvent::BashEnded(Arc::default()));
+                self.notice(NoticeLevel::Error, error);
+            }
+        }
+    }
+
+    // Opening and closing.
+
+    async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
+        let opened = open::open(&self.services, &self.cwd, open)
+            .await
+            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        self.stop().await;
+        let (selection, notice) = if opened.store.is_empty() {
+            // A new session goes on with the model at hand.
+            (self.selection.clone(), None)
+        } else {
+            select(&self.services, &opened.store_selected)
+        };
+        self.store = opened.store;
+        self.cwd = opened.cwd;
+        self.context_files = opened.context_files;
+        self.selection = selection;
+        self.recovery = Recovery::default();
+        self.last_answer = None;
+        self.announce_open(notice);
+        Ok(Reply::Done)
+    }
+
+    fn announce_open(&mut self, notice: Option<String>) {
+        self.context =
+            ContextUsage { window: self.selection.model.context_window, ..ContextUsage::default() };
+        if let Some(entry) = self.store.last_answer()
+            && let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body
+            && let Message::Assistant(answer) = &**message
+        {
+            self.note_context(answer);
+        }
+        self.publish();
+        let (tail, n_earlier) = self.store.branch_tail(TAIL_ENTRIES);
+        self.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
+        if let Some(notice) = open::damage(self.store.damaged_lines()) {
+            self.notice(NoticeLevel::Warning, notice);
+        }
+        if let Some(holder) = self.store.locked_by() {
+            let text = format!(
+                "this session is open in another pi (process {holder}); it can be read here, not continued"
+            );
+            self.notice(NoticeLevel::Warning, text);
+        }
+        if let Some(notice) = notice {
+            self.notice(NoticeLevel::Warning, notice);
+        }
+    }
+
+    /// Ends what is going on, keeping what there is of it, and makes all durable.
+    async fn stop(&mut self) {
+        self.abort();
+        while let Activity::Running(run) = &mut self.activity {
+            match run.reports.recv().await {
+                Some(report) => self.take_report(report),
+                None => self.run_ended().await,
+            }
+        }
+        if let Some(event) = self.bash.wait().await {
+            self.take_bash(event);
+        }
+        self.sync().await;
+    }
+
+    // Journal and state.
+
+    /// Writes an entry; a failure is told and the entry kept for later.
+    fn append(&mut self, body: EntryBody) -> EntryId {
+        let (entry, written) = self.store.append(body, self.services.clock.now_ms());
+        if let Err(error) = written {
+            self.notice(NoticeLevel::Error, error.to_string());
+        } else if self.sync_at.is_none() {
+            self.sync_at = Some(Instant::now() + SYNC_DELAY);
+        }
+        let id = entry.id.clone();
+        self.send(SessionEvent::EntryAppended(entry));
+        id
+    }
+
+    /// Makes the file durable without waiting for it.
+    fn sync_later(&mut self) {
+        self.sync_at = None;
+        if let Some(file) = self.store.take_unsynced() {
+            tokio::task::spawn_blocking(move || file.sync_data());
+        }
+    }
+
+    async fn sync(&mut self) {
+        self.sync_at = None;
+        if let Some(file) = self.store.take_unsynced() {
+            // The entries are written; a failing sync leaves them to the system.
+            drop(tokio::task::spawn_blocking(move || file.sync_data()).await);
+        }
+    }
+
+    fn note_context(&mut self, answer: &AssistantMessage) {
+        let usage = &answer.usage;
+        if answer.is_failed() || usage.total_tokens == 0 {
+            return;
+        }
+        let prompt = usage.prompt_tokens();
+        let cached = usage.cache_read + usage.cache_write > 0 && prompt > 0;
+        self.context.tokens = Some(prompt.saturating_add(usage.output));
+        self.context.cache_hit = cached.then(|| usage.cache_read as f64 / prompt as f64);
+    }
+
+    fn notice(&self, level: NoticeLevel, text: String) {
+        self.send(SessionEvent::Notice { level, text });
+    }
+
+    fn send(&self, event: SessionEvent) {
+        // The client may be gone; the session still finishes its work.
+        drop(self.events.send(event));
+    }
+
+    fn publish(&self) {
+        let services = &self.services;
+        let usable = services.catalog.providers().iter().filter(|provider| services.is_usable(provider));
+        let state = SessionState {
+            id: self.store.header().id.clone(),
+            path: self.store.path().map(Path::to_owned),
+            on_disk: self.store.is_on_disk(),
+            cwd: self.cwd.clone(),
+            name: self.store.name().map(str::to_owned),
+            model: Arc::clone(&self.selection.model),
+            thinking: self.selection.thinking(),
+            phase: match self.activity {
+                Activity::Idle => Phase::Idle,
+                Activity::Running(_) => Phase::Running,
+                Activity::Retrying { .. } => Phase::Retrying,
+            },
+            queue: queue_view(&self.queues),
+            totals: self.store.totals().clone(),
+            context: self.context,
+            damaged_lines: self.store.damaged_lines().to_vec(),
+            steering_delivery: self.queues.delivery(),
+            urgent_words: services.settings.urgent_words.clone().into(),
+            // The demo model is always there and does not count.
+            several_providers: usable.count() > 2,
+        };
+        services.bash.session.set(open::session_vars(&state));
+        self.state.send_replace(Arc::new(state));
+    }
+}
+
+fn queue_view(queues: &Queues) -> QueueView {
+    let (steering, follow_up) = queues.texts();
+    QueueView { steering, follow_up }
+}
+
+fn answer(reply: Option<oneshot::Sender<Result<Reply, SessionError>>>, result: Result<Reply, SessionError>) {
+    if let Some(reply) = reply {
+        // Whoever asked may have stopped waiting.
+        drop(reply.send(result));
+    }
+}
+
+/// The next report; never, without a run.
+async fn recv(reports: Option<&mut mpsc::UnboundedReceiver<Report>>) -> Option<Report> {
+    match reports {
+        Some(reports) => reports.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

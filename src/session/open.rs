@@ -1,0 +1,142 @@
+//! Opening a session: the file, what it selected, and what surrounds it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::ai::{Credential, Extra, Model};
+use crate::config::CredentialError;
+use crate::tools::SessionVars;
+use crate::util::clock;
+
+use super::projection::{self, Selected};
+use super::resources::{ContextFile, context_files};
+use super::services::Services;
+use super::state::SessionState;
+use super::store::{self, Entry, Header, OpenError, SessionStore};
+
+/// Which session to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenSession {
+    New,
+    /// Continues the session in this file; one that does not exist begins there.
+    File(PathBuf),
+}
+
+/// Files larger than this are shown by their end before they are scanned.
+const LARGE_BYTES: u64 = 1 << 20;
+
+pub(super) struct OpenedSession {
+    pub(super) store: SessionStore,
+    /// The session's own directory is authoritative.
+    pub(super) cwd: PathBuf,
+    pub(super) store_selected: Selected,
+    pub(super) context_files: Vec<ContextFile>,
+}
+
+/// The last entries of the session at `path` if it is large; `None` if it is
+/// small or cannot be read.
+pub(super) fn peek_large(path: &Path) -> Option<Vec<Arc<Entry>>> {
+    let len = std::fs::metadata(path).ok()?.len();
+    (len > LARGE_BYTES).then(|| SessionStore::peek_tail(path)).flatten()
+}
+
+/// Opens a session without blocking the caller's thread.
+pub(super) async fn open(
+    services: &Arc<Services>,
+    cwd: &Path,
+    open: OpenSession,
+) -> Result<OpenedSession, OpenError> {
+    let services = Arc::clone(services);
+    let cwd = cwd.to_owned();
+    let opened = tokio::task::spawn_blocking(move || open_blocking(&services, cwd, open)).await;
+    opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+fn open_blocking(services: &Services, cwd: PathBuf, open: OpenSession) -> Result<OpenedSession, OpenError> {
+    let header = || new_header(&cwd, services.clock.now_ms());
+    let mut store = match open {
+        OpenSession::New => {
+            let header = header();
+            let name = store::file_name(&header.timestamp, &header.id);
+            SessionStore::create(header, services.sessions.as_ref().map(|folder| folder.join(name)))
+        }
+        OpenSession::File(path) if !path.exists() => SessionStore::create(header(), Some(path)),
+        OpenSession::File(path) => SessionStore::open(&path, header)?,
+    };
+    let cwd = if store.header().cwd.is_empty() { cwd } else { PathBuf::from(&store.header().cwd) };
+    if !cwd.is_dir() {
+        return Err(OpenError::NoDirectory { cwd: cwd.display().to_string() });
+    }
+    let context_files =
+        if services.prompt.no_context_files { Vec::new() } else { context_files(&services.dirs.agent, &cwd) };
+    let store_selected = projection::selected(&store.selecting_entries());
+    Ok(OpenedSession { store, cwd, store_selected, context_files })
+}
+
+fn new_header(cwd: &Path, now_ms: u64) -> Header {
+    Header {
+        version: 3,
+        id: Uuid::now_v7().to_string(),
+        timestamp: clock::iso8601(now_ms),
+        cwd: cwd.to_string_lossy().into_owned(),
+        parent_session: None,
+        extra: Extra::new(),
+    }
+}
+
+/// The key for `model`; off the caller's thread, since a key can be the output
+/// of a command.
+pub(super) async fn credential(
+    services: &Arc<Services>,
+    model: &Arc<Model>,
+) -> Result<Credential, CredentialError> {
+    let (services, model) = (Arc::clone(services), Arc::clone(model));
+    let resolved =
+        tokio::task::spawn_blocking(move || services.credentials.resolve(&model, &services.catalog)).await;
+    resolved.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// What commands of the model are told about the session.
+pub(super) fn session_vars(state: &SessionState) -> SessionVars {
+    SessionVars {
+        id: Some(state.id.clone()),
+        file: state.path.clone(),
+        provider: Some(state.model.provider.clone()),
+        model: Some(state.model.id.clone()),
+        reasoning_level: Some(state.thinking.name().to_owned()),
+    }
+}
+
+/// Says which lines could not be read; `None` if all could.
+pub(super) fn damage(lines: &[usize]) -> Option<String> {
+    let shown: Vec<String> = lines.iter().take(5).map(ToString::to_string).collect();
+    let more = if lines.len() > shown.len() { ", …" } else { "" };
+    match lines.len() {
+        0 => None,
+        1 => Some(format!("line {} of the session file could not be read; the rest is intact", shown[0])),
+        n => {
+            let shown = shown.join(", ");
+            Some(format!(
+                "{n} lines of the session file could not be read (lines {shown}{more}); the rest is intact"
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_named_by_its_lines() {
+        assert_eq!(damage(&[]), None);
+        let check = |lines: &[usize], expected: &str| assert_eq!(damage(lines).as_deref(), Some(expected));
+        check(&[118], "line 118 of the session file could not be read; the rest is intact");
+        check(
+            &[1, 2, 3, 4, 5, 6],
+            "6 lines of the session file could not be read (lines 1, 2, 3, 4, 5, …); the rest is intact",
+        );
+    }
+}

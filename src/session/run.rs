@@ -1,0 +1,151 @@
+//! A run of the agent loop on behalf of a session: it reports, it changes nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome};
+use crate::ai::{
+    self, Credential, Message, Model, Request, StreamEvent, StreamOptions, SystemMessage, ThinkingLevel,
+    ToolCall, ToolDeclaration,
+};
+
+use super::resources::{self, ContextFile, PromptParts};
+use super::selection::Selection;
+use super::services::Services;
+
+/// An event of the loop; the loop waits until `taken` is answered, if it is set.
+pub(super) struct Report {
+    pub(super) event: AgentEvent,
+    pub(super) taken: Option<oneshot::Sender<()>>,
+}
+
+/// A running loop. Dropping it does not end the loop; cancel it and wait for
+/// `task`.
+pub(super) struct ActiveRun {
+    pub(super) task: JoinHandle<RunOutcome>,
+    pub(super) reports: mpsc::UnboundedReceiver<Report>,
+    pub(super) cancel: CancellationToken,
+}
+
+/// What the user selected while a run was going on; its next request uses it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LiveSelection {
+    pub(super) selected: Option<(Arc<Model>, Credential, ThinkingLevel)>,
+}
+
+/// What a run is started from.
+pub(super) struct RunParts<'a> {
+    pub(super) services: &'a Arc<Services>,
+    pub(super) cwd: &'a Path,
+    pub(super) context_files: &'a [ContextFile],
+    pub(super) queues: &'a Arc<Queues>,
+    pub(super) session_id: &'a str,
+    pub(super) selection: &'a Selection,
+    pub(super) credential: Credential,
+    /// The conversation so far.
+    pub(super) messages: Vec<Arc<Message>>,
+    pub(super) live: watch::Receiver<LiveSelection>,
+}
+
+/// Spawns a loop that begins with `prompts`, after a system message if the
+/// prompt or the tools changed. The task ends when the run does, or soon after
+/// `cancel`.
+pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun {
+    let services = Arc::clone(parts.services);
+    if let Some(system) = system_delta(&parts) {
+        prompts.insert(0, Message::System(system));
+    }
+    let request = Request {
+        model: Arc::clone(&parts.selection.model),
+        credential: parts.credential,
+        messages: parts.messages,
+        options: StreamOptions {
+            thinking: parts.selection.thinking(),
+            session_id: Some(parts.session_id.to_owned()),
+            ..StreamOptions::default()
+        },
+    };
+    let (sender, reports) = mpsc::unbounded_channel();
+    let cancel = CancellationToken::new();
+    let run_cancel = cancel.clone();
+    let queues = Arc::clone(parts.queues);
+    let cwd = parts.cwd.to_owned();
+    let mut hooks = RunHooks { reports: sender, wants_deltas: services.wants_deltas, live: parts.live };
+    let task = tokio::spawn(async move {
+        let run = Run {
+            provider: &*services.provider,
+            tools: &services.tools,
+            queues: &queues,
+            request,
+            prompts,
+            cwd: &cwd,
+            clock: services.clock.clone(),
+            cancel: run_cancel,
+        };
+        agent::run(run, &mut hooks).await
+    });
+    ActiveRun { task, reports, cancel }
+}
+
+/// What the transcript does not say yet about prompt and tools.
+fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
+    let services = parts.services;
+    let prompt = PromptParts {
+        custom: services.prompt.custom.as_deref(),
+        addendum: services.prompt.addendum.as_deref(),
+        context_files: parts.context_files,
+    };
+    let wanted = resources::sections(&prompt, &services.tools, parts.cwd);
+    let tools: Vec<ToolDeclaration> = services.tools.iter().map(|tool| tool.spec().declaration()).collect();
+    let said = ai::system_state(&parts.messages);
+    resources::delta(&said, &wanted, &tools, services.clock.now_ms())
+}
+
+struct RunHooks {
+    reports: mpsc::UnboundedSender<Report>,
+    wants_deltas: bool,
+    live: watch::Receiver<LiveSelection>,
+}
+
+impl Hooks for RunHooks {
+    fn emit(&mut self, event: AgentEvent) -> BoxFuture<'_, ()> {
+        // Only what is stored has to be taken before the loop goes on.
+        if !matches!(event, AgentEvent::MessageEnd(_)) {
+            drop(self.reports.send(Report { event, taken: None }));
+            return std::future::ready(()).boxed();
+        }
+        let (taken, done) = oneshot::channel();
+        drop(self.reports.send(Report { event, taken: Some(taken) }));
+        async move {
+            // A closed channel means the session has ended; nothing to wait for.
+            drop(done.await);
+        }
+        .boxed()
+    }
+
+    fn update(&mut self, event: &StreamEvent) {
+        if self.wants_deltas {
+            let event = AgentEvent::MessageUpdate(event.clone());
+            drop(self.reports.send(Report { event, taken: None }));
+        }
+    }
+
+    fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()> {
+        if let Some((model, credential, thinking)) = &self.live.borrow().selected {
+            request.model = Arc::clone(model);
+            request.credential = credential.clone();
+            request.options.thinking = *thinking;
+        }
+        std::future::ready(()).boxed()
+    }
+
+    fn gate_tool<'a>(&'a mut self, _call: &'a ToolCall) -> BoxFuture<'a, Gate> {
+        std::future::ready(Gate::Allow).boxed()
+    }
+}

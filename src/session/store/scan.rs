@@ -1,0 +1,261 @@
+//! Reads session files without reading their bodies.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::ai::Usage;
+
+use super::super::state::Totals;
+use super::entry::{Entry, EntryId, Header};
+use super::tree::{Body, Kind, Location, Node, Tree};
+
+/// What one pass over a session file finds.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) header: Header,
+    pub(super) tree: Tree,
+    pub(super) facts: Facts,
+    /// Line numbers, from 1, that hold no entry.
+    pub(super) damaged_lines: Vec<usize>,
+    /// The last line has no line break yet.
+    pub(super) unterminated: bool,
+    /// Where the first user message lies.
+    pub(super) first_user: Option<Location>,
+}
+
+/// What the scan learns in passing and a reader would otherwise load bodies for.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) totals: Totals,
+    pub(super) name: Option<String>,
+    /// Entries that are messages, of any role.
+    pub(super) n_messages: usize,
+}
+
+/// Why a file cannot be opened as a session.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: std::path::PathBuf, source: io::Error },
+    #[error("{} is not a pi session: its first line is no session header; the file was not changed", path.display())]
+    NotASession { path: std::path::PathBuf },
+    #[error(
+        "the directory of this session, {cwd}, does not exist any more; recreate it, or start a new session"
+    )]
+    NoDirectory { cwd: String },
+}
+
+/// Scans the whole file. `None` if it is empty.
+pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
+    let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(read_error)?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut line = Vec::new();
+    let mut offset = 0_u64;
+    let mut line_no = 0;
+    let mut header = None;
+    let mut tree = Tree::default();
+    let mut facts = Facts::default();
+    let mut damaged_lines = Vec::new();
+    let mut unterminated = false;
+    let mut first_user = None;
+    loop {
+        line.clear();
+        let n = reader.read_until(b'\n', &mut line).map_err(read_error)?;
+        if n == 0 {
+            break;
+        }
+        line_no += 1;
+        unterminated = line.last() != Some(&b'\n');
+        let body = trim(&line);
+        let location = Location { offset, len: body.len() };
+        offset += n as u64;
+        if body.is_empty() {
+            continue;
+        }
+        if header.is_none() {
+            header = parse_header(body);
+            if header.is_none() {
+                if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+                    return Err(OpenError::NotASession { path: path.to_owned() });
+                }
+                damaged_lines.push(line_no);
+            }
+            continue;
+        }
+        match serde_json::from_slice::<Light<'_>>(body) {
+            Ok(light) => {
+                facts.note(&light);
+                let node = light.node(location);
+                if first_user.is_none() && node.kind == Kind::User {
+                    first_user = Some(location);
+                }
+                tree.push(node);
+            }
+            Err(_) => damaged_lines.push(line_no),
+        }
+    }
+    match header {
+        Some(header) => Ok(Some(Scan { header, tree, facts, damaged_lines, unterminated, first_user })),
+        None if offset == 0 => Ok(None),
+        None => Err(OpenError::NotASession { path: path.to_owned() }),
+    }
+}
+
+/// The end of a session, quickly: what fits into the last [`TAIL_BYTES`] of the
+/// file. For the first frame of a large session, while the scan goes on.
+pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
+    let mut file = File::open(path).ok()?;
+    let len = file.metadata().ok()?.len();
+    let start = len.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
+    // The first line is a piece of one, or the header.
+    let entries: Vec<Entry> = bytes
+        .split(|byte| *byte == b'\n')
+        .skip(1)
+        .filter_map(|line| Entry::parse(std::str::from_utf8(line).ok()?).ok())
+        .collect();
+    let mut branch: Vec<Arc<Entry>> = Vec::new();
+    let mut wanted: Option<EntryId> = None;
+    for entry in entries.into_iter().rev() {
+        if branch.is_empty() || wanted.as_ref() == Some(&entry.id) {
+            wanted = entry.parent_id.clone();
+            branch.push(Arc::new(entry));
+        }
+    }
+    branch.reverse();
+    Some(branch)
+}
+
+/// The entry at `location`; `None` if it cannot be read.
+pub(super) fn read_entry(path: &Path, location: Location) -> Option<Entry> {
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(location.offset)).ok()?;
+    let mut line = vec![0; location.len];
+    file.read_exact(&mut line).ok()?;
+    Entry::parse(std::str::from_utf8(&line).ok()?).ok()
+}
+
+/// How much of a file [`tail`] reads.
+pub(super) const TAIL_BYTES: u64 = 512 * 1024;
+
+/// The header of a session file, reading at most the first mebibyte.
+pub(super) fn read_header(path: &Path) -> Option<Header> {
+    let mut reader = BufReader::with_capacity(4096, File::open(path).ok()?.take(1 << 20));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+        let body = trim(&line);
+        if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+            return parse_header(body);
+        }
+    }
+}
+
+fn parse_header(line: &[u8]) -> Option<Header> {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Cow<'a, str>,
+    }
+    let typed: Typed<'_> = serde_json::from_slice(line).ok()?;
+    if typed.kind != "session" {
+        return None;
+    }
+    let mut header: Header = serde_json::from_slice(line).ok()?;
+    header.extra.shift_remove("type");
+    Some(header)
+}
+
+/// Without line break and surrounding blanks; `\r` is one.
+fn trim(line: &[u8]) -> &[u8] {
+    line.trim_ascii()
+}
+
+/// An entry without its content.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Light<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    parent_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<LightMessage<'a>>,
+    /// Of compactions, branch summaries and usage entries.
+    #[serde(default)]
+    usage: Option<Usage>,
+    /// Of `session_info`.
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct LightMessage<'a> {
+    #[serde(borrow, default)]
+    role: Cow<'a, str>,
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+impl Light<'_> {
+    fn node(&self, location: Location) -> Node {
+        let kind = match (self.kind.as_ref(), self.message.as_ref().map(|message| message.role.as_ref())) {
+            ("message", Some("user")) => Kind::User,
+            ("message", Some("assistant")) => Kind::Assistant,
+            ("model_change", _) => Kind::ModelChange,
+            ("thinking_level_change", _) => Kind::ThinkingLevelChange,
+            ("compaction", _) => Kind::Compaction,
+            _ => Kind::Other,
+        };
+        Node {
+            id: EntryId::new(&self.id),
+            parent_id: self.parent_id.as_deref().map(EntryId::new),
+            kind,
+            body: Body::OnDisk(location),
+        }
+    }
+}
+
+impl Facts {
+    fn note(&mut self, light: &Light<'_>) {
+        if let Some(usage) = &light.usage {
+            self.totals.add_usage(usage);
+        }
+        if let Some(message) = &light.message {
+            self.n_messages += 1;
+            if let Some(usage) = &message.usage {
+                self.totals.add_usage(usage);
+            }
+            match message.role.as_ref() {
+                "user" => self.totals.n_user += 1,
+                "assistant" => self.totals.n_assistant += 1,
+                "toolResult" => self.totals.n_tool_results += 1,
+                _ => {}
+            }
+        }
+        if light.kind == "session_info" {
+            self.name = light.name.as_deref().and_then(clean_name);
+        }
+    }
+}
+
+/// A session name on one line; `None` if nothing is left of it.
+pub(super) fn clean_name(name: &str) -> Option<String> {
+    let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}

@@ -1,0 +1,108 @@
+//! The user's own command of a session: at most one at a time.
+
+use std::path::PathBuf;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::ai::{Extra, Millis};
+use crate::tools::{BashConfig, UserBashOutcome, run_user_command};
+use crate::util::clock::Clock;
+
+use super::store::BashExecution;
+
+/// What a running command tells its session.
+pub(super) enum UserBashEvent {
+    Output(String),
+    Ended(BashExecution),
+    /// It could not be started.
+    Failed(String),
+}
+
+/// The command that runs, if any. The task that runs it ends with it, or soon
+/// after `cancel`.
+#[derive(Default)]
+pub(super) struct UserBash {
+    running: Option<(CancellationToken, mpsc::UnboundedReceiver<UserBashEvent>)>,
+}
+
+impl UserBash {
+    pub(super) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    pub(super) fn start(
+        &mut self,
+        config: BashConfig,
+        command: String,
+        exclude_from_context: bool,
+        cwd: PathBuf,
+        clock: Clock,
+    ) {
+        let cancel = CancellationToken::new();
+        let (events, receiver) = mpsc::unbounded_channel();
+        self.running = Some((cancel.clone(), receiver));
+        tokio::spawn(async move {
+            let output = events.clone();
+            let on_output = move |chunk: &str| {
+                // The session may be gone; the command is then cancelled as well.
+                drop(output.send(UserBashEvent::Output(chunk.to_owned())));
+            };
+            let outcome = run_user_command(&config, &command, &cwd, &cancel, on_output).await;
+            let event = match outcome {
+                Ok(outcome) => {
+                    UserBashEvent::Ended(execution(command, outcome, exclude_from_context, &clock))
+                }
+                Err(error) => UserBashEvent::Failed(error.to_string()),
+            };
+            drop(events.send(event));
+        });
+    }
+
+    pub(super) fn cancel(&mut self) {
+        if let Some((cancel, _)) = &self.running {
+            cancel.cancel();
+        }
+    }
+
+    /// The next event; never, without a command.
+    pub(super) async fn next_event(&mut self) -> UserBashEvent {
+        let Some((_, events)) = &mut self.running else { return std::future::pending().await };
+        let event =
+            events.recv().await.unwrap_or_else(|| UserBashEvent::Failed("the command vanished".to_owned()));
+        if !matches!(event, UserBashEvent::Output(_)) {
+            self.running = None;
+        }
+        event
+    }
+
+    /// Waits for the end of the command, dropping its remaining output.
+    pub(super) async fn wait(&mut self) -> Option<UserBashEvent> {
+        while self.is_running() {
+            match self.next_event().await {
+                UserBashEvent::Output(_) => {}
+                ended @ (UserBashEvent::Ended(_) | UserBashEvent::Failed(_)) => return Some(ended),
+            }
+        }
+        None
+    }
+}
+
+fn execution(
+    command: String,
+    outcome: UserBashOutcome,
+    exclude_from_context: bool,
+    clock: &Clock,
+) -> BashExecution {
+    BashExecution {
+        command,
+        output: outcome.output,
+        exit_code: outcome.exit_code.map(i64::from),
+        cancelled: outcome.cancelled,
+        truncated: outcome.truncated,
+        full_output_path: outcome.full_output_path.map(|path| path.display().to_string()),
+        timestamp: Millis(clock.now_ms()),
+        exclude_from_context: exclude_from_context.then_some(true),
+        extra: Extra::new(),
+    }
+}
