@@ -1,1 +1,7 @@
-fn main() {}
+//! The `pi` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    pi::cli::main()
+}

@@ -1,1 +1,63 @@
-//! Command line: arguments in, a running mode out.
+//! The command line: arguments in, a running mode out.
+
+mod args;
+mod initial;
+mod sessions;
+mod start;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::config::Env;
+use crate::modes::{self, Terminals};
+
+pub use args::Args;
+
+/// Runs the program. Exit code 0 means done, 1 that something failed, 2 that the
+/// command line is wrong.
+pub fn main() -> ExitCode {
+    let env = Env::process();
+    let args = match Args::try_parse_from(args::expand_short(std::env::args_os())) {
+        Ok(args) => args,
+        Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),
+    };
+    match run(args, env) {
+        Ok(code) => code,
+        Err(error) => modes::report_error(&error),
+    }
+}
+
+fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
+    let terminals = Terminals::detect();
+    let setup = start::Setup::new(&args, env)?;
+    if let Some(search) = &args.list_models {
+        return Ok(modes::list_models(
+            &setup.catalog,
+            &setup.credentials,
+            search.as_deref(),
+            &setup.problems,
+        ));
+    }
+    let interactive = !args.print && terminals.can_interact();
+    if interactive {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let code = start::interactive(&runtime, &args, setup);
+        return finish(runtime, code);
+    }
+    if args.resume {
+        anyhow::bail!(
+            "--resume shows a list to choose from and needs a terminal; use --continue or --session"
+        );
+    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let code = start::print(&runtime, &args, setup, terminals);
+    finish(runtime, code)
+}
+
+/// Ends without waiting for what still blocks somewhere.
+fn finish(runtime: Runtime, code: anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
+    runtime.shutdown_background();
+    code
+}

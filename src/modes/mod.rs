@@ -1,1 +1,23 @@
 //! Front ends; each is a client of a session handle.
+//!
+//! Only this layer writes to standard output and error. `interactive` is the
+//! only one that knows the terminal toolkit.
+
+mod interactive;
+mod models;
+mod output;
+mod print;
+
+use crate::ai::Image;
+
+pub use interactive::{InteractiveStart, run as interactive};
+pub use models::list_models;
+pub use output::{Terminals, report_error, report_usage};
+pub use print::print;
+
+/// Something to say to the model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Prompt {
+    pub text: String,
+    pub images: Vec<Image>,
+}

@@ -3,9 +3,9 @@
 
 mod layers;
 mod support;
-mod tui_markdown;
-mod tui_painter;
 mod tools_bash;
 mod tools_files;
 mod tools_search;
 mod tools_support;
+mod tui_markdown;
+mod tui_painter;

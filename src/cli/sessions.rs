@@ -1,0 +1,76 @@
+//! Which session the command line means.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::{Dirs, Env, Settings};
+use crate::session::{self, OpenSession};
+use crate::util::paths;
+
+use super::args::Args;
+
+/// Where sessions are kept.
+#[derive(Debug, Clone)]
+pub(super) struct SessionFolders {
+    /// Folder of this project's sessions.
+    pub(super) folder: PathBuf,
+    /// Folder of all projects' folders.
+    root: PathBuf,
+    /// One folder for all projects: sessions are told apart by their directory.
+    flat: bool,
+}
+
+impl SessionFolders {
+    /// `--session-dir`, the environment, the settings, or the folder of `cwd`
+    /// below the agent's own.
+    pub(super) fn new(args: &Args, env: &Env, settings: &Settings, dirs: &Dirs, cwd: &Path) -> Self {
+        let expand = |text: String| cwd.join(paths::expand_home(&text, dirs.home.as_deref()));
+        let custom = args
+            .session_dir
+            .clone()
+            .map(|path| expand(path.to_string_lossy().into_owned()))
+            .or_else(|| env.get("PI_CODING_AGENT_SESSION_DIR").map(expand))
+            .or_else(|| settings.session_dir.clone().map(expand));
+        match custom {
+            Some(folder) => Self { root: folder.clone(), folder, flat: true },
+            None => {
+                let folder = session::project_folder(&dirs.sessions, cwd);
+                Self { folder, root: dirs.sessions.clone(), flat: false }
+            }
+        }
+    }
+
+    /// The directory that sessions are filtered by, where one folder holds those
+    /// of several.
+    pub(super) fn filter<'a>(&self, cwd: &'a Path) -> Option<&'a Path> {
+        self.flat.then_some(cwd)
+    }
+}
+
+/// The session to open.
+///
+/// # Errors
+/// When `--session` names none, or several.
+pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
+    if args.continue_session {
+        let latest = session::latest(&folders.folder, folders.filter(cwd));
+        return Ok(latest.map_or(OpenSession::New, OpenSession::File));
+    }
+    let Some(wanted) = &args.session else { return Ok(OpenSession::New) };
+    let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl");
+    if is_path {
+        return Ok(OpenSession::File(cwd.join(wanted)));
+    }
+    match session::find(&folders.root, &folders.folder, wanted).as_slice() {
+        [] => anyhow::bail!("no session has an id that begins with \"{wanted}\"; pi --resume lists them"),
+        [path] => Ok(OpenSession::File(path.clone())),
+        // The newest of this project comes first.
+        [path, ..] if path.starts_with(&folders.folder) => Ok(OpenSession::File(path.clone())),
+        several => {
+            let names: Vec<String> = several.iter().take(5).map(|path| path.display().to_string()).collect();
+            anyhow::bail!(
+                "several sessions begin with \"{wanted}\"; give the path of one: {}",
+                names.join(", ")
+            )
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The one composition root: settings, models, keys, tools and session become a
+//! running mode.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::runtime::Runtime;
+
+use crate::ai::{
+    Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, Model, Router, ThinkingLevel, Transport,
+};
+use crate::config::{self, Credentials, Dirs, Env, Settings, SettingsFile};
+use crate::modes::{self, Prompt, Terminals};
+use crate::session::{self, PromptOptions, Services, SessionCommand, Wishes};
+use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig};
+use crate::util::clock::Clock;
+
+use super::args::Args;
+use super::initial;
+use super::sessions::{self, SessionFolders};
+
+/// What is read before anything starts.
+pub(super) struct Setup {
+    env: Env,
+    dirs: Dirs,
+    cwd: PathBuf,
+    settings: Settings,
+    pub(super) catalog: Catalog,
+    pub(super) credentials: Credentials,
+    /// What is wrong in the user's files, one line each. None of it is fatal.
+    pub(super) problems: Vec<String>,
+}
+
+impl Setup {
+    pub(super) fn new(args: &Args, env: Env) -> anyhow::Result<Self> {
+        let cwd =
+            std::env::current_dir().context("the current directory does not exist; go to another one")?;
+        let dirs = Dirs::new(&env);
+        let file = SettingsFile::load(dirs.settings_file());
+        let (mut settings, wrong) = Settings::read(file.values());
+        let path = dirs.display(file.path());
+        let mut problems: Vec<String> = file.problem().map(str::to_owned).into_iter().collect();
+        problems.extend(wrong.iter().map(|problem| format!("{path}: {problem}")));
+        let (catalog, wrong) = config::load_catalog(&dirs.models_file());
+        problems.extend(wrong);
+        if let Some(theme) = &args.use_theme {
+            settings.theme.clone_from(theme);
+        }
+        let credentials = Credentials::new(env.clone());
+        Ok(Self { env, dirs, cwd, settings, catalog, credentials, problems })
+    }
+
+    /// The model and thinking level that the command line asks for.
+    fn wishes(&mut self, args: &Args) -> anyhow::Result<Wishes> {
+        let mut wishes = Wishes {
+            model: None,
+            thinking: args.thinking,
+            default_provider: self.settings.default_provider.clone(),
+            default_model: self.settings.default_model.clone(),
+            default_thinking: self.settings.default_thinking_level,
+        };
+        if let Some(provider) = &args.provider
+            && self.catalog.provider(provider).is_none()
+        {
+            let known: Vec<&str> =
+                self.catalog.providers().iter().map(|provider| provider.id.as_str()).collect();
+            anyhow::bail!("unknown provider \"{provider}\"; known are {}", known.join(", "));
+        }
+        let matched = match (&args.model, &args.provider) {
+            (Some(reference), provider) => Some(self.find(reference, provider.as_deref())?),
+            (None, Some(provider)) => {
+                let default = self.catalog.provider(provider).and_then(|info| info.default_model.clone());
+                let first = || self.catalog.models().iter().find(|model| model.provider == *provider);
+                let id = default.or_else(|| first().map(|model| model.id.clone()));
+                let id = id.with_context(|| format!("{provider} has no models; add one to models.json"))?;
+                Some(self.find(&id, Some(provider))?)
+            }
+            (None, None) => None,
+        };
+        if let Some((model, thinking)) = matched {
+            wishes.thinking = wishes.thinking.or(thinking);
+            wishes.model = Some(model);
+        }
+        if let Some(key) = &args.api_key {
+            let model =
+                wishes.model.as_ref().context("--api-key needs --provider or --model to belong to")?;
+            self.credentials.set_command_line_key(&model.provider, key);
+        }
+        if let (Some(level), Some(model)) = (wishes.thinking, &wishes.model)
+            && !model.supports(level)
+        {
+            let clamped = model.clamp_thinking(level);
+            self.problems.push(format!("{} cannot think at {level}; using {clamped}", model.id));
+        }
+        Ok(wishes)
+    }
+
+    fn find(
+        &self,
+        reference: &str,
+        provider: Option<&str>,
+    ) -> anyhow::Result<(Arc<Model>, Option<ThinkingLevel>)> {
+        let usable =
+            |id: &str| self.catalog.provider(id).is_some_and(|info| self.credentials.is_available(info));
+        let matched = self.catalog.find(reference, provider, &usable)?;
+        Ok((matched.model, matched.thinking))
+    }
+
+    /// Also returns what is wrong in the user's files.
+    fn into_services(
+        mut self,
+        args: &Args,
+        sessions: Option<PathBuf>,
+        wants_deltas: bool,
+    ) -> anyhow::Result<(Services, Vec<String>)> {
+        let wishes = self.wishes(args)?;
+        let bash = BashConfig {
+            shell_path: self.settings.shell_path.clone().map(PathBuf::from),
+            command_prefix: self.settings.shell_command_prefix.clone(),
+            search_path: self.env.path("PATH").map(PathBuf::into_os_string),
+            bin_dir: Some(self.dirs.agent.join("bin")),
+            env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
+            ..BashConfig::new(std::env::temp_dir(), SessionEnv::default())
+        };
+        let tools = tools::registry(&self.tools_config(&bash), &self.tool_names(args)?);
+        let clock = Clock::system();
+        let idle = self.settings.http_idle_timeout;
+        let options = HttpOptions {
+            idle_timeout: (idle > Duration::ZERO).then_some(idle),
+            max_retries: self.settings.provider_max_retries,
+            ..HttpOptions::default()
+        };
+        let transport = Transport::new();
+        let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
+        let demo = Arc::new(DemoProvider::new(pace));
+        let provider = Router::new(HttpProvider::new(transport, clock.clone(), options), Some(demo));
+        let prompt = PromptOptions {
+            custom: self.prompt_text(args.system_prompt.as_deref(), "SYSTEM.md"),
+            addendum: self.addendum(args),
+            no_context_files: args.no_context_files,
+        };
+        let problems = self.problems;
+        let services = Services {
+            provider: Arc::new(provider),
+            catalog: Arc::new(self.catalog),
+            credentials: self.credentials,
+            tools,
+            bash,
+            settings: self.settings,
+            dirs: self.dirs,
+            clock,
+            wishes,
+            prompt,
+            sessions,
+            wants_deltas,
+        };
+        Ok((services, problems))
+    }
+
+    fn tool_names(&self, args: &Args) -> anyhow::Result<Vec<String>> {
+        let wanted: Vec<String> = match &args.tools {
+            _ if args.no_tools => Vec::new(),
+            Some(names) => names.iter().map(|name| name.trim().to_owned()).collect(),
+            None => self.settings.default_tools.clone(),
+        };
+        let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+        if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+            anyhow::bail!("unknown tool \"{unknown}\"; known are {}", known.join(", "));
+        }
+        Ok(wanted)
+    }
+
+    fn tools_config(&self, bash: &BashConfig) -> ToolsConfig {
+        ToolsConfig { home: self.dirs.home.clone(), images: self.image_limits(), bash: bash.clone() }
+    }
+
+    fn image_limits(&self) -> ImageLimits {
+        ImageLimits { auto_resize: self.settings.images_auto_resize, ..ImageLimits::default() }
+    }
+
+    /// A prompt text: from the command line (a text, or a file with it), else
+    /// from the user's file `name`.
+    fn prompt_text(&self, argument: Option<&str>, name: &str) -> Option<String> {
+        match argument {
+            Some(text) => Some(text_or_file(text)),
+            None => std::fs::read_to_string(self.dirs.agent.join(name)).ok(),
+        }
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+    }
+
+    fn addendum(&self, args: &Args) -> Option<String> {
+        if args.append_system_prompt.is_empty() {
+            return self.prompt_text(None, "APPEND_SYSTEM.md");
+        }
+        let texts: Vec<String> = args.append_system_prompt.iter().map(|text| text_or_file(text)).collect();
+        Some(texts.join("\n\n"))
+    }
+
+    fn folders(&self, args: &Args) -> SessionFolders {
+        SessionFolders::new(args, &self.env, &self.settings, &self.dirs, &self.cwd)
+    }
+}
+
+fn text_or_file(text: &str) -> String {
+    let path = Path::new(text);
+    if path.is_file() {
+        std::fs::read_to_string(path).unwrap_or_else(|_| text.to_owned())
+    } else {
+        text.to_owned()
+    }
+}
+
+/// Answers on standard output.
+pub(super) fn print(
+    runtime: &Runtime,
+    args: &Args,
+    setup: Setup,
+    terminals: Terminals,
+) -> anyhow::Result<ExitCode> {
+    let piped = if terminals.stdin { None } else { Some(read_stdin()?) };
+    let prompts = first_prompts(&setup, args, piped)?;
+    if prompts.is_empty() && args.print {
+        anyhow::bail!("nothing to ask; give a message: pi -p \"…\", or pipe one in");
+    }
+    if prompts.is_empty() {
+        anyhow::bail!("no terminal to work in; use pi -p \"…\" to ask one question");
+    }
+    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
+    let open = sessions::choose(args, &folders, &cwd)?;
+    let (services, problems) = setup.into_services(args, keep(args, &folders), false)?;
+    runtime.block_on(async move {
+        let (handle, events) = session::start(Arc::new(services), cwd, open).await?;
+        if let Some(name) = &args.name {
+            handle.send(SessionCommand::SetName { name: name.clone() });
+        }
+        Ok(modes::print(&handle, events, prompts, &problems).await)
+    })
+}
+
+/// Works in the terminal until the user quits.
+pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
+    let prompts = first_prompts(&setup, args, None)?;
+    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
+    let open = sessions::choose(args, &folders, &cwd)?;
+    let env = setup.env.clone();
+    let (services, problems) = setup.into_services(args, keep(args, &folders), true)?;
+    let start = modes::InteractiveStart {
+        services: Arc::new(services),
+        cwd: cwd.clone(),
+        open,
+        env,
+        prompts,
+        problems,
+        pick_session: args.resume,
+        sessions: folders.folder.clone(),
+        sessions_filter: folders.filter(&cwd).map(Path::to_owned),
+        name: args.name.clone(),
+    };
+    runtime.block_on(modes::interactive(start))
+}
+
+fn first_prompts(setup: &Setup, args: &Args, piped: Option<String>) -> anyhow::Result<Vec<Prompt>> {
+    initial::prompts(piped, &args.messages, &setup.cwd, setup.dirs.home.as_deref(), &setup.image_limits())
+}
+
+fn keep(args: &Args, folders: &SessionFolders) -> Option<PathBuf> {
+    (!args.no_session).then(|| folders.folder.clone())
+}
+
+fn read_stdin() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

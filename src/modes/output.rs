@@ -1,0 +1,50 @@
+//! Standard output and error, which may be closed at any time.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Which standard streams are a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminals {
+    pub stdin: bool,
+    pub stdout: bool,
+}
+
+impl Terminals {
+    pub fn detect() -> Self {
+        Self { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() }
+    }
+
+    /// Whether there is somebody to interact with.
+    pub fn can_interact(self) -> bool {
+        self.stdin && self.stdout
+    }
+}
+
+/// Writes to standard output. A reader that has gone away is not an error.
+pub(super) fn write_out(text: &str) {
+    let mut stdout = io::stdout().lock();
+    drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// Writes a line to standard error.
+pub(super) fn write_err(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Reports what ended the program: `pi: what: why`.
+pub fn report_error(error: &anyhow::Error) -> ExitCode {
+    write_err(&format!("pi: {error:#}"));
+    ExitCode::from(1)
+}
+
+/// Shows help, the version, or what is wrong with the command line.
+pub fn report_usage(text: &impl Display, is_error: bool) -> ExitCode {
+    if is_error {
+        write_err(text.to_string().trim_end());
+        return ExitCode::from(2);
+    }
+    write_out(&text.to_string());
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,133 @@
+//! Print mode: the last answer on standard output, nothing else there.
+
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::agent::AgentEvent;
+use crate::ai::{AssistantMessage, DEMO_PROVIDER, Message, StopReason};
+use crate::session::{NoticeLevel, SessionCommand, SessionEvent, SessionEvents, SessionHandle, WhenBusy};
+use crate::util::process;
+
+use super::Prompt;
+use super::output::{write_err, write_out};
+
+/// Says each prompt and waits until it is settled; then prints the text of the
+/// last answer. Exit code 1 when that answer failed or was cut off.
+pub async fn print(
+    handle: &SessionHandle,
+    mut events: SessionEvents,
+    prompts: Vec<Prompt>,
+    problems: &[String],
+) -> ExitCode {
+    for problem in problems {
+        write_err(&format!("pi: {problem}"));
+    }
+    if handle.state().model.provider == DEMO_PROVIDER {
+        write_err(
+            "pi: this is the offline demo model; set a key such as ANTHROPIC_API_KEY to talk to a real one",
+        );
+    }
+    let code = tokio::select! {
+        code = say_all(handle, &mut events, prompts) => code,
+        code = terminated() => {
+            process::kill_all();
+            code
+        }
+    };
+    drop(handle.request(SessionCommand::Shutdown).await);
+    code
+}
+
+async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Vec<Prompt>) -> ExitCode {
+    let mut last = None;
+    for Prompt { text, images } in prompts {
+        let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
+        if let Err(error) = handle.request(prompt).await {
+            write_err(&format!("pi: {error}"));
+            return ExitCode::from(1);
+        }
+        if !settled(events, &mut last).await {
+            return ExitCode::from(1);
+        }
+    }
+    match last {
+        Some(message) => report(&message),
+        None => ExitCode::from(1),
+    }
+}
+
+/// Waits until the session has nothing more to do. `false` if it ended instead.
+async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>) -> bool {
+    while let Some(event) = events.recv().await {
+        match event {
+            SessionEvent::Agent(AgentEvent::MessageEnd(message)) => {
+                if let Message::Assistant(answer) = &*message {
+                    *last = Some(answer.clone());
+                }
+            }
+            SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
+                let seconds = delay.as_secs_f64();
+                write_err(&format!(
+                    "pi: {error}; trying again in {seconds:.0} s ({attempt} of {max_attempts})"
+                ));
+            }
+            SessionEvent::Notice { level: NoticeLevel::Warning | NoticeLevel::Error, text } => {
+                write_err(&format!("pi: {text}"));
+            }
+            SessionEvent::Settled { .. } => return true,
+            SessionEvent::Opened(_)
+            | SessionEvent::Agent(_)
+            | SessionEvent::QueueChanged
+            | SessionEvent::RetryEnded { .. }
+            | SessionEvent::BashStarted { .. }
+            | SessionEvent::BashOutput { .. }
+            | SessionEvent::BashEnded(_)
+            | SessionEvent::EntryAppended(_)
+            | SessionEvent::SelectionChanged
+            | SessionEvent::Notice { level: NoticeLevel::Info, .. } => {}
+        }
+    }
+    write_err("pi: the session ended unexpectedly");
+    false
+}
+
+fn report(answer: &AssistantMessage) -> ExitCode {
+    match answer.stop_reason {
+        StopReason::Error | StopReason::Aborted => {
+            let error = answer.error_message.as_deref().unwrap_or("the request failed");
+            write_err(&format!("pi: {error}"));
+            return ExitCode::from(1);
+        }
+        StopReason::Stop
+        | StopReason::Length
+        | StopReason::ToolUse
+        | StopReason::Deferred
+        | StopReason::Pending => {}
+    }
+    let mut text = String::new();
+    for part in answer.texts() {
+        text.push_str(part);
+        text.push('\n');
+    }
+    write_out(&text);
+    if answer.stop_reason == StopReason::Length {
+        write_err("pi: the answer was cut off at the model's limit of output tokens");
+        return ExitCode::from(1);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Waits for a signal to end, and returns the exit code for it.
+async fn terminated() -> ExitCode {
+    let (Ok(mut term), Ok(mut hup), Ok(mut int)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => ExitCode::from(143),
+        _ = hup.recv() => ExitCode::from(129),
+        _ = int.recv() => ExitCode::from(130),
+    }
+}
