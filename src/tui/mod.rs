@@ -4,6 +4,7 @@
 //! Components turn state and a width into [`text::Row`]s; only [`term`] writes
 //! to the terminal. What the rows are about is the caller's business.
 
+pub mod composer;
 pub mod markdown;
 pub mod term;
 pub mod text;

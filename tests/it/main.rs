@@ -7,5 +7,6 @@ mod tools_bash;
 mod tools_files;
 mod tools_search;
 mod tools_support;
+mod tui_composer;
 mod tui_markdown;
 mod tui_painter;

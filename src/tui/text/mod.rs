@@ -17,5 +17,5 @@ pub use row::{LinkTarget, Row, Run};
 pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
 pub use width::{grapheme_width, graphemes, width};
-pub(in crate::tui) use wrap::url_ranges;
 pub use wrap::{Wrap, wrap_plain};
+pub(in crate::tui) use wrap::{chunks, url_ranges};

@@ -121,7 +121,7 @@ fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>)
     // Blanks after the last word: taken along only if another word follows on the row.
     let mut blanks = 0;
     let mut row_has_word = false;
-    for chunk in chunks(flat) {
+    for chunk in chunks(flat, &url_ranges(flat)) {
         let text = &flat[chunk.start..chunk.word_end];
         let word_width = width(text);
         if row_has_word && used + blanks + word_width > room(cuts.len()) && word_width > 0 {
@@ -174,29 +174,30 @@ fn break_word(
 }
 
 /// A piece of text that stays on one row if possible, with the blanks after it.
-struct Chunk {
-    start: usize,
-    word_end: usize,
-    end: usize,
+pub(in crate::tui) struct Chunk {
+    pub(in crate::tui) start: usize,
+    pub(in crate::tui) word_end: usize,
+    pub(in crate::tui) end: usize,
 }
 
-fn chunks(flat: &str) -> Vec<Chunk> {
-    let urls = url_ranges(flat);
-    let mut urls = urls.iter().peekable();
+/// Splits one line where it may break, but not within the ranges of `whole`, which
+/// ascend and do not overlap.
+pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
+    let mut whole = whole.iter().peekable();
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut start = 0;
     for word in WordSeparator::UnicodeBreakProperties.find_words(flat) {
         let word_end = start + word.word.len();
         let end = word_end + word.whitespace.len();
-        while urls.next_if(|url| url.end <= start).is_some() {}
-        let in_url = urls.peek().is_some_and(|url| url.start < start && start < url.end);
+        while whole.next_if(|range| range.end <= start).is_some() {}
+        let inside = whole.peek().is_some_and(|range| range.start < start && start < range.end);
         match chunks.last_mut() {
-            Some(chunk) if in_url && chunk.word_end == start => {
+            Some(chunk) if inside => {
                 chunk.word_end = word_end;
                 chunk.end = end;
             }
             _ => {
-                let hyphenates = !urls.peek().is_some_and(|url| url.start < word_end);
+                let hyphenates = !whole.peek().is_some_and(|range| range.start < word_end);
                 let mut piece = start;
                 if hyphenates {
                     for point in WordSplitter::HyphenSplitter.split_points(word.word) {

@@ -1,0 +1,512 @@
+//! The editor's behaviour: what each action does.
+
+use super::super::term::normalize_paste;
+use super::history::History;
+use super::kill_ring::{KillRing, Side};
+use super::layout::Layout;
+use super::markers::Markers;
+use super::model::{Model, Place};
+use super::words::{atoms, words};
+
+/// What a key can do to the text. The ids of the keymap's editor context name these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditorAction {
+    CursorUp,
+    CursorDown,
+    CursorLeft,
+    CursorRight,
+    CursorWordLeft,
+    CursorWordRight,
+    CursorLineStart,
+    CursorLineEnd,
+    /// The next typed character is looked for and moved to.
+    JumpForward,
+    JumpBackward,
+    PageUp,
+    PageDown,
+    HistoryPrevious,
+    HistoryNext,
+    DeleteCharBackward,
+    DeleteCharForward,
+    DeleteWordBackward,
+    DeleteWordForward,
+    DeleteToLineStart,
+    DeleteToLineEnd,
+    Yank,
+    YankPop,
+    Undo,
+    NewLine,
+}
+
+impl EditorAction {
+    /// The action with this id of the keymap.
+    pub fn from_id(id: &str) -> Option<Self> {
+        Some(match id {
+            "tui.editor.cursorUp" => Self::CursorUp,
+            "tui.editor.cursorDown" => Self::CursorDown,
+            "tui.editor.cursorLeft" => Self::CursorLeft,
+            "tui.editor.cursorRight" => Self::CursorRight,
+            "tui.editor.cursorWordLeft" => Self::CursorWordLeft,
+            "tui.editor.cursorWordRight" => Self::CursorWordRight,
+            "tui.editor.cursorLineStart" => Self::CursorLineStart,
+            "tui.editor.cursorLineEnd" => Self::CursorLineEnd,
+            "tui.editor.jumpForward" => Self::JumpForward,
+            "tui.editor.jumpBackward" => Self::JumpBackward,
+            "tui.editor.pageUp" => Self::PageUp,
+            "tui.editor.pageDown" => Self::PageDown,
+            "tui.editor.historyPrevious" => Self::HistoryPrevious,
+            "tui.editor.historyNext" => Self::HistoryNext,
+            "tui.editor.deleteCharBackward" => Self::DeleteCharBackward,
+            "tui.editor.deleteCharForward" => Self::DeleteCharForward,
+            "tui.editor.deleteWordBackward" => Self::DeleteWordBackward,
+            "tui.editor.deleteWordForward" => Self::DeleteWordForward,
+            "tui.editor.deleteToLineStart" => Self::DeleteToLineStart,
+            "tui.editor.deleteToLineEnd" => Self::DeleteToLineEnd,
+            "tui.editor.yank" => Self::Yank,
+            "tui.editor.yankPop" => Self::YankPop,
+            "tui.editor.undo" => Self::Undo,
+            "tui.input.newLine" => Self::NewLine,
+            _ => return None,
+        })
+    }
+}
+
+/// A text editor of several lines.
+#[derive(Debug)]
+pub struct Composer {
+    pub(super) model: Model,
+    pub(super) markers: Markers,
+    pub(super) layout: Layout,
+    /// Cells per row at the last drawing; vertical moves follow it.
+    pub(super) width: usize,
+    /// Text rows at the last drawing; a page.
+    pub(super) height: usize,
+    /// First visual row shown.
+    pub(super) scroll: usize,
+    history: History,
+    kills: KillRing,
+    last: Last,
+    /// The column vertical moves try to keep.
+    column: Option<usize>,
+    jump: Option<Jump>,
+}
+
+/// What came before, as far as the next action depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Other,
+    Typing { blank: bool },
+    Kill,
+    Yank { from: Place },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Jump {
+    Forward,
+    Backward,
+}
+
+impl Default for Composer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Composer {
+    pub fn new() -> Self {
+        Self {
+            model: Model::new(),
+            markers: Markers::default(),
+            layout: Layout::default(),
+            width: 80,
+            height: 1,
+            scroll: 0,
+            history: History::default(),
+            kills: KillRing::default(),
+            last: Last::Other,
+            column: None,
+            jump: None,
+        }
+    }
+
+    /// The text as shown, with markers for large pastes.
+    pub fn text(&self) -> String {
+        self.model.text()
+    }
+
+    /// The text with every marker replaced by what was pasted.
+    pub fn expanded_text(&self) -> String {
+        self.markers.expand(&self.model.text())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.model.is_empty()
+    }
+
+    /// Replaces the text, as one step of undo; the cursor goes to its end.
+    pub fn set_text(&mut self, text: &str) {
+        self.history.stop();
+        self.replace_all(text);
+        self.settle(Last::Other);
+    }
+
+    /// The expanded text; the editor is empty afterwards, without undo, and markers
+    /// count from 1 again. The history is left as it was; see
+    /// [`Self::add_to_history`].
+    pub fn take(&mut self) -> String {
+        let text = self.expanded_text();
+        self.model.clear();
+        self.markers.clear();
+        self.history.stop();
+        self.scroll = 0;
+        self.settle(Last::Other);
+        text
+    }
+
+    /// Makes `text` the newest entry that [`EditorAction::HistoryPrevious`] brings.
+    pub fn add_to_history(&mut self, text: &str) {
+        self.history.add(text);
+    }
+
+    pub fn clear_history(&mut self) {
+        self.history.clear();
+    }
+
+    /// Inserts typed text, or looks for it after a jump action. Control characters
+    /// are left out.
+    pub fn insert(&mut self, text: &str) {
+        let text = &normalize_paste(text);
+        if let Some(jump) = self.jump.take() {
+            self.jump_to(text, jump);
+            self.settle(Last::Other);
+            return;
+        }
+        let blank = text.chars().all(char::is_whitespace);
+        let same_word = match self.last {
+            Last::Typing { blank: before } => before || !blank,
+            Last::Other | Last::Kill | Last::Yank { .. } => false,
+        };
+        if !same_word {
+            self.model.begin();
+        }
+        self.model.insert(text);
+        self.history.stop();
+        self.settle(Last::Typing { blank });
+    }
+
+    /// Inserts pasted text, cleaned by [`normalize_paste`]. A large one becomes a
+    /// marker; a path right behind a word gets a blank in front.
+    pub fn paste(&mut self, text: &str) {
+        let text = &normalize_paste(text);
+        self.jump = None;
+        self.model.begin();
+        let before = self.before_cursor().chars().next_back();
+        let path_like = text.starts_with(['/', '~']) || text.starts_with("./");
+        if path_like && before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+            self.model.insert(" ");
+        }
+        let marker = self.markers.add(text).map(str::to_owned);
+        self.model.insert(marker.as_deref().unwrap_or(text));
+        self.history.stop();
+        self.settle(Last::Other);
+    }
+
+    /// The current line up to the cursor; what completion looks at.
+    pub fn before_cursor(&self) -> &str {
+        let cursor = self.model.cursor();
+        self.model.line(cursor.line).get(..cursor.byte).unwrap_or_default()
+    }
+
+    /// The current line from the cursor on.
+    pub fn after_cursor(&self) -> &str {
+        let cursor = self.model.cursor();
+        self.model.line(cursor.line).get(cursor.byte..).unwrap_or_default()
+    }
+
+    /// Whether the cursor is on the first line of the text.
+    pub fn is_on_first_line(&self) -> bool {
+        self.model.cursor().line == 0
+    }
+
+    /// Replaces the last `n_bytes` of [`Self::before_cursor`], as one step of undo;
+    /// how a completion is taken. A count that cuts a character removes nothing.
+    pub fn replace_before_cursor(&mut self, n_bytes: usize, with: &str) {
+        let cursor = self.model.cursor();
+        self.model.begin();
+        let start = self.before_cursor().len().checked_sub(n_bytes);
+        if let Some(start) = start.filter(|&start| self.before_cursor().is_char_boundary(start)) {
+            self.model.remove(Place::new(cursor.line, start), cursor);
+        }
+        self.model.insert(with);
+        self.history.stop();
+        self.settle(Last::Other);
+    }
+
+    /// Turns a backslash right before the cursor into a line end; `false` if there is
+    /// none. What Enter tries first, for terminals that cannot tell Shift+Enter apart.
+    pub fn backslash_to_new_line(&mut self) -> bool {
+        if !self.before_cursor().ends_with('\\') {
+            return false;
+        }
+        self.replace_before_cursor(1, "\n");
+        true
+    }
+
+    /// Whether the next typed character is looked for instead of inserted.
+    pub fn is_jumping(&self) -> bool {
+        self.jump.is_some()
+    }
+
+    pub fn cancel_jump(&mut self) {
+        self.jump = None;
+    }
+
+    /// Does what a key asks for. Returns whether there was anything to do.
+    pub fn handle(&mut self, action: EditorAction) -> bool {
+        self.jump = None;
+        let cursor = self.model.cursor();
+        match action {
+            EditorAction::CursorUp => self.up(),
+            EditorAction::CursorDown => self.down(),
+            EditorAction::PageUp => self.vertical(-self.page()),
+            EditorAction::PageDown => self.vertical(self.page()),
+            EditorAction::CursorLeft => self.move_to(self.before(cursor)),
+            EditorAction::CursorRight => self.move_to(self.after(cursor)),
+            EditorAction::CursorWordLeft => self.move_to(self.word_before(cursor)),
+            EditorAction::CursorWordRight => self.move_to(self.word_after(cursor)),
+            EditorAction::CursorLineStart => self.move_to(Place::new(cursor.line, 0)),
+            EditorAction::CursorLineEnd => self.move_to(self.line_end(cursor)),
+            EditorAction::JumpForward => self.start_jump(Jump::Forward),
+            EditorAction::JumpBackward => self.start_jump(Jump::Backward),
+            EditorAction::HistoryPrevious => self.history_previous(),
+            EditorAction::HistoryNext => self.history_next(),
+            EditorAction::DeleteCharBackward => self.delete(self.before(cursor)),
+            EditorAction::DeleteCharForward => self.delete(self.after(cursor)),
+            EditorAction::DeleteWordBackward => self.kill(self.word_before(cursor)),
+            EditorAction::DeleteWordForward => self.kill(self.word_after(cursor)),
+            EditorAction::DeleteToLineStart => {
+                // At its start the line end before goes, so that the key can be repeated.
+                self.kill(if cursor.byte > 0 { Place::new(cursor.line, 0) } else { self.before(cursor) })
+            }
+            EditorAction::DeleteToLineEnd => {
+                let end = self.line_end(cursor);
+                self.kill(if cursor < end { end } else { self.after(cursor) })
+            }
+            EditorAction::Yank => self.yank(),
+            EditorAction::YankPop => self.yank_pop(),
+            EditorAction::Undo => self.undo(),
+            EditorAction::NewLine => self.new_line(),
+        }
+    }
+
+    fn settle(&mut self, last: Last) {
+        self.last = last;
+        self.column = None;
+    }
+
+    fn move_to(&mut self, place: Place) -> bool {
+        let moved = place != self.model.cursor();
+        self.model.go_to(place);
+        self.settle(Last::Other);
+        moved
+    }
+
+    fn new_line(&mut self) -> bool {
+        self.model.begin();
+        self.model.insert("\n");
+        self.history.stop();
+        self.settle(Last::Other);
+        true
+    }
+
+    fn delete(&mut self, to: Place) -> bool {
+        let cursor = self.model.cursor();
+        if to == cursor {
+            return false;
+        }
+        self.model.begin();
+        self.model.remove(cursor, to);
+        self.history.stop();
+        self.settle(Last::Other);
+        true
+    }
+
+    fn kill(&mut self, to: Place) -> bool {
+        let cursor = self.model.cursor();
+        if to == cursor {
+            return false;
+        }
+        self.model.begin();
+        let side = if to < cursor { Side::Before } else { Side::After };
+        let killed = self.model.remove(cursor, to);
+        self.kills.kill(&killed, side, self.last == Last::Kill);
+        self.history.stop();
+        self.settle(Last::Kill);
+        true
+    }
+
+    fn yank(&mut self) -> bool {
+        let Some(text) = self.kills.yank() else { return false };
+        let from = self.model.cursor();
+        self.model.begin();
+        self.model.insert(text);
+        self.history.stop();
+        self.settle(Last::Yank { from });
+        true
+    }
+
+    fn yank_pop(&mut self) -> bool {
+        let Last::Yank { from } = self.last else { return false };
+        let Some(text) = self.kills.yank_earlier() else { return false };
+        self.model.begin();
+        let cursor = self.model.cursor();
+        self.model.remove(from, cursor);
+        self.model.insert(text);
+        self.settle(Last::Yank { from });
+        true
+    }
+
+    fn undo(&mut self) -> bool {
+        let undone = self.model.undo();
+        self.history.stop();
+        self.settle(Last::Other);
+        undone
+    }
+
+    fn replace_all(&mut self, text: &str) {
+        self.model.begin();
+        let end = self.model.end();
+        self.model.remove(Place::default(), end);
+        self.model.insert(&normalize_paste(text));
+    }
+
+    fn start_jump(&mut self, jump: Jump) -> bool {
+        self.settle(Last::Other);
+        self.jump = Some(jump);
+        true
+    }
+
+    fn jump_to(&mut self, wanted: &str, jump: Jump) {
+        let cursor = self.model.cursor();
+        let lines = self.model.lines();
+        let found = match jump {
+            Jump::Forward => (cursor.line..lines.len()).find_map(|line| {
+                let from = if line == cursor.line { self.after(cursor) } else { Place::new(line, 0) };
+                let rest = (from.line == line).then(|| lines[line].get(from.byte..)).flatten()?;
+                rest.find(wanted).map(|at| Place::new(line, from.byte + at))
+            }),
+            Jump::Backward => (0..=cursor.line).rev().find_map(|line| {
+                let to = if line == cursor.line { cursor.byte } else { lines[line].len() };
+                lines[line].get(..to)?.rfind(wanted).map(|at| Place::new(line, at))
+            }),
+        };
+        if let Some(place) = found {
+            self.model.go_to(place);
+        }
+    }
+
+    fn up(&mut self) -> bool {
+        let (row, column) = self.cell();
+        if row > 0 {
+            return self.vertical(-1);
+        }
+        if column == 0 || self.history.is_browsing() || self.is_empty() {
+            return self.history_previous();
+        }
+        self.move_to(Place::default())
+    }
+
+    fn down(&mut self) -> bool {
+        let (row, _) = self.cell();
+        if row + 1 < self.layout.rows.len() {
+            return self.vertical(1);
+        }
+        if self.history.is_browsing() {
+            return self.history_next();
+        }
+        let end = self.model.end();
+        self.move_to(end)
+    }
+
+    fn history_previous(&mut self) -> bool {
+        let Some(entry) = self.history.older(&self.model.text()) else { return false };
+        self.replace_all(&entry);
+        self.model.go_to(Place::default());
+        self.settle(Last::Other);
+        true
+    }
+
+    fn history_next(&mut self) -> bool {
+        let Some(entry) = self.history.newer() else { return false };
+        self.replace_all(&entry);
+        self.settle(Last::Other);
+        true
+    }
+
+    fn page(&self) -> isize {
+        isize::try_from(self.height.max(1)).unwrap_or(isize::MAX)
+    }
+
+    /// Visual row and column of the cursor.
+    pub(super) fn cell(&mut self) -> (usize, usize) {
+        self.layout.update(&self.model, &self.markers, self.width);
+        self.layout.cell_of(&self.model, self.model.cursor())
+    }
+
+    fn vertical(&mut self, rows: isize) -> bool {
+        let (row, column) = self.cell();
+        let target = row.saturating_add_signed(rows).min(self.layout.rows.len().saturating_sub(1));
+        let wanted = self.column.unwrap_or(column);
+        let place = self.layout.place_at(&self.model, &self.markers, target, wanted);
+        let moved = self.move_to(place);
+        self.column = Some(wanted);
+        moved
+    }
+
+    fn line_end(&self, place: Place) -> Place {
+        Place::new(place.line, self.model.line(place.line).len())
+    }
+
+    /// One atom before a place; the end of the line before at a line's start.
+    fn before(&self, place: Place) -> Place {
+        if place.byte == 0 {
+            return place.line.checked_sub(1).map_or(place, |line| self.line_end(Place::new(line, 0)));
+        }
+        let line = self.model.line(place.line);
+        let atoms = atoms(line, &self.markers.ranges(line));
+        let start = atoms.iter().rev().map(|atom| atom.start).find(|&start| start < place.byte);
+        Place::new(place.line, start.unwrap_or(0))
+    }
+
+    /// One atom behind a place; the start of the next line at a line's end.
+    fn after(&self, place: Place) -> Place {
+        let line = self.model.line(place.line);
+        if place.byte >= line.len() {
+            let has_next = place.line + 1 < self.model.lines().len();
+            return if has_next { Place::new(place.line + 1, 0) } else { place };
+        }
+        let atoms = atoms(line, &self.markers.ranges(line));
+        let end = atoms.iter().map(|atom| atom.end).find(|&end| end > place.byte);
+        Place::new(place.line, end.unwrap_or(line.len()))
+    }
+
+    fn word_before(&self, place: Place) -> Place {
+        if place.byte == 0 {
+            return self.before(place);
+        }
+        let line = self.model.line(place.line);
+        let words = words(line, &self.markers.ranges(line));
+        let start = words.iter().rev().map(|word| word.start).find(|&start| start < place.byte);
+        Place::new(place.line, start.unwrap_or(0))
+    }
+
+    fn word_after(&self, place: Place) -> Place {
+        let line = self.model.line(place.line);
+        if place.byte >= line.len() {
+            return self.after(place);
+        }
+        let words = words(line, &self.markers.ranges(line));
+        let end = words.iter().map(|word| word.end).find(|&end| end > place.byte);
+        Place::new(place.line, end.unwrap_or(line.len()))
+    }
+}

@@ -1,0 +1,127 @@
+//! Lines to visual rows, and between cursor and cell.
+
+use std::ops::Range;
+
+use super::super::text::{chunks, width};
+use super::markers::Markers;
+use super::model::{Model, Place};
+use super::words::atoms;
+
+/// One visual row: a piece of one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct VisualRow {
+    pub(super) line: usize,
+    /// Bytes of the line.
+    pub(super) range: Range<usize>,
+    /// Whether the line ends with this row, so that the cursor may stand behind it.
+    pub(super) is_last: bool,
+}
+
+/// The visual rows of the whole text at one width.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layout {
+    key: Option<(u64, usize)>,
+    pub(super) rows: Vec<VisualRow>,
+    width: usize,
+}
+
+impl Layout {
+    /// Lays the text out, if it or the width has changed.
+    pub(super) fn update(&mut self, model: &Model, markers: &Markers, width: usize) {
+        let key = Some((model.revision(), width));
+        if self.key == key {
+            return;
+        }
+        self.rows.clear();
+        for (line_idx, line) in model.lines().iter().enumerate() {
+            lay_out_line(line_idx, line, &markers.ranges(line), width, &mut self.rows);
+        }
+        (self.key, self.width) = (key, width);
+    }
+
+    /// Index of the row the place is on.
+    pub(super) fn row_of(&self, place: Place) -> usize {
+        let first = self.rows.partition_point(|row| row.line < place.line);
+        let of_line = self.rows[first..].iter().take_while(|row| row.line == place.line);
+        let found = of_line
+            .enumerate()
+            .find(|(_, row)| place.byte < row.range.end || (row.is_last && place.byte <= row.range.end))
+            .map(|(offset, _)| first + offset);
+        found.unwrap_or_else(|| self.rows.len().saturating_sub(1))
+    }
+
+    /// Row and column of a place. Blanks that hang over the edge share its last cell.
+    pub(super) fn cell_of(&self, model: &Model, place: Place) -> (usize, usize) {
+        let row_idx = self.row_of(place);
+        let Some(row) = self.rows.get(row_idx) else { return (0, 0) };
+        let before =
+            model.line(row.line).get(row.range.start..place.byte.max(row.range.start)).unwrap_or_default();
+        (row_idx, width(before).min(self.width.saturating_sub(1)))
+    }
+
+    /// The place on a row nearest to a column, not behind it.
+    pub(super) fn place_at(&self, model: &Model, markers: &Markers, row_idx: usize, column: usize) -> Place {
+        let Some(row) = self.rows.get(row_idx) else { return model.end() };
+        let line = model.line(row.line);
+        let text = &line[row.range.clone()];
+        let own: Vec<Range<usize>> = markers
+            .ranges(line)
+            .into_iter()
+            .filter(|marker| marker.start >= row.range.start && marker.end <= row.range.end)
+            .map(|marker| marker.start - row.range.start..marker.end - row.range.start)
+            .collect();
+        let mut cells = 0;
+        let mut byte = row.range.start;
+        for atom in atoms(text, &own) {
+            let next = cells + width(&text[atom.clone()]);
+            // The end of a row that goes on is the start of the next one.
+            let past_end = !row.is_last && atom.end == text.len();
+            if next > column || past_end {
+                break;
+            }
+            cells = next;
+            byte = row.range.start + atom.end;
+        }
+        Place::new(row.line, byte)
+    }
+}
+
+/// Breaks at words; blanks at a break hang over the edge. A line that fills its last
+/// row gets an empty one more, where the cursor goes.
+fn lay_out_line(
+    line: usize,
+    text: &str,
+    markers: &[Range<usize>],
+    width_cells: usize,
+    rows: &mut Vec<VisualRow>,
+) {
+    let mut start = 0;
+    let mut used = 0;
+    let mut finish = |start: &mut usize, end: usize, used: &mut usize| {
+        rows.push(VisualRow { line, range: *start..end, is_last: false });
+        (*start, *used) = (end, 0);
+    };
+    let mut atoms = atoms(text, markers).into_iter().peekable();
+    for chunk in chunks(text, markers) {
+        let word = width(&text[chunk.start..chunk.word_end]);
+        if used > 0 && used + word > width_cells {
+            finish(&mut start, chunk.start, &mut used);
+        }
+        while let Some(atom) = atoms.next_if(|atom| atom.start < chunk.end) {
+            let cells = width(&text[atom.clone()]).min(width_cells);
+            let hangs = atom.start >= chunk.word_end;
+            if used + cells > width_cells && !hangs && atom.start > start {
+                finish(&mut start, atom.start, &mut used);
+            }
+            used += cells;
+        }
+    }
+    let full = used >= width_cells;
+    finish(&mut start, text.len(), &mut used);
+    if full {
+        finish(&mut start, text.len(), &mut used);
+    }
+    if let Some(last) = rows.last_mut() {
+        last.is_last = true;
+    }
+}

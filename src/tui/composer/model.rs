@@ -1,0 +1,176 @@
+//! The text and its cursor in byte positions, over `tui-textarea`.
+//!
+//! Two edits exist, insert and remove, and each is one step of the text area's
+//! undo log; that is what lets [`Model::undo`] take back groups of them.
+
+use tui_textarea::{CursorMove, TextArea, WrapMode};
+
+/// A place in the text: line, and byte within the line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Place {
+    pub(super) line: usize,
+    pub(super) byte: usize,
+}
+
+impl Place {
+    pub(super) fn new(line: usize, byte: usize) -> Self {
+        Self { line, byte }
+    }
+}
+
+/// Steps of undo the text area keeps.
+const MAX_EDITS: usize = 20_000;
+
+#[derive(Debug)]
+pub(super) struct Model {
+    area: TextArea<'static>,
+    groups: Vec<Group>,
+    revision: u64,
+}
+
+/// Edits that are undone together.
+#[derive(Debug)]
+struct Group {
+    edits: usize,
+    before: Place,
+}
+
+impl Model {
+    pub(super) fn new() -> Self {
+        Self { area: new_area(), groups: Vec::new(), revision: 0 }
+    }
+
+    pub(super) fn lines(&self) -> &[String] {
+        self.area.lines()
+    }
+
+    pub(super) fn line(&self, line: usize) -> &str {
+        self.lines().get(line).map_or("", String::as_str)
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.lines().join("\n")
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.lines(), [] | [_]) && self.line(0).is_empty()
+    }
+
+    /// Changes with every edit.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(super) fn cursor(&self) -> Place {
+        let cursor = self.area.cursor();
+        let line = self.line(cursor.0);
+        Place::new(cursor.0, line.char_indices().nth(cursor.1).map_or(line.len(), |(at, _)| at))
+    }
+
+    pub(super) fn end(&self) -> Place {
+        let last = self.lines().len().saturating_sub(1);
+        Place::new(last, self.line(last).len())
+    }
+
+    /// Moves the cursor; a place outside of the text is brought inside.
+    pub(super) fn go_to(&mut self, place: Place) {
+        let row = place.line.min(self.lines().len().saturating_sub(1));
+        let line = self.line(row);
+        let column = line.get(..place.byte).unwrap_or(line).chars().count();
+        let (near_row, near_column) = (clamp(row), clamp(column));
+        self.area.move_cursor(CursorMove::Jump(near_row, near_column));
+        // Jumps reach 65,535 only.
+        for _ in usize::from(near_row)..row {
+            self.area.move_cursor(CursorMove::Down);
+        }
+        if usize::from(near_row) < row {
+            self.area.move_cursor(CursorMove::Head);
+        }
+        let from = if usize::from(near_row) < row { 0 } else { usize::from(near_column) };
+        for _ in from..column {
+            self.area.move_cursor(CursorMove::Forward);
+        }
+    }
+
+    /// Starts a group: the edits that follow are undone together.
+    pub(super) fn begin(&mut self) {
+        let before = self.cursor();
+        self.groups.pop_if(|group| group.edits == 0);
+        self.groups.push(Group { edits: 0, before });
+    }
+
+    /// Inserts at the cursor, which ends up behind the text.
+    pub(super) fn insert(&mut self, text: &str) {
+        if !text.is_empty() && self.area.insert_str(text) {
+            self.edited();
+        }
+    }
+
+    /// Removes what is between two places and returns it; the cursor stands there.
+    pub(super) fn remove(&mut self, from: Place, to: Place) -> String {
+        let (from, to) = (from.min(to), from.max(to));
+        let removed = self.between(from, to);
+        self.go_to(from);
+        if !removed.is_empty() && self.area.delete_str(removed.chars().count()) {
+            self.edited();
+        }
+        removed
+    }
+
+    fn between(&self, from: Place, to: Place) -> String {
+        let start = |line: usize| if line == from.line { from.byte } else { 0 };
+        let mut text = String::new();
+        for line in from.line..=to.line {
+            let all = self.line(line);
+            let end = if line == to.line { to.byte } else { all.len() };
+            text.push_str(all.get(start(line)..end).unwrap_or_default());
+            if line < to.line {
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    fn edited(&mut self) {
+        self.revision += 1;
+        if self.groups.is_empty() {
+            self.begin();
+        }
+        if let Some(group) = self.groups.last_mut() {
+            group.edits += 1;
+        }
+    }
+
+    /// Takes the last group back; `false` if there is none.
+    pub(super) fn undo(&mut self) -> bool {
+        while let Some(group) = self.groups.pop() {
+            if group.edits > 0 {
+                for _ in 0..group.edits {
+                    self.area.undo();
+                }
+                self.revision += 1;
+                self.go_to(group.before);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Empties the text and forgets the undo log.
+    pub(super) fn clear(&mut self) {
+        self.area = new_area();
+        self.groups.clear();
+        self.revision += 1;
+    }
+}
+
+fn new_area() -> TextArea<'static> {
+    let mut area = TextArea::default();
+    area.set_max_histories(MAX_EDITS);
+    area.set_wrap_mode(WrapMode::None);
+    area
+}
+
+fn clamp(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
