@@ -5,6 +5,7 @@
 //! to the terminal. What the rows are about is the caller's business.
 
 pub mod composer;
+pub mod keymap;
 pub mod markdown;
 pub mod term;
 pub mod text;

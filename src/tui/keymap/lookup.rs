@@ -1,0 +1,217 @@
+//! From key presses to ids, with the user's overrides.
+
+use std::collections::HashMap;
+
+use crossterm::event::KeyEvent;
+use thiserror::Error;
+
+use super::chord::{Chord, ChordError};
+use super::table::{Binding, Context, Platform, renamed_id};
+
+/// What is wrong with one entry of the user's key bindings; the others count.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OverrideError {
+    #[error("key bindings: there is no {id:?}")]
+    UnknownId { id: String },
+    #[error("key bindings: {id}: {source}")]
+    BadChord { id: String, source: ChordError },
+    #[error("key bindings: {id}: expected a key or a list of keys")]
+    WrongType { id: String },
+}
+
+/// One key that is bound twice in the same context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    pub chord: Chord,
+    pub ids: Vec<&'static str>,
+}
+
+/// The key bindings in force.
+#[derive(Debug, Clone)]
+pub struct Keymap {
+    rows: Vec<Row>,
+    by_chord: HashMap<(Context, Chord), Vec<&'static str>>,
+}
+
+#[derive(Debug, Clone)]
+struct Row {
+    binding: Binding,
+    chords: Vec<Chord>,
+}
+
+impl Keymap {
+    /// The default keys of these rows. A default that is no chord is left out; the
+    /// tests of each table parse all of them.
+    pub fn new(tables: &[&[Binding]], platform: Platform) -> Self {
+        let rows = tables
+            .iter()
+            .flat_map(|table| table.iter())
+            .map(|&binding| {
+                let keys = binding.keys_on(platform).split(' ').filter(|key| !key.is_empty());
+                Row { binding, chords: keys.filter_map(|key| key.parse().ok()).collect() }
+            })
+            .collect();
+        let mut keymap = Self { rows, by_chord: HashMap::new() };
+        keymap.index();
+        keymap
+    }
+
+    /// Applies the user's file: id to a key, a list of keys, or an empty list to take
+    /// the binding away. Bindings that are not named keep their defaults. Returns what
+    /// could not be used.
+    pub fn apply(&mut self, overrides: &serde_json::Map<String, serde_json::Value>) -> Vec<OverrideError> {
+        let mut errors = Vec::new();
+        for (id, value) in overrides {
+            if let Err(error) = self.apply_one(id, value) {
+                errors.push(error);
+            }
+        }
+        self.index();
+        errors
+    }
+
+    fn apply_one(&mut self, id: &str, value: &serde_json::Value) -> Result<(), OverrideError> {
+        use serde_json::Value;
+        let known = self.rows.iter().map(|row| row.binding.id);
+        let renamed = renamed_id(id, known).unwrap_or(id).to_owned();
+        let row = self.rows.iter_mut().find(|row| row.binding.id == renamed);
+        let row = row.ok_or_else(|| OverrideError::UnknownId { id: id.to_owned() })?;
+        let wrong_type = || OverrideError::WrongType { id: id.to_owned() };
+        let keys: Vec<&str> = match value {
+            Value::String(key) => vec![key],
+            Value::Array(keys) => {
+                keys.iter().map(Value::as_str).collect::<Option<_>>().ok_or_else(wrong_type)?
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return Err(wrong_type()),
+        };
+        let chords: Result<Vec<Chord>, ChordError> = keys.into_iter().map(str::parse).collect();
+        row.chords = chords.map_err(|source| OverrideError::BadChord { id: id.to_owned(), source })?;
+        Ok(())
+    }
+
+    fn index(&mut self) {
+        self.by_chord.clear();
+        for row in &self.rows {
+            for &chord in &row.chords {
+                self.by_chord.entry((row.binding.context, chord)).or_default().push(row.binding.id);
+            }
+        }
+    }
+
+    /// The id a key press is bound to in a context; the first one of its table if the
+    /// key is bound twice.
+    pub fn lookup(&self, context: Context, event: &KeyEvent) -> Option<&'static str> {
+        self.by_chord.get(&(context, Chord::from_event(event)))?.first().copied()
+    }
+
+    /// Whether a key press is bound to this id, whatever else it is bound to.
+    pub fn is(&self, id: &str, event: &KeyEvent) -> bool {
+        let chord = Chord::from_event(event);
+        self.chords(id).contains(&chord)
+    }
+
+    /// The keys of an id; none if it is unknown or its binding was taken away.
+    pub fn chords(&self, id: &str) -> &[Chord] {
+        self.rows.iter().find(|row| row.binding.id == id).map_or(&[], |row| &row.chords)
+    }
+
+    /// The first key of an id, for hints; empty if it has none.
+    pub fn hint(&self, id: &str) -> String {
+        self.chords(id).first().map(Chord::to_string).unwrap_or_default()
+    }
+
+    /// All rows with their keys, in table order, for help.
+    pub fn rows(&self) -> impl Iterator<Item = (&Binding, &[Chord])> {
+        self.rows.iter().map(|row| (&row.binding, row.chords.as_slice()))
+    }
+
+    /// Keys that are bound more than once in one context.
+    pub fn conflicts(&self) -> Vec<Conflict> {
+        let mut conflicts: Vec<Conflict> = self
+            .by_chord
+            .iter()
+            .filter(|(_, ids)| ids.len() > 1)
+            .map(|((_, chord), ids)| Conflict { chord: *chord, ids: ids.clone() })
+            .collect();
+        conflicts.sort_by_key(|conflict| conflict.ids.clone());
+        conflicts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyModifiers};
+    use serde_json::json;
+
+    use super::super::table::BINDINGS;
+    use super::*;
+
+    fn keymap(overrides: &serde_json::Value) -> (Keymap, Vec<String>) {
+        let mut keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        let errors = keymap.apply(overrides.as_object().unwrap());
+        (keymap, errors.iter().map(ToString::to_string).collect())
+    }
+
+    fn ctrl(c: char) -> KeyEvent {
+        KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL)
+    }
+
+    #[test]
+    fn defaults_are_chords_without_conflicts() {
+        for platform in [Platform::Unix, Platform::Windows, Platform::Wsl] {
+            let keymap = Keymap::new(&[BINDINGS], platform);
+            assert_eq!(keymap.conflicts(), []);
+            for (binding, chords) in keymap.rows() {
+                let named = binding.keys_on(platform).split(' ').filter(|key| !key.is_empty()).count();
+                assert_eq!(chords.len(), named, "{}", binding.id);
+                assert!(!binding.help.is_empty() && !binding.help.ends_with('.'), "{}", binding.id);
+            }
+        }
+    }
+
+    #[test]
+    fn contexts_are_apart() {
+        let (keymap, _) = keymap(&json!({}));
+        let up = KeyEvent::new(KeyCode::Up, KeyModifiers::NONE);
+        assert_eq!(keymap.lookup(Context::Editor, &up), Some("tui.editor.cursorUp"));
+        assert_eq!(keymap.lookup(Context::Select, &up), Some("tui.select.up"));
+        assert_eq!(keymap.lookup(Context::Tree, &up), None);
+    }
+
+    #[test]
+    fn overrides_replace_only_what_they_name() {
+        let (keymap, errors) =
+            keymap(&json!({ "tui.editor.yank": ["ctrl+t", "f5"], "undo": [], "tui.input.tab": "ctrl+i" }));
+        assert_eq!(errors, [""; 0]);
+        assert_eq!(keymap.lookup(Context::Editor, &ctrl('t')), Some("tui.editor.yank"));
+        assert_eq!(keymap.lookup(Context::Editor, &ctrl('y')), None);
+        assert_eq!(keymap.lookup(Context::Editor, &ctrl('k')), Some("tui.editor.deleteToLineEnd"));
+        assert_eq!(keymap.hint("tui.editor.undo"), "");
+        assert_eq!(keymap.hint("tui.editor.yank"), "ctrl+t");
+        assert!(keymap.is("tui.input.tab", &ctrl('i')));
+    }
+
+    #[test]
+    fn mistakes_are_named_and_leave_the_default() {
+        let (keymap, errors) =
+            keymap(&json!({ "tui.nope": "x", "tui.editor.yank": "ctrl+nope", "tui.editor.undo": 5 }));
+        assert_eq!(
+            errors,
+            [
+                "key bindings: there is no \"tui.nope\"",
+                "key bindings: tui.editor.yank: \"nope\" is not a key",
+                "key bindings: tui.editor.undo: expected a key or a list of keys",
+            ]
+        );
+        assert_eq!(keymap.lookup(Context::Editor, &ctrl('y')), Some("tui.editor.yank"));
+    }
+
+    #[test]
+    fn a_key_bound_twice_is_reported() {
+        let (keymap, _) = keymap(&json!({ "tui.editor.yank": "ctrl+k" }));
+        let conflicts = keymap.conflicts();
+        assert_eq!(conflicts.len(), 1);
+        assert_eq!(conflicts[0].chord.to_string(), "ctrl+k");
+        assert_eq!(conflicts[0].ids, ["tui.editor.deleteToLineEnd", "tui.editor.yank"]);
+    }
+}

@@ -1,0 +1,197 @@
+//! The bindings of the toolkit itself, and the names older files use.
+
+/// Where a binding applies. The same key may mean different things in different
+/// contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Anywhere the editor has the keyboard.
+    App,
+    Editor,
+    /// Lists, pickers and confirmations.
+    Select,
+    /// The scrolled transcript in fullscreen.
+    Fullscreen,
+    Search,
+    Sessions,
+    Models,
+    Tree,
+}
+
+/// Systems whose terminals keep some of the usual keys for themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    Unix,
+    Windows,
+    /// Linux inside Windows: the terminal is Windows', the rest is not.
+    Wsl,
+}
+
+/// A rebindable key, as code, help and documentation see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding {
+    pub id: &'static str,
+    pub context: Context,
+    /// Separated by blanks; may be empty.
+    pub keys: &'static str,
+    /// In place of `keys` on Windows.
+    pub windows: Option<&'static str>,
+    /// In place of `keys` under WSL.
+    pub wsl: Option<&'static str>,
+    /// One line, imperative, no full stop.
+    pub help: &'static str,
+}
+
+impl Binding {
+    pub const fn new(id: &'static str, context: Context, keys: &'static str, help: &'static str) -> Self {
+        Self { id, context, keys, windows: None, wsl: None, help }
+    }
+
+    #[must_use]
+    pub const fn on_windows(self, keys: &'static str) -> Self {
+        Self { windows: Some(keys), ..self }
+    }
+
+    #[must_use]
+    pub const fn on_wsl(self, keys: &'static str) -> Self {
+        Self { wsl: Some(keys), ..self }
+    }
+
+    /// The default keys on a platform, separated by blanks.
+    pub fn keys_on(&self, platform: Platform) -> &'static str {
+        match platform {
+            Platform::Unix => self.keys,
+            Platform::Windows => self.windows.unwrap_or(self.keys),
+            Platform::Wsl => self.wsl.unwrap_or(self.keys),
+        }
+    }
+}
+
+/// The rows of the editor and of lists.
+pub const BINDINGS: &[Binding] = &[
+    Binding::new("tui.editor.cursorUp", Context::Editor, "up", "Move up a row; history from the first"),
+    Binding::new("tui.editor.cursorDown", Context::Editor, "down", "Move down a row; history from the last"),
+    Binding::new("tui.editor.historyPrevious", Context::Editor, "", "Previous input"),
+    Binding::new("tui.editor.historyNext", Context::Editor, "", "Next input"),
+    Binding::new("tui.editor.cursorLeft", Context::Editor, "left ctrl+b", "Move left"),
+    Binding::new("tui.editor.cursorRight", Context::Editor, "right ctrl+f", "Move right"),
+    Binding::new(
+        "tui.editor.cursorWordLeft",
+        Context::Editor,
+        "alt+left ctrl+left alt+b",
+        "Move a word left",
+    ),
+    Binding::new(
+        "tui.editor.cursorWordRight",
+        Context::Editor,
+        "alt+right ctrl+right alt+f",
+        "Move a word right",
+    ),
+    Binding::new(
+        "tui.editor.cursorLineStart",
+        Context::Editor,
+        "home ctrl+a",
+        "Move to the start of the line",
+    ),
+    Binding::new("tui.editor.cursorLineEnd", Context::Editor, "end ctrl+e", "Move to the end of the line"),
+    Binding::new("tui.editor.jumpForward", Context::Editor, "ctrl+]", "Move to the next typed character"),
+    Binding::new(
+        "tui.editor.jumpBackward",
+        Context::Editor,
+        "ctrl+alt+]",
+        "Move back to the next typed character",
+    ),
+    Binding::new("tui.editor.pageUp", Context::Editor, "pageUp ctrl+pageUp", "Move up a page"),
+    Binding::new("tui.editor.pageDown", Context::Editor, "pageDown ctrl+pageDown", "Move down a page"),
+    Binding::new(
+        "tui.editor.deleteCharBackward",
+        Context::Editor,
+        "backspace shift+backspace",
+        "Delete the character before the cursor",
+    ),
+    Binding::new(
+        "tui.editor.deleteCharForward",
+        Context::Editor,
+        "delete shift+delete ctrl+d",
+        "Delete the character behind the cursor",
+    ),
+    Binding::new(
+        "tui.editor.deleteWordBackward",
+        Context::Editor,
+        "ctrl+w alt+backspace",
+        "Delete the word before the cursor",
+    ),
+    Binding::new(
+        "tui.editor.deleteWordForward",
+        Context::Editor,
+        "alt+d alt+delete",
+        "Delete the word behind the cursor",
+    ),
+    Binding::new(
+        "tui.editor.deleteToLineStart",
+        Context::Editor,
+        "ctrl+u",
+        "Delete to the start of the line",
+    ),
+    Binding::new("tui.editor.deleteToLineEnd", Context::Editor, "ctrl+k", "Delete to the end of the line"),
+    Binding::new("tui.editor.yank", Context::Editor, "ctrl+y", "Insert what was deleted last"),
+    Binding::new("tui.editor.yankPop", Context::Editor, "alt+y", "Replace the insertion by an earlier one"),
+    Binding::new("tui.editor.undo", Context::Editor, "ctrl+-", "Undo").on_windows("ctrl+z").on_wsl("alt+z"),
+    Binding::new("tui.input.newLine", Context::Editor, "shift+enter ctrl+j", "Insert a line end"),
+    Binding::new("tui.input.submit", Context::Editor, "enter", "Send"),
+    Binding::new("tui.input.tab", Context::Editor, "tab", "Complete"),
+    Binding::new("tui.input.copy", Context::Editor, "ctrl+c", "Copy the selection"),
+    Binding::new("tui.select.up", Context::Select, "up", "Previous item"),
+    Binding::new("tui.select.down", Context::Select, "down", "Next item"),
+    Binding::new("tui.select.pageUp", Context::Select, "pageUp", "Previous page"),
+    Binding::new("tui.select.pageDown", Context::Select, "pageDown", "Next page"),
+    Binding::new("tui.select.confirm", Context::Select, "enter", "Choose"),
+    Binding::new("tui.select.cancel", Context::Select, "escape ctrl+c", "Cancel"),
+];
+
+/// Files of pi 0.58 and before have ids without their first parts; the id that one
+/// of `known` has now.
+pub fn renamed_id<'a>(old: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const RENAMED: [(&str, &str); 5] = [
+        ("selectUp", "tui.select.up"),
+        ("selectDown", "tui.select.down"),
+        ("selectPageUp", "tui.select.pageUp"),
+        ("selectConfirm", "tui.select.confirm"),
+        ("selectCancel", "tui.select.cancel"),
+    ];
+    if old.contains('.') {
+        return None;
+    }
+    let renamed = RENAMED.iter().find(|(from, _)| *from == old).map(|(_, to)| *to);
+    known.into_iter().find(|id| {
+        Some(*id) == renamed
+            || ["tui.editor.", "tui.input.", "app."].iter().any(|prefix| id.strip_prefix(prefix) == Some(old))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::composer::EditorAction;
+    use super::*;
+
+    #[test]
+    fn every_editor_row_is_an_action_of_the_editor() {
+        let outside = ["tui.input.submit", "tui.input.tab", "tui.input.copy"];
+        for row in BINDINGS.iter().filter(|row| row.context == Context::Editor) {
+            assert_eq!(EditorAction::from_id(row.id).is_none(), outside.contains(&row.id), "{}", row.id);
+        }
+    }
+
+    #[test]
+    fn old_ids_find_their_new_ones() {
+        let known = || BINDINGS.iter().map(|row| row.id);
+        for (old, new) in [
+            ("cursorUp", Some("tui.editor.cursorUp")),
+            ("submit", Some("tui.input.submit")),
+            ("selectCancel", Some("tui.select.cancel")),
+            ("tui.editor.cursorUp", None),
+            ("nothing", None),
+        ] {
+            assert_eq!(renamed_id(old, known()), new, "{old}");
+        }
+    }
+}
