@@ -10,3 +10,4 @@ pub mod markdown;
 pub mod term;
 pub mod text;
 pub mod theme;
+pub mod widgets;

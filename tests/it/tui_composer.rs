@@ -1,8 +1,11 @@
 //! The editor: against a plain list of clusters, and by rows as drawn.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::sync::LazyLock;
 
 use pi::tui::composer::{Composer, ComposerView, EditorAction};
+use pi::tui::text::Row;
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
 use ratatui::style::Style;
@@ -23,7 +26,7 @@ fn view(width: u16, max_rows: u16) -> ComposerView<'static> {
 }
 
 fn drawn(composer: &mut Composer, width: u16, max_rows: u16) -> Vec<String> {
-    composer.render(&view(width, max_rows)).rows.iter().map(|row| row.text()).collect()
+    composer.render(&view(width, max_rows)).rows.iter().map(Row::text).collect()
 }
 
 /// The text with `|` where the cursor is.
@@ -211,7 +214,7 @@ fn scrolled_text_is_counted_in_the_borders() {
     let labelled = |composer: &mut Composer| {
         let view = ComposerView { label: "steer", ..view(26, 3) };
         let rows = composer.render(&view).rows;
-        rows.iter().map(|row| row.text()).collect::<Vec<_>>()
+        rows.iter().map(Row::text).collect::<Vec<_>>()
     };
     assert_eq!(labelled(&mut composer), ["── steer ─── ↑ 3 more ────", "4", "5", "6", &"─".repeat(26)]);
     press(&mut composer, &[CursorUp; 5]);

@@ -1,5 +1,7 @@
 //! Markdown as rows, whole and while it arrives.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::sync::LazyLock;
 
 use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream, render};

@@ -1,6 +1,8 @@
 //! The painter against a terminal emulator: what is settled reaches scrollback
 //! once and in order, and nothing else ever does.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::borrow::Cow;
 
 use pi::tui::term::{Anchor, Cursor, Document, Frame, Overlay, Screen};

@@ -102,6 +102,6 @@ mod tests {
         let text = "[paste #1 1001 chars] [paste #2 1001 chars] [paste #1 5 chars] [[paste #1 1001 chars]";
         let expected = format!("{big} [paste #2 1001 chars] [paste #1 5 chars] [{big}");
         assert_eq!(markers.expand(text), expected);
-        assert_eq!(markers.ranges("a [paste #1 1001 chars]"), [2..23]);
+        assert_eq!(markers.ranges("a [paste #1 1001 chars] [paste #1 1001 chars]"), [2..23, 24..45]);
     }
 }

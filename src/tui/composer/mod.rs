@@ -6,7 +6,7 @@
 //! counts code points, and its cursor is wrong beside joined emoji. What Enter
 //! means, completion, and where history comes from are the caller's business.
 
-mod composer;
+mod editor;
 mod history;
 mod kill_ring;
 mod layout;
@@ -15,5 +15,5 @@ mod model;
 mod view;
 mod words;
 
-pub use composer::{Composer, EditorAction};
+pub use editor::{Composer, EditorAction};
 pub use view::{ComposerRows, ComposerView};

@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use super::super::text::{Ellipsis, Row, Run, truncate, width};
 use super::super::theme::{Theme, Token};
-use super::composer::Composer;
+use super::editor::Composer;
 
 /// How the editor is to look this time.
 #[derive(Debug, Clone)]

@@ -103,7 +103,7 @@ mod tests {
             let found: Vec<&str> = words(line, &[]).into_iter().map(|range| &line[range]).collect();
             assert_eq!(found, expected, "{line:?}");
         }
-        assert_eq!(words("a [m m] b", &[2..7]), [0..1, 2..7, 8..9]);
-        assert_eq!(atoms("a[mm]👨‍👩‍👧‍👦", &[1..5]), [0..1, 1..5, 5..30]);
+        assert_eq!(words("a [m m] b[n]", &[2..7, 9..12]), [0..1, 2..7, 8..9, 9..12]);
+        assert_eq!(atoms("a[mm]👨‍👩‍👧‍👦[n]", &[1..5, 30..33]), [0..1, 1..5, 5..30, 30..33]);
     }
 }

@@ -70,22 +70,41 @@ pub(super) struct Look {
     pub(super) address: bool,
 }
 
-/// Where the top-level blocks stand in `text`, from the start of their first line,
-/// and the link definitions with the offset each begins at.
-pub(super) fn outline(text: &str) -> (Vec<Range<usize>>, Vec<(usize, String, String)>) {
+/// What stands at the top level of a text.
+#[derive(Debug, Default)]
+pub(super) struct Outline {
+    /// The blocks, each from the start of its first line.
+    pub(super) blocks: Vec<Range<usize>>,
+    /// Link definitions by where they begin.
+    pub(super) definitions: Vec<Definition>,
+}
+
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) start: usize,
+    pub(super) label: String,
+    pub(super) target: String,
+}
+
+pub(super) fn outline(text: &str) -> Outline {
     let parser = Parser::new_ext(text, options());
-    let definitions = parser
+    let mut definitions: Vec<Definition> = parser
         .reference_definitions()
         .iter()
-        .map(|(label, definition)| (definition.span.start, fold(label), definition.dest.to_string()))
+        .map(|(label, found)| Definition {
+            start: found.span.start,
+            label: fold(label),
+            target: found.dest.to_string(),
+        })
         .collect();
-    let mut ranges: Vec<Range<usize>> = Vec::new();
+    definitions.sort_by_key(|definition| definition.start);
+    let mut blocks: Vec<Range<usize>> = Vec::new();
     let mut depth = 0_usize;
     for (event, range) in parser.into_offset_iter() {
         if depth == 0 && !matches!(event, Event::End(_)) {
             let line_start =
                 text.get(..range.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
-            ranges.push(line_start..range.end);
+            blocks.push(line_start..range.end);
         }
         match event {
             Event::Start(_) => depth += 1,
@@ -93,7 +112,7 @@ pub(super) fn outline(text: &str) -> (Vec<Range<usize>>, Vec<(usize, String, Str
             _ => {}
         }
     }
-    (ranges, definitions)
+    Outline { blocks, definitions }
 }
 
 /// The blocks of `text`; with `keep_breaks` a line end in a paragraph stays one.

@@ -169,15 +169,14 @@ impl Layout {
     /// Renders the blocks of `tail` that are final, all of them if the text is
     /// `finished`. Returns whether a fence was opened, so that there is more to do.
     fn settle(&mut self, tail: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
-        let (ranges, mut definitions) = blocks::outline(tail);
-        definitions.sort_by_key(|(start, ..)| *start);
-        let mut definitions = definitions.into_iter().peekable();
+        let outline = blocks::outline(tail);
+        let mut definitions = outline.definitions.into_iter().peekable();
         let base = self.settled_bytes;
-        for (block_idx, range) in ranges.iter().enumerate() {
-            let is_last = block_idx + 1 == ranges.len();
-            while let Some((_, label, target)) = definitions.next_if(|(start, ..)| *start < range.start) {
+        for (block_idx, range) in outline.blocks.iter().enumerate() {
+            let is_last = block_idx + 1 == outline.blocks.len();
+            while let Some(definition) = definitions.next_if(|definition| definition.start < range.start) {
                 // The first definition of a label counts.
-                self.definitions.entry(label).or_insert(target);
+                self.definitions.entry(definition.label).or_insert(definition.target);
             }
             if is_last {
                 self.settled_bytes = base + range.start;
@@ -201,8 +200,7 @@ impl Layout {
 
     /// Renders `tail`, which may change, below the settled rows.
     fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) {
-        let (ranges, _) = blocks::outline(tail);
-        for range in ranges {
+        for range in blocks::outline(tail).blocks {
             self.append_block(&tail[range], width, cx);
         }
     }

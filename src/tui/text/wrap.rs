@@ -197,7 +197,7 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
                 chunk.end = end;
             }
             _ => {
-                let hyphenates = !whole.peek().is_some_and(|range| range.start < word_end);
+                let hyphenates = whole.peek().is_none_or(|range| range.start >= word_end);
                 let mut piece = start;
                 if hyphenates {
                     for point in WordSplitter::HyphenSplitter.split_points(word.word) {

@@ -4,6 +4,8 @@
 //! frame. It does not wrap rows anew when its width changes; no assertion about
 //! that belongs here.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::io::{self, Write};
 use std::num::NonZeroU16;
 

@@ -1,0 +1,36 @@
+//! Fuzzy search, as editors do it.
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Indices of the items that match all words of `query`, best first; equal matches
+/// keep their order. An empty query matches everything. Words may use fzf's marks
+/// (`'exact`, `^prefix`, `suffix$`, `!not`).
+pub fn fuzzy_rank<'a>(query: &str, items: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
+    let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut buffer = Vec::new();
+    let mut matches: Vec<(u32, usize)> = items
+        .into_iter()
+        .enumerate()
+        .filter_map(|(item_idx, item)| {
+            Some((pattern.score(Utf32Str::new(item, &mut buffer), &mut matcher)?, item_idx))
+        })
+        .collect();
+    matches.sort_by_key(|&(score, item_idx)| (std::cmp::Reverse(score), item_idx));
+    matches.into_iter().map(|(_, item_idx)| item_idx).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_matches_come_first() {
+        let items = ["claude-opus", "gpt-4o", "opus", "gemini"];
+        assert_eq!(fuzzy_rank("opus", items)[..], [2, 0]);
+        assert_eq!(fuzzy_rank("", items), [0, 1, 2, 3]);
+        assert_eq!(fuzzy_rank("claude op", items), [0]);
+        assert_eq!(fuzzy_rank("zzz", items), [0_usize; 0]);
+    }
+}

@@ -1,0 +1,16 @@
+//! Pieces of a screen that many places need.
+//!
+//! Each keeps its own state, turns it into rows, and answers keys with an outcome
+//! of its own; none knows what it is used for.
+
+mod diff;
+mod fuzzy;
+mod pager;
+mod picker;
+mod spinner;
+
+pub use diff::{DiffKind, DiffLine, diff_lines, diff_rows, parse_diff};
+pub use fuzzy::fuzzy_rank;
+pub use pager::{Pager, PagerOutcome};
+pub use picker::{Picker, PickerItem, PickerOutcome, PickerRows};
+pub use spinner::{SPINNER_FRAME, spinner};
