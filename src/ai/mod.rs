@@ -5,6 +5,7 @@
 //! fails twice, because a stream is a sequence of events with exactly one
 //! terminal event, which carries the failure if there is one.
 
+mod answer;
 mod api;
 mod catalog;
 mod compat;
@@ -23,12 +24,13 @@ mod stream;
 mod transform;
 mod vendors;
 
+pub use answer::decode_recorded;
 pub use catalog::{Catalog, DEMO_PROVIDER, MatchError, Matched, ProviderInfo};
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay};
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
-pub use http_provider::{HttpOptions, HttpProvider};
+pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request};
 pub use message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
     SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,

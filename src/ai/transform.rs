@@ -684,10 +684,10 @@ mod tests {
             for id in &fitted {
                 match rule {
                     IdRule::Word { max } => {
-                        assert!(!id.is_empty() && id.len() <= max && id.chars().all(is_word), "{id}")
+                        assert!(!id.is_empty() && id.len() <= max && id.chars().all(is_word), "{id}");
                     }
                     IdRule::Nine => {
-                        assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}")
+                        assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
                     }
                 }
             }

@@ -106,10 +106,10 @@ pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
     APIS.iter().find(|(name, _)| name == api).map(|(_, codec)| *codec)
 }
 
-/// The names of all APIs, for people.
-pub(super) fn names() -> String {
+/// What to tell people about an API that is not in the table.
+pub(super) fn unsupported(api: &Api) -> String {
     let names: Vec<&str> = APIS.iter().map(|(api, _)| api.as_str()).collect();
-    names.join(", ")
+    format!("the API {:?} is not supported; supported are {}", api.as_str(), names.join(", "))
 }
 
 /// `base` and `path` as one URL; a version both have is not repeated.

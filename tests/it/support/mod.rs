@@ -1,3 +1,4 @@
 //! What the tests at the boundaries share.
 
+pub(crate) mod sse_server;
 pub(crate) mod virtual_terminal;

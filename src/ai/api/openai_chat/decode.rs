@@ -256,7 +256,8 @@ impl Decoder {
             let known = call.slot.map_or("", |slot| self.blocks.arguments(slot));
             !known.is_empty() && partial_json::parse_strict(known).is_ok()
         };
-        (!other_id && !(begun_again && is_whole())).then_some(at)
+        let is_new = other_id || (begun_again && is_whole());
+        (!is_new).then_some(at)
     }
 
     /// The block of a call, started if it has none yet.

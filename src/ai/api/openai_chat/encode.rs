@@ -229,9 +229,9 @@ fn replayed<'a>(thoughts: &[&'a Thinking]) -> (Vec<Part<'a>>, Map<String, Value>
             "content" => parts.push(Part::Thinking { thinking: vec![Part::text(text)] }),
             details if details.starts_with('[') => {
                 if let Ok(Value::Array(mut details)) = serde_json::from_str(details) {
-                    match fields.entry("reasoning_details").or_insert_with(|| Value::Array(Vec::new())) {
-                        Value::Array(all) => all.append(&mut details),
-                        _ => {}
+                    let all = fields.entry("reasoning_details").or_insert_with(|| json!([]));
+                    if let Value::Array(all) = all {
+                        all.append(&mut details);
                     }
                 }
             }
@@ -418,7 +418,7 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
         }
         ThinkingFormat::StringThinking if on => set("thinking", Value::from(effort)),
         ThinkingFormat::StringThinking => {
-            set("thinking", Value::from(off.unwrap_or_else(|| "none".to_owned())))
+            set("thinking", Value::from(off.unwrap_or_else(|| "none".to_owned())));
         }
         ThinkingFormat::Mistral if model.id.contains("magistral") => {
             if on {

@@ -1,0 +1,58 @@
+//! Decoding of long answers: `cargo bench --bench decode`.
+
+use std::sync::Arc;
+
+use divan::counter::{BytesCount, ItemsCount};
+use pi::ai::{Credential, Request, StreamOptions, decode_recorded};
+
+const N_DELTAS: usize = 20_000;
+/// What one read from a connection yields, about.
+const CHUNK_BYTES: usize = 16 << 10;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn anthropic_messages(bencher: divan::Bencher<'_, '_>) {
+    let mut body = String::from(
+        "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n\
+         event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    );
+    for _ in 0..N_DELTAS {
+        body.push_str("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" and so on\"}    }\n\n");
+    }
+    body.push_str(
+        "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+         event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":20000}}\n\n\
+         event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    );
+    decode(bencher, "anthropic-messages", &body);
+}
+
+#[divan::bench]
+fn openai_completions(bencher: divan::Bencher<'_, '_>) {
+    let frame = |delta: &str, finish: &str| {
+        format!(
+            "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1773346298,\"model\":\"m\",\"system_fingerprint\":\"fp_1\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"logprobs\":null,\"finish_reason\":{finish}}}]}}\n\n"
+        )
+    };
+    let mut body = frame("{\"content\":\" and so on\"}", "null").repeat(N_DELTAS);
+    body.push_str(&frame("{}", "\"stop\""));
+    body.push_str("data: [DONE]\n\n");
+    decode(bencher, "openai-completions", &body);
+}
+
+fn decode(bencher: divan::Bencher<'_, '_>, api: &str, body: &str) {
+    let model = serde_json::json!({"id": "m", "api": api, "provider": "p"});
+    let request = Request {
+        model: Arc::new(serde_json::from_value(model).expect("the model is written above")),
+        credential: Credential::None,
+        messages: Vec::new(),
+        options: StreamOptions::default(),
+    };
+    bencher
+        .counter(ItemsCount::new(N_DELTAS))
+        .counter(BytesCount::of_str(body))
+        .bench(|| decode_recorded(&request, body.as_bytes().chunks(CHUNK_BYTES)));
+}

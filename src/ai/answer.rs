@@ -1,0 +1,215 @@
+//! From the bytes of a response to the events of an answer.
+//!
+//! Pure: bytes and the way they ended go in, events come out, the last of them
+//! `Done`. Where the bytes come from, and when to give up waiting for them, is
+//! decided in `http_provider`. What is not an event stream at all (a web page, a
+//! JSON document, nothing) becomes a failure that says so.
+
+use super::api::{self, Decode, DecodeError, End, WireApi};
+use super::failure::{ErrorBody, clip};
+use super::http::html_text;
+use super::message::{AssistantMessage, Millis, StopReason};
+use super::model::Model;
+use super::provider::Request;
+use super::sse::{FRAME_LIMIT_BYTES, SseItem, SseParser};
+use super::stream::StreamEvent;
+
+/// How much is kept of a body that turns out not to be a stream.
+const HEAD_LIMIT_BYTES: usize = 2_000;
+const PAGE_LIMIT_BYTES: usize = 64 << 10;
+
+/// How the bytes of an answer came to an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The server closed the stream.
+    Closed,
+    /// The connection broke, perhaps after the last word.
+    Lost(String),
+    /// Not understood, refused, timed out.
+    Failed(String),
+    /// By the caller.
+    Aborted,
+}
+
+/// An answer being read.
+pub(super) struct Answer {
+    service: String,
+    content_type: Option<String>,
+    parser: SseParser,
+    decoder: Box<dyn Decode>,
+    n_frames: u64,
+    /// Start of the body, until the first frame.
+    head: Vec<u8>,
+}
+
+impl Answer {
+    /// `content_type` is the response's header of that name.
+    pub(super) fn new(codec: &dyn WireApi, request: &Request, content_type: Option<&str>) -> Self {
+        Self {
+            service: service(&request.model).to_owned(),
+            content_type: content_type.map(str::to_owned),
+            parser: SseParser::new(FRAME_LIMIT_BYTES),
+            decoder: codec.decoder(request),
+            n_frames: 0,
+            head: Vec::new(),
+        }
+    }
+
+    /// Takes bytes and appends the events they complete.
+    ///
+    /// # Errors
+    /// With the text of the failure that ends the answer.
+    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), String> {
+        if self.n_frames == 0 {
+            let limit = if self.is_page() { PAGE_LIMIT_BYTES } else { HEAD_LIMIT_BYTES };
+            let room = limit.saturating_sub(self.head.len());
+            self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if self.is_page() {
+                return Ok(());
+            }
+        }
+        self.parser.push(bytes);
+        self.frames(out).map_err(|error| error.to_string())
+    }
+
+    /// Whether the server has said all, though the connection may stay open.
+    pub(super) fn is_complete(&self) -> bool {
+        self.decoder.is_complete()
+    }
+
+    /// Ends the answer and puts what it amounts to into `message`. Cost, times
+    /// and the final event are the caller's.
+    pub(super) fn finish(
+        mut self,
+        ending: Ending,
+        message: &mut AssistantMessage,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        let ending = match ending {
+            Ending::Closed if self.is_complete() => Ending::Closed,
+            Ending::Closed => self.closed(out),
+            Ending::Lost(_) if self.is_page() => Ending::Failed(self.not_a_stream()),
+            other => other,
+        };
+        let end = match ending {
+            Ending::Closed => End::Closed,
+            Ending::Lost(_) => End::Lost,
+            Ending::Failed(_) | Ending::Aborted => End::Cut,
+        };
+        let finish = self.decoder.finish(end, out);
+        message.content = finish.content;
+        message.usage = finish.usage;
+        message.response_id = finish.response_id;
+        message.response_model = finish.response_model;
+        message.raw_stop_reason = finish.raw_stop_reason;
+        match (ending, finish.outcome) {
+            (Ending::Closed | Ending::Lost(_), Ok(reason)) => message.stop_reason = reason,
+            (Ending::Closed, Err(text)) => fail(message, Ending::Failed(text)),
+            (ending, _) => fail(message, ending),
+        }
+    }
+
+    /// Reads what is left at the end of the body; how the answer ended after all.
+    fn closed(&mut self, out: &mut Vec<StreamEvent>) -> Ending {
+        self.parser.finish();
+        match self.frames(out) {
+            // The last frame was cut off; the decoder knows what is missing.
+            Ok(()) | Err(DecodeError::Malformed(_)) if self.n_frames > 0 => Ending::Closed,
+            Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.to_string()),
+            Ok(()) | Err(DecodeError::Malformed(_)) => Ending::Failed(self.not_a_stream()),
+        }
+    }
+
+    fn frames(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        loop {
+            let item = self.parser.next().map_err(|error| DecodeError::Failed(error.to_string()))?;
+            match item {
+                Some(SseItem::Frame(frame)) => {
+                    self.n_frames += 1;
+                    self.decoder.frame(&frame, out)?;
+                }
+                Some(SseItem::Bare(document)) if document.trim() == "[DONE]" => {}
+                Some(SseItem::Bare(document)) => {
+                    let value: serde_json::Value = serde_json::from_str(&document)?;
+                    let error = ErrorBody::from_json(&value).map(ErrorBody::in_stream);
+                    return Err(DecodeError::Failed(error.unwrap_or_else(|| {
+                        let start = clip(document.trim());
+                        format!("{} answered with JSON instead of an event stream: {start}", self.service)
+                    })));
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether the body is a web page, by its type or first byte.
+    fn is_page(&self) -> bool {
+        let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
+        self.n_frames == 0
+            && (first == Some(&b'<')
+                || self.content_type.as_ref().is_some_and(|kind| kind.contains("text/html")))
+    }
+
+    fn not_a_stream(&self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        let head = head.trim();
+        if head.is_empty() {
+            return format!("{} sent an empty answer: stream ended before any data", self.service);
+        }
+        if let Some(page) = html_text(head, &self.service) {
+            return page;
+        }
+        match self.content_type.as_deref() {
+            Some(kind) if kind.contains("event-stream") => {
+                format!("stream ended before any event: {} sent only {head:?}", self.service)
+            }
+            kind => {
+                let kind = kind.unwrap_or("no content type");
+                format!("{} did not answer with an event stream ({kind}): {head}", self.service)
+            }
+        }
+    }
+}
+
+/// Makes `message` the account of a failure.
+pub(super) fn fail(message: &mut AssistantMessage, ending: Ending) {
+    (message.stop_reason, message.error_message) = match ending {
+        Ending::Aborted => (StopReason::Aborted, Some("Request was aborted".to_owned())),
+        Ending::Failed(text) | Ending::Lost(text) => (StopReason::Error, Some(text)),
+        Ending::Closed => (StopReason::Error, Some("stream ended before any data".to_owned())),
+    };
+}
+
+/// Who is spoken to, for error texts. Cerebras is named wherever it is behind a
+/// provider of the user's, because its empty answers mean something.
+pub(super) fn service(model: &Model) -> &str {
+    match model.provider.as_str() {
+        _ if model.base_url.contains("api.cerebras.ai") => "cerebras",
+        "" => "the service",
+        provider => provider,
+    }
+}
+
+/// The events of a recorded response body to `request`, `chunks` being the
+/// pieces in which it arrives. For tests and measurements: no network, no clock.
+pub fn decode_recorded<'a>(
+    request: &Request,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<StreamEvent> {
+    let model = &request.model;
+    let timestamp = Millis(request.options.started_ms);
+    let mut message = AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, timestamp);
+    let mut events = vec![StreamEvent::Start];
+    match api::find(&model.api) {
+        Some(codec) => {
+            let mut answer = Answer::new(codec, request, Some("text/event-stream"));
+            let fed = chunks.into_iter().try_for_each(|chunk| answer.feed(chunk, &mut events));
+            let ending = fed.map_or_else(Ending::Failed, |()| Ending::Closed);
+            answer.finish(ending, &mut message, &mut events);
+        }
+        None => fail(&mut message, Ending::Failed(api::unsupported(&model.api))),
+    }
+    model.price(&mut message.usage);
+    events.push(StreamEvent::Done(Box::new(message)));
+    events
+}

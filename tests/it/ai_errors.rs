@@ -1,0 +1,90 @@
+//! Recorded error responses become messages that say what to do.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use pi::ai::{
+    AssistantMessage, Credential, FailureClass, HttpOptions, HttpProvider, Provider as _, Request,
+    StreamEvent, StreamOptions, Transport, classify, is_overflow, is_retryable, retry_delay,
+};
+use pi::util::clock::Clock;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::sse_server::{Reply, SseServer};
+
+#[tokio::test]
+async fn recorded_errors_are_classified() {
+    let mut n_checked = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ai/errors")).unwrap()
+    {
+        let recorded: Value = serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        let message = answer(&recorded).await;
+        let text = message.error_message.clone().unwrap();
+        let expected = &recorded["expected"];
+        let status = recorded["status"].as_u64().unwrap();
+        assert!(text.starts_with(&format!("{status}: ")), "{text}");
+        assert_eq!(class_name(classify(&text, None)), expected["class"].as_str().unwrap(), "{text}");
+        assert_eq!(is_retryable(&message), expected["retryable"].as_bool().unwrap(), "{text}");
+        assert_eq!(is_overflow(&message, 200_000), expected["contextOverflow"].as_bool().unwrap(), "{text}");
+        n_checked += 1;
+    }
+    assert!(n_checked > 40);
+}
+
+#[tokio::test]
+async fn the_demanded_wait_stays_in_the_text() {
+    let limited = json!({"provider": "acme", "status": 429, "headers": {"retry-after": "12"}, "body": {"error": {"message": "slow"}}});
+    let text = answer(&limited).await.error_message.unwrap();
+    assert_eq!(text, "429: slow (retry after 12s)");
+    assert_eq!(retry_delay(&text), Some(std::time::Duration::from_secs(12)));
+}
+
+async fn answer(recorded: &Value) -> AssistantMessage {
+    let body = match &recorded["bodyText"] {
+        Value::String(body) => body.clone(),
+        _ => recorded["body"].to_string(),
+    };
+    let headers: Vec<(&str, &str)> = recorded["headers"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
+        .collect();
+    let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
+    let server = SseServer::start([Reply::status(status, &headers, &body)]).await;
+    let model = json!({"id": "m", "api": "openai-completions", "provider": recorded["provider"], "baseUrl": server.url()});
+    let request = Request {
+        model: Arc::new(serde_json::from_value(model).unwrap()),
+        credential: Credential::None,
+        messages: Vec::new(),
+        options: StreamOptions::default(),
+    };
+    let provider = HttpProvider::new(Transport::new(), Clock::manual(0), HttpOptions::default());
+    let mut events: Vec<StreamEvent> =
+        provider.stream(Arc::new(request), CancellationToken::new()).collect().await;
+    match events.pop() {
+        Some(StreamEvent::Done(message)) => *message,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn class_name(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Auth => "auth",
+        FailureClass::Overflow => "overflow",
+        FailureClass::NotFound => "not_found",
+        FailureClass::RateLimit => "rate_limit",
+        FailureClass::Overloaded => "overloaded",
+        FailureClass::Quota => "quota",
+        FailureClass::InvalidRequest => "invalid_request",
+        FailureClass::ToolUseFailed => "tool_use_failed",
+        FailureClass::Config => "config",
+        FailureClass::Server => "server",
+        FailureClass::Network => "network",
+        FailureClass::Refused => "refused",
+        FailureClass::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,347 @@
+//! The provider against a server that behaves well, badly, or not at all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use pi::ai::{
+    AssistantMessage, BlockKind, Credential, EventStream, FakeAnswer, FakeProvider, Gate, HttpOptions,
+    HttpProvider, Message, Model, Provider, Request, Router, StopReason, StreamEvent, StreamOptions,
+    StreamOrder, Transport, is_retryable,
+};
+use pi::util::clock::Clock;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::sse_server::{Reply, SseServer};
+
+const HELLO: &str = concat!(
+    "data: {\"id\":\"r1\",\"model\":\"m-2026\",\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n",
+    "data: {\"choices\":[{\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000000,\"completion_tokens\":2}}\n\n",
+    "data: [DONE]\n\n",
+);
+
+const FIRST: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n";
+
+#[tokio::test]
+async fn an_answer_comes_with_times_cost_and_ids() {
+    let server = SseServer::start([Reply::sse(HELLO)]).await;
+    let message = answer(&server, HttpOptions::default()).await;
+    assert_eq!(message.texts().collect::<Vec<_>>(), ["Hello"]);
+    assert_eq!(message.stop_reason, StopReason::Stop);
+    assert_eq!(
+        (message.response_id.as_deref(), message.response_model.as_deref()),
+        (Some("r1"), Some("m-2026"))
+    );
+    assert_eq!((message.timestamp.0, message.duration_ms), (42, Some(0)));
+    assert_eq!(message.usage.cost.input, 3.0);
+    let request = &server.requests()[0];
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/chat/completions"));
+    assert_eq!(request.header("authorization"), Some("Bearer key"));
+    assert_eq!(request.body["messages"], json!([{"role": "user", "content": "hi"}]));
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_request_after_the_other() {
+    let server = SseServer::start([Reply::sse(HELLO), Reply::sse(HELLO)]).await;
+    let provider = provider(HttpOptions::default());
+    for _ in 0..2 {
+        let message = done(provider.stream(request(server.url()), CancellationToken::new())).await;
+        assert_eq!(message.stop_reason, StopReason::Stop);
+    }
+    assert_eq!((server.requests().len(), server.n_connections()), (2, 1));
+}
+
+#[tokio::test]
+async fn what_is_not_an_event_stream_is_named() {
+    let page = "<!doctype html><html><head><title>Log in</title></head></html>";
+    let rows = [
+        (
+            Reply::status(200, &[("content-type", "text/html")], page),
+            "acme answered with an HTML page (Log in); check the base URL",
+            false,
+        ),
+        (Reply::sse(page), "acme answered with an HTML page (Log in); check the base URL", false),
+        (
+            Reply::status(
+                200,
+                &[("content-type", "application/json")],
+                r#"{"error":{"message":"no such key","code":"invalid_api_key"}}"#,
+            ),
+            "invalid_api_key: no such key",
+            false,
+        ),
+        (
+            Reply::status(200, &[], r#"{"id":"x","choices":[]}"#),
+            r#"acme answered with JSON instead of an event stream: {"id":"x","choices":[]}"#,
+            false,
+        ),
+        (
+            Reply::status(200, &[("content-type", "text/plain")], "upstream connect error"),
+            "acme did not answer with an event stream (text/plain): upstream connect error",
+            true,
+        ),
+        (Reply::sse(""), "acme sent an empty answer: stream ended before any data", true),
+        (Reply::status(200, &[], ""), "acme sent an empty answer: stream ended before any data", true),
+        (Reply::sse(FIRST), "stream ended before a finish_reason", true),
+        (Reply::sse(FIRST.trim_end_matches("}]}\n\n")), "stream ended before a finish_reason", true),
+        (Reply::status(503, &[], ""), "503: acme answered with an empty body", true),
+        (
+            Reply::status(302, &[("location", "https://elsewhere/")], ""),
+            "302: acme redirects to https://elsewhere/; check the base URL",
+            false,
+        ),
+    ];
+    for (reply, expected, retryable) in rows {
+        let server = SseServer::start([reply]).await;
+        let message = answer(&server, HttpOptions::default()).await;
+        assert_eq!(message.error_message.as_deref(), Some(expected));
+        assert_eq!(message.stop_reason, StopReason::Error);
+        assert_eq!(is_retryable(&message), retryable, "{expected}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_connection_keeps_what_had_come() {
+    let server = SseServer::start([Reply::stream("text/event-stream").piece(FIRST).hang_up()]).await;
+    let message = answer(&server, HttpOptions::default()).await;
+    assert_eq!(message.texts().collect::<Vec<_>>(), ["Hel"]);
+    assert!(message.error_message.as_deref().unwrap().starts_with("stream interrupted: connection lost"));
+    assert!(is_retryable(&message));
+}
+
+#[tokio::test]
+async fn hanging_up_after_the_last_word_is_no_failure() {
+    let said = HELLO.trim_end_matches("data: [DONE]\n\n");
+    let server = SseServer::start([Reply::stream("text/event-stream").piece(said).hang_up()]).await;
+    assert_eq!(answer(&server, HttpOptions::default()).await.stop_reason, StopReason::Stop);
+}
+
+#[tokio::test]
+async fn an_answer_is_over_when_the_server_says_so_though_it_stays_connected() {
+    let gate = Gate::new();
+    let server = SseServer::start([Reply::stream("text/event-stream").piece(HELLO).gate(&gate)]).await;
+    assert_eq!(answer(&server, HttpOptions::default()).await.stop_reason, StopReason::Stop);
+}
+
+#[tokio::test]
+async fn cancelling_keeps_the_part_and_closes_the_connection() {
+    let gate = Gate::new();
+    let server = SseServer::start([Reply::stream("text/event-stream").piece(FIRST).gate(&gate)]).await;
+    let cancel = CancellationToken::new();
+    let mut events = provider(HttpOptions::default()).stream(request(server.url()), cancel.clone());
+    assert_eq!(events.next().await, Some(StreamEvent::Start));
+    assert_eq!(events.next().await, Some(StreamEvent::BlockStart { index: 0, kind: BlockKind::Text }));
+    gate.reached().await;
+    cancel.cancel();
+    let message = done(events).await;
+    assert_eq!(message.texts().collect::<Vec<_>>(), ["Hel"]);
+    assert_eq!(message.stop_reason, StopReason::Aborted);
+    assert_eq!(message.error_message.as_deref(), Some("Request was aborted"));
+    server.client_closed().await;
+}
+
+#[tokio::test]
+async fn cancelling_before_the_headers_closes_the_connection() {
+    let gate = Gate::new();
+    let server = SseServer::start([Reply::raw("").gate(&gate)]).await;
+    let cancel = CancellationToken::new();
+    let mut events = provider(HttpOptions::default()).stream(request(server.url()), cancel.clone());
+    tokio::select! {
+        event = events.next() => panic!("{event:?}"),
+        () = gate.reached() => cancel.cancel(),
+    }
+    assert_eq!(done(events).await.stop_reason, StopReason::Aborted);
+    server.client_closed().await;
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    let gate = Gate::new();
+    let server = SseServer::start([Reply::stream("text/event-stream").piece(FIRST).gate(&gate)]).await;
+    let mut events = provider(HttpOptions::default()).stream(request(server.url()), CancellationToken::new());
+    assert_eq!(events.next().await, Some(StreamEvent::Start));
+    drop(events);
+    server.client_closed().await;
+}
+
+#[tokio::test]
+async fn silence_ends_in_a_failure_before_and_after_the_headers() {
+    let options = || HttpOptions { idle_timeout: Some(Duration::from_millis(30)), ..HttpOptions::default() };
+    let gate = Gate::new();
+    let rows = [
+        (Reply::raw("").gate(&gate), "timed out: no answer from acme for 0.03 s"),
+        (
+            Reply::stream("text/event-stream").piece(FIRST).gate(&gate),
+            "timed out: no data from acme for 0.03 s",
+        ),
+    ];
+    for (reply, expected) in rows {
+        let server = SseServer::start([reply]).await;
+        let message = answer(&server, options()).await;
+        assert_eq!(message.error_message.as_deref(), Some(expected));
+        assert!(is_retryable(&message));
+        server.client_closed().await;
+    }
+}
+
+#[tokio::test]
+async fn an_endless_line_is_cut_off() {
+    let piece = vec![b'x'; 8 << 20];
+    let mut reply = Reply::stream("text/event-stream").piece("data: ");
+    for _ in 0..9 {
+        reply = reply.piece(&piece);
+    }
+    let gate = Gate::new();
+    let server = SseServer::start([reply.gate(&gate)]).await;
+    let message = answer(&server, HttpOptions::default()).await;
+    assert_eq!(
+        message.error_message.as_deref(),
+        Some("the stream holds an event larger than 67108864 bytes")
+    );
+}
+
+#[tokio::test]
+async fn an_unreachable_host_is_named() {
+    // Bound and dropped, so nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    let message =
+        done(provider(HttpOptions::default()).stream(request(&url), CancellationToken::new())).await;
+    let error = message.error_message.clone().unwrap();
+    assert!(error.starts_with(&format!("connection error: cannot reach {url}")), "{error}");
+    assert!(is_retryable(&message), "{error}");
+}
+
+#[tokio::test]
+async fn urls_that_cannot_be_asked_fail_at_once() {
+    for (url, expected) in
+        [("nonsense", "invalid URL nonsense"), ("ftp://x", "unsupported scheme in ftp://x")]
+    {
+        let message =
+            done(provider(HttpOptions::default()).stream(request(url), CancellationToken::new())).await;
+        let error = message.error_message.unwrap();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn invalid_utf8_does_not_end_the_answer() {
+    let body = [HELLO.as_bytes(), b": \xff\n\n"].concat();
+    let body = [b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n", body.as_slice()].concat();
+    let server = SseServer::start([Reply::sse(body)]).await;
+    let message = answer(&server, HttpOptions::default()).await;
+    assert_eq!(message.texts().collect::<Vec<_>>(), ["\u{fffd}Hello"]);
+}
+
+#[tokio::test]
+async fn inner_retries_wait_as_long_as_the_server_demands() {
+    let slow = Reply::status(429, &[("retry-after-ms", "1")], r#"{"error":{"message":"slow"}}"#);
+    let server = SseServer::start([slow.clone(), slow, Reply::sse(HELLO)]).await;
+    let options = HttpOptions { max_retries: 2, ..HttpOptions::default() };
+    assert_eq!(answer(&server, options).await.stop_reason, StopReason::Stop);
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_wait_that_is_too_long_fails_at_once_and_says_so() {
+    let slow = Reply::status(429, &[("retry-after", "120")], r#"{"error":{"message":"slow"}}"#);
+    let server = SseServer::start([slow]).await;
+    let message = answer(&server, HttpOptions { max_retries: 2, ..HttpOptions::default() }).await;
+    let error = message.error_message.as_deref().unwrap();
+    assert_eq!(
+        error,
+        "429: slow (retry after 120s); the demanded retry delay of 120s is above the limit of 60s"
+    );
+    assert!(is_retryable(&message));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_will_fail_again_is_not_repeated() {
+    let refused = Reply::status(401, &[], r#"{"error":{"message":"invalid key"}}"#);
+    let server = SseServer::start([refused]).await;
+    let message = answer(&server, HttpOptions { max_retries: 2, ..HttpOptions::default() }).await;
+    assert_eq!(message.error_message.as_deref(), Some("401: invalid key"));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_router_sends_each_api_to_its_provider() {
+    let demo = FakeProvider::new([FakeAnswer::of_text("demo")]);
+    let router = Router::new(provider(HttpOptions::default()), Some(Arc::new(demo.clone())));
+    let mut request = (*request("http://x")).clone();
+    let with_api = |request: &mut Request, api: &str| {
+        let model = json!({"id": "m", "api": api, "provider": "p"});
+        request.model = Arc::new(serde_json::from_value::<Model>(model).unwrap());
+    };
+    with_api(&mut request, "demo");
+    let message = done(router.stream(Arc::new(request.clone()), CancellationToken::new())).await;
+    assert_eq!(message.texts().collect::<Vec<_>>(), ["demo"]);
+    assert_eq!(demo.requests().len(), 1);
+    with_api(&mut request, "smoke-signals");
+    let message = done(router.stream(Arc::new(request), CancellationToken::new())).await;
+    let error = message.error_message.unwrap();
+    assert!(error.contains("smoke-signals") && error.contains("openai-completions"), "{error}");
+}
+
+#[tokio::test]
+async fn the_fake_stops_at_gates_and_honours_cancel() {
+    let gate = Gate::new();
+    let scripted = FakeAnswer::new().thinking("hm").text_pieces(&["a", "b"], Some(&gate)).tool_call(
+        "1",
+        "read",
+        json!({"path": "x"}),
+    );
+    let fake = FakeProvider::new([scripted.clone(), scripted]);
+    let cancel = CancellationToken::new();
+    let events = fake.stream(request("http://x"), cancel.clone());
+    gate.open();
+    let message = done(events).await;
+    assert_eq!(message.stop_reason, StopReason::ToolUse);
+    assert_eq!(message.tool_calls().count(), 1);
+    gate.reached().await;
+
+    let events = fake.stream(request("http://x"), cancel.clone());
+    let (message, ()) = tokio::join!(done(events), async {
+        gate.reached().await;
+        cancel.cancel();
+    });
+    assert_eq!((message.stop_reason, message.texts().collect::<Vec<_>>()), (StopReason::Aborted, vec!["a"]));
+    let message = done(fake.stream(request("http://x"), CancellationToken::new())).await;
+    assert_eq!(message.stop_reason, StopReason::Error);
+}
+
+fn provider(options: HttpOptions) -> HttpProvider {
+    HttpProvider::new(Transport::new(), Clock::manual(1), options)
+}
+
+fn request(base_url: &str) -> Arc<Request> {
+    let model = json!({"id": "m", "api": "openai-completions", "provider": "acme", "baseUrl": base_url,
+        "cost": {"input": 3}});
+    let user = json!({"role": "user", "content": "hi"});
+    Arc::new(Request {
+        model: Arc::new(serde_json::from_value::<Model>(model).unwrap()),
+        credential: Credential::ApiKey("key".to_owned()),
+        messages: vec![Arc::new(serde_json::from_value::<Message>(user).unwrap())],
+        options: StreamOptions { started_ms: 42, ..StreamOptions::default() },
+    })
+}
+
+async fn answer(server: &SseServer, options: HttpOptions) -> AssistantMessage {
+    done(provider(options).stream(request(server.url()), CancellationToken::new())).await
+}
+
+/// The final message of what is left of a stream, whose order is checked if it is whole.
+async fn done(events: EventStream) -> AssistantMessage {
+    let events: Vec<StreamEvent> = events.collect().await;
+    if events.first() == Some(&StreamEvent::Start) {
+        let mut order = StreamOrder::default();
+        events.iter().for_each(|event| order.accept(event).unwrap());
+    }
+    match events.into_iter().last() {
+        Some(StreamEvent::Done(message)) => *message,
+        other => panic!("the last event is {other:?}"),
+    }
+}
