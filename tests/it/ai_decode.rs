@@ -1,5 +1,7 @@
 //! Every recorded stream decodes to what was recorded with it, however it is cut.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

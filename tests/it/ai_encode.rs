@@ -1,6 +1,8 @@
 //! Requests have the structure that services accepted, and obey the rules of
 //! their API whatever the conversation looks like.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The provider against a server that behaves well, badly, or not at all.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -12,6 +12,8 @@
 //! assert_eq!(server.requests()[0].path, "/v1/messages");
 //! ```
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 

@@ -1,0 +1,165 @@
+//! Takes the message out of an error response, in whatever shape it is, and
+//! writes it as one line that `failure` can read back.
+
+use serde_json::Value;
+
+/// What an error response says, taken out of the shapes servers use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::ai) struct ErrorBody {
+    /// The most specific name the server has for the error.
+    pub(in crate::ai) code: Option<String>,
+    pub(in crate::ai) message: String,
+    /// Further facts that decide about a retry.
+    pub(in crate::ai) notes: Vec<String>,
+}
+
+/// Longest message kept of an error body.
+const MESSAGE_LIMIT_CHARS: usize = 4_000;
+
+impl ErrorBody {
+    /// Reads a body of text; anything that is no known shape is the message itself.
+    pub(in crate::ai) fn from_text(body: &str) -> Self {
+        let parsed = serde_json::from_str(body).ok().and_then(|value| Self::from_json(&value));
+        parsed.unwrap_or_else(|| Self { message: clip(body.trim()), ..Self::default() })
+    }
+
+    /// Reads a JSON document; `None` if it does not look like an error.
+    pub(in crate::ai) fn from_json(value: &Value) -> Option<Self> {
+        let value = match value {
+            Value::Array(items) => items.first()?,
+            other => other,
+        };
+        match value.get("error") {
+            Some(error @ Value::Object(_)) => return Some(Self::from_object(error)),
+            Some(Value::String(message)) if !message.is_empty() => {
+                let code = name(value.get("code")).or_else(|| name(value.get("type")));
+                return Some(Self { code, message: clip(message), notes: Vec::new() });
+            }
+            _ => {}
+        }
+        let looks_like_error = ["message", "detail"].iter().any(|key| value.get(key).is_some())
+            && value.get("choices").is_none()
+            && value.get("type").and_then(Value::as_str) != Some("message");
+        looks_like_error.then(|| Self::from_object(value))
+    }
+
+    fn from_object(error: &Value) -> Self {
+        let message = ["message", "error", "detail", "msg"].iter().find_map(|key| text_of(error.get(key)?));
+        let code = name(error.get("code").filter(|code| !code.is_number()))
+            .or_else(|| name(error.get("type").filter(|kind| *kind != "error")))
+            .or_else(|| name(error.get("error_type")))
+            .or_else(|| name(error.get("status").filter(|status| status.is_string())))
+            .or_else(|| name(error.get("code")));
+        let mut body =
+            Self { code, message: clip(&message.unwrap_or_else(|| error.to_string())), notes: Vec::new() };
+        // OpenRouter hides what the provider behind it said.
+        if let Some(raw) = error.pointer("/metadata/raw").and_then(text_of)
+            && !body.message.contains(&raw)
+        {
+            body.message = clip(&format!("{}: {raw}", body.message));
+        }
+        // Google says in details which quota it is and when to come back.
+        for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
+            let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
+            let quotas = violations.filter_map(|violation| violation.get("quotaId"));
+            let limit = detail.pointer("/metadata/quota_limit");
+            for quota in quotas.chain(limit).filter_map(Value::as_str) {
+                body.notes.push(format!("quota {quota}"));
+            }
+            if let Some(reason) = detail.get("reason").and_then(Value::as_str) {
+                body.notes.push(reason.to_owned());
+            }
+            if let Some(delay) = detail.get("retryDelay").and_then(Value::as_str) {
+                body.notes.push(format!("retry after {delay}"));
+            }
+        }
+        // The Codex service names the plan's limit and its end.
+        if let Some(at) = error.get("resets_at").and_then(Value::as_u64) {
+            body.notes.push(format!("resets at {at}"));
+        }
+        body
+    }
+
+    /// `429: Slow down (rate_limit_error, retry after 12s)`.
+    pub(in crate::ai) fn with_status(mut self, status: u16) -> String {
+        let known = |code: &str| code == status.to_string() || self.message.contains(code);
+        if let Some(code) = self.code.take_if(|code| !known(code)) {
+            self.notes.insert(0, code);
+        }
+        format!("{status}: {}{}", self.message, notes(&self.notes))
+    }
+
+    /// `overloaded_error: Overloaded`, for errors in the middle of a stream.
+    pub(in crate::ai) fn in_stream(self) -> String {
+        let notes = notes(&self.notes);
+        match self.code {
+            Some(code) => format!("{code}: {}{notes}", self.message),
+            None => format!("{}{notes}", self.message),
+        }
+    }
+}
+
+fn notes(notes: &[String]) -> String {
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
+}
+
+/// A name or number as text; not the words servers use for "none".
+fn name(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::String(text) if !text.is_empty() && text != "null" => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The text of a message field, which some frameworks fill with lists and objects.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().filter_map(text_of).collect();
+            (!texts.is_empty()).then(|| texts.join("; "))
+        }
+        Value::Object(members) => {
+            ["msg", "message", "detail"].iter().find_map(|key| text_of(members.get(*key)?))
+        }
+        _ => None,
+    }
+}
+
+pub(in crate::ai) fn clip(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_LIMIT_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn error_bodies_of_all_shapes_become_one_line() {
+        let check = |body: Value, expected: &str| {
+            assert_eq!(ErrorBody::from_text(&body.to_string()).with_status(400), expected);
+        };
+        check(json!({"error": {"message": "m", "type": "t", "code": "c"}}), "400: m (c)");
+        check(json!({"error": {"message": "m", "type": "t", "code": 400}}), "400: m (t)");
+        check(json!({"error": {"message": "m", "code": 400}}), "400: m");
+        check(json!({"error": "text", "code": "bad"}), "400: text (bad)");
+        check(json!({"object": "error", "message": "m", "type": "t", "code": "3051"}), "400: m (3051)");
+        check(json!({"detail": [{"msg": "a", "loc": []}, {"msg": "b"}]}), "400: a; b");
+        check(
+            json!({"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "busy"}}}),
+            "400: Provider returned error: busy",
+        );
+        check(
+            json!([{"error": {"message": "m", "status": "S", "code": 400, "details": [{"retryDelay": "28s"}]}}]),
+            "400: m (S, retry after 28s)",
+        );
+        check(json!({"unknown": 1}), "400: {\"unknown\":1}");
+        assert_eq!(ErrorBody::from_text(&"x".repeat(9_000)).message.chars().count(), MESSAGE_LIMIT_CHARS + 1);
+    }
+}

@@ -1,0 +1,292 @@
+//! What a failed request means: which class of failure, whether trying again
+//! can help, whether the conversation has to shrink, how long to wait.
+//!
+//! The stored `error_message` is all that is left of a failure, so everything
+//! is read from that text. [`ErrorBody`] writes into it what is needed to read
+//! it back: status, message, code and demanded wait.
+
+mod error_body;
+mod patterns;
+
+use std::time::Duration;
+
+use super::message::{AssistantMessage, StopReason};
+use patterns::{
+    AUTH, CONFIG, NETWORK, NOT_FOUND, OVERFLOW, OVERLOADED, PER_DAY, PER_MINUTE, PERMANENT, QUOTA,
+    RATE_LIMIT, REFUSED, SERVER, TOOL_USE_FAILED, TRANSIENT_STATUSES, contains, has_token,
+};
+
+pub(super) use error_body::{ErrorBody, clip};
+
+/// What went wrong, as far as callers treat it differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureClass {
+    /// The key or token is missing, wrong or not allowed to do this.
+    Auth,
+    /// The request was larger than the model's context window.
+    Overflow,
+    /// No such model, endpoint or earlier response.
+    NotFound,
+    /// Too many requests or tokens for now.
+    RateLimit,
+    /// The service has no room for now.
+    Overloaded,
+    /// Credit, plan or daily allowance is used up.
+    Quota,
+    /// The server refuses this very request.
+    InvalidRequest,
+    /// The server could not read what its model wrote as a tool call.
+    ToolUseFailed,
+    /// The server is started without something the request needs.
+    Config,
+    /// The service broke.
+    Server,
+    /// The service could not be reached, or the connection was lost.
+    Network,
+    /// The model declined to answer.
+    Refused,
+    Unknown,
+}
+
+impl FailureClass {
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::ToolUseFailed | Self::Server | Self::Network => true,
+            Self::Auth
+            | Self::Overflow
+            | Self::NotFound
+            | Self::Quota
+            | Self::InvalidRequest
+            | Self::Config
+            | Self::Refused
+            | Self::Unknown => false,
+        }
+    }
+}
+
+/// Classifies an error by its text and HTTP status. Without a `status`, one
+/// that the text begins with counts.
+pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
+    let text = text.to_lowercase();
+    let status = status.or_else(|| leading_status(&text));
+    let says = |table: &[&str]| table.iter().any(|pattern| contains(&text, pattern));
+
+    if says(TOOL_USE_FAILED) {
+        return FailureClass::ToolUseFailed;
+    }
+    if says(CONFIG) {
+        return FailureClass::Config;
+    }
+    // Rate limits speak of tokens and limits too, so they are ruled out first.
+    let limited = status == Some(429) || says(RATE_LIMIT) || text.starts_with("service unavailable:");
+    if !limited && (status == Some(413) || says(OVERFLOW)) {
+        return FailureClass::Overflow;
+    }
+    // A limit per minute passes by itself, even where the text speaks of quota and billing.
+    let passing = says(PER_MINUTE) && !says(PER_DAY);
+    if status == Some(402) || (says(QUOTA) && !passing) {
+        return FailureClass::Quota;
+    }
+    if says(REFUSED) {
+        return FailureClass::Refused;
+    }
+    if matches!(status, Some(401 | 403)) || says(AUTH) {
+        return FailureClass::Auth;
+    }
+    if status == Some(404) || says(NOT_FOUND) {
+        return FailureClass::NotFound;
+    }
+    match status {
+        Some(429) => return FailureClass::RateLimit,
+        Some(503 | 529) => return FailureClass::Overloaded,
+        Some(408 | 409 | 425 | 500..=599) if says(OVERLOADED) => return FailureClass::Overloaded,
+        Some(408 | 409 | 425 | 500..=599) => return FailureClass::Server,
+        Some(400..=499) if limited && passing => return FailureClass::RateLimit,
+        Some(400..=499) => return FailureClass::InvalidRequest,
+        _ => {}
+    }
+    if limited || passing {
+        return FailureClass::RateLimit;
+    }
+    if says(OVERLOADED) {
+        return FailureClass::Overloaded;
+    }
+    if says(PERMANENT) {
+        return FailureClass::InvalidRequest;
+    }
+    if says(NETWORK) {
+        return FailureClass::Network;
+    }
+    if says(SERVER) || TRANSIENT_STATUSES.iter().any(|status| has_token(&text, status)) {
+        return FailureClass::Server;
+    }
+    FailureClass::Unknown
+}
+
+/// Whether repeating the request that `message` answers may help.
+pub fn is_retryable(message: &AssistantMessage) -> bool {
+    message.stop_reason == StopReason::Error
+        && message.error_message.as_deref().is_some_and(|text| classify(text, None).is_retryable())
+}
+
+/// Whether `message` shows that the conversation no longer fits a window of
+/// `context_window` tokens. Some servers say so, some only answer nothing.
+pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
+    if message.raw_stop_reason.as_deref() == Some("model_context_window_exceeded") {
+        return true;
+    }
+    let prompt = message.usage.input.saturating_add(message.usage.cache_read);
+    match message.stop_reason {
+        StopReason::Error => {
+            let text = message.error_message.as_deref().unwrap_or_default();
+            classify(text, None) == FailureClass::Overflow
+        }
+        StopReason::Length if message.usage.output == 0 => {
+            context_window > 0 && prompt >= context_window - context_window / 100
+        }
+        StopReason::Stop | StopReason::Length | StopReason::ToolUse => {
+            context_window > 0 && prompt > context_window
+        }
+        StopReason::Aborted | StopReason::Deferred | StopReason::Pending => false,
+    }
+}
+
+/// How long the server asks to wait before the next attempt, if its error text says so.
+pub fn retry_delay(text: &str) -> Option<Duration> {
+    let text = text.to_lowercase();
+    let marks =
+        ["retry after ", "retry delay of ", "retry in ", "try again in ", "retrydelay\":\"", "retry delay "];
+    marks.iter().find_map(|mark| {
+        let start = text.find(mark)? + mark.len();
+        parse_duration(text.get(start..)?)
+    })
+}
+
+/// `12`, `12s`, `1.5s`, `800ms`, `7m12.5s`, `2 seconds`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let mut seconds = 0.0;
+    let mut rest = text;
+    let mut found = false;
+    loop {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(digits);
+        let Ok(number) = number.trim_end_matches('.').parse::<f64>() else { break };
+        found = true;
+        let unit_text = tail.trim_start();
+        let length = unit_text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit_text.len());
+        let (unit, after) = unit_text.split_at(length);
+        let factor = match unit {
+            "ms" | "milliseconds" => 0.001,
+            "m" | "min" | "minute" | "minutes" => 60.0,
+            "h" | "hour" | "hours" => 3600.0,
+            _ => 1.0,
+        };
+        seconds += number * factor;
+        rest = after;
+        if !matches!(unit, "h" | "m") {
+            break;
+        }
+    }
+    (found && seconds.is_finite()).then(|| Duration::from_secs_f64(seconds.min(1e9)))
+}
+
+/// A status at the start of the text, followed by anything but more of a word.
+fn leading_status(text: &str) -> Option<u16> {
+    let digits = text.get(..3)?;
+    let status: u16 = digits.parse().ok()?;
+    let ends = text[3..].chars().next().is_none_or(|next| matches!(next, ':' | ' '));
+    ((100..600).contains(&status) && ends).then_some(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Api;
+    use super::*;
+
+    #[test]
+    fn texts_are_classified_by_what_servers_say() {
+        use FailureClass::*;
+        let rows = [
+            (
+                "429: You exceeded your current quota, please check your plan and billing details. (insufficient_quota)",
+                Quota,
+            ),
+            (
+                "429: You exceeded your current quota, billing. Please retry in 48.9s. (RESOURCE_EXHAUSTED, quota GenerateContentInputTokensPerModelPerMinute-FreeTier, retry after 48s)",
+                RateLimit,
+            ),
+            (
+                "429: You exceeded your current quota (RESOURCE_EXHAUSTED, quota GenerateRequestsPerDayPerProjectPerModel-FreeTier, retry after 48s)",
+                Quota,
+            ),
+            (
+                "rate_limit_exceeded: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000",
+                RateLimit,
+            ),
+            ("413: Request too large for model on tokens per minute (TPM): Limit 6000", RateLimit),
+            ("413: failed to parse request", Overflow),
+            ("400: cerebras answered with an empty body", Overflow),
+            ("400: someone answered with an empty body", InvalidRequest),
+            (
+                "400: Requested token count exceeds the model's maximum context length of 131072 tokens",
+                Overflow,
+            ),
+            (
+                "400: This model's maximum context length is 128,000 tokens. However, you requested 130000",
+                Overflow,
+            ),
+            (
+                "400: Trying to keep the first 9000 tokens when context the overflows: The number of tokens to keep from the initial prompt is greater than the context length",
+                Overflow,
+            ),
+            ("400: Incorrect API key provided: xx (invalid-argument)", Auth),
+            ("500: tools param requires --jinja flag", Config),
+            ("overloaded_error: Overloaded", Overloaded),
+            ("Sorry, something went wrong.", Server),
+            ("stream ended before message_stop", Network),
+            ("connection error: cannot reach http://x (connection refused)", Network),
+            ("connection error: invalid peer certificate: UnknownIssuer", InvalidRequest),
+            ("upstream says 502 and no more", Server),
+            ("request req_502abc went wrong; limit 1,500.25", Unknown),
+            ("finish_reason: model_context_window_exceeded", Overflow),
+            ("finish_reason: network_error", Network),
+            ("finish_reason: content_filter", Refused),
+            ("400: Please retry your request", InvalidRequest),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(classify(text, None), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn demanded_waits_are_read_back() {
+        let check = |text: &str, expected: Option<f64>| {
+            assert_eq!(retry_delay(text).map(|delay| delay.as_secs_f64()), expected, "{text}");
+        };
+        check("429: slow (rate_limit_error, retry after 12s)", Some(12.0));
+        check("Please retry in 48.9s.", Some(48.9));
+        check("Please try again in 7m12.5s. Need more?", Some(432.5));
+        check("try again in 20 seconds", Some(20.0));
+        check("retry after 800ms", Some(0.8));
+        check("retry after lunch", None);
+    }
+
+    #[test]
+    fn overflow_can_be_silent() {
+        let check = |stop: StopReason, input: u64, output: u64, expected: bool| {
+            let mut message =
+                AssistantMessage::pending(Api::DEMO, "p", "m", super::super::message::Millis(0));
+            message.stop_reason = stop;
+            message.usage.input = input;
+            message.usage.output = output;
+            assert_eq!(is_overflow(&message, 1_000), expected, "{stop:?} {input} {output}");
+        };
+        check(StopReason::Stop, 1_001, 5, true);
+        check(StopReason::Stop, 1_000, 5, false);
+        check(StopReason::Length, 990, 0, true);
+        check(StopReason::Length, 989, 0, false);
+        check(StopReason::Length, 995, 1, false);
+        check(StopReason::Aborted, 5_000, 0, false);
+    }
+}

@@ -1,0 +1,299 @@
+//! What servers are known to say, and how a pattern is matched.
+//!
+//! Patterns are lower case and found anywhere in the text; `*` stands for any
+//! text and `#` for a number. A new wording is a new row.
+
+pub(super) const TOOL_USE_FAILED: &[&str] = &["tool_use_failed", "failed to call a function"];
+
+pub(super) const CONFIG: &[&str] = &[
+    "provide the mmproj",
+    "--mmproj",
+    "requires --jinja",
+    "--jinja flag",
+    "--enable-auto-tool-choice",
+    "--tool-call-parser",
+    "does not support tools",
+];
+
+pub(super) const OVERFLOW: &[&str] = &[
+    "prompt is too long",
+    "prompt too long",
+    "prompt exceeds max length",
+    "request_too_large",
+    "input is too long for requested model",
+    "input tokens exceeded",
+    "exceeds the context window",
+    "exceeds the maximum context length",
+    "exceeds the model's maximum context length",
+    "exceeds model's maximum context length",
+    "exceeds maximum context length",
+    "maximum context length is # tokens",
+    "maximum context length of # tokens",
+    "maximum context length",
+    "context window exceed",
+    "context window is exceeded",
+    "contextwindowexceedederror",
+    "context window exceeds limit",
+    "input token count * exceeds the maximum",
+    "maximum prompt length is #",
+    "reduce the length of the messages",
+    "exceeds the maximum allowed input length of # tokens",
+    "exceeds maximum allowed input length of # tokens",
+    "input (# tokens) is longer than the model's context length",
+    "longer than the model's context length",
+    "prompt token count of # exceeds the limit of #",
+    "exceeds the limit of # tokens",
+    "model_max_prompt_tokens_exceeded",
+    "exceeds the available context size",
+    "exceed_context_size_error",
+    "greater than the context length",
+    "exceeded model token limit",
+    "too large for model with # maximum context length",
+    "prompt has # tokens but the configured context size is #",
+    "model_context_window_exceeded",
+    "exceeded context length",
+    "exceeded max context length",
+    "range of input length should be",
+    "context_length_exceeded",
+    "context length exceeded",
+    "too many tokens",
+    "too_many_tokens",
+    "too_many_prompt_tokens",
+    "token limit exceeded",
+    "total length of all messages is too long",
+    "cerebras answered with an empty body",
+];
+
+pub(super) const RATE_LIMIT: &[&str] = &[
+    "rate limit",
+    "rate_limit",
+    "rate-limit",
+    "ratelimit",
+    "too many requests",
+    "too_many_requests",
+    "throttling",
+    "throttled",
+    "tokens per min",
+    "requests per min",
+    "please wait before trying again",
+    "resource_exhausted",
+    "resourceexhausted",
+    "resource exhausted",
+];
+
+pub(super) const PER_MINUTE: &[&str] =
+    &["perminute", "per minute", "per-minute", "please retry in #", "rate_limit_exceeded"];
+
+pub(super) const PER_DAY: &[&str] = &["perday", "per day", "per-day"];
+
+pub(super) const QUOTA: &[&str] = &[
+    "gousagelimiterror",
+    "freeusagelimiterror",
+    "monthly usage limit",
+    "usage_limit_reached",
+    "usage_not_included",
+    "subscription_sharing_*usage_limit_exceeded",
+    "available balance",
+    "insufficient balance",
+    "insufficient_quota",
+    "insufficient credit",
+    "credit balance is too low",
+    "requires more credits",
+    "out of budget",
+    "quota exceeded",
+    "exceeded your current quota",
+    "quota_exceeded",
+    "billing",
+    "(1308)",
+    "1308:",
+    "\"code\":1308",
+    "\"code\": 1308",
+    "\"code\":\"1308\"",
+    "\"code\": \"1308\"",
+    "usage limit reached",
+];
+
+pub(super) const REFUSED: &[&str] = &[
+    "stop_reason: refusal",
+    "stop_reason: sensitive",
+    "finish_reason: content_filter",
+    "finish_reason: sensitive",
+    "content management policy",
+    "usage policy",
+    "content_policy_violation",
+];
+
+pub(super) const AUTH: &[&str] = &[
+    "authentication_error",
+    "authentication fails",
+    "authentication failed",
+    "unauthenticated",
+    "unauthorized",
+    "permission_denied",
+    "permission_error",
+    "invalid_api_key",
+    "api_key_invalid",
+    "invalid api key",
+    "invalid x-api-key",
+    "incorrect api key",
+    "api key not valid",
+    "api key not found",
+    "api key expired",
+    "no api key",
+    "missing api key",
+    "security token included in the request is invalid",
+    "no auth credentials",
+];
+
+pub(super) const NOT_FOUND: &[&str] = &[
+    "model_not_found",
+    "model not found",
+    "not_found_error",
+    "_not_found",
+    "no such model",
+    "unknown model",
+    "invalid model",
+    "is not a valid model",
+    "does not exist or you do not have access",
+    "model * does not exist",
+    "model * not found",
+];
+
+pub(super) const OVERLOADED: &[&str] = &[
+    "overloaded",
+    "server busy",
+    "server is busy",
+    "high demand",
+    "at capacity",
+    "over capacity",
+    "service unavailable",
+    "service temporarily unavailable",
+    "service is temporarily unavailable",
+    "service_unavailable",
+    "insufficient_system_resource",
+    "subscription_sharing_*unavailable",
+];
+
+/// Ruled out before the network and server tables, whose words they share.
+pub(super) const PERMANENT: &[&str] =
+    &["certificate", "invalid url", "invalid_request", "unsupported scheme", "cannot be sent"];
+
+pub(super) const NETWORK: &[&str] = &[
+    "network error",
+    "network_error",
+    "connection error",
+    "connection refused",
+    "connection lost",
+    "connection reset",
+    "connection closed",
+    "connection aborted",
+    "broken pipe",
+    "other side closed",
+    "fetch failed",
+    "request to * failed, reason:",
+    "getaddrinfo",
+    "enotfound",
+    "eai_again",
+    "failed to lookup address",
+    "upstream connect",
+    "reset before headers",
+    "socket hang up",
+    "socket connection was closed",
+    "timed out",
+    "timeout",
+    "terminated",
+    "websocket closed",
+    "websocket error",
+    "ended without",
+    "stream ended before",
+    "stream interrupted",
+    "stream disconnected before completion",
+    "http2 stream failed",
+    "http2 no response",
+    "http2 request did not get a response",
+    "pending stream has been canceled",
+    "malformed json",
+];
+
+pub(super) const SERVER: &[&str] = &[
+    "server error",
+    "server_error",
+    "internal error",
+    "internal_error",
+    "internal server",
+    "api_error",
+    "provider returned error",
+    "upstream buffer",
+    "upstream forward",
+    "upstream request",
+    "upstream read",
+    "upstream error",
+    "retry delay",
+    "retry your request",
+    "try your request again",
+    "something went wrong",
+    "finish_reason: error",
+];
+
+pub(super) const TRANSIENT_STATUSES: &[&str] = &["429", "500", "502", "503", "504", "520", "524", "529"];
+
+/// Whether `text` has `token` standing alone: not part of a word, number or id.
+pub(super) fn has_token(text: &str, token: &str) -> bool {
+    let joins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ',' | '.');
+    text.match_indices(token).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + token.len()..].chars();
+        let next = after.next();
+        // A full stop ends a sentence unless a digit follows.
+        let next_joins = match next {
+            Some('.' | ',') => after.next().is_some_and(|c| c.is_ascii_digit()),
+            Some(c) => joins(c),
+            None => false,
+        };
+        !before.is_some_and(joins) && !next_joins
+    })
+}
+
+/// Whether `text` contains `pattern`, see the module documentation.
+pub(super) fn contains(text: &str, pattern: &str) -> bool {
+    let mut rest = text;
+    for part in pattern.split('*') {
+        match end_of(rest, part) {
+            Some(end) => rest = &rest[end..],
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Where the first match of `part`, which has no `*`, ends in `text`.
+fn end_of(text: &str, part: &str) -> Option<usize> {
+    let Some((head, tail)) = part.split_once('#') else {
+        return text.find(part).map(|at| at + part.len());
+    };
+    text.match_indices(head).find_map(|(at, _)| {
+        let number = at + head.len();
+        let digits = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_' | '.');
+        let after = &text[number..];
+        let length = after.find(|c| !digits(c)).unwrap_or(after.len());
+        let starts_with_digit = after.starts_with(|c: char| c.is_ascii_digit());
+        let end = number + length;
+        (starts_with_digit && text[end..].starts_with(tail)).then_some(end + tail.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_gaps_and_numbers() {
+        assert!(contains(
+            "input token count (12) exceeds the maximum",
+            "input token count * exceeds the maximum"
+        ));
+        assert!(contains("is at is 12,000 tokens", "is # tokens"));
+        assert!(!contains("is many tokens", "is # tokens"));
+        assert!(!contains("b a", "a*b"));
+    }
+}

@@ -1,0 +1,252 @@
+use serde_json::json;
+
+use super::super::provider::{Credential, StreamOptions};
+use super::*;
+
+const WORD: IdRule = IdRule::Word { max: 64 };
+
+fn request(messages: Value, model: Value) -> Request {
+    let mut base = json!({"id": "m", "provider": "p", "api": "a"});
+    base.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+    Request {
+        model: Arc::new(serde_json::from_value(base).unwrap()),
+        credential: Credential::None,
+        messages: serde_json::from_value(messages).unwrap(),
+        options: StreamOptions::default(),
+    }
+}
+
+/// One line per block: who, what, ids.
+fn outline(prompt: &Prompt<'_>) -> Vec<String> {
+    let content = |content: &[Content<'_>]| -> String {
+        let parts: Vec<&str> = content
+            .iter()
+            .map(|content| match content {
+                Content::Text(text) => text,
+                Content::Image(_) => "<image>",
+            })
+            .collect();
+        parts.join("+")
+    };
+    let mut lines = Vec::new();
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(user) => lines.push(format!("user {}", content(user))),
+            Turn::Assistant(turn) => {
+                for block in &turn.blocks {
+                    lines.push(match block {
+                        Block::Text(text) => format!("text {text}"),
+                        Block::Thinking(thinking) => format!("thinking {}", thinking.thinking),
+                        Block::ToolCall { id, name, arguments } => format!("call {id} {name}{arguments}"),
+                    });
+                }
+                for result in &turn.results {
+                    let kind = if result.is_error { "error" } else { "result" };
+                    lines.push(format!("{kind} {} {}", result.id, content(&result.content)));
+                }
+            }
+        }
+    }
+    lines
+}
+
+#[track_caller]
+fn check(messages: Value, expected: &[&str]) {
+    assert_eq!(outline(&prompt(&request(messages, json!({})), WORD)), expected);
+}
+
+fn answer(content: Value) -> Value {
+    json!({"role": "assistant", "provider": "p", "api": "a", "model": "m", "content": content})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}})
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": [{"type": "text", "text": text}]})
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+#[test]
+fn system_messages_collapse_into_one_prompt() {
+    let messages: Vec<Arc<Message>> = serde_json::from_value(json!([
+        {"role": "system", "content": "Base", "sections": {"a": "A", "b": "B", "c": "C"},
+         "toolsAdded": [{"name": "read"}, {"name": "bash"}]},
+        user("hi"),
+        {"role": "system", "content": "", "sections": {"b": null, "a": "A2", "d": "D"},
+         "toolsRemoved": [{"name": "read"}], "toolsAdded": [{"name": "bash", "description": "new"}, {"name": "read"}]},
+        {"role": "system", "content": "More", "sections": {"b": "B3"}},
+    ]))
+    .unwrap();
+    let state = system_state(&messages);
+    assert_eq!(state.prompt(), "Base\n\nMore\n\nA2\n\nB3\n\nC\n\nD");
+    let tools: Vec<(&str, &str)> =
+        state.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+    assert_eq!(tools, [("bash", "new"), ("read", "")]);
+}
+
+#[test]
+fn failed_answers_and_their_results_are_not_repeated() {
+    let mut failed = answer(json!([{"type": "text", "text": "par"}, call("x")]));
+    failed["stopReason"] = json!("error");
+    check(json!([user("a"), failed, result("x", "lost"), user("b")]), &["user a", "user b"]);
+}
+
+#[test]
+fn every_call_has_one_result_right_after_its_answer() {
+    check(
+        json!([
+            user("a"),
+            answer(json!([call("1"), call("2")])),
+            result("stray", "-"),
+            {"role": "system", "content": "s"},
+            user("typed meanwhile"),
+            result("2", "two"),
+            result("2", "again"),
+            user("b"),
+            answer(json!([call("3")])),
+        ]),
+        &[
+            "user a",
+            "call 1 read{}",
+            "call 2 read{}",
+            "error 1 No result provided",
+            "result 2 two",
+            "user typed meanwhile",
+            "user b",
+            "call 3 read{}",
+            "error 3 No result provided",
+        ],
+    );
+}
+
+#[test]
+fn equal_ids_are_told_apart_within_and_across_answers() {
+    let request = request(
+        json!([
+            answer(json!([call("x"), call("x")])),
+            result("x", "first"),
+            result("x", "second"),
+            answer(json!([call("x")])),
+            result("x", "third"),
+        ]),
+        json!({}),
+    );
+    let lines = outline(&prompt(&request, WORD));
+    let ids: HashSet<&str> = lines
+        .iter()
+        .filter(|line| line.starts_with("call"))
+        .filter_map(|line| line.split(' ').nth(1))
+        .collect();
+    assert_eq!(ids.len(), 3, "{lines:?}");
+    assert!(lines[2].ends_with("first") && lines[3].ends_with("second") && lines[5].ends_with("third"));
+}
+
+#[test]
+fn another_models_thinking_is_dropped_and_its_ids_are_fitted() {
+    let content =
+        json!([{"type": "thinking", "thinking": "hm", "thinkingSignature": "s"}, call("functions.read:0")]);
+    check(
+        json!([answer(content.clone()), result("functions.read:0", "ok")]),
+        &["thinking hm", "call functions.read:0 read{}", "result functions.read:0 ok"],
+    );
+    let mut foreign = answer(content);
+    foreign["model"] = json!("other");
+    check(
+        json!([foreign, result("functions.read:0", "ok")]),
+        &["call functions_read_0 read{}", "result functions_read_0 ok"],
+    );
+}
+
+#[test]
+fn empty_and_unknown_things_are_not_sent() {
+    check(
+        json!([
+            user(" \n"),
+            {"role": "user", "content": [{"type": "hologram"}, {"type": "text", "text": ""}]},
+            answer(json!([{"type": "text", "text": " "}, {"type": "thinking", "thinking": ""}, {"type": "??"}])),
+            answer(json!([call("1")])),
+            {"role": "toolResult", "toolCallId": "1", "content": []},
+        ]),
+        &["call 1 read{}", "result 1 (no tool output)"],
+    );
+    check(
+        json!([answer(json!([{"type": "toolCall", "id": "1", "name": "x", "arguments": null}]))]),
+        &["call 1 x{}", "error 1 No result provided"],
+    );
+}
+
+#[test]
+fn runs_of_images_become_one_placeholder_for_models_that_read_text() {
+    let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    let messages = json!([
+        {"role": "user", "content": [{"type": "text", "text": "look"}, image, image, {"type": "text", "text": "x"}, image]},
+    ]);
+    let omitted = "(image omitted: model does not support images)";
+    check(messages.clone(), &[&format!("user look+{omitted}+x+{omitted}")]);
+    let request = request(messages, json!({"input": ["text", "image"]}));
+    assert_eq!(outline(&prompt(&request, WORD)), ["user look+<image>+<image>+x+<image>"]);
+}
+
+#[test]
+fn ids_fit_the_rule_and_distinct_ones_stay_distinct() {
+    let long = "call_".to_owned() + &"x".repeat(80);
+    for rule in [WORD, IdRule::Word { max: 40 }, IdRule::Nine] {
+        let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
+        let given = ["", "a", "a:b", "a.b", "call|item", "abcDEF123", &long, &format!("{long}y"), "ünï"];
+        let fitted: Vec<String> = given.iter().map(|id| ids.assign(id, false)).collect();
+        let distinct: HashSet<&String> = fitted.iter().collect();
+        assert_eq!(distinct.len(), given.len(), "{fitted:?}");
+        for id in &fitted {
+            match rule {
+                IdRule::Word { max } => {
+                    assert!(!id.is_empty() && id.len() <= max && id.chars().all(is_word), "{id}");
+                }
+                IdRule::Nine => {
+                    assert!(id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()), "{id}");
+                }
+            }
+        }
+        assert!(fitted.contains(&"abcDEF123".to_owned()));
+    }
+}
+
+#[test]
+fn calls_of_the_past_keep_their_declarations() {
+    let request = request(
+        json!([
+            {"role": "system", "toolsAdded": [{"name": "read", "description": "d"}]},
+            answer(json!([call("1"), {"type": "toolCall", "id": "2", "name": "gone", "arguments": {}}])),
+            {"role": "system", "toolsRemoved": [{"name": "read"}]},
+        ]),
+        json!({}),
+    );
+    let prompt = prompt(&request, WORD);
+    assert!(prompt.tools_are_history);
+    let tools: Vec<(&str, &str)> =
+        prompt.tools.iter().map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+    assert_eq!(tools, [("read", "d"), ("gone", "")]);
+}
+
+#[test]
+fn the_answer_is_bounded_by_model_window_and_wish() {
+    #[track_caller]
+    fn check(window: u64, max_tokens: u64, input_tokens: usize, wish: Option<u64>, expected: u64) {
+        let text = "x".repeat(input_tokens * 4);
+        let mut request =
+            request(json!([user(&text)]), json!({"contextWindow": window, "maxTokens": max_tokens}));
+        request.options.max_tokens = wish;
+        assert_eq!(prompt(&request, WORD).max_tokens, expected);
+    }
+    check(200_000, 64_000, 1_000, None, 64_000);
+    check(200_000, 64_000, 1_000, Some(100), 100);
+    check(200_000, 64_000, 100_000, None, 64_000);
+    check(200_000, 128_000, 100_000, None, 85_000);
+    check(200_000, 64_000, 150_000, None, 32_768);
+    check(200_000, 64_000, 190_000, None, 5_904);
+    check(8_000, 4_000, 9_000, None, 1);
+}
