@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use pi::tui::term::{Anchor, Cursor, Document, Frame, Overlay, Screen};
 use pi::tui::text::{LinkTarget, Row, Run};
@@ -330,6 +331,42 @@ fn a_frame_writes_only_what_changed() {
 
     stage.screen.draw(&Frame::new(&stage.doc)).unwrap();
     assert!(stage.screen.sink_mut().take_writes().is_empty());
+}
+
+/// Counts how often it is asked for a row.
+struct Counting {
+    len: usize,
+    asked: Cell<usize>,
+}
+
+impl Document for Counting {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn row(&self, index: usize) -> Cow<'_, Row> {
+        self.asked.set(self.asked.get() + 1);
+        Cow::Owned(Row::styled(format!("row {index}"), Style::new()))
+    }
+
+    fn stable(&self) -> usize {
+        self.len - 1
+    }
+}
+
+#[test]
+fn a_frame_looks_at_the_screen_and_not_at_the_transcript() {
+    let size = Size::new(80, 24);
+    let mut screen = Screen::new(Vec::new(), size, Position::new(0, 0));
+    let mut document = Counting { len: 20_000, asked: Cell::new(0) };
+    screen.draw(&Frame::new(&document)).unwrap();
+    for _ in 0..10 {
+        document.len += 1;
+        document.asked.set(0);
+        screen.draw(&Frame::new(&document)).unwrap();
+        let asked = document.asked.get();
+        assert!(asked <= 25, "{asked} rows for one that is new");
+    }
 }
 
 #[test]
