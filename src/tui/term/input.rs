@@ -63,11 +63,18 @@ impl InputBroker {
         self.stream = None;
     }
 
-    /// Asks the terminal where its cursor is; blocks for the answer, at most two
-    /// seconds. `None` when none comes.
+    /// Asks the terminal where its cursor is; blocks for the answer, usually some
+    /// milliseconds. `None` when none comes, after two seconds, or four if the
+    /// terminal was being read.
     pub fn cursor_position(&mut self) -> Option<Position> {
+        // Dropping a stream leaves a wake-up behind if no one was waiting on it, and
+        // crossterm takes that for the end of the wait; the first poll uses it up.
+        let attempts = if self.stream.is_some() { 2 } else { 1 };
         self.pause();
-        crossterm::cursor::position().ok().map(Position::from)
+        (0..attempts).find_map(|_| {
+            drop(crossterm::event::poll(Duration::ZERO));
+            crossterm::cursor::position().ok().map(Position::from)
+        })
     }
 
     /// Asks for the size of the terminal; `None` when it is unknown or zero.

@@ -369,6 +369,15 @@ impl<W: Write> Screen<W> {
     }
 
     fn paint(&mut self, mut next: Canvas) -> io::Result<()> {
+        for y in 0..self.size.height {
+            // Blanks written out would count as text: when it is copied, and when the
+            // terminal wraps its rows anew.
+            let end = next.text_end(y);
+            if self.shown.text_end(y) > end {
+                write!(self.bytes, "\x1b[{};{}H\x1b[K", y + 1, end + 1)?;
+                self.shown.erase_from(end, y);
+            }
+        }
         if self.links {
             next.mark_changed_links(&self.shown);
         }
@@ -496,6 +505,20 @@ impl Canvas {
                 self.links[start + usize::from(x)] = Some(target.clone());
             }
         }
+    }
+
+    /// The column behind the last cell of a row that is not blank.
+    fn text_end(&self, y: u16) -> u16 {
+        let start = self.index(0, y);
+        let row = &self.cells.content[start..start + usize::from(self.cells.area.width)];
+        let last = row.iter().rposition(|cell| *cell != Cell::EMPTY);
+        last.map_or(0, |x| narrow(x).saturating_add(row[x].cell_width().max(1)).min(self.cells.area.width))
+    }
+
+    fn erase_from(&mut self, x: u16, y: u16) {
+        let (from, to) = (self.index(x, y), self.index(0, y + 1));
+        self.cells.content[from..to].fill(Cell::EMPTY);
+        self.links[from..to].fill(None);
     }
 
     fn scroll_up(&mut self, rows: u16) {

@@ -21,7 +21,7 @@ pub(super) enum ThemeColor {
 }
 
 impl ThemeColor {
-    /// Reads `""`, `#rgb`, `#rrggbb` or `oklch(L% C H)`. `None` for anything else,
+    /// Reads `""`, `#rgb`, `#rrggbb`, `oklch(L% C H)` or `okhsl(H S% L%)`. `None` for anything else,
     /// which may be the name of a variable.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
@@ -30,15 +30,14 @@ impl ThemeColor {
         if let Some(hex) = text.strip_prefix('#') {
             return parse_hex(hex);
         }
-        let arguments = text.strip_prefix("oklch(")?.strip_suffix(')')?;
+        let (function, arguments) = text.strip_suffix(')')?.split_once('(')?;
         let numbers: Vec<&str> = arguments.split([' ', ',']).filter(|number| !number.is_empty()).collect();
-        let [lightness, chroma, hue] = numbers.as_slice() else { return None };
-        let lightness = match lightness.strip_suffix('%') {
-            Some(percent) => number(percent)? / 100.0,
-            None => number(lightness)?,
+        let [first, second, third] = numbers.as_slice() else { return None };
+        let (r, g, b) = match function {
+            "oklch" => oklch_to_rgb(fraction(first)?, number(second)?, degrees(third)?),
+            "okhsl" => okhsl_to_rgb(degrees(first)?, fraction(second)?, fraction(third)?),
+            _ => return None,
         };
-        let hue = number(hue.strip_suffix("deg").unwrap_or(hue))?;
-        let (r, g, b) = oklch_to_rgb(lightness, number(chroma)?, hue);
         Some(Self::Rgb(r, g, b))
     }
 
@@ -54,6 +53,18 @@ impl ThemeColor {
 
 fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// `50%` or `0.5`.
+fn fraction(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    }
+}
+
+fn degrees(text: &str) -> Option<f64> {
+    number(text.strip_suffix("deg").unwrap_or(text))
 }
 
 fn parse_hex(hex: &str) -> Option<ThemeColor> {
@@ -73,18 +84,122 @@ fn parse_hex(hex: &str) -> Option<ThemeColor> {
     Some(ThemeColor::Rgb(r, g, b))
 }
 
-/// Oklab to sRGB after <https://bottosson.github.io/posts/oklab/>; colours outside
+/// Oklch to sRGB after <https://bottosson.github.io/posts/oklab/>; colours outside
 /// of sRGB are clipped per channel.
 fn oklch_to_rgb(lightness: f64, chroma: f64, hue_degrees: f64) -> (u8, u8, u8) {
-    let (a, b) = (chroma * hue_degrees.to_radians().cos(), chroma * hue_degrees.to_radians().sin());
+    let hue = hue_degrees.to_radians();
+    let [r, g, b] = oklab_to_linear(lightness, chroma * hue.cos(), chroma * hue.sin());
+    (encode_srgb(r), encode_srgb(g), encode_srgb(b))
+}
+
+fn oklab_to_linear(lightness: f64, a: f64, b: f64) -> [f64; 3] {
     let l = (lightness + 0.396_337_777_4 * a + 0.215_803_757_3 * b).powi(3);
     let m = (lightness - 0.105_561_345_8 * a - 0.063_854_172_8 * b).powi(3);
     let s = (lightness - 0.089_484_177_5 * a - 1.291_485_548_0 * b).powi(3);
-    (
-        encode_srgb(4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s),
-        encode_srgb(-1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s),
-        encode_srgb(-0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s),
-    )
+    [
+        4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s,
+        -1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s,
+        -0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s,
+    ]
+}
+
+/// Okhsl to sRGB after <https://bottosson.github.io/posts/colorpicker/>: saturation
+/// is scaled so that 100 % is the edge of sRGB at that hue and lightness. The edge
+/// is searched for instead of approximated by polynomials; themes are loaded rarely.
+fn okhsl_to_rgb(hue_degrees: f64, saturation: f64, lightness: f64) -> (u8, u8, u8) {
+    const MIDDLE: f64 = 0.8;
+    if lightness <= 0.0 || lightness >= 1.0 {
+        return oklch_to_rgb(lightness.clamp(0.0, 1.0), 0.0, 0.0);
+    }
+    let saturation = saturation.clamp(0.0, 1.0);
+    let (b, a) = hue_degrees.to_radians().sin_cos();
+    let inner = toe_inverse(lightness);
+
+    let cusp = cusp_lightness(a, b);
+    let cusp_chroma = edge_chroma(cusp, a, b);
+    let edge = edge_chroma(inner, a, b);
+    let triangle = (inner * cusp_chroma / cusp).min((1.0 - inner) * cusp_chroma / (1.0 - cusp));
+    let (s_mid, t_mid) = middle_slopes(a, b);
+    let middle = 0.9 * (edge / triangle) * soft_min(inner * s_mid, (1.0 - inner) * t_mid, 4);
+    let start = soft_min(inner * 0.4, (1.0 - inner) * 0.8, 2);
+
+    let chroma = if saturation < MIDDLE {
+        let t = saturation / MIDDLE;
+        let slope = MIDDLE * start;
+        t * slope / (1.0 - (1.0 - slope / middle) * t)
+    } else {
+        let t = (saturation - MIDDLE) / (1.0 - MIDDLE);
+        let slope = (1.0 - MIDDLE) * (middle / MIDDLE).powi(2) / start;
+        middle + t * slope / (1.0 - (1.0 - slope / (edge - middle)) * t)
+    };
+    oklch_to_rgb(inner, chroma, hue_degrees)
+}
+
+/// Oklab's lightness from one that puts middle grey in the middle.
+fn toe_inverse(lightness: f64) -> f64 {
+    const K1: f64 = 0.206;
+    const K2: f64 = 0.03;
+    const K3: f64 = (1.0 + K1) / (1.0 + K2);
+    (lightness * lightness + K1 * lightness) / (K3 * (lightness + K2))
+}
+
+/// The smaller of two numbers, rounded off where they meet.
+fn soft_min(x: f64, y: f64, power: i32) -> f64 {
+    (x.powi(-power) + y.powi(-power)).powf(-1.0 / f64::from(power))
+}
+
+/// Most chroma that sRGB has at a lightness and a hue.
+fn edge_chroma(lightness: f64, a: f64, b: f64) -> f64 {
+    // The edge of sRGB is slightly hollow at blue; a search without this stops there.
+    const TOLERANCE: f64 = 0.001;
+    let (mut inside, mut outside) = (0.0, 0.5);
+    for _ in 0..40 {
+        let chroma = (inside + outside) / 2.0;
+        let fits = oklab_to_linear(lightness, chroma * a, chroma * b)
+            .iter()
+            .all(|channel| (-TOLERANCE..=1.0 + TOLERANCE).contains(channel));
+        if fits {
+            inside = chroma;
+        } else {
+            outside = chroma;
+        }
+    }
+    inside
+}
+
+/// The lightness at which a hue has the most chroma; there is one maximum.
+fn cusp_lightness(a: f64, b: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let third = (high - low) / 3.0;
+        if edge_chroma(low + third, a, b) < edge_chroma(high - third, a, b) {
+            low += third;
+        } else {
+            high -= third;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// Slopes of a smooth triangle inside of sRGB; polynomials of the page above.
+fn middle_slopes(a: f64, b: f64) -> (f64, f64) {
+    let s = 0.115_169_93
+        + 1.0
+            / (7.447_789_70
+                + 4.159_012_40 * b
+                + a * (-2.195_573_47
+                    + 1.751_984_01 * b
+                    + a * (-2.137_049_48 - 10.023_010_43 * b
+                        + a * (-4.248_945_61 + 5.387_708_19 * b + 4.698_910_13 * a))));
+    let t = 0.112_396_42
+        + 1.0
+            / (1.613_203_20 - 0.681_243_79 * b
+                + a * (0.403_706_12
+                    + 0.901_481_23 * b
+                    + a * (-0.270_879_43
+                        + 0.612_239_90 * b
+                        + a * (0.002_992_15 - 0.453_995_68 * b - 0.146_618_72 * a))));
+    (s, t)
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0..=255 before")]
@@ -135,6 +250,11 @@ mod tests {
             ("oklch(62.8% 0.2577 29.23)", Some(ThemeColor::Rgb(255, 0, 0))),
             ("oklch(nan 0 0)", None),
             ("oklch(1)", None),
+            ("okhsl(29.234 100% 56.808%)", Some(ThemeColor::Rgb(255, 0, 0))),
+            ("okhsl(264.05 100% 36.656%)", Some(ThemeColor::Rgb(0, 0, 255))),
+            ("okhsl(120 0% 100%)", Some(ThemeColor::Rgb(255, 255, 255))),
+            ("okhsl(120 0% 50%)", Some(ThemeColor::Rgb(119, 119, 119))),
+            ("hsl(1 2% 3%)", None),
             ("accent", None),
         ] {
             assert_eq!(ThemeColor::parse(text), expected, "{text:?}");
