@@ -19,7 +19,7 @@ use crate::config::SettingsFile;
 use super::command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
-use super::open::{self, OpenSession};
+use super::open::{self, OpenSession, OpenedSession};
 use super::projection::{self, Selected};
 use super::recovery::{Next, Recovery};
 use super::resources::ContextFile;
@@ -42,7 +42,8 @@ const TAIL_ENTRIES: usize = 400;
 const REPORTS_PER_TURN: usize = 256;
 
 /// Starts the task of a session. It ends when every handle is gone or after
-/// `Shutdown`; its last event is then behind all others.
+/// `Shutdown`. A large file is shown by its end at once and read by the task;
+/// commands wait for that.
 ///
 /// # Errors
 /// When the session cannot be opened.
@@ -53,39 +54,29 @@ pub async fn start(
 ) -> Result<(SessionHandle, SessionEvents), OpenError> {
     let (command_sender, commands) = mpsc::unbounded_channel();
     let (events, event_receiver) = mpsc::unbounded_channel();
-    if let OpenSession::File(path) = &open
-        && let Some(tail) = open::peek_large(path)
-    {
-        // Shown while the whole file is being scanned.
-        drop(events.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: None }))));
+    if let Some(preview) = open::preview(&open)? {
+        let (selection, _) = select(&services, &Selected::default());
+        let state = SessionState::of(&selection.model, &preview.cwd);
+        let state = watch::Sender::new(Arc::new(SessionState { id: preview.id, ..state }));
+        let handle = SessionHandle::new(command_sender, state.subscribe());
+        let opened = Opened { tail: preview.tail, n_earlier: None };
+        drop(events.send(SessionEvent::Opened(Arc::new(opened))));
+        tokio::spawn(async move {
+            match open::open(&services, &cwd, open).await {
+                Ok(opened) => AgentSession::new(services, opened, events, state).main_loop(commands).await,
+                Err(error) => {
+                    let text = error.to_string();
+                    drop(events.send(SessionEvent::Notice { level: NoticeLevel::Error, text }));
+                }
+            }
+        });
+        return Ok((handle, event_receiver));
     }
     let opened = open::open(&services, &cwd, open).await?;
-    let (selection, notice) = select(&services, &opened.store_selected);
-    let queues = Arc::new(Queues::default());
-    let (steering_mode, follow_up_mode) = services.queue_modes();
-    queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
-    let live = watch::Sender::new(LiveSelection::default());
+    let (selection, _) = select(&services, &Selected::default());
     let state = watch::Sender::new(Arc::new(SessionState::of(&selection.model, &opened.cwd)));
-    let mut session = AgentSession {
-        services,
-        cwd: opened.cwd,
-        store: opened.store,
-        context_files: opened.context_files,
-        selection,
-        recovery: Recovery::default(),
-        queues,
-        activity: Activity::Idle,
-        bash: UserBash::default(),
-        held: Vec::new(),
-        last_answer: None,
-        context: ContextUsage::default(),
-        live,
-        events,
-        state,
-        sync_at: None,
-    };
-    session.announce_open(notice);
-    let handle = SessionHandle::new(command_sender, session.state.subscribe());
+    let handle = SessionHandle::new(command_sender, state.subscribe());
+    let session = AgentSession::new(services, opened, events, state);
     tokio::spawn(session.main_loop(commands));
     Ok((handle, event_receiver))
 }
@@ -137,6 +128,39 @@ enum Input {
 }
 
 impl AgentSession {
+    /// Takes an opened session over and tells of it.
+    fn new(
+        services: Arc<Services>,
+        opened: OpenedSession,
+        events: mpsc::UnboundedSender<SessionEvent>,
+        state: watch::Sender<Arc<SessionState>>,
+    ) -> Self {
+        let (selection, notice) = select(&services, &opened.store_selected);
+        let queues = Arc::new(Queues::default());
+        let (steering_mode, follow_up_mode) = services.queue_modes();
+        queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
+        let mut session = Self {
+            services,
+            cwd: opened.cwd,
+            store: opened.store,
+            context_files: opened.context_files,
+            selection,
+            recovery: Recovery::default(),
+            queues,
+            activity: Activity::Idle,
+            bash: UserBash::default(),
+            held: Vec::new(),
+            last_answer: None,
+            context: ContextUsage::default(),
+            live: watch::Sender::new(LiveSelection::default()),
+            events,
+            state,
+            sync_at: None,
+        };
+        session.announce_open(notice);
+        session
+    }
+
     async fn main_loop(mut self, mut commands: mpsc::UnboundedReceiver<Envelope>) {
         loop {
             match self.next_input(&mut commands).await {

@@ -50,10 +50,18 @@ impl SessionHandle {
     /// # Errors
     /// When the session refuses the command or has ended.
     pub async fn request(&self, command: SessionCommand) -> Result<Reply, SessionError> {
+        self.post(command).await
+    }
+
+    /// Sends at once and returns what waits for the answer, so that a caller who
+    /// does not wait here keeps its commands in order.
+    pub fn post(&self, command: SessionCommand) -> impl Future<Output = Result<Reply, SessionError>> + 'static {
         let (reply, answer) = oneshot::channel();
-        let envelope = Envelope { command, reply: Some(reply) };
-        self.commands.send(envelope).map_err(|_| SessionError::Ended)?;
-        answer.await.map_err(|_| SessionError::Ended)?
+        let sent = self.commands.send(Envelope { command, reply: Some(reply) });
+        async move {
+            sent.map_err(|_| SessionError::Ended)?;
+            answer.await.map_err(|_| SessionError::Ended)?
+        }
     }
 
     /// The latest snapshot.

@@ -35,11 +35,28 @@ pub(super) struct OpenedSession {
     pub(super) context_files: Vec<ContextFile>,
 }
 
-/// The last entries of the session at `path` if it is large; `None` if it is
-/// small or cannot be read.
-pub(super) fn peek_large(path: &Path) -> Option<Vec<Arc<Entry>>> {
-    let len = std::fs::metadata(path).ok()?.len();
-    (len > LARGE_BYTES).then(|| SessionStore::peek_tail(path)).flatten()
+/// What can be told of a large session before its file is read.
+pub(super) struct Preview {
+    pub(super) id: String,
+    pub(super) cwd: PathBuf,
+    /// The last entries of its branch.
+    pub(super) tail: Vec<Arc<Entry>>,
+}
+
+/// Looks at the header and the end of a large session file; `None` if the
+/// session is new or small enough to open at once.
+pub(super) fn preview(open: &OpenSession) -> Result<Option<Preview>, OpenError> {
+    let OpenSession::File(path) = open else { return Ok(None) };
+    let len = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if len <= LARGE_BYTES {
+        return Ok(None);
+    }
+    let header = store::read_header(path).ok_or_else(|| OpenError::NotASession { path: path.clone() })?;
+    if !header.cwd.is_empty() && !Path::new(&header.cwd).is_dir() {
+        return Err(OpenError::NoDirectory { cwd: header.cwd });
+    }
+    let tail = SessionStore::peek_tail(path).unwrap_or_default();
+    Ok(Some(Preview { id: header.id, cwd: PathBuf::from(header.cwd), tail }))
 }
 
 /// Opens a session without blocking the caller's thread.

@@ -148,7 +148,7 @@ pub(super) fn read_entry(path: &Path, location: Location) -> Option<Entry> {
 pub(super) const TAIL_BYTES: u64 = 512 * 1024;
 
 /// The header of a session file, reading at most the first mebibyte.
-pub(super) fn read_header(path: &Path) -> Option<Header> {
+pub(in crate::session) fn read_header(path: &Path) -> Option<Header> {
     let mut reader = BufReader::with_capacity(4096, File::open(path).ok()?.take(1 << 20));
     let mut line = Vec::new();
     loop {
