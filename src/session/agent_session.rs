@@ -325,8 +325,8 @@ impl AgentSession {
         match &event {
             AgentEvent::MessageEnd(message) => self.message_ended(message),
             AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
-                let queue = &self.state.borrow().queue;
-                let changed = *queue != queue_view(&self.queues);
+                // The borrow must end before `publish`, which takes the same lock to write.
+                let changed = self.state.borrow().queue != queue_view(&self.queues);
                 if changed {
                     self.publish();
                     self.send(SessionEvent::QueueChanged);

@@ -55,7 +55,10 @@ impl SessionHandle {
 
     /// Sends at once and returns what waits for the answer, so that a caller who
     /// does not wait here keeps its commands in order.
-    pub fn post(&self, command: SessionCommand) -> impl Future<Output = Result<Reply, SessionError>> + 'static {
+    pub fn post(
+        &self,
+        command: SessionCommand,
+    ) -> impl Future<Output = Result<Reply, SessionError>> + 'static {
         let (reply, answer) = oneshot::channel();
         let sent = self.commands.send(Envelope { command, reply: Some(reply) });
         async move {
