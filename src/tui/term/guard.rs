@@ -46,6 +46,10 @@ pub struct TerminalGuard {
 /// no other way to know.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
+/// Whether we are on the alternate screen. Leaving it restores a saved cursor even
+/// where it was never entered, so that may only be asked for when we are there.
+static ALTERNATE: AtomicBool = AtomicBool::new(false);
+
 impl TerminalGuard {
     /// Takes the terminal of this process.
     ///
@@ -79,7 +83,7 @@ impl TerminalGuard {
         }
         self.modes = modes;
         if ENTERED.load(Ordering::SeqCst) {
-            write_out(&leave_sequence())?;
+            write_out(&leave_sequence(ALTERNATE.swap(modes.fullscreen, Ordering::SeqCst)))?;
             write_out(&enter_sequence(modes))?;
         }
         Ok(())
@@ -106,6 +110,7 @@ impl TerminalGuard {
     }
 
     fn switch_on(&self) -> io::Result<()> {
+        ALTERNATE.store(self.modes.fullscreen, Ordering::SeqCst);
         let entered = terminal::enable_raw_mode().and_then(|()| write_out(&enter_sequence(self.modes)));
         if entered.is_err() {
             leave();
@@ -124,7 +129,7 @@ impl Drop for TerminalGuard {
 /// left to tell them to.
 fn leave() {
     if ENTERED.swap(false, Ordering::SeqCst) {
-        drop(write_out(&leave_sequence()));
+        drop(write_out(&leave_sequence(ALTERNATE.swap(false, Ordering::SeqCst))));
         drop(terminal::disable_raw_mode());
     }
 }
@@ -171,7 +176,7 @@ fn enter_sequence(modes: TerminalModes) -> String {
 /// Everything any mode may have switched on, off again, whatever the modes were.
 /// The keyboard flags belong to a screen, so they are popped before and after the
 /// alternate screen is left; popping an empty stack does nothing.
-fn leave_sequence() -> String {
+fn leave_sequence(alternate: bool) -> String {
     [
         "\x1b[?2026l",
         "\x1b[0m",
@@ -182,7 +187,7 @@ fn leave_sequence() -> String {
         "\x1b[?2004l",
         "\x1b[<1u",
         "\x1b[>4;0m",
-        "\x1b[?1049l",
+        if alternate { "\x1b[?1049l" } else { "" },
         "\x1b[<u",
         "\x1b[23;0t",
     ]
@@ -196,7 +201,7 @@ mod tests {
     #[test]
     fn leaving_resets_every_private_mode_that_entering_sets() {
         let all = TerminalModes { fullscreen: true, focus: true, modify_other_keys: true };
-        let (enter, leave) = (enter_sequence(all), leave_sequence());
+        let (enter, leave) = (enter_sequence(all), leave_sequence(true));
         for set in enter.split('\x1b').filter_map(|part| part.strip_suffix('h')) {
             assert!(leave.contains(&format!("\x1b{set}l")), "{set} stays on");
         }
