@@ -19,6 +19,10 @@ use super::tool::ToolOutput;
 /// Tool results come in the order of their calls, after the last `ToolEnd` of a
 /// parallel batch, or each after its own `ToolEnd` in a sequential one.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "updates are most events by far; a box for each would cost more"
+)]
 pub enum AgentEvent {
     AgentStart,
     TurnStart,

@@ -31,7 +31,9 @@ pub(super) fn prompts(
         }
     }
     for file in files {
-        attach(&mut first, file, cwd, home, limits)?;
+        let (text, image) = attached(file, cwd, home, limits)?;
+        first.text.push_str(&text);
+        first.images.extend(image);
     }
     let mut messages = messages.into_iter();
     if let Some(message) = messages.next() {
@@ -43,41 +45,35 @@ pub(super) fn prompts(
     Ok(prompts)
 }
 
-/// Puts a file in front of the model: text in the prompt, an image beside it.
-fn attach(
-    prompt: &mut Prompt,
+/// How a file is put in front of the model: text in the prompt, an image beside it.
+fn attached(
     word: &str,
     cwd: &Path,
     home: Option<&Path>,
     limits: &ImageLimits,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<(String, Option<Image>)> {
     let path: PathBuf = resolve_existing(word, cwd, home);
     let bytes = fs::read(&path).with_context(|| format!("cannot attach {}", path.display()))?;
     let name = path.display();
     if bytes.is_empty() {
-        return Ok(());
+        return Ok((String::new(), None));
     }
     if sniff_mime(&bytes).is_some() {
-        match prepare_image(&bytes, limits) {
+        return Ok(match prepare_image(&bytes, limits) {
             Ok(image) => {
                 let hints = image.hints.join("\n");
-                prompt.text.push_str(&format!("<file name=\"{name}\">{hints}</file>\n"));
-                prompt.images.push(Image {
-                    data: image.data,
-                    mime_type: image.mime.to_owned(),
-                    extra: Extra::new(),
-                });
+                let mime_type = image.mime.to_owned();
+                let image = Image { data: image.data, mime_type, extra: Extra::new() };
+                (format!("<file name=\"{name}\">{hints}</file>\n"), Some(image))
             }
-            Err(problem) => prompt.text.push_str(&format!("<file name=\"{name}\">{problem}</file>\n")),
-        }
-        return Ok(());
+            Err(problem) => (format!("<file name=\"{name}\">{problem}</file>\n"), None),
+        });
     }
     if bytes.iter().take(8192).any(|byte| *byte == 0) {
         anyhow::bail!("cannot attach {name}: it is neither text nor an image pi can show to a model");
     }
     let text = String::from_utf8_lossy(&bytes);
-    prompt.text.push_str(&format!("<file name=\"{name}\">\n{text}\n</file>\n"));
-    Ok(())
+    Ok((format!("<file name=\"{name}\">\n{text}\n</file>\n"), None))
 }
 
 #[cfg(test)]

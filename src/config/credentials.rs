@@ -46,7 +46,7 @@ impl Credentials {
             Some(template) if template.starts_with('!') => true,
             Some(template) => expand(template, &self.env).is_ok_and(|key| !key.is_empty()),
             // A custom provider without a key is a server that asks for none.
-            None => provider.custom || self.from_environment(&provider.id).is_some(),
+            None => provider.custom || self.environment_key(&provider.id).is_some(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Credentials {
                 CredentialError::Unresolved { provider: model.provider.clone(), problem }
             });
         }
-        if let Some(credential) = self.from_environment(&model.provider) {
+        if let Some(credential) = self.environment_key(&model.provider) {
             return Ok(credential);
         }
         if provider.is_some_and(|provider| provider.custom) {
@@ -85,7 +85,7 @@ impl Credentials {
         self.command_line.as_ref().filter(|(owner, _)| owner == provider).map(|(_, key)| key.as_str())
     }
 
-    fn from_environment(&self, provider: &str) -> Option<Credential> {
+    fn environment_key(&self, provider: &str) -> Option<Credential> {
         vendor(provider)?.env_keys.iter().find_map(|key| {
             let value = self.env.get(key.name)?.trim().to_owned();
             if value.is_empty() {

@@ -54,16 +54,16 @@ pub fn list_models(
 fn table(rows: &[[String; 6]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
     let widths: [usize; 6] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in rows {
+    let lines = rows.iter().map(|row| {
         let mut line = format!("{:<width$}", row[0], width = widths[0]);
         for (cell, width) in row.iter().zip(widths).skip(1) {
-            line.push_str(&format!("  {cell:>width$}"));
+            let padding = width.saturating_sub(cell.chars().count());
+            line.extend(std::iter::repeat_n(' ', padding + 2));
+            line.push_str(cell);
         }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+        line + "\n"
+    });
+    lines.collect()
 }
 
 fn thousands(tokens: u64) -> String {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn token_counts_are_short() {
-        let shown = [900, 8_192, 200_000, 1_000_000, 1_048_576].map(thousands);
-        assert_eq!(shown, ["900", "8k", "200k", "1M", "1.0M"].map(|text| text.replace("1.0M", "1M")));
+        let shown = [900, 8_192, 200_000, 1_000_000, 1_048_576, 2_500_000].map(thousands);
+        assert_eq!(shown, ["900", "8k", "200k", "1M", "1M", "2.5M"]);
     }
 }

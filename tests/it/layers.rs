@@ -1,5 +1,7 @@
 //! Layers import only the layers listed for them.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

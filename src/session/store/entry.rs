@@ -74,6 +74,7 @@ pub struct Entry {
 
 /// What an entry says. `docs/sessions.md` describes each kind.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "an entry lives behind an Arc, one of thousands")]
 pub enum EntryBody {
     Message {
         message: SessionMessage,
