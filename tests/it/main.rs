@@ -6,6 +6,8 @@ mod ai_encode;
 mod ai_errors;
 mod ai_http;
 mod layers;
+mod process_print;
+mod process_tui;
 mod support;
 mod tools_bash;
 mod tools_files;

@@ -1,10 +1,67 @@
-//! Interactive mode.
-use super::Prompt;
-use crate::config::Env;
-use crate::session::{OpenSession, Services};
+//! Interactive mode: the loop between terminal, app and session.
+//!
+//! This file owns terminal, painter and time. What happens is decided in `app`,
+//! what is shown in the parts; effects on the world are in `effects`.
+
+mod actions;
+mod app;
+mod commands;
+mod completion;
+mod effects;
+mod footer;
+mod layout;
+mod msg;
+mod overlays;
+mod pending;
+mod prompt;
+mod status;
+mod tool_view;
+mod transcript;
+mod ui;
+
+use std::fs::File;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ratatui::layout::{Position, Size};
+use rustix::process::{Signal, getpgrp, kill_process_group};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::config::Env;
+use crate::session::{
+    self, NoticeLevel, OpenSession, Services, SessionCommand, SessionEvents, SessionHandle, WhenBusy,
+};
+use crate::tui::keymap::{BINDINGS, Keymap, Platform};
+use crate::tui::markdown::Highlighter;
+use crate::tui::term::{Control, InputBroker, InputEvent, Screen, TerminalGuard, TerminalModes};
+use crate::tui::theme::{Appearance, ColorDepth, Theme};
+use crate::util::process;
+
+use super::Prompt;
+use super::output::write_err;
+use app::{App, AppParts};
+use effects::Effects;
+use msg::{AppMsg, Effect, EffectDone};
+use overlays::ModelChoice;
+use transcript::{Transcript, ViewOptions};
+use ui::Ui;
+
+/// Shortest time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+/// Time between two frames that only an animation asks for.
+const ANIMATION: Duration = Duration::from_millis(100);
+/// How long the size must be at rest before the screen follows it.
+const RESIZE_REST: Duration = Duration::from_millis(75);
+/// Events handled before input gets its turn.
+const EVENTS_PER_TURN: usize = 512;
+/// How long the session may take to end.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// What interactive mode starts from.
 pub struct InteractiveStart {
@@ -12,14 +69,444 @@ pub struct InteractiveStart {
     pub cwd: PathBuf,
     pub open: OpenSession,
     pub env: Env,
+    /// Said one after the other, once the screen is up.
     pub prompts: Vec<Prompt>,
+    /// What is wrong in the user's files, one line each.
     pub problems: Vec<String>,
+    /// Begin with the list of sessions.
     pub pick_session: bool,
+    /// Folder of this project's sessions, and the directory to filter them by.
     pub sessions: PathBuf,
     pub sessions_filter: Option<PathBuf>,
     pub name: Option<String>,
 }
-/// runs
-pub async fn run(_start: InteractiveStart) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("later")
+
+/// Works in the terminal until the user quits. The terminal is as it was when
+/// this returns, whatever happens.
+///
+/// # Errors
+/// When the session cannot be opened or the terminal cannot be used.
+pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
+    let (handle, events) =
+        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
+    let guard = TerminalGuard::enter(TerminalModes {
+        modify_other_keys: in_tmux(&start.env),
+        ..TerminalModes::default()
+    })
+    .context("this needs a terminal; use pi -p \"…\" without one")?;
+    let mut input = InputBroker::new();
+    // Asked before the input stream exists, which would swallow the answer.
+    let cursor = input.cursor_position();
+    let size = input.size().unwrap_or(Size::new(80, 24));
+    let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
+    let cursor = cursor.unwrap_or(Position::new(0, 0));
+    let screen = Screen::new(sink, size, cursor);
+    let theme = theme(&start, &mut input);
+    let highlighter = Highlighter::new();
+    let (app, problems) = app(&start, &handle, theme, &highlighter);
+    let (done, effects_done) = mpsc::unbounded_channel();
+    let effects = Effects {
+        handle: handle.clone(),
+        done,
+        sessions: start.sessions.clone(),
+        sessions_filter: start.sessions_filter.clone(),
+        settings_file: start.services.dirs.settings_file(),
+        env: start.env.clone(),
+        highlighter,
+    };
+    let mut terminal = Interactive {
+        ui: Ui::new(app, screen),
+        guard,
+        input,
+        handle,
+        events,
+        effects,
+        effects_done,
+        services: Arc::clone(&start.services),
+        drawn_at: None,
+        draw_at: None,
+        resize_at: None,
+        exit: None,
+        problems,
+    };
+    let links = start.services.settings.hyperlinks == "on" || has_links(&start);
+    terminal.ui.set_links(links);
+    terminal.begin(start);
+    let code = terminal.run().await;
+    process::kill_all();
+    Ok(code)
+}
+
+fn in_tmux(env: &Env) -> bool {
+    env.is_set("TMUX")
+}
+
+/// Whether the terminal is known to show links.
+fn has_links(start: &InteractiveStart) -> bool {
+    if start.services.settings.hyperlinks != "auto" || in_tmux(&start.env) {
+        return false;
+    }
+    let program = start.env.get("TERM_PROGRAM").unwrap_or_default();
+    let term = start.env.get("TERM").unwrap_or_default();
+    ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"].contains(&program.as_str())
+        || ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str())
+        || start.env.is_set("WT_SESSION")
+}
+
+fn theme(start: &InteractiveStart, input: &mut InputBroker) -> Theme {
+    let env = &start.env;
+    let settings = &start.services.settings;
+    let colors = env.get("COLORTERM").unwrap_or_default();
+    let true_color = match settings.true_color.as_str() {
+        "on" => true,
+        "off" => false,
+        _ => matches!(colors.as_str(), "truecolor" | "24bit") || env.is_set("WT_SESSION"),
+    };
+    let depth = if true_color { ColorDepth::True } else { ColorDepth::Indexed };
+    let background = background(env, &settings.theme, input);
+    Theme::builtin(&settings.theme, background, depth)
+        .or_else(|| Theme::builtin("system", background, depth))
+        .expect("the system theme is built in (tested)")
+}
+
+/// Whether the terminal is light or dark; only asked for when the theme depends on it.
+fn background(env: &Env, theme: &str, input: &mut InputBroker) -> Appearance {
+    if theme != "system" {
+        return Appearance::Dark;
+    }
+    if let Some(colors) = env.get("COLORFGBG") {
+        let light = matches!(colors.rsplit(';').next(), Some("7" | "15"));
+        return if light { Appearance::Light } else { Appearance::Dark };
+    }
+    input.pause();
+    let mut options = terminal_colorsaurus::QueryOptions::default();
+    options.timeout = Duration::from_millis(100);
+    match terminal_colorsaurus::theme_mode(options) {
+        Ok(terminal_colorsaurus::ThemeMode::Light) => Appearance::Light,
+        _ => Appearance::Dark,
+    }
+}
+
+/// The app before anything happened, and what is wrong in the user's files.
+fn app(
+    start: &InteractiveStart,
+    handle: &SessionHandle,
+    theme: Theme,
+    highlighter: &Highlighter,
+) -> (App, Vec<String>) {
+    let services = &start.services;
+    let actions = actions::bindings();
+    let mut keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
+    let mut problems = start.problems.clone();
+    let path = services.dirs.keybindings_file();
+    if let Ok(text) = std::fs::read_to_string(&path) {
+        let shown = services.dirs.display(&path);
+        match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+            Ok(serde_json::Value::Object(overrides)) => {
+                problems.extend(keymap.apply(&overrides).iter().map(|problem| format!("{shown}: {problem}")));
+            }
+            Ok(_) => problems.push(format!("{shown}: expected an object")),
+            Err(error) => problems.push(format!("{shown}: {error}")),
+        }
+    }
+    let models = services.catalog.models().iter().filter(|model| {
+        services.catalog.provider(&model.provider).is_some_and(|info| services.credentials.is_available(info))
+    });
+    let models = models
+        .map(|model| ModelChoice {
+            id: model.id.clone(),
+            provider: model.provider.clone(),
+            name: model.name.clone(),
+        })
+        .collect();
+    let home = services.dirs.home.clone();
+    let mut transcript = Transcript::new(highlighter.clone(), start.cwd.clone(), home.clone());
+    transcript.set_expand_key(&keymap.hint("app.tools.expand"));
+    transcript.set_view(ViewOptions { expanded: false, hide_thinking: services.settings.hide_thinking });
+    let mut app = App::new(AppParts { session: handle.state(), transcript, keymap, theme, models, home });
+    if !services.settings.quiet_startup {
+        let hints = app.header_hints();
+        let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
+        app.transcript.header("pi", env!("CARGO_PKG_VERSION"), &hints);
+    }
+    (app, problems)
+}
+
+/// The loop's own state.
+struct Interactive {
+    ui: Ui<File>,
+    guard: TerminalGuard,
+    input: InputBroker,
+    handle: SessionHandle,
+    events: SessionEvents,
+    effects: Effects,
+    effects_done: mpsc::UnboundedReceiver<EffectDone>,
+    services: Arc<Services>,
+    drawn_at: Option<Instant>,
+    draw_at: Option<Instant>,
+    resize_at: Option<Instant>,
+    exit: Option<ExitCode>,
+    /// What is wrong in the user's files, until it has been shown.
+    problems: Vec<String>,
+}
+
+impl Interactive {
+    /// Sends what the command line asked for.
+    fn begin(&mut self, start: InteractiveStart) {
+        if let Some(name) = start.name {
+            self.handle.send(SessionCommand::SetName { name });
+        }
+        for Prompt { text, images } in start.prompts {
+            self.handle.send(SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp });
+        }
+        if start.pick_session {
+            self.effects.start(Effect::ListSessions);
+        }
+        self.effects.start(Effect::ReadBranch);
+    }
+
+    async fn run(mut self) -> ExitCode {
+        let (Ok(mut term), Ok(mut hup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+        else {
+            return ExitCode::from(1);
+        };
+        // What the session said while it was opened belongs to the first frame.
+        self.take_events();
+        for problem in std::mem::take(&mut self.problems) {
+            self.ui.app.transcript.notice(NoticeLevel::Warning, &problem);
+        }
+        self.draw();
+        loop {
+            if let Some(code) = self.exit {
+                return self.leave(code).await;
+            }
+            let (draw_at, resize_at) = (self.draw_at, self.resize_at);
+            tokio::select! {
+                biased;
+                event = self.input.next() => match event {
+                    Some(Ok(event)) => self.take_input(event),
+                    // The terminal is gone.
+                    Some(Err(_)) | None => self.exit = Some(ExitCode::from(129)),
+                },
+                _ = term.recv() => self.exit = Some(ExitCode::from(143)),
+                _ = hup.recv() => self.exit = Some(ExitCode::from(129)),
+                event = self.events.recv() => match event {
+                    Some(event) => {
+                        self.take_event(&event);
+                        self.take_events();
+                    }
+                    None => self.exit = Some(ExitCode::from(1)),
+                },
+                Some(done) = self.effects_done.recv() => self.update(AppMsg::Done(done)),
+                () = until(resize_at) => self.follow_size(),
+                () = until(draw_at) => self.draw(),
+            }
+            self.plan_frame();
+        }
+    }
+
+    fn take_input(&mut self, event: InputEvent) {
+        if let InputEvent::Resize(_) = event {
+            self.resize_at = Some(Instant::now() + RESIZE_REST);
+            return;
+        }
+        self.set_time();
+        let mut out = Vec::new();
+        self.ui.app.input(&event, &mut out);
+        self.perform(out);
+        self.want_frame();
+    }
+
+    fn take_event(&mut self, event: &session::SessionEvent) {
+        self.set_time();
+        let mut out = Vec::new();
+        self.ui.app.session_event(event, self.handle.state(), &mut out);
+        self.perform(out);
+        self.want_frame();
+    }
+
+    /// Handles what is waiting already, so that one frame shows all of it.
+    fn take_events(&mut self) {
+        for _ in 0..EVENTS_PER_TURN {
+            match self.events.try_recv() {
+                Ok(event) => self.take_event(&event),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn update(&mut self, msg: AppMsg) {
+        self.set_time();
+        let mut out = Vec::new();
+        self.ui.app.update(msg, &mut out);
+        self.perform(out);
+        self.want_frame();
+    }
+
+    fn set_time(&mut self) {
+        self.ui.app.now = self.services.clock.monotonic();
+        self.ui.app.now_ms = self.services.clock.now_ms();
+    }
+
+    // Frames.
+
+    fn want_frame(&mut self) {
+        let earliest = self.drawn_at.map_or_else(Instant::now, |drawn| (drawn + FRAME).max(Instant::now()));
+        self.draw_at = Some(self.draw_at.map_or(earliest, |at| at.min(earliest)));
+    }
+
+    /// Asks for the next frame of an animation, if something moves.
+    fn plan_frame(&mut self) {
+        if self.draw_at.is_none() && self.ui.app.is_animated() {
+            self.draw_at = Some(Instant::now() + ANIMATION);
+        }
+    }
+
+    fn draw(&mut self) {
+        self.draw_at = None;
+        if self.resize_at.is_some() {
+            return;
+        }
+        if self.input.size().is_some_and(|size| size != self.ui.screen.size()) {
+            // The size changed and the event is still on its way; a frame of the old
+            // size would end up in the wrong rows.
+            self.resize_at = Some(Instant::now() + RESIZE_REST);
+            return;
+        }
+        self.set_time();
+        if self.ui.draw().is_err() {
+            self.exit = Some(ExitCode::from(129));
+        }
+        self.drawn_at = Some(Instant::now());
+    }
+
+    /// The size has come to rest: follows it.
+    fn follow_size(&mut self) {
+        self.resize_at = None;
+        let Some(size) = self.input.size() else { return };
+        let now = self.ui.screen.size();
+        if size.width != now.width {
+            self.ui.screen.reset(size);
+        } else if size.height != now.height {
+            // Rows moved into or out of the scrollback; the cursor moved with them.
+            self.input.pause();
+            let row = self.input.cursor_position().map(|position| position.y);
+            self.ui.screen.height_changed(size, row);
+        }
+        self.want_frame();
+    }
+
+    /// Follows a change of size that has not come to rest yet: what comes next
+    /// has to know where the rows are.
+    fn settle_size(&mut self) {
+        if self.input.size().is_some_and(|size| size != self.ui.screen.size()) {
+            self.follow_size();
+        }
+    }
+
+    // Effects on the screen.
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Quit => self.exit = Some(ExitCode::SUCCESS),
+                // Before the first frame there is nothing of ours to replace.
+                Effect::Replay if self.drawn_at.is_none() => {}
+                Effect::Replay => {
+                    let size = self.ui.screen.size();
+                    self.ui.screen.reset(size);
+                }
+                Effect::SetTitle(title) => self.control(&Control::Title(title)),
+                Effect::Copy(text) => self.copy(text),
+                Effect::Suspend => self.suspend(),
+                Effect::OpenEditor(text) => self.open_editor(&text),
+                other => self.effects.start(other),
+            }
+        }
+    }
+
+    fn control(&mut self, control: &Control) {
+        if self.ui.screen.control(control).is_err() {
+            self.exit = Some(ExitCode::from(129));
+        }
+    }
+
+    /// The terminal's clipboard over ssh and in tmux, this machine's otherwise.
+    fn copy(&mut self, text: String) {
+        let env = &self.effects.env;
+        let remote = env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION") || in_tmux(env);
+        let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
+        if remote || !has_display {
+            self.control(&Control::Copy(text));
+            self.ui.app.status.hint = Some("copied through the terminal, if it allows that".to_owned());
+            return;
+        }
+        let done = self.effects.done.clone();
+        tokio::task::spawn_blocking(move || {
+            let told = match effects::copy_locally(&text) {
+                Ok(()) => EffectDone::Told("copied".to_owned()),
+                Err(error) => EffectDone::Failed(format!("cannot copy: {error}")),
+            };
+            drop(done.send(told));
+        });
+    }
+
+    fn suspend(&mut self) {
+        self.outside(|| kill_process_group(getpgrp(), Signal::TSTP).map_err(|error| error.to_string())).ok();
+    }
+
+    fn open_editor(&mut self, text: &str) {
+        let env = self.effects.env.clone();
+        let edited = self.outside(|| effects::edit(text, &env));
+        self.update(AppMsg::Done(EffectDone::Edited(edited)));
+    }
+
+    /// Gives the terminal to somebody else for a while.
+    fn outside<T>(&mut self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+        self.settle_size();
+        self.input.pause();
+        self.ui.release().map_err(|error| error.to_string())?;
+        let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
+        let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
+        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        if size.width == self.ui.screen.size().width {
+            self.ui.screen.resume(size, cursor);
+        } else {
+            self.ui.screen.reset(size);
+        }
+        self.want_frame();
+        result
+    }
+
+    /// Ends the session, hands the terminal back, says how to come back.
+    async fn leave(mut self, code: ExitCode) -> ExitCode {
+        let ending = self.handle.request(SessionCommand::Shutdown);
+        drop(tokio::time::timeout(SHUTDOWN_LIMIT, ending).await);
+        self.take_events();
+        self.set_time();
+        self.settle_size();
+        self.ui.app.transcript.settle();
+        // The terminal may be gone; then there is nobody to show this to.
+        drop(self.ui.draw());
+        self.input.pause();
+        drop(self.ui.release());
+        let Self { guard, handle, effects, .. } = self;
+        guard.leave();
+        let state = handle.state();
+        if state.on_disk && std::io::stderr().is_terminal() {
+            let folder = match &effects.sessions_filter {
+                Some(_) => format!(" --session-dir {}", effects.sessions.display()),
+                None => String::new(),
+            };
+            write_err(&format!("To resume this session: pi{folder} --session {}", state.id));
+        }
+        code
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }

@@ -1,4 +1,6 @@
 //! What the tests at the boundaries share.
 
+pub(crate) mod chat;
+pub(crate) mod pty;
 pub(crate) mod sse_server;
 pub(crate) mod virtual_terminal;

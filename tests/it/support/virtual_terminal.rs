@@ -31,6 +31,11 @@ impl VirtualTerminal {
         self.parser.process(text.replace('\n', "\r\n").as_bytes());
     }
 
+    /// Shows bytes without recording them.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.parser.process(bytes);
+    }
+
     pub(crate) fn resize(&mut self, size: Size) {
         self.parser.screen_mut().set_size(cells(size.height), cells(size.width));
     }

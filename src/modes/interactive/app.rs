@@ -1,0 +1,482 @@
+//! The app: owns the parts of the screen, routes what reaches it, returns what
+//! should happen outside.
+//!
+//! No I/O and no clock in here; `effects.rs` does what [`Effect`]s say, and the
+//! loop in `mod.rs` passes the time in. Parts draw themselves; what a key or a
+//! command does is a row in `actions.rs` or `commands/`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::agent::AgentEvent;
+use crate::ai::{DEMO_PROVIDER, Message};
+use crate::session::{
+    EntryBody, NoticeLevel, Opened, Phase, SessionCommand, SessionEvent, SessionMessage, SessionState,
+    WhenBusy,
+};
+use crate::tui::composer::EditorAction;
+use crate::tui::keymap::{Chord, Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::theme::Theme;
+
+use super::actions;
+use super::commands;
+use super::completion::Completion;
+use super::footer::Footer;
+use super::msg::{AppMsg, Effect, EffectDone};
+use super::overlays::{ModelChoice, Models, Overlay, OverlayStep, Sessions, ThinkingLevels};
+use super::prompt::{PromptEditor, Submission};
+use super::status::{Status, StatusLine};
+use super::transcript::{Transcript, ViewOptions};
+
+/// Two presses of a key within this time mean more than one.
+const DOUBLE_PRESS: Duration = Duration::from_millis(500);
+
+/// Everything interactive mode shows.
+pub(super) struct App {
+    /// The latest snapshot of the session.
+    pub(super) session: Arc<SessionState>,
+    pub(super) transcript: Transcript,
+    pub(super) prompt: PromptEditor,
+    pub(super) status: StatusLine,
+    pub(super) footer: Footer,
+    pub(super) completion: Completion,
+    pub(super) overlays: Vec<Box<dyn Overlay>>,
+    pub(super) keymap: Keymap,
+    pub(super) theme: Theme,
+    /// Models there is a key for.
+    pub(super) models: Vec<ModelChoice>,
+    pub(super) home: Option<PathBuf>,
+    /// Monotonic time of what is being handled.
+    pub(super) now: Duration,
+    /// Wall clock, milliseconds since the Unix epoch.
+    pub(super) now_ms: u64,
+    last_clear: Option<Duration>,
+    bash_since: Option<Duration>,
+    grammars_wanted: bool,
+    /// The last entry of the session as it was opened.
+    shown_leaf: Option<String>,
+}
+
+/// What an app starts with.
+pub(super) struct AppParts {
+    pub(super) session: Arc<SessionState>,
+    pub(super) transcript: Transcript,
+    pub(super) keymap: Keymap,
+    pub(super) theme: Theme,
+    pub(super) models: Vec<ModelChoice>,
+    pub(super) home: Option<PathBuf>,
+}
+
+impl App {
+    pub(super) fn new(parts: AppParts) -> Self {
+        Self {
+            session: parts.session,
+            transcript: parts.transcript,
+            prompt: PromptEditor::new(),
+            status: StatusLine::default(),
+            footer: Footer::default(),
+            completion: Completion::default(),
+            overlays: Vec::new(),
+            keymap: parts.keymap,
+            theme: parts.theme,
+            models: parts.models,
+            home: parts.home,
+            now: Duration::ZERO,
+            now_ms: 0,
+            last_clear: None,
+            bash_since: None,
+            grammars_wanted: false,
+            shown_leaf: None,
+        }
+    }
+
+    /// Takes in a message of the app itself.
+    pub(super) fn update(&mut self, msg: AppMsg, out: &mut Vec<Effect>) {
+        match msg {
+            AppMsg::ModelChosen { reference, scope } => {
+                out.push(Effect::Session(SessionCommand::SetModel { reference, scope }));
+            }
+            AppMsg::ThinkingChosen { level, scope } => {
+                out.push(Effect::Session(SessionCommand::SetThinking { level, scope }));
+            }
+            AppMsg::SessionChosen(path) => out.push(Effect::Session(SessionCommand::Open { path })),
+            AppMsg::Done(done) => self.effect_done(done),
+        }
+    }
+
+    // Input.
+
+    pub(super) fn input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
+        if let Some(overlay) = self.overlays.last_mut() {
+            match overlay.handle(input, &self.keymap) {
+                OverlayStep::Stay => {}
+                OverlayStep::Close => drop(self.overlays.pop()),
+                OverlayStep::CloseWith(msg) => {
+                    self.overlays.pop();
+                    self.update(msg, out);
+                }
+            }
+            return;
+        }
+        match input {
+            InputEvent::Key(key) => {
+                self.status.hint = None;
+                self.key(key, out);
+                let text = self.prompt.composer.text();
+                self.completion.update(&text);
+            }
+            InputEvent::Paste(text) => self.prompt.composer.paste(text),
+            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
+        }
+    }
+
+    fn key(&mut self, key: &crossterm::event::KeyEvent, out: &mut Vec<Effect>) {
+        if self.completion.is_open() && self.completion_key(key, out) {
+            return;
+        }
+        match self.keymap.lookup(Context::App, key) {
+            // Not empty: the same key deletes.
+            Some("app.exit") if !self.prompt.composer.is_empty() => {}
+            Some(id) => return actions::perform(id, self, out),
+            None => {}
+        }
+        match self.keymap.lookup(Context::Editor, key) {
+            Some("tui.input.submit") => {
+                if !self.prompt.composer.backslash_to_new_line() {
+                    self.submit(WhenBusy::Steer, out);
+                }
+            }
+            Some(id) => {
+                if let Some(action) = EditorAction::from_id(id) {
+                    self.prompt.composer.handle(action);
+                }
+            }
+            None => {
+                if let Some(char) = Chord::typed(key) {
+                    self.prompt.composer.insert(char.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+    }
+
+    /// Keys that mean something else while suggestions are shown.
+    fn completion_key(&mut self, key: &crossterm::event::KeyEvent, out: &mut Vec<Effect>) -> bool {
+        if self.keymap.is("app.interrupt", key) {
+            let text = self.prompt.composer.text();
+            self.completion.dismiss(&text);
+            return true;
+        }
+        match self.keymap.lookup(Context::Editor, key) {
+            Some("tui.editor.cursorUp") => self.completion.select_previous(),
+            Some("tui.editor.cursorDown") => self.completion.select_next(),
+            Some("tui.input.tab") => {
+                if let Some((text, _)) = self.completion.accept() {
+                    self.prompt.composer.set_text(&text);
+                }
+            }
+            Some("tui.input.submit") => {
+                let Some((text, complete)) = self.completion.accept() else { return false };
+                self.prompt.composer.set_text(&text);
+                if complete {
+                    self.submit(WhenBusy::Steer, out);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    // Submitting.
+
+    fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
+        if self.prompt.is_bash() && self.bash_since.is_some() {
+            self.status.hint = Some("a command is still running; escape stops it".to_owned());
+            return;
+        }
+        let submission = self.prompt.take(|name| commands::all().any(|command| command.name == name));
+        match submission {
+            Submission::Nothing => {
+                if self.session.phase != Phase::Idle && !self.session.queue.steering.is_empty() {
+                    out.push(Effect::Session(SessionCommand::DeliverNow));
+                }
+            }
+            Submission::Command(line) => self.run_command(&line, out),
+            Submission::Bash { command, exclude_from_context } => {
+                out.push(Effect::Session(SessionCommand::RunBash { command, exclude_from_context }));
+            }
+            Submission::Prompt(text) => {
+                out.push(Effect::Session(SessionCommand::Prompt { text, images: Vec::new(), when_busy }));
+            }
+        }
+    }
+
+    pub(super) fn submit_follow_up(&mut self, out: &mut Vec<Effect>) {
+        self.submit(WhenBusy::FollowUp, out);
+    }
+
+    pub(super) fn submit_now(&mut self, out: &mut Vec<Effect>) {
+        self.submit(WhenBusy::Now, out);
+    }
+
+    fn run_command(&mut self, line: &str, out: &mut Vec<Effect>) {
+        match commands::find(line) {
+            Some((command, args)) => (command.run)(self, args, out),
+            // `/quit now` is something to say, not a command.
+            None => out.push(Effect::Session(SessionCommand::Prompt {
+                text: format!("/{line}"),
+                images: Vec::new(),
+                when_busy: WhenBusy::Steer,
+            })),
+        }
+    }
+
+    // Actions.
+
+    /// Escape: the first thing there is to stop, of these in order.
+    pub(super) fn interrupt(&mut self, out: &mut Vec<Effect>) {
+        if self.prompt.composer.is_jumping() {
+            return self.prompt.composer.cancel_jump();
+        }
+        match self.session.phase {
+            Phase::Retrying => out.push(Effect::Session(SessionCommand::Abort)),
+            Phase::Running => {
+                // The queue comes back first, or the abort would leave it waiting.
+                out.push(Effect::TakeQueue);
+                out.push(Effect::Session(SessionCommand::Abort));
+            }
+            Phase::Idle if self.bash_since.is_some() => out.push(Effect::Session(SessionCommand::Abort)),
+            Phase::Idle if self.prompt.is_bash() => drop(self.prompt.composer.take()),
+            Phase::Idle => {}
+        }
+    }
+
+    pub(super) fn clear_or_quit(&mut self, out: &mut Vec<Effect>) {
+        let again = self.last_clear.is_some_and(|last| self.now.saturating_sub(last) < DOUBLE_PRESS);
+        if again {
+            out.push(Effect::Quit);
+            return;
+        }
+        self.last_clear = Some(self.now);
+        self.prompt.composer.take();
+        let key = self.keymap.hint("app.clear");
+        self.status.hint = Some(format!("{key} again to quit"));
+    }
+
+    pub(super) fn exit_if_empty(&mut self, out: &mut Vec<Effect>) {
+        if self.prompt.composer.is_empty() {
+            out.push(Effect::Quit);
+        }
+    }
+
+    pub(super) fn toggle_expanded(&mut self, out: &mut Vec<Effect>) {
+        let view = self.transcript.view();
+        self.transcript.set_view(ViewOptions { expanded: !view.expanded, ..view });
+        out.push(Effect::Replay);
+    }
+
+    pub(super) fn toggle_thinking(&mut self, out: &mut Vec<Effect>) {
+        let view = self.transcript.view();
+        let hide_thinking = !view.hide_thinking;
+        self.transcript.set_view(ViewOptions { hide_thinking, ..view });
+        out.push(Effect::SaveSetting { key: "hideThinkingBlock", value: hide_thinking.into() });
+        self.status.hint =
+            Some(if hide_thinking { "thinking is hidden" } else { "thinking is shown" }.to_owned());
+        out.push(Effect::Replay);
+    }
+
+    pub(super) fn copy_answer(&mut self, out: &mut Vec<Effect>) {
+        match self.transcript.last_answer() {
+            Some(text) => out.push(Effect::Copy(text)),
+            None => self.status.hint = Some("there is no answer to copy yet".to_owned()),
+        }
+    }
+
+    pub(super) fn open_editor(&mut self, out: &mut Vec<Effect>) {
+        out.push(Effect::OpenEditor(self.prompt.composer.expanded_text()));
+    }
+
+    pub(super) fn open_models(&mut self, _: &mut Vec<Effect>) {
+        self.open_models_with("");
+    }
+
+    pub(super) fn open_models_with(&mut self, query: &str) {
+        let save_key = self.keymap.hint("app.models.save");
+        let current = self.session.model.reference();
+        self.overlays.push(Box::new(Models::new(&self.models, &current, query, &save_key)));
+    }
+
+    pub(super) fn open_thinking(&mut self) {
+        let model = &self.session.model;
+        if model.thinking_levels().len() < 2 {
+            return self.fail(&format!("{} does not think", model.id));
+        }
+        let save_key = self.keymap.hint("app.thinking.save");
+        self.overlays.push(Box::new(ThinkingLevels::new(model, self.session.thinking, &save_key)));
+    }
+
+    // Telling the user.
+
+    pub(super) fn tell(&mut self, text: &str) {
+        self.transcript.notice(NoticeLevel::Info, text);
+    }
+
+    pub(super) fn fail(&mut self, text: &str) {
+        self.transcript.notice(NoticeLevel::Error, text);
+    }
+
+    // The session.
+
+    /// Takes in an event; `state` is the snapshot that came with it.
+    pub(super) fn session_event(
+        &mut self,
+        event: &SessionEvent,
+        state: Arc<SessionState>,
+        out: &mut Vec<Effect>,
+    ) {
+        self.session = state;
+        match event {
+            SessionEvent::Opened(opened) => return self.opened(opened, out),
+            SessionEvent::Agent(AgentEvent::AgentStart) => {
+                self.status.status = Status::Working { since: self.now };
+                // In time for the first code of the answer, and not at all for an idle session.
+                if !std::mem::replace(&mut self.grammars_wanted, true) {
+                    out.push(Effect::LoadGrammars);
+                }
+            }
+            SessionEvent::Agent(AgentEvent::ToolEnd { .. }) => out.push(Effect::ReadBranch),
+            SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. } => {
+                let (attempt, max_attempts, at) = (*attempt, *max_attempts, self.now + *delay);
+                self.status.status = Status::Retrying { attempt, max_attempts, at };
+            }
+            SessionEvent::BashStarted { .. } => {
+                self.bash_since = Some(self.now);
+                if self.session.phase == Phase::Idle {
+                    self.status.status = Status::RunningBash { since: self.now };
+                }
+            }
+            SessionEvent::BashEnded(_) => {
+                self.bash_since = None;
+                if self.session.phase == Phase::Idle {
+                    self.status.status = Status::Idle;
+                }
+                out.push(Effect::ReadBranch);
+            }
+            SessionEvent::Settled { .. } => {
+                self.status.status = match self.bash_since {
+                    Some(since) => Status::RunningBash { since },
+                    None => Status::Idle,
+                };
+                out.push(Effect::ReadBranch);
+            }
+            SessionEvent::SelectionChanged => {
+                out.push(Effect::SetTitle(self.title()));
+                let session = &self.session;
+                self.status.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
+            }
+            SessionEvent::Agent(_)
+            | SessionEvent::QueueChanged
+            | SessionEvent::RetryEnded { .. }
+            | SessionEvent::BashOutput { .. }
+            | SessionEvent::EntryAppended(_)
+            | SessionEvent::Notice { .. } => {}
+        }
+        self.transcript.apply(event, self.now);
+    }
+
+    fn opened(&mut self, opened: &Opened, out: &mut Vec<Effect>) {
+        let leaf = opened.tail.last().map(|entry| entry.id.to_string());
+        // A large session was shown by its end already; this is the same, fully read.
+        let shown_already = leaf.is_some() && leaf == self.shown_leaf && opened.n_earlier.is_some();
+        self.shown_leaf = if opened.n_earlier.is_some() { None } else { leaf };
+        if !shown_already {
+            let cwd = self.session.cwd.clone();
+            self.transcript.open(opened, &cwd);
+            self.fill_history(opened);
+            out.push(Effect::Replay);
+        }
+        out.push(Effect::SetTitle(self.title()));
+        out.push(Effect::ReadBranch);
+    }
+
+    fn fill_history(&mut self, opened: &Opened) {
+        self.prompt.composer.clear_history();
+        for entry in &opened.tail {
+            let EntryBody::Message { message, .. } = &entry.body else { continue };
+            match message {
+                SessionMessage::Model(message) => {
+                    if let Message::User(user) = &**message {
+                        self.prompt.composer.add_to_history(user.content.text().trim());
+                    }
+                }
+                SessionMessage::BashExecution(execution) => {
+                    let mark = if execution.exclude_from_context == Some(true) { "!!" } else { "!" };
+                    self.prompt.composer.add_to_history(&format!("{mark}{}", execution.command));
+                }
+                SessionMessage::Unknown(_) => {}
+            }
+        }
+    }
+
+    fn title(&self) -> String {
+        let folder = self.session.cwd.file_name().map(|name| name.to_string_lossy().into_owned());
+        let folder = folder.unwrap_or_else(|| self.session.cwd.display().to_string());
+        match &self.session.name {
+            Some(name) => format!("π - {name} - {folder}"),
+            None => format!("π - {folder}"),
+        }
+    }
+
+    fn effect_done(&mut self, done: EffectDone) {
+        match done {
+            EffectDone::QueueTaken(taken) => {
+                let texts: Vec<String> = taken.steering.into_iter().chain(taken.follow_up).collect();
+                self.prompt.prepend(&texts);
+            }
+            EffectDone::Refused { text, error } => {
+                self.prompt.prepend(&[text]);
+                self.fail(&error);
+            }
+            EffectDone::Sessions(sessions) => {
+                let current = self.session.path.clone();
+                if sessions.iter().all(|session| Some(&session.path) == current.as_ref()) {
+                    return self.tell("There is no other session of this directory.");
+                }
+                let current: Option<&Path> = current.as_deref();
+                self.overlays.push(Box::new(Sessions::new(&sessions, current, self.now_ms)));
+            }
+            EffectDone::Branch(branch) => self.footer.branch = branch,
+            EffectDone::Edited(Ok(text)) => self.prompt.composer.set_text(&text),
+            EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => self.fail(&error),
+            EffectDone::Told(text) => self.status.hint = Some(text),
+        }
+    }
+
+    /// Whether the screen changes by itself, without anything reaching the app.
+    pub(super) fn is_animated(&self) -> bool {
+        self.status.is_animated() || self.transcript.wants_tick()
+    }
+
+    /// What a newcomer needs to know, for the start of the screen.
+    pub(super) fn header_hints(&self) -> Vec<String> {
+        let key = |id: &str| self.keymap.hint(id);
+        let mut lines = vec![format!(
+            "{} interrupt · {} twice quit · / commands · ! bash · {} more output",
+            key("app.interrupt"),
+            key("app.clear"),
+            key("app.tools.expand")
+        )];
+        if self.session.model.provider == DEMO_PROVIDER {
+            lines.push(
+                "No key is configured, so this is the offline demo model: it follows rules and calls the real tools."
+                    .to_owned(),
+            );
+            lines.push(
+                "To connect a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY and start again."
+                    .to_owned(),
+            );
+        }
+        lines
+    }
+}

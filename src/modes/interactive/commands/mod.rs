@@ -1,0 +1,59 @@
+//! TABLE: the slash commands. Parser, completion and help read it.
+
+mod model;
+mod session;
+mod view;
+
+use super::app::App;
+use super::msg::Effect;
+
+/// A slash command.
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    /// What may follow the name, for help; empty if nothing.
+    pub(super) args: &'static str,
+    /// One line, imperative, no full stop.
+    pub(super) help: &'static str,
+    /// Gets what follows the name, trimmed.
+    pub(super) run: fn(&mut App, &str, &mut Vec<Effect>),
+}
+
+const TABLES: &[&[Command]] = &[session::COMMANDS, model::COMMANDS, view::COMMANDS];
+
+/// All commands, in the order help lists them.
+pub(super) fn all() -> impl Iterator<Item = &'static Command> {
+    TABLES.iter().copied().flatten()
+}
+
+/// The command a line calls: one that takes no arguments is only called without.
+pub(super) fn find(line: &str) -> Option<(&'static Command, &str)> {
+    let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let args = args.trim();
+    let command = all().find(|command| command.name == name)?;
+    (args.is_empty() || !command.args.is_empty()).then_some((command, args))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_have_help() {
+        let mut names = HashSet::new();
+        for command in all() {
+            assert!(names.insert(command.name), "{} twice", command.name);
+            assert!(!command.help.is_empty() && !command.help.ends_with('.'), "{}", command.name);
+        }
+    }
+
+    #[test]
+    fn a_command_without_arguments_is_not_called_with_some() {
+        assert!(find("quit").is_some());
+        assert!(find("quit now").is_none());
+        assert!(find("model").is_some());
+        assert_eq!(find("model  opus ").map(|(command, args)| (command.name, args)), Some(("model", "opus")));
+        assert!(find("modelx").is_none());
+    }
+}

@@ -1,0 +1,97 @@
+//! Commands about the session.
+
+use crate::session::{SessionCommand, SessionState};
+use crate::util::paths;
+
+use super::super::app::App;
+use super::super::footer::tokens_short;
+use super::super::msg::Effect;
+use super::Command;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "new",
+        args: "",
+        help: "Start a new session",
+        run: |_, _, out| {
+            out.push(Effect::Session(SessionCommand::New));
+        },
+    },
+    Command {
+        name: "resume",
+        args: "",
+        help: "Choose a session to continue",
+        run: |_, _, out| {
+            out.push(Effect::ListSessions);
+        },
+    },
+    Command { name: "name", args: "[TEXT]", help: "Name the session, or show its name", run: name },
+    Command {
+        name: "session",
+        args: "",
+        help: "Show file, tokens and cost of the session",
+        run: |app, _, _| {
+            let text = describe(&app.session, app.home.as_deref());
+            app.transcript.block(&text);
+        },
+    },
+    Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
+];
+
+fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+    if args.is_empty() {
+        let text = match &app.session.name {
+            Some(name) => format!("This session is called “{name}”."),
+            None => "This session has no name; /name TEXT gives it one.".to_owned(),
+        };
+        return app.tell(&text);
+    }
+    out.push(Effect::Session(SessionCommand::SetName { name: args.to_owned() }));
+    app.tell(&format!("This session is now called “{args}”."));
+}
+
+/// Everything about a session, as markdown.
+fn describe(session: &SessionState, home: Option<&std::path::Path>) -> String {
+    let totals = &session.totals;
+    let file = match (&session.path, session.on_disk) {
+        (None, _) => "not saved".to_owned(),
+        (Some(path), true) => format!("`{}`", paths::display(path, home)),
+        (Some(path), false) => format!("`{}` (appears with the first message)", paths::display(path, home)),
+    };
+    let mut rows = vec![
+        ("Name", session.name.clone().unwrap_or_else(|| "(none)".to_owned())),
+        ("Id", format!("`{}`", session.id)),
+        ("File", file),
+        ("Model", session.model.reference()),
+        (
+            "Messages",
+            format!(
+                "{} from you, {} answers, {} tool results",
+                totals.n_user, totals.n_assistant, totals.n_tool_results
+            ),
+        ),
+        (
+            "Tokens",
+            format!(
+                "{} in, {} out, {} read from cache, {} written to it",
+                tokens_short(totals.input),
+                tokens_short(totals.output),
+                tokens_short(totals.cache_read),
+                tokens_short(totals.cache_write)
+            ),
+        ),
+        ("Cost", format!("${:.4}", totals.cost_usd)),
+    ];
+    if let Some(tokens) = session.context.tokens {
+        rows.push((
+            "Context",
+            format!("{} of {}", tokens_short(tokens), tokens_short(session.context.window)),
+        ));
+    }
+    if !session.damaged_lines.is_empty() {
+        let lines: Vec<String> = session.damaged_lines.iter().map(ToString::to_string).collect();
+        rows.push(("Damaged", format!("lines {} of the file could not be read", lines.join(", "))));
+    }
+    let rows: Vec<String> = rows.iter().map(|(name, value)| format!("- **{name}**: {value}")).collect();
+    format!("### Session\n\n{}", rows.join("\n"))
+}

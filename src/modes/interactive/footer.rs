@@ -1,0 +1,143 @@
+//! The two lines at the very bottom: where, how much, with which model.
+
+use std::path::Path;
+
+use crate::ai::ThinkingLevel;
+use crate::session::{SessionState, Totals};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
+use crate::tui::theme::{Theme, Token};
+use crate::util::paths;
+
+/// What the footer shows besides the session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Footer {
+    pub(super) branch: Option<String>,
+}
+
+impl Footer {
+    pub(super) fn rows(
+        &self,
+        session: &SessionState,
+        home: Option<&Path>,
+        columns: u16,
+        theme: &Theme,
+    ) -> Vec<Row> {
+        let columns = usize::from(columns);
+        let dim = theme.style(Token::Dim);
+        let place = self.place(session, home);
+        let first = Row::styled(truncate(&place, columns, Ellipsis::Dots).into_owned(), dim);
+
+        let mut left = totals(&session.totals, session);
+        let (context, context_token) = context(session);
+        let context_style = context_token.map_or(dim, |token| theme.style(token));
+        if !left.is_empty() {
+            left.push(' ');
+        }
+        let mut row = Row::from_runs([Run::new(left, dim), Run::new(context, context_style)]);
+        let used = row.width();
+        let right = [model(session, true), model(session, false)];
+        let fits = right.iter().find(|text| used + 2 + width(text) <= columns);
+        let room = columns.saturating_sub(used + 2);
+        let right = match fits {
+            Some(text) => text.clone(),
+            None if room >= 4 => truncate(&right[1], room, Ellipsis::Dots).into_owned(),
+            None => String::new(),
+        };
+        let gap = columns.saturating_sub(used + width(&right));
+        if !right.is_empty() {
+            row.push(Run::new(" ".repeat(gap), dim));
+            row.push(Run::new(right, dim));
+        }
+        row.clip(u16::try_from(columns).unwrap_or(u16::MAX));
+        vec![first, row]
+    }
+
+    /// Directory, branch and name.
+    fn place(&self, session: &SessionState, home: Option<&Path>) -> String {
+        let mut text = paths::display(&session.cwd, home);
+        if let Some(branch) = &self.branch {
+            text.push_str(&[" (", branch, ")"].concat());
+        }
+        if let Some(name) = &session.name {
+            text.push_str(" • ");
+            text.push_str(name);
+        }
+        sanitize_line(&text).into_owned()
+    }
+}
+
+/// Tokens and cost; parts that are zero are left out.
+fn totals(totals: &Totals, session: &SessionState) -> String {
+    let mut parts = Vec::new();
+    for (sign, tokens) in
+        [("↑", totals.input), ("↓", totals.output), ("R", totals.cache_read), ("W", totals.cache_write)]
+    {
+        if tokens > 0 {
+            parts.push(format!("{sign}{}", tokens_short(tokens)));
+        }
+    }
+    if let Some(hit) = session.context.cache_hit {
+        parts.push(format!("CH{:.1}%", hit * 100.0));
+    }
+    if totals.cost_usd > 0.0 {
+        parts.push(format!("${:.3}", totals.cost_usd));
+    }
+    parts.join(" ")
+}
+
+/// How full the window is, and the colour if that is a warning.
+fn context(session: &SessionState) -> (String, Option<Token>) {
+    let context = session.context;
+    let window = tokens_short(context.window);
+    let Some(tokens) = context.tokens else {
+        // Nothing was asked yet, or the answer does not say.
+        let share = if session.totals.n_assistant == 0 { "0.0%" } else { "?" };
+        return (format!("{share}/{window}"), None);
+    };
+    let percent = tokens as f64 / context.window.max(1) as f64 * 100.0;
+    let token = match percent {
+        percent if percent > 90.0 => Some(Token::Error),
+        percent if percent > 70.0 => Some(Token::Warning),
+        _ => None,
+    };
+    (format!("{percent:.1}%/{window}"), token)
+}
+
+fn model(session: &SessionState, with_provider: bool) -> String {
+    let model = &session.model;
+    let provider = if with_provider && session.several_providers {
+        format!("({}) ", model.provider)
+    } else {
+        String::new()
+    };
+    let level = match (model.reasoning, session.thinking) {
+        (false, _) => String::new(),
+        (true, ThinkingLevel::Off) => " • thinking off".to_owned(),
+        (true, level) => format!(" • {level}"),
+    };
+    let id = if model.provider == crate::ai::DEMO_PROVIDER { "demo model" } else { &model.id };
+    sanitize_line(&format!("{provider}{id}{level}")).into_owned()
+}
+
+/// `n`, `1.2k`, `123k`, `1.2M`, `12M`.
+pub(super) fn tokens_short(tokens: u64) -> String {
+    let n = tokens as f64;
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..10_000 => format!("{:.1}k", n / 1e3),
+        10_000..1_000_000 => format!("{:.0}k", n / 1e3),
+        1_000_000..10_000_000 => format!("{:.1}M", n / 1e6),
+        _ => format!("{:.0}M", n / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_counts_are_short() {
+        let shown = [0, 999, 1_234, 12_345, 123_456, 1_234_567, 12_345_678].map(tokens_short);
+        assert_eq!(shown, ["0", "999", "1.2k", "12k", "123k", "1.2M", "12M"]);
+    }
+}

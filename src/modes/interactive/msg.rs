@@ -1,0 +1,60 @@
+//! What reaches the app, and what it asks for.
+
+use std::path::PathBuf;
+
+use crate::ai::ThinkingLevel;
+use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue};
+
+/// Something for the app to take in.
+#[derive(Debug)]
+pub(super) enum AppMsg {
+    ModelChosen { reference: String, scope: Scope },
+    ThinkingChosen { level: ThinkingLevel, scope: Scope },
+    SessionChosen(PathBuf),
+    Done(EffectDone),
+}
+
+/// What happens outside of the app. `effects.rs` is the only place that does it.
+#[derive(Debug, PartialEq)]
+pub(super) enum Effect {
+    Session(SessionCommand),
+    /// Takes the queue back; answers with [`EffectDone::QueueTaken`].
+    TakeQueue,
+    /// Reads the sessions of this directory; answers with [`EffectDone::Sessions`].
+    ListSessions,
+    /// Looks at the repository; answers with [`EffectDone::Branch`].
+    ReadBranch,
+    Copy(String),
+    SetTitle(String),
+    /// Saves one top-level setting.
+    SaveSetting {
+        key: &'static str,
+        value: serde_json::Value,
+    },
+    /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
+    OpenEditor(String),
+    Suspend,
+    /// Loads the grammars for highlighting, on a thread of its own.
+    LoadGrammars,
+    /// Shows everything anew: rows that had settled changed.
+    Replay,
+    Quit,
+}
+
+/// What an effect came to.
+#[derive(Debug)]
+pub(super) enum EffectDone {
+    QueueTaken(TakenQueue),
+    Sessions(Vec<SessionSummary>),
+    /// The branch, or the short hash of a detached head; `None` outside of a repository.
+    Branch(Option<String>),
+    /// The text as the editor left it; `Err` says why there is none.
+    Edited(Result<String, String>),
+    /// A prompt the session did not take, and why.
+    Refused {
+        text: String,
+        error: String,
+    },
+    Failed(String),
+    Told(String),
+}

@@ -1,0 +1,32 @@
+//! What has the keyboard until it closes.
+
+mod models;
+mod sessions;
+mod thinking;
+
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+
+use super::msg::AppMsg;
+
+pub(super) use models::{ModelChoice, Models};
+pub(super) use sessions::Sessions;
+pub(super) use thinking::ThinkingLevels;
+
+/// Something over transcript and dock that takes all input.
+pub(super) trait Overlay {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep;
+
+    /// Its rows, `max_rows` at most, and the cursor's row and column among them.
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>);
+}
+
+/// What became of an input.
+#[derive(Debug)]
+pub(super) enum OverlayStep {
+    Stay,
+    Close,
+    CloseWith(AppMsg),
+}

@@ -1,0 +1,71 @@
+//! Choosing how much the model thinks.
+
+use crate::ai::{Model, ThinkingLevel};
+use crate::session::Scope;
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+
+use super::super::msg::AppMsg;
+use super::{Overlay, OverlayStep};
+
+/// The levels the current model supports.
+pub(in super::super) struct ThinkingLevels(Picker<ThinkingLevel>);
+
+impl ThinkingLevels {
+    pub(in super::super) fn new(model: &Model, current: ThinkingLevel, save_key: &str) -> Self {
+        let items = model
+            .thinking_levels()
+            .into_iter()
+            .map(|level| {
+                let mark = if level == current { "✓ " } else { "" };
+                PickerItem::new(level, format!("{mark}{level}")).note(describe(level))
+            })
+            .collect();
+        let hints = format!("enter: this session · {save_key}: also as default · escape: cancel");
+        let title = format!("Thinking of {}", model.id);
+        let mut picker = Picker::new(title, items).without_filter().hints(hints);
+        picker.select(|level| *level == current);
+        Self(picker)
+    }
+}
+
+fn describe(level: ThinkingLevel) -> &'static str {
+    match level {
+        ThinkingLevel::Off => "answers at once",
+        ThinkingLevel::Minimal => "a glance",
+        ThinkingLevel::Low => "quick work",
+        ThinkingLevel::Medium => "ordinary work",
+        ThinkingLevel::High => "hard problems",
+        ThinkingLevel::Xhigh => "very hard problems",
+        ThinkingLevel::Max => "as long as it takes",
+    }
+}
+
+impl Overlay for ThinkingLevels {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let save = matches!(input, InputEvent::Key(key) if keymap.is("app.thinking.save", key));
+        if save {
+            return match self.0.selected() {
+                Some(level) => {
+                    OverlayStep::CloseWith(AppMsg::ThinkingChosen { level: *level, scope: Scope::Default })
+                }
+                None => OverlayStep::Stay,
+            };
+        }
+        match self.0.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(level) => {
+                OverlayStep::CloseWith(AppMsg::ThinkingChosen { level, scope: Scope::Session })
+            }
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let drawn = self.0.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}

@@ -1,0 +1,34 @@
+//! Queued messages, shown between the transcript and the editor.
+
+use crate::session::QueueView;
+use crate::tui::text::{Ellipsis, Row, sanitize_line, truncate};
+use crate::tui::theme::{Theme, Token};
+
+/// Most queued messages that are shown.
+const MAX_SHOWN: usize = 5;
+
+/// One dim row per message, then how to get them back. Nothing when none waits.
+pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &Theme) -> Vec<Row> {
+    let columns = usize::from(width);
+    let dim = theme.style(Token::Dim);
+    let steering = queue.steering.iter().map(|text| ("Steering", text));
+    let follow_up = queue.follow_up.iter().map(|text| ("Follow-up", text));
+    let queued: Vec<_> = steering.chain(follow_up).collect();
+    if queued.is_empty() {
+        return Vec::new();
+    }
+    let row = |text: String| Row::styled(truncate(&text, columns, Ellipsis::Dots).into_owned(), dim);
+    let mut rows: Vec<Row> = queued
+        .iter()
+        .take(MAX_SHOWN)
+        .map(|(kind, text)| {
+            let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            row(format!(" {kind}: {}", sanitize_line(&one_line)))
+        })
+        .collect();
+    if queued.len() > MAX_SHOWN {
+        rows.push(row(format!(" … and {} more", queued.len() - MAX_SHOWN)));
+    }
+    rows.push(row(format!(" ↳ {dequeue_key} to take them back into the editor")));
+    rows
+}

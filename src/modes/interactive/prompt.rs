@@ -1,0 +1,172 @@
+//! The composer with pi's rules: what Enter means, what the border says.
+
+use ratatui::style::Style;
+
+use crate::agent::SteeringDelivery;
+use crate::session::{Phase, SessionState, is_urgent};
+use crate::tui::composer::{Composer, ComposerRows, ComposerView};
+use crate::tui::theme::{Theme, Token};
+
+use crate::ai::ThinkingLevel;
+
+/// The editor at the bottom of the screen.
+pub(super) struct PromptEditor {
+    pub(super) composer: Composer,
+}
+
+/// What a submitted text is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Submission {
+    /// A slash command of the table, with its arguments.
+    Command(String),
+    /// `!command`, or `!!command` which the model does not see.
+    Bash {
+        command: String,
+        exclude_from_context: bool,
+    },
+    Prompt(String),
+    Nothing,
+}
+
+impl PromptEditor {
+    pub(super) fn new() -> Self {
+        Self { composer: Composer::new() }
+    }
+
+    /// Whether a `!` command is being typed.
+    pub(super) fn is_bash(&self) -> bool {
+        self.composer.text().starts_with('!')
+    }
+
+    /// Takes the text out of the editor, as what it is. `is_command` knows the table.
+    pub(super) fn take(&mut self, is_command: impl Fn(&str) -> bool) -> Submission {
+        let text = self.composer.expanded_text();
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            return Submission::Nothing;
+        }
+        let submission = classify(trimmed, is_command);
+        if matches!(submission, Submission::Nothing) {
+            return submission;
+        }
+        self.composer.take();
+        self.composer.add_to_history(trimmed);
+        submission
+    }
+
+    /// Puts text in front of what is in the editor.
+    pub(super) fn prepend(&mut self, texts: &[String]) {
+        if texts.is_empty() {
+            return;
+        }
+        let mut parts: Vec<String> = texts.to_vec();
+        let current = self.composer.text();
+        if !current.trim().is_empty() {
+            parts.push(current);
+        }
+        self.composer.set_text(&parts.join("\n\n"));
+    }
+
+    pub(super) fn render(
+        &mut self,
+        width: u16,
+        max_rows: u16,
+        theme: &Theme,
+        session: &SessionState,
+    ) -> ComposerRows {
+        let label = self.label(session);
+        let border = if self.is_bash() {
+            theme.style(Token::BashMode)
+        } else {
+            thinking_style(theme, session.thinking)
+        };
+        let view = ComposerView { width, max_rows, padding: 0, theme, border, label, placeholder: "" };
+        self.composer.render(&view)
+    }
+
+    /// What Enter will do, where that is not plain sending.
+    fn label(&self, session: &SessionState) -> &'static str {
+        let text = self.composer.text();
+        if self.composer.is_jumping() {
+            return "type a character to jump to it";
+        }
+        if text.starts_with("!!") {
+            return "enter: run, hidden from the model";
+        }
+        if text.starts_with('!') {
+            return "enter: run, and show the model";
+        }
+        if session.phase == Phase::Idle {
+            return "";
+        }
+        if text.trim().is_empty() {
+            return if session.queue.steering.is_empty() { "" } else { "enter: deliver queued messages now" };
+        }
+        if is_urgent(&text, &session.urgent_words) {
+            return "enter: interrupt with this";
+        }
+        match session.steering_delivery {
+            SteeringDelivery::Tools => "enter: steer at the next tool · alt+enter: when done",
+            SteeringDelivery::Turn => "enter: steer after this turn · alt+enter: when done",
+            SteeringDelivery::Now => "enter: interrupt with this · alt+enter: when done",
+        }
+    }
+}
+
+fn classify(trimmed: &str, is_command: impl Fn(&str) -> bool) -> Submission {
+    if let Some(rest) = trimmed.strip_prefix('!') {
+        let (command, exclude_from_context) = match rest.strip_prefix('!') {
+            Some(hidden) => (hidden, true),
+            None => (rest, false),
+        };
+        let command = command.trim();
+        if command.is_empty() {
+            return Submission::Nothing;
+        }
+        return Submission::Bash { command: command.to_owned(), exclude_from_context };
+    }
+    if let Some(line) = trimmed.strip_prefix('/') {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        if !line.contains('\n') && is_command(name) {
+            return Submission::Command(line.to_owned());
+        }
+    }
+    Submission::Prompt(trimmed.to_owned())
+}
+
+/// The colour of a thinking level.
+fn thinking_style(theme: &Theme, level: ThinkingLevel) -> Style {
+    theme.style(match level {
+        ThinkingLevel::Off => Token::ThinkingOff,
+        ThinkingLevel::Minimal => Token::ThinkingMinimal,
+        ThinkingLevel::Low => Token::ThinkingLow,
+        ThinkingLevel::Medium => Token::ThinkingMedium,
+        ThinkingLevel::High => Token::ThinkingHigh,
+        ThinkingLevel::Xhigh => Token::ThinkingXhigh,
+        ThinkingLevel::Max => Token::ThinkingMax,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_decides_what_it_is() {
+        let check = |text: &str, expected: Submission| {
+            let known = |name: &str| name == "model";
+            assert_eq!(classify(text, known), expected, "{text}");
+        };
+        check("hello", Submission::Prompt("hello".to_owned()));
+        check("/model opus", Submission::Command("model opus".to_owned()));
+        check("/etc/hosts is odd", Submission::Prompt("/etc/hosts is odd".to_owned()));
+        check("/model\nis a word", Submission::Prompt("/model\nis a word".to_owned()));
+        let bash = |command: &str, hidden| Submission::Bash {
+            command: command.to_owned(),
+            exclude_from_context: hidden,
+        };
+        check("!ls -l", bash("ls -l", false));
+        check("!! pwd", bash("pwd", true));
+        check("!", Submission::Nothing);
+    }
+}

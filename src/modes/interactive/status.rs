@@ -1,0 +1,84 @@
+//! The row above the editor: what is going on, and how to stop it.
+
+use std::time::Duration;
+
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::spinner;
+
+/// What the session is busy with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) enum Status {
+    #[default]
+    Idle,
+    Working {
+        since: Duration,
+    },
+    Retrying {
+        attempt: u32,
+        max_attempts: u32,
+        at: Duration,
+    },
+    RunningBash {
+        since: Duration,
+    },
+}
+
+/// The status row. Always one row high, so that nothing jumps.
+#[derive(Debug, Default)]
+pub(super) struct StatusLine {
+    pub(super) status: Status,
+    /// A short answer to what the user just did; goes with the next key.
+    pub(super) hint: Option<String>,
+}
+
+impl StatusLine {
+    /// Whether the row changes by itself.
+    pub(super) fn is_animated(&self) -> bool {
+        self.status != Status::Idle
+    }
+
+    pub(super) fn row(&self, now: Duration, interrupt_key: &str, width: u16, theme: &Theme) -> Row {
+        let text = match &self.status {
+            Status::Idle => String::new(),
+            Status::Working { since } => {
+                format!("Working… {}({interrupt_key} to interrupt)", elapsed(now, *since))
+            }
+            Status::RunningBash { since } => {
+                format!("Running… {}({interrupt_key} to stop)", elapsed(now, *since))
+            }
+            Status::Retrying { attempt, max_attempts, at } => {
+                let seconds = at.saturating_sub(now).as_secs_f64().ceil();
+                format!("Retrying ({attempt}/{max_attempts}) in {seconds:.0}s… ({interrupt_key} to cancel)")
+            }
+        };
+        let columns = usize::from(width);
+        if let Some(hint) = &self.hint {
+            let hint = sanitize_line(hint);
+            return Row::styled(
+                truncate(&format!(" {hint}"), columns, Ellipsis::One),
+                theme.style(Token::Dim),
+            );
+        }
+        if text.is_empty() {
+            return Row::default();
+        }
+
+        let mut row = Row::from_runs([
+            Run::new(format!(" {} ", spinner(now)), theme.style(Token::Accent)),
+            Run::new(text, theme.style(Token::Muted)),
+        ]);
+        row.clip(width);
+        row
+    }
+}
+
+/// `12s `, or nothing in the first seconds, when it would only flicker.
+fn elapsed(now: Duration, since: Duration) -> String {
+    let seconds = now.saturating_sub(since).as_secs();
+    match seconds {
+        0..3 => String::new(),
+        3..60 => format!("{seconds}s "),
+        _ => format!("{}m {}s ", seconds / 60, seconds % 60),
+    }
+}

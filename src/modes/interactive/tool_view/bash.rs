@@ -1,0 +1,100 @@
+//! `bash`: the command, the end of what it printed, and how it ended.
+
+use crate::tui::text::{Row, Run, sanitize, sanitize_line, wrap_plain};
+use crate::tui::theme::Token;
+
+use super::super::transcript::RenderCx;
+use super::lines::{below, duration, runs, split_remark, tail};
+use super::{Output, Stage, ToolState};
+
+/// Rows of output while collapsed.
+const COLLAPSED_ROWS: usize = 5;
+
+pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let command = state.text("command").map(str::trim).filter(|command| !command.is_empty());
+    let mut title =
+        vec![Run::new(format!("$ {}", sanitize(command.unwrap_or("..."))), cx.bold(Token::ToolTitle))];
+    if let Some(secs) = state.number("timeout") {
+        title.push(Run::new(format!(" (timeout {secs}s)"), cx.style(Token::Muted)));
+    }
+    let mut rows = runs(&title, cx);
+    let parts = state.output.as_ref().map(Parts::of).unwrap_or_default();
+    below(
+        &mut rows,
+        tail(parts.printed, 0, state.limit(COLLAPSED_ROWS, cx), cx.style(Token::ToolOutput), cx),
+    );
+    below(&mut rows, foot(state, &parts, cx));
+    rows
+}
+
+fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut line = |text: &str, token: Token| rows.extend(wrap_plain(text, cx.width, cx.style(token)));
+    if let Some(remark) = parts.remark {
+        line(&sanitize_line(remark), Token::Warning);
+    }
+    if let Some(status) = parts.status {
+        line(&sanitize(status), Token::Error);
+    }
+    if let Some(time) = state.time {
+        let word = if state.stage == Stage::Done { "Took" } else { "Elapsed" };
+        line(&format!("{word} {}", duration(time)), Token::Muted);
+    }
+    rows
+}
+
+/// A result taken apart: what the command printed, and what the tool says of it.
+#[derive(Debug, Default, PartialEq)]
+struct Parts<'a> {
+    printed: &'a str,
+    /// What of the output is missing.
+    remark: Option<&'a str>,
+    /// Why it counts as failed.
+    status: Option<&'a str>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(output: &'a Output<'_>) -> Self {
+        let mut parts = Self { printed: &output.text, ..Self::default() };
+        if output.is_error {
+            let (printed, status) = parts.printed.rsplit_once("\n\n").unwrap_or(("", parts.printed));
+            (parts.printed, parts.status) = (printed, Some(status));
+        }
+        let is_cut = output.details.and_then(|details| details.get("truncation")).is_some();
+        if is_cut {
+            (parts.printed, parts.remark) = split_remark(parts.printed);
+        }
+        parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, is_error: bool, is_cut: bool, expected: (&str, Option<&str>, Option<&str>)) {
+        let details = json!({ "truncation": {} });
+        let output =
+            Output { text: text.into(), is_error, details: is_cut.then_some(&details), ..Output::default() };
+        let parts = Parts::of(&output);
+        assert_eq!((parts.printed, parts.remark, parts.status), expected);
+    }
+
+    #[test]
+    fn output_and_remarks_are_told_apart() {
+        check("a\n", false, false, ("a\n", None, None));
+        check("a\n\n[x]", false, false, ("a\n\n[x]", None, None));
+        check("a\n\n[x]", false, true, ("a", Some("[x]"), None));
+        check(
+            "a\n\n\nCommand exited with code 3",
+            true,
+            false,
+            ("a\n", None, Some("Command exited with code 3")),
+        );
+        check("a\n\n[x]\n\nCommand aborted", true, true, ("a", Some("[x]"), Some("Command aborted")));
+        check("Command aborted", true, false, ("", None, Some("Command aborted")));
+    }
+}

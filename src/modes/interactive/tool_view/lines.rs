@@ -1,0 +1,252 @@
+//! Pieces that several views and cells are made of.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use crate::tui::text::{
+    Ellipsis, Row, Run, Wrap, sanitize, sanitize_line, terminal_output, truncate_row, width, wrap_plain,
+};
+use crate::tui::theme::Token;
+
+use super::super::transcript::RenderCx;
+use super::{Output, ToolState};
+
+/// Rows a title may take while collapsed.
+const TITLE_ROWS: usize = 10;
+
+/// Rows of an error while collapsed.
+const ERROR_ROWS: usize = 10;
+
+/// The first rows of `text`, and a hint at what is left out. `None` is no limit.
+pub(in super::super) fn head(text: &str, limit: Option<usize>, style: Style, cx: &RenderCx<'_>) -> Vec<Row> {
+    first(text, limit, cx, |line| wrap_plain(&sanitize(line), cx.width, style))
+}
+
+/// The first rows of code in the language of the file at `path`.
+pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut lines = cx.highlighter.lines(language(path));
+    let wrap = Wrap::new(cx.width);
+    first(text, limit, cx, |line| wrap.runs(&lines.next_line(&sanitize_line(line), cx.theme)))
+}
+
+/// What names the language: the extension, or the whole name of a file without.
+fn language(path: &str) -> &str {
+    let path = Path::new(path);
+    path.extension().or_else(|| path.file_name()).and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// Draws line by line until there are enough rows; the rest is only counted.
+fn first(
+    text: &str,
+    limit: Option<usize>,
+    cx: &RenderCx<'_>,
+    mut draw: impl FnMut(&str) -> Vec<Row>,
+) -> Vec<Row> {
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut rows = Vec::new();
+    let mut lines = text.lines();
+    while rows.len() < limit {
+        let Some(line) = lines.next() else { return rows };
+        rows.extend(draw(line));
+    }
+    let is_cut = rows.len() > limit;
+    rows.truncate(limit);
+    let left_out = lines.count() + usize::from(is_cut);
+    if left_out > 0 {
+        rows.push(hint(left_out, "more", cx));
+    }
+    rows
+}
+
+/// The last rows of what a command printed, in its colours, below a hint at what
+/// is left out. `n_before` lines came before `text`.
+pub(in super::super) fn tail(
+    text: &str,
+    n_before: usize,
+    limit: Option<usize>,
+    style: Style,
+    cx: &RenderCx<'_>,
+) -> Vec<Row> {
+    let wrap = Wrap::new(cx.width);
+    let mut lines = terminal_output(text.trim_end_matches(['\n', '\r', ' ']));
+    let limit = limit.unwrap_or(usize::MAX);
+    let mut from_end: Vec<Row> = Vec::new();
+    while from_end.len() < limit {
+        let Some(mut line) = lines.pop() else { break };
+        line.style = style.patch(line.style);
+        from_end.extend(wrap.line(&line).into_iter().rev());
+    }
+    let cut = from_end.len().saturating_sub(limit);
+    from_end.truncate(limit);
+    let rows_of = |line: &Line<'_>| {
+        let cells: usize = line.spans.iter().map(|span| width(&span.content)).sum();
+        if cells <= usize::from(cx.width) { 1 } else { wrap.line(line).len() }
+    };
+    let left_out = n_before + cut + lines.iter().map(rows_of).sum::<usize>();
+    if left_out > 0 && !from_end.is_empty() {
+        from_end.push(hint(left_out, "earlier", cx));
+    }
+    from_end.reverse();
+    from_end
+}
+
+/// Says that lines are left out and how to see them.
+pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> Row {
+    let noun = if n_lines == 1 { "line" } else { "lines" };
+    let key = cx.expand_key;
+    let plain = format!("... ({n_lines} {which} {noun})");
+    let texts = match cx.view.expanded {
+        true => vec![plain],
+        false => vec![
+            format!("... ({n_lines} {which} {noun}, {key} to expand)"),
+            format!("... ({n_lines} {which} {noun}, {key})"),
+            plain,
+        ],
+    };
+    let fits = texts.iter().find(|text| width(text) <= usize::from(cx.width)).or(texts.last());
+    let mut row = Row::styled(fits.cloned().unwrap_or_default(), cx.style(Token::Muted));
+    truncate_row(&mut row, cx.width, Ellipsis::One);
+    row
+}
+
+/// One logical line of styled text; the beginning of it while collapsed.
+pub(in super::super) fn runs(runs: &[Run], cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut line: Vec<Run> = Vec::new();
+    let wrap = Wrap::new(cx.width);
+    for run in runs {
+        for (part_idx, part) in run.text.split('\n').enumerate() {
+            if part_idx > 0 {
+                rows.extend(wrap.runs(&std::mem::take(&mut line)));
+            }
+            line.push(Run { text: part.to_owned(), ..run.clone() });
+        }
+    }
+    rows.extend(wrap.runs(&line));
+    if !cx.view.expanded && rows.len() > TITLE_ROWS {
+        let left_out = rows.len() - TITLE_ROWS;
+        rows.truncate(TITLE_ROWS);
+        rows.push(hint(left_out, "more", cx));
+    }
+    rows
+}
+
+/// The first line of a call: the tool's name in bold, then what it works on.
+pub(super) fn title(name: &str, rest: impl IntoIterator<Item = Run>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut title = vec![Run::new(sanitize_line(name), cx.bold(Token::ToolTitle))];
+    for run in rest {
+        title.push(Run::new(" ", Style::new()));
+        title.push(run);
+    }
+    runs(&title, cx)
+}
+
+/// The path argument, or dots while it is not there yet.
+pub(super) fn path(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
+    match state.text("path").filter(|path| !path.is_empty()) {
+        Some(path) => cx.path(path, cx.style(Token::Accent)),
+        None => Run::new("...", cx.style(Token::Muted)),
+    }
+}
+
+/// The text of a failed call.
+pub(super) fn error(output: &Output<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let limit = (!cx.view.expanded).then_some(ERROR_ROWS);
+    head(&output.text, limit, cx.style(Token::Error), cx)
+}
+
+pub(super) fn muted(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
+    wrap_plain(&sanitize_line(text), cx.width, cx.style(Token::Muted))
+}
+
+/// Adds rows below a blank one; nothing if there are none.
+pub(super) fn below(rows: &mut Vec<Row>, more: Vec<Row>) {
+    if !more.is_empty() {
+        rows.push(Row::default());
+        rows.extend(more);
+    }
+}
+
+/// Splits off the last paragraph if it is a remark of the tool in brackets.
+pub(super) fn split_remark(text: &str) -> (&str, Option<&str>) {
+    match text.rsplit_once("\n\n") {
+        Some((body, last)) if last.starts_with('[') && last.ends_with(']') => (body, Some(last)),
+        _ if text.starts_with('[') && text.ends_with(']') && !text.contains('\n') => ("", Some(text)),
+        _ => (text, None),
+    }
+}
+
+/// Stands for a picture, by its media type.
+pub(in super::super) fn image_label(mime: &str) -> String {
+    format!("[Image: {}]", sanitize_line(mime))
+}
+
+/// `4.2s`, `1m 30s`, `2h 3m 4s`.
+pub(super) fn duration(time: Duration) -> String {
+    let secs = time.as_secs();
+    match secs {
+        0..60 => format!("{}.{}s", secs, time.subsec_millis() / 100),
+        60..3600 => format!("{}m {}s", secs / 60, secs % 60),
+        _ => format!("{}h {}m {}s", secs / 3600, secs / 60 % 60, secs % 60),
+    }
+}
+
+/// A number with commas between its thousands.
+pub(in super::super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        for (millis, expected) in
+            [(0, "0.0s"), (4_290, "4.2s"), (59_999, "59.9s"), (90_000, "1m 30s"), (7_384_000, "2h 3m 4s")]
+        {
+            assert_eq!(duration(Duration::from_millis(millis)), expected);
+        }
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        for (number, expected) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (111_616, "111,616"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+
+    #[test]
+    fn remarks_are_the_last_paragraph_in_brackets() {
+        assert_eq!(split_remark("a\n\n[more]"), ("a", Some("[more]")));
+        assert_eq!(split_remark("[only]"), ("", Some("[only]")));
+        assert_eq!(split_remark("a\n[1]"), ("a\n[1]", None));
+        assert_eq!(split_remark("a\n\n[x] y"), ("a\n\n[x] y", None));
+    }
+
+    #[test]
+    fn the_language_is_the_extension_or_the_name() {
+        for (path, expected) in
+            [("src/a.rs", "rs"), ("Makefile", "Makefile"), ("/x/.bashrc", ".bashrc"), ("", "")]
+        {
+            assert_eq!(language(path), expected);
+        }
+    }
+}

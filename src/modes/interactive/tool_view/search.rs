@@ -1,0 +1,72 @@
+//! `grep`, `find` and `ls`: what was looked for where, and the first findings.
+
+use crate::tui::text::{Row, Run, sanitize_line, wrap_plain};
+use crate::tui::theme::Token;
+
+use super::super::transcript::RenderCx;
+use super::ToolState;
+use super::lines::{below, error, head, path, split_remark, title};
+
+/// Rows of findings while collapsed.
+const COLLAPSED_ROWS: usize = 15;
+
+pub(super) fn grep(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let pattern = state.text("pattern").map(|pattern| format!("/{pattern}/"));
+    let mut rest = vec![subject(pattern.as_deref(), cx)];
+    rest.extend(place(state, cx));
+    if let Some(glob) = state.text("glob") {
+        rest.push(Run::new(format!("({})", sanitize_line(glob)), cx.style(Token::Muted)));
+    }
+    found(state, "grep", rest, cx)
+}
+
+pub(super) fn find(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut rest = vec![subject(state.text("pattern"), cx)];
+    rest.extend(place(state, cx));
+    found(state, "find", rest, cx)
+}
+
+pub(super) fn ls(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let folder = match state.text("path") {
+        Some(_) => path(state, cx),
+        None => cx.path(".", cx.style(Token::Accent)),
+    };
+    found(state, "ls", vec![folder], cx)
+}
+
+fn subject(pattern: Option<&str>, cx: &RenderCx<'_>) -> Run {
+    match pattern {
+        Some(pattern) => Run::new(sanitize_line(pattern), cx.style(Token::Accent)),
+        None => Run::new("...", cx.style(Token::Muted)),
+    }
+}
+
+/// `in` and the folder; the session's own goes without saying.
+fn place(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Run> {
+    if state.text("path").is_none_or(str::is_empty) {
+        return Vec::new();
+    }
+    vec![Run::new("in", cx.style(Token::Muted)), path(state, cx)]
+}
+
+fn found(state: &ToolState<'_>, name: &str, rest: Vec<Run>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut rest = rest;
+    if let Some(limit) = state.number("limit") {
+        rest.push(Run::new(format!("limit {limit}"), cx.style(Token::Muted)));
+    }
+    let mut rows = title(name, rest, cx);
+    if let Some(output) = state.error() {
+        below(&mut rows, error(output, cx));
+    } else if let Some(output) = &state.output {
+        let (text, remark) = match output.details {
+            Some(_) => split_remark(&output.text),
+            None => (&*output.text, None),
+        };
+        let limit = state.limit(COLLAPSED_ROWS, cx);
+        below(&mut rows, head(text, limit, cx.style(Token::ToolOutput), cx));
+        if let Some(remark) = remark {
+            below(&mut rows, wrap_plain(&sanitize_line(remark), cx.width, cx.style(Token::Warning)));
+        }
+    }
+    rows
+}

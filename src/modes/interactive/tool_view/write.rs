@@ -1,0 +1,21 @@
+//! `write`: the file and the beginning of what it will say.
+
+use crate::tui::text::Row;
+
+use super::super::transcript::RenderCx;
+use super::ToolState;
+use super::lines::{below, code, error, path, title};
+
+/// Rows of content while collapsed.
+const COLLAPSED_ROWS: usize = 10;
+
+pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut rows = title("write", [path(state, cx)], cx);
+    let name = state.text("path").unwrap_or_default();
+    let content = state.text("content").unwrap_or_default();
+    below(&mut rows, code(content, name, state.limit(COLLAPSED_ROWS, cx), cx));
+    if let Some(output) = state.error() {
+        below(&mut rows, error(output, cx));
+    }
+    rows
+}

@@ -1,0 +1,135 @@
+//! A command the user ran with `!` or `!!`.
+
+use crate::session::BashExecution;
+use crate::tui::text::{Row, Run, Wrap, sanitize, wrap_plain};
+use crate::tui::theme::Token;
+
+use super::super::super::tool_view;
+use super::super::render::{RenderCx, box_inset, indented};
+
+/// Rows of output while it runs, and afterwards while collapsed.
+const TAIL_ROWS: usize = 20;
+
+/// Of the output of a running command no more than about this much is kept; the
+/// end brings what the session keeps.
+const LIVE_BYTES: usize = 16 * 1024;
+
+#[derive(Debug)]
+pub(in super::super) struct BashCell {
+    command: String,
+    /// The model does not see it.
+    excluded: bool,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Running {
+        output: String,
+        /// Lines of output that are no longer kept.
+        n_dropped: usize,
+    },
+    Ended(Box<BashExecution>),
+}
+
+impl BashCell {
+    pub(in super::super) fn start(command: &str, excluded: bool) -> Self {
+        Self {
+            command: command.to_owned(),
+            excluded,
+            state: State::Running { output: String::new(), n_dropped: 0 },
+        }
+    }
+
+    pub(in super::super) fn ended(execution: &BashExecution) -> Self {
+        Self {
+            command: execution.command.clone(),
+            excluded: execution.exclude_from_context == Some(true),
+            state: State::Ended(Box::new(execution.clone())),
+        }
+    }
+
+    pub(in super::super) fn push(&mut self, chunk: &str) {
+        let State::Running { output, n_dropped } = &mut self.state else { return };
+        output.push_str(chunk);
+        if output.len() > 2 * LIVE_BYTES {
+            let cut = output.ceil_char_boundary(output.len() - LIVE_BYTES);
+            let cut = output.get(cut..).and_then(|rest| rest.find('\n')).map_or(cut, |at| cut + at + 1);
+            *n_dropped += output.drain(..cut).filter(|c| *c == '\n').count();
+        }
+    }
+
+    pub(in super::super) fn end(&mut self, execution: &BashExecution) {
+        self.state = State::Ended(Box::new(execution.clone()));
+    }
+
+    /// Ends a command of which no end was told.
+    pub(in super::super) fn cancel(&mut self) -> bool {
+        let State::Running { output, .. } = &mut self.state else { return false };
+        let execution =
+            BashExecution { output: std::mem::take(output), cancelled: true, ..BashExecution::default() };
+        self.state = State::Ended(Box::new(execution));
+        true
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, State::Ended(_))
+    }
+
+    pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let frame = cx.style(if self.excluded { Token::Dim } else { Token::BashMode });
+        let inner = cx.narrower(box_inset(cx.width));
+        let mut title = vec![Run::new(format!("$ {}", sanitize(self.command.trim())), frame)];
+        if !self.excluded {
+            title[0].style = cx.bold(Token::BashMode);
+        } else {
+            title.push(Run::new(" (not shown to the model)", cx.style(Token::Dim)));
+        }
+        let mut content = tool_view::runs(&title, &inner);
+        let (output, n_dropped, limit) = match &self.state {
+            State::Running { output, n_dropped } => (output, *n_dropped, Some(TAIL_ROWS)),
+            State::Ended(execution) => (&execution.output, 0, (!cx.view.expanded).then_some(TAIL_ROWS)),
+        };
+        let token = if self.excluded { Token::Dim } else { Token::Muted };
+        let output = tool_view::tail(output, n_dropped, limit, cx.style(token), &inner);
+        if !output.is_empty() {
+            content.push(Row::default());
+            content.extend(output);
+        }
+        if let State::Ended(execution) = &self.state {
+            let status = status(execution, &inner);
+            if !status.is_empty() {
+                content.push(Row::default());
+                content.extend(status);
+            }
+        }
+        let rule = || Row::styled("─".repeat(usize::from(cx.width)), frame);
+        let mut rows = vec![rule()];
+        rows.extend(content.into_iter().map(|row| indented(row, cx.width)));
+        rows.push(rule());
+        rows
+    }
+}
+
+/// How it ended, where that is worth a line.
+fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let ended = match execution.exit_code {
+        _ if execution.cancelled => Some((Token::Warning, "Command cancelled".to_owned())),
+        Some(0) => None,
+        Some(code) => Some((Token::Error, format!("Command exited with code {code}"))),
+        None => Some((Token::Error, "Command did not run".to_owned())),
+    };
+    if let Some((token, text)) = ended {
+        rows.extend(wrap_plain(&text, cx.width, cx.style(token)));
+    }
+    if execution.truncated {
+        let mut note = vec![Run::new("Output is cut.", cx.style(Token::Warning))];
+        if let Some(path) = &execution.full_output_path {
+            note.push(Run::new(" Whole output: ", cx.style(Token::Warning)));
+            note.push(cx.path(path, cx.style(Token::Warning)));
+        }
+        rows.extend(Wrap::new(cx.width).runs(&note));
+    }
+    rows
+}

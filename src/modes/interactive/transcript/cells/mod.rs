@@ -1,0 +1,121 @@
+//! The kinds of cells, one file each.
+//!
+//! A cell keeps what it shows, not how: rows are made for a width and a theme
+//! whenever the document asks. Each cell that shows anything begins with the
+//! blank row that sets it off from the one above.
+
+mod bash;
+mod block;
+mod custom;
+mod header;
+mod notice;
+mod streamed;
+mod summary;
+mod text;
+mod thinking;
+mod tool;
+mod user;
+
+use std::time::Duration;
+
+use crate::tui::text::Row;
+
+use super::document::Painted;
+use super::render::RenderCx;
+
+pub(super) use bash::BashCell;
+pub(super) use block::BlockCell;
+pub(super) use custom::CustomCell;
+pub(super) use header::HeaderCell;
+pub(super) use notice::{NoticeCell, Tone};
+pub(super) use summary::SummaryCell;
+pub(super) use text::TextCell;
+pub(super) use thinking::ThinkingCell;
+pub(super) use tool::ToolCell;
+pub(super) use user::UserCell;
+
+/// One block of the transcript.
+#[derive(Debug)]
+pub(super) enum Cell {
+    Header(HeaderCell),
+    User(UserCell),
+    Text(TextCell),
+    Thinking(ThinkingCell),
+    Tool(Box<ToolCell>),
+    Bash(BashCell),
+    Summary(SummaryCell),
+    Custom(CustomCell),
+    Block(BlockCell),
+    Notice(NoticeCell),
+}
+
+impl Cell {
+    /// Whether nothing will change it any more.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            Self::Header(_) | Self::User(_) | Self::Summary(_) | Self::Custom(_) | Self::Block(_) => true,
+            Self::Text(cell) => cell.is_finished(),
+            Self::Thinking(cell) => cell.is_finished(),
+            Self::Tool(cell) => cell.is_done(),
+            Self::Bash(cell) => cell.is_done(),
+            Self::Notice(cell) => cell.is_settled(),
+        }
+    }
+
+    /// Told when another cell was put below. Returns whether that matters.
+    pub(super) fn succeeded(&mut self) -> bool {
+        match self {
+            Self::Notice(cell) => cell.settle(),
+            Self::Header(_)
+            | Self::User(_)
+            | Self::Text(_)
+            | Self::Thinking(_)
+            | Self::Tool(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Block(_) => false,
+        }
+    }
+
+    /// Whether it looks different only because time has passed.
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        match self {
+            Self::Tool(cell) => cell.is_due(now),
+            Self::Header(_)
+            | Self::User(_)
+            | Self::Text(_)
+            | Self::Thinking(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Block(_)
+            | Self::Notice(_) => false,
+        }
+    }
+
+    /// Brings `painted` up to date.
+    pub(super) fn render(&mut self, cx: &RenderCx<'_>, painted: &mut Painted) {
+        let rows = match self {
+            Self::Text(cell) => return cell.render(cx, painted),
+            Self::Thinking(cell) => return cell.render(cx, painted),
+            Self::Header(cell) => cell.rows(cx),
+            Self::User(cell) => cell.rows(cx),
+            Self::Tool(cell) => cell.rows(cx),
+            Self::Bash(cell) => cell.rows(cx),
+            Self::Summary(cell) => cell.rows(cx),
+            Self::Custom(cell) => cell.rows(cx),
+            Self::Block(cell) => cell.rows(cx),
+            Self::Notice(cell) => cell.rows(cx),
+        };
+        painted.replace(set_off(rows));
+    }
+}
+
+/// Puts the blank row in front; nothing stays nothing.
+fn set_off(mut rows: Vec<Row>) -> Vec<Row> {
+    if !rows.is_empty() {
+        rows.insert(0, Row::default());
+    }
+    rows
+}

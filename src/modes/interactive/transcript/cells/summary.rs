@@ -1,0 +1,55 @@
+//! What stands for a part of the conversation: compactions and branches left.
+
+use crate::session::{BranchSummary, Compaction};
+use crate::tui::markdown;
+use crate::tui::text::{Row, Run, Wrap};
+use crate::tui::theme::Token;
+
+use super::super::super::tool_view;
+use super::super::render::{RenderCx, box_inset, boxed};
+
+#[derive(Debug)]
+pub(in super::super) struct SummaryCell {
+    label: &'static str,
+    headline: String,
+    summary: String,
+}
+
+impl SummaryCell {
+    pub(in super::super) fn compaction(compaction: &Compaction) -> Self {
+        let tokens = tool_view::grouped(compaction.tokens_before);
+        Self {
+            label: "[compaction]",
+            headline: format!("Compacted from {tokens} tokens"),
+            summary: compaction.summary.clone(),
+        }
+    }
+
+    pub(in super::super) fn branch(branch: &BranchSummary) -> Self {
+        Self {
+            label: "[branch]",
+            headline: "Summary of the branch that was left".to_owned(),
+            summary: branch.summary.clone(),
+        }
+    }
+
+    pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let inner = cx.narrower(box_inset(cx.width));
+        let text = cx.style(Token::CustomMessageText);
+        let has_more = !self.summary.trim().is_empty();
+        let mut title = vec![
+            Run::new(self.label, cx.bold(Token::CustomMessageLabel)),
+            Run::new(format!(" {}", self.headline), text),
+        ];
+        if has_more && !cx.view.expanded {
+            title.push(Run::new(format!(" ({} to expand)", cx.expand_key), cx.style(Token::Muted)));
+        }
+        let mut content = Wrap::new(inner.width).runs(&title);
+        if has_more && cx.view.expanded {
+            content.push(Row::default());
+            let options = cx.markdown(text);
+            content.extend(markdown::render(&self.summary, inner.width, cx.theme, cx.highlighter, &options));
+        }
+        boxed(content, cx.width, cx.style(Token::CustomMessageBg))
+    }
+}

@@ -1,0 +1,212 @@
+//! A tool call, from its first byte to its result.
+//!
+//! What it looks like is up to the tool's view; this file knows the life of a
+//! call, and the box around it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::agent::ToolOutput;
+use crate::ai::{ContentBlock, Message, ToolCall, ToolResultMessage, join_text};
+use crate::tui::text::Row;
+use crate::tui::theme::Token;
+
+use super::super::super::tool_view::{self, Output, Stage, ToolState};
+use super::super::render::{RenderCx, box_inset, boxed};
+
+/// Running calls show how long they have been running, to the second.
+const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(in super::super) struct ToolCell {
+    name: String,
+    arguments: Value,
+    state: State,
+    /// When the elapsed time was drawn last.
+    drawn_at: Option<Duration>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Its arguments are still being written.
+    Arriving,
+    /// Complete, and not started yet.
+    Waiting,
+    Running {
+        since: Duration,
+        partial: Option<Arc<ToolOutput>>,
+    },
+    Done {
+        result: Outcome,
+        took: Option<Duration>,
+    },
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Event(Arc<ToolResultMessage>),
+    /// A tool result, as the session keeps it.
+    Stored(Arc<Message>),
+    /// There is no result; this is why.
+    Missing(String),
+}
+
+impl ToolCell {
+    /// A call of which only the name is known.
+    pub(in super::super) fn arriving(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            arguments: Value::Object(Map::new()),
+            state: State::Arriving,
+            drawn_at: None,
+        }
+    }
+
+    pub(in super::super) fn new(call: &ToolCall) -> Self {
+        let mut cell = Self::arriving(&call.name);
+        cell.set_call(call);
+        cell
+    }
+
+    pub(in super::super) fn is_arriving(&self) -> bool {
+        matches!(self.state, State::Arriving)
+    }
+
+    pub(in super::super) fn set_partial_arguments(&mut self, arguments: Value) {
+        if self.is_arriving() {
+            self.arguments = arguments;
+        }
+    }
+
+    pub(in super::super) fn set_call(&mut self, call: &ToolCall) {
+        if matches!(self.state, State::Arriving | State::Waiting) {
+            self.name.clone_from(&call.name);
+            self.arguments = call.arguments.clone();
+            self.state = State::Waiting;
+        }
+    }
+
+    pub(in super::super) fn start(&mut self, call: &ToolCall, now: Duration) {
+        self.set_call(call);
+        if matches!(self.state, State::Waiting) {
+            self.state = State::Running { since: now, partial: None };
+        }
+    }
+
+    pub(in super::super) fn update(&mut self, output: &Arc<ToolOutput>) {
+        if let State::Running { partial, .. } = &mut self.state {
+            *partial = Some(Arc::clone(output));
+        }
+    }
+
+    pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>, now: Duration) {
+        let took = result.duration_ms.map(Duration::from_millis).or_else(|| self.elapsed(now));
+        self.finish(Outcome::Event(Arc::clone(result)), took);
+    }
+
+    /// Takes the result from a stored message, which is a tool result.
+    pub(in super::super) fn end_with(&mut self, message: &Arc<Message>) {
+        if let Message::ToolResult(result) = &**message {
+            let took = result.duration_ms.map(Duration::from_millis);
+            self.finish(Outcome::Stored(Arc::clone(message)), took);
+        }
+    }
+
+    /// Ends a call that will have no result.
+    pub(in super::super) fn fail(&mut self, reason: &str) -> bool {
+        let open = !self.is_done();
+        self.finish(Outcome::Missing(reason.to_owned()), None);
+        open
+    }
+
+    fn finish(&mut self, result: Outcome, took: Option<Duration>) {
+        if !self.is_done() {
+            self.state = State::Done { result, took };
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done { .. })
+    }
+
+    pub(in super::super) fn shows_elapsed(&self) -> bool {
+        matches!(self.state, State::Running { .. }) && tool_view::view(&self.name).shows_time
+    }
+
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        self.shows_elapsed() && self.drawn_at.is_some_and(|drawn_at| now.saturating_sub(drawn_at) >= TICK)
+    }
+
+    fn elapsed(&self, now: Duration) -> Option<Duration> {
+        match self.state {
+            State::Running { since, .. } => Some(now.saturating_sub(since)),
+            State::Arriving | State::Waiting | State::Done { .. } => None,
+        }
+    }
+
+    pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
+        self.drawn_at = Some(cx.now);
+        let (stage, background, time) = match &self.state {
+            State::Arriving => (Stage::Arriving, Token::ToolPendingBg, None),
+            State::Waiting | State::Running { .. } => {
+                (Stage::Running, Token::ToolPendingBg, self.elapsed(cx.now))
+            }
+            State::Done { result, took } => {
+                let failed = result.is_error();
+                (Stage::Done, if failed { Token::ToolErrorBg } else { Token::ToolSuccessBg }, *took)
+            }
+        };
+        let output = match &self.state {
+            State::Running { partial: Some(partial), .. } => {
+                Some(output(&partial.content, partial.details.as_ref(), partial.is_error))
+            }
+            State::Done { result, .. } => Some(result.output()),
+            State::Arriving | State::Waiting | State::Running { partial: None, .. } => None,
+        };
+        let state = ToolState { name: &self.name, arguments: &self.arguments, stage, output, time };
+        let inner = cx.narrower(box_inset(cx.width));
+        boxed(tool_view::rows(&state, &inner), cx.width, cx.style(background))
+    }
+}
+
+impl Outcome {
+    fn result(&self) -> Option<&ToolResultMessage> {
+        match self {
+            Self::Event(result) => Some(result),
+            Self::Stored(message) => match &**message {
+                Message::ToolResult(result) => Some(result),
+                Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
+            },
+            Self::Missing(_) => None,
+        }
+    }
+
+    fn is_error(&self) -> bool {
+        self.result().is_none_or(|result| result.is_error)
+    }
+
+    fn output(&self) -> Output<'_> {
+        match (self.result(), self) {
+            (Some(result), _) => output(&result.content, result.details.as_ref(), result.is_error),
+            (None, Self::Missing(reason)) => {
+                Output { text: Cow::Borrowed(reason), images: Vec::new(), details: None, is_error: true }
+            }
+            (None, Self::Event(_) | Self::Stored(_)) => Output::default(),
+        }
+    }
+}
+
+fn output<'a>(content: &'a [ContentBlock], details: Option<&'a Value>, is_error: bool) -> Output<'a> {
+    let text = match content {
+        [ContentBlock::Text(text)] => Cow::Borrowed(text.text.as_str()),
+        blocks => Cow::Owned(join_text(blocks)),
+    };
+    let mime = |block: &'a ContentBlock| match block {
+        ContentBlock::Image(image) => Some(image.mime_type.as_str()),
+        ContentBlock::Text(_) | ContentBlock::Unknown(_) => None,
+    };
+    Output { text, images: content.iter().filter_map(mime).collect(), details, is_error }
+}

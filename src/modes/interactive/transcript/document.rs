@@ -1,0 +1,256 @@
+//! The cells of the transcript with their rows.
+//!
+//! Cells before `first_live` are settled and drawn, and nothing looks at them
+//! again until width, theme or view change; so a frame costs what the live cells
+//! cost. Rows once declared stable stay as they are, whatever their cell says
+//! later: the screen has handed them to the terminal.
+
+use std::borrow::Cow;
+
+use ratatui::style::Style;
+
+use crate::tui::text::{Row, wrap_plain};
+use crate::tui::theme::Token;
+
+use super::cells::Cell;
+use super::render::{RenderCx, ViewOptions, indented, side};
+
+/// When everything is drawn again, no more than about this many rows are.
+const REPLAY_ROWS: usize = 5_000;
+
+/// Rows of one cell as drawn last.
+#[derive(Debug, Default)]
+pub(super) struct Painted {
+    pub(super) rows: Vec<Row>,
+    /// How many leading rows will not change.
+    pub(super) stable: usize,
+}
+
+impl Painted {
+    /// Replaces the rows that may still change.
+    pub(super) fn replace(&mut self, rows: Vec<Row>) {
+        let stable = self.stable;
+        self.rows.truncate(stable);
+        self.rows.extend(rows.into_iter().skip(stable));
+    }
+
+    fn settle(&mut self) {
+        self.stable = self.rows.len();
+        self.rows.shrink_to_fit();
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    cell: Cell,
+    painted: Painted,
+    dirty: bool,
+    /// Rows of this cell and all before it.
+    end: usize,
+}
+
+/// What the rows of settled cells depend on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Key {
+    width: u16,
+    theme: u64,
+    view: ViewOptions,
+    links: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct CellList {
+    slots: Vec<Slot>,
+    first_live: usize,
+    /// Cells before this one have no rows.
+    first_shown: usize,
+    /// Entries of the session that have no cell; `None` is an unknown number.
+    n_earlier: Option<usize>,
+    /// The line about what is left out; above all cells but the first.
+    lead: Vec<Row>,
+    key: Option<Key>,
+    stable: usize,
+    renders: u64,
+}
+
+impl CellList {
+    /// Drops all cells from `len` on; the caller starts over on the screen.
+    pub(super) fn reset(&mut self, len: usize, n_earlier: Option<usize>) {
+        self.slots.truncate(len);
+        self.n_earlier = n_earlier;
+        self.key = None;
+    }
+
+    /// Draws everything again at the next layout; the caller starts over on the
+    /// screen.
+    pub(super) fn invalidate(&mut self) {
+        self.key = None;
+    }
+
+    /// Adds a cell below the others, and returns its index.
+    pub(super) fn push(&mut self, cell: Cell) -> usize {
+        if let Some(last) = self.slots.last_mut() {
+            last.dirty |= last.cell.succeeded();
+        }
+        self.slots.push(Slot { cell, painted: Painted::default(), dirty: true, end: 0 });
+        self.slots.len() - 1
+    }
+
+    /// The cell at `index`, to be changed and drawn again.
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Cell> {
+        let slot = self.slots.get_mut(index)?;
+        slot.dirty = true;
+        Some(&mut slot.cell)
+    }
+
+    pub(super) fn last(&self) -> Option<(usize, &Cell)> {
+        let slot = self.slots.last()?;
+        Some((self.slots.len() - 1, &slot.cell))
+    }
+
+    /// Runs `change` on all cells that are not settled; it says whether it did
+    /// anything.
+    pub(super) fn change_live(&mut self, mut change: impl FnMut(&mut Cell) -> bool) {
+        for slot in self.slots.iter_mut().skip(self.first_live) {
+            if !slot.cell.is_settled() {
+                slot.dirty |= change(&mut slot.cell);
+            }
+        }
+    }
+
+    pub(super) fn any_live(&self, test: impl Fn(&Cell) -> bool) -> bool {
+        self.slots.iter().skip(self.first_live).any(|slot| test(&slot.cell))
+    }
+
+    /// Draws what has to be drawn. Time passed to running cells is `cx.now`.
+    pub(super) fn layout(&mut self, cx: &RenderCx<'_>) {
+        let key = Key { width: cx.width, theme: cx.theme.generation(), view: cx.view, links: cx.links };
+        if self.key != Some(key) {
+            self.key = Some(key);
+            self.replay(cx);
+        } else {
+            self.draw_live(cx);
+        }
+        self.measure();
+    }
+
+    /// Draws all cells, from the last backwards, until there are enough rows.
+    fn replay(&mut self, cx: &RenderCx<'_>) {
+        let first_live = self.slots.iter().position(|slot| !slot.cell.is_settled());
+        let first_live = first_live.unwrap_or(self.slots.len());
+        let mut n_rows = 0;
+        self.first_shown = 0;
+        for (index, slot) in self.slots.iter_mut().enumerate().rev() {
+            slot.painted = Painted::default();
+            // The cells of the answer that is being given are always there, and so is the header.
+            if n_rows >= REPLAY_ROWS && index < first_live && index > 0 {
+                self.first_shown = self.first_shown.max(index + 1);
+                continue;
+            }
+            draw(slot, cx);
+            self.renders += 1;
+            n_rows += slot.painted.rows.len();
+        }
+        self.first_live = 0;
+        let left_out = self.first_shown.saturating_sub(1);
+        self.lead = lead(self.n_earlier, left_out).map(|text| lead_rows(&text, cx)).unwrap_or_default();
+    }
+
+    fn draw_live(&mut self, cx: &RenderCx<'_>) {
+        for slot in self.slots.iter_mut().skip(self.first_live) {
+            if slot.dirty || slot.cell.is_due(cx.now) {
+                draw(slot, cx);
+                self.renders += 1;
+            }
+        }
+    }
+
+    fn measure(&mut self) {
+        let mut end = match self.first_live.checked_sub(1) {
+            Some(last) => self.slots.get(last).map_or(0, |slot| slot.end),
+            None => 0,
+        };
+        let mut all_settled = true;
+        for (index, slot) in self.slots.iter_mut().enumerate().skip(self.first_live) {
+            let lead = if index == 0 { self.lead.len() } else { 0 };
+            let start = end;
+            end += slot.painted.rows.len() + lead;
+            slot.end = end;
+            if all_settled {
+                if slot.cell.is_settled() {
+                    slot.painted.settle();
+                    self.first_live = index + 1;
+                    self.stable = end;
+                } else {
+                    all_settled = false;
+                    self.stable = start + slot.painted.stable;
+                }
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.last().map_or(0, |slot| slot.end)
+    }
+
+    pub(super) fn stable(&self) -> usize {
+        self.stable
+    }
+
+    pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {
+        let found = self.slots.partition_point(|slot| slot.end <= index);
+        let start = found.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end);
+        let row = self.slots.get(found).and_then(|slot| {
+            let rows = &slot.painted.rows;
+            let at = index - start;
+            rows.get(at).or_else(|| self.lead.get(at.checked_sub(rows.len())?))
+        });
+        row.map_or_else(|| Cow::Owned(Row::default()), Cow::Borrowed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn renders(&self) -> u64 {
+        self.renders
+    }
+}
+
+fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
+    let drawn_before = slot.painted.stable;
+    slot.cell.render(cx, &mut slot.painted);
+    // Every cell wraps its text; this is for what no wrapping can help.
+    for row in slot.painted.rows.iter_mut().skip(drawn_before) {
+        if row.width() > usize::from(cx.width) {
+            row.clip(cx.width);
+        }
+    }
+    slot.dirty = false;
+}
+
+/// Says what is not shown above the first cell; `None` if all is.
+fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
+    let earlier = match n_earlier {
+        Some(0) => None,
+        Some(1) => Some("1 earlier entry".to_owned()),
+        Some(n) => Some(format!("{n} earlier entries")),
+        None => Some("earlier entries".to_owned()),
+    };
+    let blocks = match left_out {
+        0 => None,
+        1 => Some("1 block".to_owned()),
+        n => Some(format!("{n} blocks")),
+    };
+    match (earlier, blocks) {
+        (None, None) => None,
+        (Some(one), None) => Some(format!("{one} not shown")),
+        (None, Some(one)) => Some(format!("{one} above not shown")),
+        (Some(earlier), Some(blocks)) => Some(format!("{earlier} and {blocks} not shown")),
+    }
+}
+
+fn lead_rows(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
+    let style: Style = cx.style(Token::Dim);
+    let mut rows = vec![Row::default()];
+    let inner = cx.narrower(side(cx.width));
+    rows.extend(wrap_plain(text, inner.width, style).into_iter().map(|row| indented(row, cx.width)));
+    rows
+}

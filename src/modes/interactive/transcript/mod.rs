@@ -1,0 +1,203 @@
+//! The transcript: what was said and done, as rows.
+//!
+//! [`Transcript`] turns session events into cells (`apply`), keeps the cells with
+//! their rows (`document`), and lets each kind draw itself (`cells`). Where the
+//! rows end up is the caller's business. Nothing here reads a clock or a disk.
+//! Invariant: a row below [`Transcript::stable`] never changes, unless the caller
+//! was told to start over on the screen.
+
+mod apply;
+mod cells;
+mod document;
+mod render;
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ai::Message;
+use crate::session::{NoticeLevel, Opened, SessionEvent};
+use crate::tui::markdown::Highlighter;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+
+use apply::Live;
+use cells::{BlockCell, Cell, HeaderCell, NoticeCell, Tone};
+use document::CellList;
+
+pub(super) use render::{RenderCx, ViewOptions};
+
+/// What was said and done in a session, ready to be shown.
+///
+/// Changes cost nothing until [`Self::layout`], which draws what changed; only
+/// after it do [`Self::len`], [`Self::row`] and [`Self::stable`] tell of it.
+pub(super) struct Transcript {
+    cells: CellList,
+    live: Live,
+    highlighter: Highlighter,
+    view: ViewOptions,
+    links: bool,
+    expand_key: String,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    /// The last answer that has text.
+    last_answer: Option<Arc<Message>>,
+}
+
+impl Transcript {
+    /// An empty transcript. Paths are shown relative to `cwd`, or with `~` for `home`.
+    pub(super) fn new(highlighter: Highlighter, cwd: PathBuf, home: Option<PathBuf>) -> Self {
+        let mut cells = CellList::default();
+        cells.reset(0, Some(0));
+        cells.push(Cell::Header(HeaderCell::default()));
+        Self {
+            cells,
+            live: Live::default(),
+            highlighter,
+            view: ViewOptions::default(),
+            links: false,
+            expand_key: "ctrl+o".to_owned(),
+            cwd,
+            home,
+            last_answer: None,
+        }
+    }
+
+    /// Forgets everything but the header and shows the entries of a session that
+    /// works in `cwd`. The caller starts over on the screen.
+    pub(super) fn open(&mut self, opened: &Opened, cwd: &Path) {
+        cwd.clone_into(&mut self.cwd);
+        self.show(opened);
+    }
+
+    /// Shows what an event tells; `now` is monotonic. After `Opened` the caller
+    /// starts over on the screen; [`Self::open`] does the same with a new directory.
+    pub(super) fn apply(&mut self, event: &SessionEvent, now: Duration) {
+        self.take_event(event, now);
+    }
+
+    /// Sets what stands above everything: name and version of the program, and
+    /// lines about its keys. Meant for before the first frame; afterwards the caller
+    /// starts over on the screen.
+    pub(super) fn header(&mut self, name: &str, version: &str, hints: &[&str]) {
+        if let Some(Cell::Header(header)) = self.cells.get_mut(0) {
+            name.clone_into(&mut header.name);
+            version.clone_into(&mut header.version);
+            header.hints = hints.iter().map(|&hint| hint.to_owned()).collect();
+        }
+        self.cells.invalidate();
+    }
+
+    /// Shows a line about the program. One of level info takes the place of the one
+    /// before, if nothing else came between.
+    pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
+        let tone = match level {
+            NoticeLevel::Warning => Tone::Warning,
+            NoticeLevel::Error => Tone::Error,
+            NoticeLevel::Info => return self.passing(text),
+        };
+        self.cells.push(Cell::Notice(NoticeCell::new(tone, text)));
+    }
+
+    /// Shows a markdown text of the program.
+    pub(super) fn block(&mut self, markdown: &str) {
+        self.cells.push(Cell::Block(BlockCell { markdown: markdown.to_owned() }));
+    }
+
+    /// Changes how much is shown. The caller starts over on the screen.
+    pub(super) fn set_view(&mut self, view: ViewOptions) {
+        self.view = view;
+    }
+
+    pub(super) fn view(&self) -> ViewOptions {
+        self.view
+    }
+
+    /// Whether the terminal shows links. The caller starts over on the screen.
+    pub(super) fn set_links(&mut self, links: bool) {
+        self.links = links;
+    }
+
+    /// The key that hints name for showing everything; `ctrl+o` until it is set.
+    pub(super) fn set_expand_key(&mut self, key: &str) {
+        key.clone_into(&mut self.expand_key);
+    }
+
+    /// Ends whatever is still going on, so that all rows become stable: for leaving
+    /// the screen.
+    pub(super) fn settle(&mut self) {
+        self.abandon("Operation aborted");
+    }
+
+    /// Draws what changed for a screen of `width` cells. Another width, theme or view
+    /// draws the last few thousand rows again; the caller starts over on the screen.
+    pub(super) fn layout(&mut self, width: u16, theme: &Theme, now: Duration) {
+        self.read_partial_arguments();
+        let cx = RenderCx {
+            width: width.max(1),
+            theme,
+            highlighter: &self.highlighter,
+            view: self.view,
+            links: self.links,
+            expand_key: &self.expand_key,
+            cwd: &self.cwd,
+            home: self.home.as_deref(),
+            now,
+        };
+        self.cells.layout(&cx);
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The row at `index`; a blank one where there is none.
+    pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {
+        self.cells.row(index)
+    }
+
+    /// How many leading rows will not change any more.
+    pub(super) fn stable(&self) -> usize {
+        self.cells.stable()
+    }
+
+    /// Whether something shows how long it has been running, so that there should be
+    /// a frame every second.
+    pub(super) fn wants_tick(&self) -> bool {
+        self.cells.any_live(|cell| matches!(cell, Cell::Tool(tool) if tool.shows_elapsed()))
+    }
+
+    /// The text of the last answer that has any.
+    pub(super) fn last_answer(&self) -> Option<String> {
+        match self.last_answer.as_deref()? {
+            Message::Assistant(answer) => {
+                let texts: Vec<&str> =
+                    answer.texts().map(str::trim).filter(|text| !text.is_empty()).collect();
+                Some(texts.join("\n\n"))
+            }
+            Message::System(_) | Message::User(_) | Message::ToolResult(_) => None,
+        }
+    }
+
+    /// How often a cell was drawn; a measure of the work done.
+    #[cfg(test)]
+    pub(super) fn renders(&self) -> u64 {
+        self.cells.renders()
+    }
+
+    fn passing(&mut self, text: &str) {
+        if let Some((last, Cell::Notice(notice))) = self.cells.last()
+            && !notice.is_settled()
+            && let Some(Cell::Notice(notice)) = self.cells.get_mut(last)
+        {
+            *notice = NoticeCell::passing(text);
+        } else {
+            self.cells.push(Cell::Notice(NoticeCell::passing(text)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What drawing a cell depends on besides the cell itself.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ratatui::style::{Modifier, Style};
+
+use crate::tui::markdown::{Highlighter, MarkdownOptions};
+use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
+use crate::tui::theme::{Theme, Token};
+use crate::util::paths;
+
+/// How much of the transcript is shown; the same for all cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ViewOptions {
+    /// Tool output, summaries and long errors are shown whole.
+    pub(crate) expanded: bool,
+    /// Of thinking only a line says that there was some.
+    pub(crate) hide_thinking: bool,
+}
+
+/// Paths longer than this many cells lose their middle.
+const MAX_PATH_CELLS: usize = 300;
+
+/// Passed to everything that draws; cheap to copy.
+#[derive(Clone, Copy)]
+pub(crate) struct RenderCx<'a> {
+    /// Cells a row may take, at least 1.
+    pub(crate) width: u16,
+    pub(crate) theme: &'a Theme,
+    pub(crate) highlighter: &'a Highlighter,
+    pub(crate) view: ViewOptions,
+    /// Whether the terminal shows links.
+    pub(crate) links: bool,
+    /// The key that expands, as hints name it.
+    pub(crate) expand_key: &'a str,
+    pub(crate) cwd: &'a Path,
+    pub(crate) home: Option<&'a Path>,
+    /// Monotonic time of this frame.
+    pub(crate) now: Duration,
+}
+
+impl<'a> RenderCx<'a> {
+    pub(crate) fn style(&self, token: Token) -> Style {
+        self.theme.style(token)
+    }
+
+    pub(crate) fn bold(&self, token: Token) -> Style {
+        self.theme.style(token).add_modifier(Modifier::BOLD)
+    }
+
+    /// The same for something that has `cells` fewer on each row.
+    pub(crate) fn narrower(self, cells: u16) -> Self {
+        Self { width: self.width.saturating_sub(cells).max(1), ..self }
+    }
+
+    pub(crate) fn markdown(&self, base: Style) -> MarkdownOptions {
+        MarkdownOptions { base, links: self.links, ..MarkdownOptions::default() }
+    }
+
+    /// A path as a model or a person wrote it, shown relative to the session's
+    /// directory or to the home directory, and linked where the terminal can.
+    pub(crate) fn path(&self, path: &str, style: Style) -> Run {
+        let clean = sanitize_line(path);
+        let clean = clean.strip_prefix('@').unwrap_or(&clean);
+        let whole = paths::normalise(&self.cwd.join(paths::expand_home(clean, self.home)));
+        let relative = paths::relative(&whole, self.cwd);
+        let shown = if relative.is_absolute() {
+            paths::display(&relative, self.home)
+        } else {
+            relative.display().to_string()
+        };
+        let shown = truncate_middle(&shown, MAX_PATH_CELLS).into_owned();
+        let url = whole.to_str().filter(|path| self.links && path.starts_with('/') && !path.contains('%'));
+        match url.and_then(|path| LinkTarget::new(&format!("file://{path}"))) {
+            Some(link) => Run::linked(shown, style, link),
+            None => Run::new(shown, style),
+        }
+    }
+}
+
+/// Blanks beside the text of cells and boxes; none where there is no room.
+pub(super) fn side(width: u16) -> u16 {
+    const LEAST: u16 = 8;
+    u16::from(width >= LEAST)
+}
+
+/// Puts rows into a box that is as wide as `width`, with a blank row above and
+/// below. A theme without that background gets no blank rows either.
+pub(super) fn boxed(content: Vec<Row>, width: u16, background: Style) -> Vec<Row> {
+    let edge = || {
+        let mut row = Row::default();
+        row.pad(width, background);
+        background.bg.map(|_| row)
+    };
+    let side = " ".repeat(usize::from(side(width)));
+    let mut rows = Vec::with_capacity(content.len() + 2);
+    rows.extend(edge());
+    for mut row in content {
+        row.underlay(background);
+        row.indent(side.as_str(), background);
+        row.pad(width, background);
+        rows.push(row);
+    }
+    rows.extend(edge());
+    rows
+}
+
+/// Cells of text within [`boxed`].
+pub(super) fn box_inset(width: u16) -> u16 {
+    side(width) * 2
+}
+
+/// Moves rows off the left edge.
+pub(super) fn indented(mut row: Row, width: u16) -> Row {
+    row.indent(" ".repeat(usize::from(side(width))), Style::new());
+    row
+}

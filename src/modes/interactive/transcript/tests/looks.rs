@@ -1,0 +1,744 @@
+//! What each kind of cell looks like.
+
+use crate::session::{
+    BashExecution, BranchSummary, Compaction, CustomMessage, Entry, EntryBody, EntryId, NoticeLevel,
+};
+
+use crate::tui::theme::Token;
+
+use super::*;
+
+#[test]
+fn a_conversation() {
+    let mut stage = Stage::new();
+    stage.transcript.header("pi", "v0.1.0", &["escape interrupt · / commands · ctrl+o more"]);
+    for message in [
+        user("What is in `a.txt`?\nSay it **short**."),
+        answer(
+            StopReason::Stop,
+            vec![thinks("Easy."), says("# Two lines\n\n- alpha\n- beta, which is rather long for one row")],
+        ),
+    ] {
+        stage.agent(AgentEvent::MessageEnd(Arc::new(message)));
+    }
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    | pi v0.1.0
+    | escape interrupt · / commands · ctrl+o
+    | more
+    |
+    |
+    | What is in a.txt?
+    | Say it short.
+    |
+    |
+    | Easy.
+    |
+    | Two lines
+    |
+    | - alpha
+    | - beta, which is rather long for one
+    |   row
+    ");
+}
+
+#[test]
+fn thinking_runs_are_one_cell_and_can_be_hidden() {
+    let mut stage = Stage::new();
+    stage.answer();
+    stage.begin(0, BlockKind::Thinking).delta(0, "First");
+    stage.begin(1, BlockKind::Thinking).delta(1, "Second\n").delta(1, "\nthird");
+    stage.begin(2, BlockKind::Text).delta(2, "Done.");
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    | First
+    |
+    | Second
+    |
+    | third
+    |
+    | Done.
+    ");
+    stage.transcript.set_view(ViewOptions { expanded: false, hide_thinking: true });
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    | Thinking...
+    |
+    | Done.
+    ");
+}
+
+#[test]
+fn bash_while_it_runs() {
+    let mut stage = Stage::new();
+    stage.answer().begin(0, BlockKind::ToolCall { id: "call-bash".into(), name: "bash".into() });
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | $ ...
+    |
+    ");
+    stage.delta(0, r#"{"command":"seq 1"#);
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | $ seq 1
+    |
+    ");
+    let seq = call("bash", json!({ "command": "seq 1 12; exit 3", "timeout": 30 }));
+    stage.run_call(&seq).wait(4_200).partial(&seq, &numbered(12));
+    assert!(stage.transcript.wants_tick());
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | $ seq 1 12; exit 3 (timeout 30s)
+    |
+    | ... (7 earlier lines, ctrl+o)
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    |
+    | Elapsed 4.2s
+    |
+    ");
+    stage.expanded(true);
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | $ seq 1 12; exit 3 (timeout 30s)
+    |
+    | ... (2 earlier lines)
+    | line 3
+    | line 4
+    | line 5
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    |
+    | Elapsed 4.2s
+    |
+    ");
+}
+
+#[test]
+fn bash_that_failed() {
+    let seq = call("bash", json!({ "command": "seq 1 12; exit 3" }));
+    let mut stage = called(&seq, error(&seq, &format!("{}\n\nCommand exited with code 3", numbered(12))));
+    insta::assert_snapshot!(stage.text(80), @"
+    |
+    |
+    | $ seq 1 12; exit 3
+    |
+    | ... (7 earlier lines, ctrl+o to expand)
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    |
+    | Command exited with code 3
+    | Took 1.2s
+    |
+    ");
+    insta::assert_snapshot!(stage.expanded(true).text(80), @"
+    |
+    |
+    | $ seq 1 12; exit 3
+    |
+    | line 1
+    | line 2
+    | line 3
+    | line 4
+    | line 5
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    |
+    | Command exited with code 3
+    | Took 1.2s
+    |
+    ");
+}
+
+#[test]
+fn bash_with_cut_output() {
+    let yes = call("bash", json!({ "command": "yes" }));
+    let mut stage = called(
+        &yes,
+        ToolResultMessage {
+            details: Some(json!({ "truncation": {}, "fullOutputPath": "/tmp/pi-bash-1.log" })),
+            ..result(&yes, "y\ny\n\n[Showing lines 1-2 of 9. Full output: /tmp/pi-bash-1.log]")
+        },
+    );
+    insta::assert_snapshot!(stage.text(80), @"
+    |
+    |
+    | $ yes
+    |
+    | y
+    | y
+    |
+    | [Showing lines 1-2 of 9. Full output: /tmp/pi-bash-1.log]
+    | Took 1.2s
+    |
+    ");
+}
+
+#[test]
+fn long_output_counts_rows_of_the_screen() {
+    let echo = call("bash", json!({ "command": "cat <<EOF\none\ntwo\nEOF" }));
+    let mut stage = called(&echo, result(&echo, &"word ".repeat(60)));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | $ cat <<EOF
+    | one
+    | two
+    | EOF
+    |
+    | ... (4 earlier lines, ctrl+o)
+    | word word word word word word word
+    | word word word word word word word
+    | word word word word word word word
+    | word word word word word word word
+    | word word word word
+    |
+    | Took 1.2s
+    |
+    ");
+}
+
+#[test]
+fn read_shows_its_text_only_when_expanded() {
+    let read = call("read", json!({ "path": "/home/me/proj/src/a.rs", "offset": 3, "limit": 2 }));
+    let text = "fn main() {\n\tprintln!();\n\n[7 more lines in file. Use offset=5 to continue.]";
+    let mut stage = called(&read, result(&read, text));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | read src/a.rs:3-4
+    |
+    ");
+    insta::assert_snapshot!(stage.expanded(true).text(80), @"
+    |
+    |
+    | read src/a.rs:3-4
+    |
+    | fn main() {
+    |    println!();
+    |
+    | [7 more lines in file. Use offset=5 to continue.]
+    |
+    ");
+}
+
+#[test]
+fn read_that_failed() {
+    let read = call("read", json!({ "path": "~/other/a.txt" }));
+    let mut stage = called(&read, error(&read, &numbered(12)));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | read ~/other/a.txt
+    |
+    | line 1
+    | line 2
+    | line 3
+    | line 4
+    | line 5
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | ... (2 more lines, ctrl+o to expand)
+    |
+    ");
+}
+
+#[test]
+fn read_of_a_picture() {
+    let read = call("read", json!({ "path": "dot.png" }));
+    let mut message = result(&read, "Read image file [image/png]");
+    let image = json!({ "type": "image", "data": "", "mimeType": "image/png" });
+    message.content.push(serde_json::from_value(image).unwrap());
+    insta::assert_snapshot!(called(&read, message).text(40), @"
+    |
+    |
+    | read dot.png
+    | [Image: image/png]
+    |
+    ");
+}
+
+#[test]
+fn edit_asks_then_shows_what_changed() {
+    let arguments = json!({ "path": "src/x.ts", "edits": [
+        { "oldText": "alpha\nbeta\n", "newText": "alphaX\nbeta\n" },
+        { "oldText": "gone", "newText": "" },
+    ] });
+    let edit = call("edit", arguments);
+    let mut stage = Stage::new();
+    stage.run_call(&edit);
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | edit src/x.ts
+    |
+    | -alpha
+    | +alphaX
+    |  beta
+    |  ...
+    | -gone
+    |
+    ");
+    let result = ToolResultMessage {
+        details: Some(
+            json!({ "diff": "  8 before\n- 9 alpha\n+ 9 alphaX\n 10 a line that is too long for the width of the screen\n   ..." }),
+        ),
+        ..result(&edit, "Successfully replaced 2 block(s) in src/x.ts.")
+    };
+    stage.agent(AgentEvent::ToolEnd { call_id: edit.id.clone(), result: Arc::new(result) });
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | edit src/x.ts
+    |
+    |   8 before
+    | - 9 alpha
+    | + 9 alphaX
+    |  10 a line that is too long for the
+    |     width of the screen
+    |    ...
+    |
+    ");
+}
+
+#[test]
+fn edit_that_failed() {
+    let edit = call("edit", json!({ "path": "x", "edits": [{ "oldText": "a", "newText": "b" }] }));
+    let mut stage = called(&edit, error(&edit, "Could not find the exact text in x."));
+    insta::assert_snapshot!(stage.text(80), @"
+    |
+    |
+    | edit x
+    |
+    | Could not find the exact text in x.
+    |
+    ");
+}
+
+#[test]
+fn write_shows_its_content_as_it_arrives() {
+    let mut stage = Stage::new();
+    stage.answer().begin(0, BlockKind::ToolCall { id: "w".into(), name: "write".into() });
+    stage.delta(0, r#"{"path":"out.rs","content":"fn a() {}\n"#);
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | write out.rs
+    |
+    | fn a() {}
+    |
+    ");
+    stage.delta(0, &"// more\\n".repeat(14));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | write out.rs
+    |
+    | fn a() {}
+    | // more
+    | // more
+    | // more
+    | // more
+    | // more
+    | // more
+    | // more
+    | // more
+    | // more
+    | ... (5 more lines, ctrl+o to expand)
+    |
+    ");
+}
+
+#[test]
+fn findings_are_cut_after_15_rows() {
+    let grep = call("grep", json!({ "pattern": "fn .*", "path": "src", "glob": "*.rs", "limit": 16 }));
+    let remark = "16 matches limit reached. Use limit=32 for more, or refine pattern";
+    let mut stage = called(
+        &grep,
+        ToolResultMessage {
+            details: Some(json!({ "matchLimitReached": 16 })),
+            ..result(&grep, &format!("{}\n[{remark}]", numbered(16)))
+        },
+    );
+    insta::assert_snapshot!(stage.text(80), @"
+    |
+    |
+    | grep /fn .*/ in src (*.rs) limit 16
+    |
+    | line 1
+    | line 2
+    | line 3
+    | line 4
+    | line 5
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    | line 13
+    | line 14
+    | line 15
+    | ... (1 more line, ctrl+o to expand)
+    |
+    | [16 matches limit reached. Use limit=32 for more, or refine pattern]
+    |
+    ");
+}
+
+#[test]
+fn find_and_ls() {
+    let find = call("find", json!({ "pattern": "*.toml" }));
+    insta::assert_snapshot!(called(&find, result(&find, "Cargo.toml")).text(40), @"
+    |
+    |
+    | find *.toml
+    |
+    | Cargo.toml
+    |
+    ");
+    let ls = call("ls", json!({}));
+    insta::assert_snapshot!(called(&ls, result(&ls, "a\nb/")).text(40), @"
+    |
+    |
+    | ls .
+    |
+    | a
+    | b/
+    |
+    ");
+}
+
+#[test]
+fn other_tools_show_their_arguments() {
+    let other = call("search_web", json!({ "query": "rust\nwrap", "n": 3, "deep": { "a": [1, 2] } }));
+    let mut stage = called(&other, result(&other, &numbered(12)));
+    insta::assert_snapshot!(stage.text(40), @r#"
+    |
+    |
+    | search_web query=rust wrap n=3
+    | deep={"a":[1,2]}
+    |
+    | line 1
+    | line 2
+    | line 3
+    | line 4
+    | line 5
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | ... (2 more lines, ctrl+o to expand)
+    |
+    "#);
+    insta::assert_snapshot!(stage.expanded(true).text(40), @r#"
+    |
+    |
+    | search_web
+    | query=rust wrap
+    | n=3
+    | deep={"a":[1,2]}
+    |
+    | line 1
+    | line 2
+    | line 3
+    | line 4
+    | line 5
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    |
+    "#);
+}
+
+#[test]
+fn failed_answers_say_why() {
+    let mut stage = Stage::with([
+        failed(StopReason::Error, vec![says("Half an ans")], "overloaded: try again later"),
+        failed(StopReason::Aborted, vec![], "Request was aborted"),
+        answer(StopReason::Length, vec![says("So long")]),
+    ]);
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    | Half an ans
+    |
+    | Error: overloaded: try again later
+    |
+    | Operation aborted
+    |
+    | So long
+    |
+    | The answer was cut off at the output
+    | limit
+    ");
+}
+
+#[test]
+fn calls_of_a_failed_answer_say_why() {
+    let ls = call("ls", json!({ "path": "src" }));
+    let mut stage = Stage::new();
+    stage.answer().begin(0, BlockKind::ToolCall { id: ls.id.clone(), name: "ls".into() });
+    let block = AssistantBlock::ToolCall(ls);
+    let message = failed(StopReason::Aborted, vec![block], "Request was aborted");
+    stage.agent(AgentEvent::MessageEnd(Arc::new(message)));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | ls src
+    |
+    | Operation aborted
+    |
+    ");
+}
+
+#[test]
+fn commands_of_the_user() {
+    let mut stage = Stage::new();
+    let started = |command: &str, exclude_from_context| SessionEvent::BashStarted {
+        command: command.to_owned(),
+        exclude_from_context,
+    };
+    let ended = |execution: BashExecution| SessionEvent::BashEnded(Arc::new(execution));
+    stage.event(started("seq 25", false)).event(SessionEvent::BashOutput { chunk: numbered(25) });
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |────────────────────────────────────────
+    | $ seq 25
+    |
+    | ... (5 earlier lines, ctrl+o)
+    | line 6
+    | line 7
+    | line 8
+    | line 9
+    | line 10
+    | line 11
+    | line 12
+    | line 13
+    | line 14
+    | line 15
+    | line 16
+    | line 17
+    | line 18
+    | line 19
+    | line 20
+    | line 21
+    | line 22
+    | line 23
+    | line 24
+    | line 25
+    |────────────────────────────────────────
+    ");
+    let execution = BashExecution { command: "seq 2".into(), output: numbered(2), ..Default::default() };
+    stage.event(ended(BashExecution { exit_code: Some(3), ..execution.clone() }));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |────────────────────────────────────────
+    | $ seq 25
+    |
+    | line 1
+    | line 2
+    |
+    | Command exited with code 3
+    |────────────────────────────────────────
+    ");
+    stage.event(started("env", true));
+    stage.event(ended(BashExecution { exclude_from_context: Some(true), cancelled: true, ..execution }));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |────────────────────────────────────────
+    | $ seq 25
+    |
+    | line 1
+    | line 2
+    |
+    | Command exited with code 3
+    |────────────────────────────────────────
+    |
+    |────────────────────────────────────────
+    | $ env (not shown to the model)
+    |
+    | line 1
+    | line 2
+    |
+    | Command cancelled
+    |────────────────────────────────────────
+    ");
+}
+
+#[test]
+fn notices_of_one_level_replace_each_other_until_something_follows() {
+    let mut stage = Stage::new();
+    for (level, text) in [
+        (NoticeLevel::Info, "Thinking level: low"),
+        (NoticeLevel::Info, "Thinking level: high"),
+        (NoticeLevel::Warning, "line 3 of the session file could not be read"),
+        (NoticeLevel::Error, "no key for acme"),
+        (NoticeLevel::Info, "Model: m-1"),
+    ] {
+        stage.transcript.notice(level, text);
+    }
+    stage.transcript.block("**Session**\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+    stage.transcript.notice(NoticeLevel::Info, "Copied");
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    | Thinking level: high
+    |
+    | Warning: line 3 of the session file
+    | could not be read
+    |
+    | Error: no key for acme
+    |
+    | Model: m-1
+    |
+    | Session
+    |
+    | ┌─────┬─────┐
+    | │ a   │ b   │
+    | ├─────┼─────┤
+    | │ 1   │ 2   │
+    | └─────┴─────┘
+    |
+    | Copied
+    ");
+}
+
+#[test]
+fn summaries_and_custom_messages() {
+    let mut stage = Stage::new();
+    let mut append = |body: EntryBody| {
+        let entry = Entry { id: EntryId::new("x"), parent_id: None, timestamp: String::new(), body };
+        stage.event(SessionEvent::EntryAppended(Arc::new(entry)));
+    };
+    let parse = |body: Value| serde_json::from_value::<Compaction>(body).unwrap();
+    append(EntryBody::Compaction(parse(
+        json!({ "summary": "## Goal\n\nShip it.", "tokensBefore": 111_616 }),
+    )));
+    let branch: BranchSummary = serde_json::from_value(json!({ "summary": "Tried a thing." })).unwrap();
+    append(EntryBody::BranchSummary(branch));
+    let custom = json!({ "customType": "note", "content": "Remember.", "display": true });
+    let custom: CustomMessage = serde_json::from_value(custom).unwrap();
+    append(EntryBody::CustomMessage(custom.clone()));
+    append(EntryBody::CustomMessage(CustomMessage { display: false, ..custom }));
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | [compaction] Compacted from 111,616
+    | tokens (ctrl+o to expand)
+    |
+    |
+    |
+    | [branch] Summary of the branch that
+    | was left (ctrl+o to expand)
+    |
+    |
+    |
+    | [note]
+    |
+    | Remember.
+    |
+    ");
+    insta::assert_snapshot!(stage.expanded(true).text(80), @"
+    |
+    |
+    | [compaction] Compacted from 111,616 tokens
+    |
+    | Goal
+    |
+    | Ship it.
+    |
+    |
+    |
+    | [branch] Summary of the branch that was left
+    |
+    | Tried a thing.
+    |
+    |
+    |
+    | [note]
+    |
+    | Remember.
+    |
+    ");
+}
+
+/// The texts of row `index` whose style passes `test`.
+fn spans(stage: &Stage, index: usize, test: impl Fn(ratatui::style::Style) -> bool) -> Vec<String> {
+    let row = stage.transcript.row(index);
+    let spans = row.line.spans.iter().filter(|span| test(span.style));
+    spans.map(|span| span.content.to_string()).collect()
+}
+
+#[test]
+fn what_differs_within_a_line_is_set_off() {
+    let edit = call("edit", json!({ "path": "x" }));
+    let reversed =
+        |style: ratatui::style::Style| style.add_modifier.contains(ratatui::style::Modifier::REVERSED);
+    let check = |diff: &str, expected: [&[&str]; 2]| {
+        let details = Some(json!({ "diff": diff }));
+        let mut stage = called(&edit, ToolResultMessage { details, ..result(&edit, "done") });
+        stage.layout(80);
+        // Below the gap, the edge of the box, the title and a blank row.
+        assert_eq!([spans(&stage, 4, reversed), spans(&stage, 5, reversed)], expected);
+    };
+    check("-1 let a = one(b);\n+1 let a = two(b);", [&["one"], &["two"]]);
+    check("-1 let a = one(b);\n+1 completely different", [&[], &[]]);
+    check("-1 let a = one(b);\n+1 let a = two(b);\n+2 more", [&[], &[]]);
+}
+
+#[test]
+fn the_box_shows_how_the_call_went() {
+    let ls = call("ls", json!({}));
+    let background = |stage: &mut Stage| {
+        stage.layout(40);
+        stage.transcript.row(1).line.spans[0].style.bg
+    };
+    let mut running = Stage::new();
+    running.run_call(&ls);
+    let color = |token| running.theme.color(token);
+    let [pending, success, failure] =
+        [Token::ToolPendingBg, Token::ToolSuccessBg, Token::ToolErrorBg].map(color);
+    assert_eq!(background(&mut running), pending);
+    assert_eq!(background(&mut called(&ls, result(&ls, "a"))), success);
+    assert_eq!(background(&mut called(&ls, error(&ls, "a"))), failure);
+}
+
+#[test]
+fn code_is_coloured_once_the_grammars_are_there() {
+    let write = call("write", json!({ "path": "a.rs", "content": "fn main() {}" }));
+    let mut stage = called(&write, result(&write, "done"));
+    let keyword = stage.theme.color(Token::SyntaxKeyword);
+    stage.layout(40);
+    assert_eq!(spans(&stage, 4, |style| style.fg == keyword), [] as [&str; 0]);
+    stage.transcript.highlighter.load();
+    stage.expanded(true).layout(40);
+    assert_eq!(spans(&stage, 4, |style| style.fg == keyword), ["fn"]);
+}

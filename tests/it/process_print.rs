@@ -1,0 +1,269 @@
+//! Print mode as others run it: standard output, exit codes, bad input.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::json;
+
+use crate::support::chat;
+use crate::support::pty::TestHome;
+use crate::support::sse_server::{Reply, SseServer};
+
+/// pi in the user's project, with nothing else in its environment.
+fn pi(home: &TestHome) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_DEMO_INSTANT", "1");
+    command.current_dir(home.project()).stdin(Stdio::null());
+    command
+}
+
+/// Runs it off the server's threads.
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_answer_is_all_there_is_on_standard_output() {
+    let call = chat::calls(&[("bash", json!({"command": "echo from the tool"}))]);
+    let server = SseServer::start([Reply::sse(call), Reply::sse(chat::text("Done."))]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "do it"]);
+    let output = output(command).await;
+    assert_eq!(text(&output.stdout), "Done.\n");
+    assert_eq!(text(&output.stderr), "");
+    assert!(output.status.success());
+    let second = &server.requests()[1].body["messages"];
+    let last = second.as_array().unwrap().last().unwrap();
+    assert_eq!((&last["role"], &last["content"]), (&json!("tool"), &json!("from the tool\n")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn piped_text_and_files_become_the_prompt() {
+    let server = SseServer::start([Reply::sse(chat::text("ok"))]).await;
+    let home = TestHome::with_server(server.url());
+    fs::write(home.project().join("a.txt"), "alpha\n").unwrap();
+    let mut command = pi(&home);
+    command.args(["-p", "@a.txt", "what is this?"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let output = tokio::task::spawn_blocking(move || {
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"piped\n").unwrap();
+        child.wait_with_output().unwrap()
+    });
+    assert_eq!(text(&output.await.unwrap().stdout), "ok\n");
+    let messages = &server.requests()[0].body["messages"];
+    let said = text_of(messages.as_array().unwrap().last().unwrap());
+    let path = home.project().join("a.txt");
+    assert_eq!(said, format!("piped\n<file name=\"{}\">\nalpha\n\n</file>\nwhat is this?", path.display()));
+}
+
+fn text_of(message: &serde_json::Value) -> String {
+    match &message["content"] {
+        serde_json::Value::String(text) => text.clone(),
+        blocks => blocks[0]["text"].as_str().unwrap().to_owned(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_attached_as_one() {
+    let server = SseServer::start([Reply::sse(chat::text("a dot"))]).await;
+    let home = TestHome::with_server(server.url());
+    let models = json!({"providers": {"local": {
+        "baseUrl": server.url(), "api": "openai-completions",
+        "models": [{"id": "m-1", "input": ["text", "image"]}],
+    }}});
+    fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::RgbImage::new(2, 2).write_to(&mut png, image::ImageFormat::Png).unwrap();
+    fs::write(home.project().join("dot.png"), png.into_inner()).unwrap();
+    let mut command = pi(&home);
+    command.args(["-p", "@dot.png", "what is this?"]);
+    assert_eq!(text(&output(command).await.stdout), "a dot\n");
+    let request = &server.requests()[0].body;
+    let content = &request["messages"].as_array().unwrap().last().unwrap()["content"];
+    assert!(
+        content[1]["image_url"]["url"].as_str().unwrap().starts_with("data:image/png;base64,"),
+        "{content}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_answer_is_an_exit_code_and_a_reason() {
+    let body = r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#;
+    let server = SseServer::start([Reply::status(401, &[("content-type", "application/json")], body)]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let output = output(command).await;
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
+    let reason = text(&output.stderr);
+    assert!(reason.starts_with("pi: 401: Incorrect API key provided"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_passing_failure_is_tried_again() {
+    let busy =
+        Reply::status(529, &[("content-type", "application/json")], r#"{"error":{"message":"Overloaded"}}"#);
+    let server = SseServer::start([busy, Reply::sse(chat::text("now"))]).await;
+    let home = TestHome::with_server(server.url()).settings(&json!({"retry": {"baseDelayMs": 1}}));
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let output = output(command).await;
+    assert_eq!(text(&output.stdout), "now\n");
+    assert!(text(&output.stderr).contains("trying again in 0 s (1 of 3)"), "{}", text(&output.stderr));
+    // The failed answer is in the file, hidden from the model.
+    let kinds: Vec<String> =
+        home.entries().iter().map(|entry| entry["type"].as_str().unwrap().to_owned()).collect();
+    assert!(kinds.contains(&"context_edit".to_owned()), "{kinds:?}");
+    assert_eq!(server.requests()[0].body["messages"], server.requests()[1].body["messages"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_goes_on_where_it_ended() {
+    let server = SseServer::start([Reply::sse(chat::text("one")), Reply::sse(chat::text("two"))]).await;
+    let home = TestHome::with_server(server.url());
+    for args in [["-p", "first"], ["-pc", "second"]] {
+        let mut command = pi(&home);
+        command.args(args);
+        assert!(output(command).await.status.success());
+    }
+    let messages = server.requests()[1].body["messages"].clone();
+    let said: Vec<String> = messages.as_array().unwrap().iter().skip(1).map(text_of).collect();
+    assert_eq!(said, ["first", "one", "second"]);
+    assert_eq!(home.sessions().len(), 1);
+}
+
+/// Each line: arguments, and what standard error begins with. All exit with 1 or 2.
+#[test]
+fn bad_input_is_answered_with_what_to_do() {
+    let home = TestHome::new();
+    let project = home.project();
+    fs::write(project.join("notes.jsonl"), "{\"not\":\"a session\"}\n").unwrap();
+    fs::write(project.join("binary"), [0_u8, 1, 2]).unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["--bogus"], "error: unexpected argument '--bogus' found"),
+        (&["-p", "--model", "nope-9", "hi"], "pi: no model matches \"nope-9\""),
+        (
+            &["-p", "--provider", "nobody", "hi"],
+            "pi: unknown provider \"nobody\"; known are anthropic, openai",
+        ),
+        (&["-p", "--thinking", "hard", "hi"], "error: invalid value 'hard' for '--thinking <LEVEL>'"),
+        (&["-p", "--model", "claude-opus-5-5", "hi"], "pi: no key for anthropic; set ANTHROPIC_API_KEY"),
+        (&["-p", "--api-key", "k", "hi"], "pi: --api-key needs --provider or --model"),
+        (&["-p"], "pi: nothing to ask; give a message"),
+        (&[], "pi: no terminal to work in; use pi -p"),
+        (&["-p", "@missing.txt", "hi"], "pi: cannot attach"),
+        (&["-p", "@binary", "hi"], "pi: cannot attach"),
+        (&["-p", "--session", "./notes.jsonl", "hi"], "pi: "),
+        (&["-p", "--session", "0000", "hi"], "pi: no session has an id that begins with \"0000\""),
+        (&["-p", "--tools", "hammer", "hi"], "pi: unknown tool \"hammer\"; known are read"),
+        (&["-p", "-r"], "pi: --resume shows a list to choose from and needs a terminal"),
+    ];
+    for (args, expected) in cases {
+        let output = pi(&home).args(*args).output().unwrap();
+        let stderr = text(&output.stderr);
+        let first = stderr.lines().find(|line| !line.contains("demo model")).unwrap_or_default();
+        assert!(first.starts_with(expected), "{args:?}: {stderr}");
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {:?}", output.status);
+        assert_eq!(text(&output.stdout), "", "{args:?}");
+        assert!(stderr.lines().count() <= 8, "{args:?}: {stderr}");
+    }
+    let session = fs::read_to_string(project.join("notes.jsonl")).unwrap();
+    assert_eq!(session, "{\"not\":\"a session\"}\n");
+}
+
+#[test]
+fn an_unreachable_host_is_named() {
+    // A port nobody listens on: bound and given back.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    let home = TestHome::with_server(&url).settings(&json!({"retry": {"enabled": false}}));
+    let output = pi(&home).args(["-p", "hi"]).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr.contains("127.0.0.1") || stderr.contains("connect"), "{stderr}");
+}
+
+#[test]
+fn broken_files_are_reported_and_left_alone() {
+    let home = TestHome::new();
+    fs::write(home.agent().join("settings.json"), "{\n  \"theme\": dark\n}").unwrap();
+    fs::write(home.agent().join("models.json"), "{\"providers\": {\"x\": {\"models\": [{\"id\": \"m\"}]}}}")
+        .unwrap();
+    let output = pi(&home).args(["-p", "who are you?"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("settings.json: expected value at line 2 column 12"), "{stderr}");
+    assert!(stderr.contains("models.json: provider \"x\": \"baseUrl\" is missing"), "{stderr}");
+    assert!(text(&output.stdout).contains("demo model"));
+    assert_eq!(fs::read_to_string(home.agent().join("settings.json")).unwrap(), "{\n  \"theme\": dark\n}");
+}
+
+#[test]
+fn a_session_folder_that_cannot_be_written_costs_no_answer() {
+    let home = TestHome::new();
+    // A file where the folder should be.
+    fs::write(home.agent().join("sessions"), "").unwrap();
+    let output = pi(&home).args(["-p", "who are you?"]).output().unwrap();
+    assert!(text(&output.stdout).contains("demo model"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot write the session file"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_directory_of_a_session_must_exist() {
+    let home = TestHome::new();
+    let header = r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-11-21T09:23:47.280Z","cwd":"/nowhere/at/all"}"#;
+    let file = home.project().join("s.jsonl");
+    fs::write(&file, format!("{header}\n")).unwrap();
+    let output = pi(&home).args(["-p", "--session", "./s.jsonl", "hi"]).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("/nowhere/at/all, does not exist any more"), "{stderr}");
+}
+
+#[test]
+fn models_are_listed_and_searched() {
+    let home = TestHome::new();
+    let output = pi(&home).args(["--list-models", "OPUS-5"]).env("ANTHROPIC_API_KEY", "k").output().unwrap();
+    let stdout = text(&output.stdout);
+    let mut lines = stdout.lines();
+    assert!(lines.next().unwrap().starts_with("model "));
+    assert!(lines.next().unwrap().starts_with("anthropic/claude-opus-5"), "{stdout}");
+    assert!(!stdout.contains("gpt"));
+    let output = pi(&home).args(["--list-models", "no such"]).output().unwrap();
+    assert_eq!(
+        (output.status.code(), text(&output.stderr).as_str()),
+        (Some(1), "pi: no model contains \"no such\"\n")
+    );
+}
+
+#[test]
+fn the_demo_model_works_on_the_real_directory() {
+    let home = TestHome::new();
+    let say = |prompt: &str| {
+        let output = pi(&home).args(["-p", "--no-session", prompt]).output().unwrap();
+        assert!(output.status.success(), "{prompt}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(say("create hello.txt with hello world").contains("`hello.txt` is written"));
+    let file = home.project().join("hello.txt");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "hello world\n");
+    assert!(say("replace hello with goodbye in hello.txt").contains("`hello` is now `goodbye`"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "goodbye world\n");
+    assert!(say("read hello.txt").contains("goodbye world"));
+    assert!(say("search for goodbye").contains("One line contains `goodbye`"));
+    assert!(say("run `echo one; echo two`").contains("2 lines of output"));
+    assert!(say("run `exit 3`").contains("Command exited with code 3"));
+    assert!(say("list the files").contains("listing"));
+    assert!(say("give me an overview").contains("| bash |"));
+    assert!(say("a long answer").contains("```rust"));
+    assert!(say("who are you?").contains("no artificial intelligence"));
+    assert!(say("asdf").contains("Try one of"));
+    assert!(home.sessions().is_empty());
+}

@@ -1,0 +1,404 @@
+//! The program in a terminal, against a scripted server: what a user sees, what
+//! the server is asked, what is on disk.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+use std::time::Duration;
+
+use pi::ai::Gate;
+use ratatui::layout::Size;
+use serde_json::{Value, json};
+
+use crate::support::chat;
+use crate::support::pty::{Pty, TestHome};
+use crate::support::sse_server::{Reply, SseServer};
+
+const SIZE: Size = Size { width: 80, height: 24 };
+
+fn sleepy(name: &str) -> Value {
+    // Writes its process id, so that the test can see whether it still lives.
+    json!({ "command": format!("echo $$ > {name}.pid; sleep 1000 & echo $! >> {name}.pid; wait") })
+}
+
+/// The roles and texts of the last request, without the system prompt.
+fn said(server: &SseServer) -> Vec<String> {
+    let requests = server.requests();
+    let messages = requests.last().unwrap().body["messages"].as_array().unwrap().clone();
+    messages
+        .iter()
+        .filter(|message| !matches!(message["role"].as_str(), Some("system" | "developer")))
+        .map(|message| {
+            let text = match &message["content"] {
+                Value::String(text) => text.clone(),
+                Value::Array(blocks) => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
+                _ => String::new(),
+            };
+            format!("{}: {}", message["role"].as_str().unwrap(), text.trim_end())
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_with_two_parallel_tools() {
+    let calls = chat::calls(&[
+        ("bash", json!({"command": "echo tool one"})),
+        ("write", json!({"path": "new.txt", "content": "made\n"})),
+    ]);
+    let server = SseServer::start([Reply::sse(calls), Reply::sse(chat::text("Both are done."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("do two things\r");
+    let rows = pty.wait_text("Both are done.");
+    let screen = rows.join("\n");
+    for shown in ["do two things", "$ echo tool one", "tool one", "write new.txt"] {
+        assert!(screen.contains(shown), "{shown} is not in\n{screen}");
+    }
+    assert_eq!(fs::read_to_string(home.project().join("new.txt")).unwrap(), "made\n");
+    assert_eq!(
+        said(&server),
+        ["user: do two things", "assistant: ", "tool: tool one", "tool: Successfully wrote to new.txt"]
+    );
+    pty.wait_idle();
+    pty.keys("\x04");
+    let (status, everything, log) = pty.end();
+    assert!(status.success());
+    let text = everything.join("\n");
+    assert!(text.contains("To resume this session: pi --session "), "{text}");
+    assert_eq!(everything.iter().filter(|row| row.contains("Both are done.")).count(), 1, "{text}");
+    // The terminal is as it was: paste mode and keyboard flags off, cursor shown.
+    let log = String::from_utf8_lossy(&log).into_owned();
+    for (on, off) in [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>5u", "\x1b[<1u")] {
+        assert!(log.rfind(off) > log.rfind(on), "{on:?} is not undone");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steering_between_tools_skips_those_not_started() {
+    let gate = Gate::new();
+    let body = chat::calls(&[("bash", json!({"command": "touch ran"}))]);
+    let answer =
+        Reply::stream("text/event-stream").piece(chat::delta("I will touch a file.")).gate(&gate).piece(body);
+    let server = SseServer::start([answer, Reply::sse(chat::text("As you wish."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("touch it\r");
+    pty.wait_text("I will touch a file.");
+    pty.keys("rather not\r");
+    pty.wait_text("Steering: rather not");
+    gate.open();
+    pty.wait_text("As you wish.");
+    assert!(!home.project().join("ran").exists());
+    assert_eq!(
+        said(&server),
+        [
+            "user: touch it",
+            "assistant: I will touch a file.",
+            "tool: Skipped due to queued user message.",
+            "user: rather not"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steering_after_the_turn_lets_all_tools_run() {
+    let gate = Gate::new();
+    let body = chat::calls(&[("bash", json!({"command": "touch ran"}))]);
+    let answer =
+        Reply::stream("text/event-stream").piece(chat::delta("I will touch a file.")).gate(&gate).piece(body);
+    let server = SseServer::start([answer, Reply::sse(chat::text("As you wish."))]).await;
+    let home = TestHome::with_server(server.url()).settings(&json!({"steeringDelivery": "turn"}));
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("touch it\r");
+    pty.wait_text("I will touch a file.");
+    pty.keys("and then\r");
+    pty.wait_text("Steering: and then");
+    gate.open();
+    pty.wait_text("As you wish.");
+    assert!(home.project().join("ran").exists());
+    assert_eq!(
+        said(&server),
+        ["user: touch it", "assistant: I will touch a file.", "tool: (no output)", "user: and then"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn steering_now_cuts_the_answer_short() {
+    let never = Gate::new();
+    let answer = Reply::stream("text/event-stream").piece(chat::delta("A very long answer")).gate(&never);
+    let server = SseServer::start([answer, Reply::sse(chat::text("Something else."))]).await;
+    let home = TestHome::with_server(server.url()).settings(&json!({"steeringDelivery": "now"}));
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("tell me\r");
+    pty.wait_text("A very long answer");
+    pty.keys("something else\r");
+    pty.wait_text("Something else.");
+    server.client_closed().await;
+    // What was cut off is kept, but the model does not see it again.
+    assert_eq!(said(&server), ["user: tell me", "user: something else"]);
+    let aborted =
+        home.entries().into_iter().find(|entry| entry["message"]["stopReason"] == "aborted").unwrap();
+    assert_eq!(aborted["message"]["content"][0]["text"], "A very long answer");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_urgent_word_and_enter_on_an_empty_editor_deliver_at_once() {
+    let (first, second) = (Gate::new(), Gate::new());
+    let replies = [
+        Reply::stream("text/event-stream").piece(chat::delta("One.")).gate(&first),
+        Reply::stream("text/event-stream").piece(chat::delta("Two.")).gate(&second),
+        Reply::sse(chat::text("Three.")),
+    ];
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("go\r");
+    pty.wait_text("One.");
+    pty.keys("wait, use tabs");
+    pty.wait_text("enter: interrupt with this");
+    pty.keys("\r");
+    pty.wait_text("Two.");
+    pty.keys("later\r");
+    pty.wait_text("enter: deliver queued messages now");
+    pty.keys("\r");
+    pty.wait_text("Three.");
+    assert_eq!(said(&server), ["user: go", "user: wait, use tabs", "user: later"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn escape_in_a_stream_closes_the_connection_and_keeps_what_came() {
+    let never = Gate::new();
+    let answer = Reply::stream("text/event-stream").piece(chat::delta("Partial answer")).gate(&never);
+    let server = SseServer::start([answer, Reply::sse(chat::text("Fresh answer"))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("go on\r");
+    pty.wait_text("Partial answer");
+    pty.keys("queued words\r");
+    pty.wait_text("Steering: queued words");
+    pty.keys("\x1b");
+    server.client_closed().await;
+    let rows = pty.wait_idle();
+    let rows = if rows.iter().any(|row| row.starts_with("queued words")) {
+        rows
+    } else {
+        pty.wait_text("queued words")
+    };
+    assert!(rows.iter().any(|row| row.contains("aborted")), "{}", rows.join("\n"));
+    assert!(rows.iter().any(|row| row == "queued words"), "{}", rows.join("\n"));
+    pty.keys("\r");
+    pty.wait_text("Fresh answer");
+    assert_eq!(said(&server), ["user: go on", "user: queued words"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn escape_in_a_tool_kills_it_to_the_last_grandchild() {
+    let server = SseServer::start([Reply::sse(chat::calls(&[("bash", sleepy("tool"))]))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("sleep\r");
+    pty.wait_text("$ echo $$");
+    let file = home.project().join("tool.pid");
+    let pids = poll(|| {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let pids: Vec<String> = text.lines().map(str::to_owned).collect();
+        (pids.len() == 2).then_some(pids)
+    })
+    .await;
+    pty.keys("\x1b");
+    pty.wait_text("Command aborted");
+    pty.wait_idle();
+    for pid in pids {
+        poll(|| is_gone(&pid).then_some(())).await;
+    }
+}
+
+/// Whether a process has ended; one that nobody has waited for counts as ended.
+fn is_gone(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z') || rest.is_empty())
+}
+
+/// Asks again until there is an answer, giving way to everything else.
+async fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> T {
+    let asking = async {
+        loop {
+            if let Some(answer) = ask() {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
+    let never = Gate::new();
+    let replies = [
+        Reply::sse(chat::calls(&[("bash", json!({"command": "echo finished tool"}))])),
+        Reply::stream("text/event-stream").piece(chat::delta("half an ans")).gate(&never),
+        Reply::sse(chat::text("Back again.")),
+    ];
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("run it\r");
+    pty.wait_text("half an ans");
+    pty.kill_hard();
+
+    let pty = Pty::start(&home, SIZE, &["--continue"]);
+    let rows = pty.wait_text("finished tool");
+    let screen = rows.join("\n");
+    assert!(screen.contains("run it") && screen.contains("$ echo finished tool"), "{screen}");
+    pty.keys("and now\r");
+    pty.wait_text("Back again.");
+    assert_eq!(said(&server), ["user: run it", "assistant: ", "tool: finished tool", "user: and now"]);
+    assert_eq!(home.sessions().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quit_and_resume_by_the_printed_line() {
+    let server =
+        SseServer::start([Reply::sse(chat::text("Remember me.")), Reply::sse(chat::text("I do."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("hello\r");
+    pty.wait_text("Remember me.");
+    pty.wait_idle();
+    pty.keys("/quit\r");
+    let (_, everything, _) = pty.end();
+    let line = everything.iter().find(|row| row.starts_with("To resume this session:")).unwrap().clone();
+    let id = line.rsplit(' ').next().unwrap();
+
+    let pty = Pty::start(&home, SIZE, &["--session", id]);
+    pty.wait_text("Remember me.");
+    // What was typed before can be had again.
+    pty.keys("\x1b[A");
+    pty.wait("history", |rows| rows.iter().filter(|row| row.trim() == "hello").count() == 2);
+    pty.keys("\x05 again\r");
+    pty.wait_text("I do.");
+    assert_eq!(said(&server), ["user: hello", "assistant: Remember me.", "user: hello again"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
+    let (first, second) = (Gate::new(), Gate::new());
+    let lines = |from: usize, to: usize| (from..to).map(|n| format!("line {n:03}\n\n")).collect::<String>();
+    let answer = Reply::stream("text/event-stream")
+        .piece(chat::delta(&lines(0, 40)))
+        .gate(&first)
+        .piece(chat::delta(&lines(40, 80)))
+        .gate(&second)
+        .piece(chat::delta(&lines(80, 120)))
+        .piece(chat::end("stop"));
+    let server = SseServer::start([answer]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("many lines\r");
+    pty.wait_text("line 039");
+    pty.resize(Size { width: 60, height: 24 });
+    first.open();
+    pty.wait_text("line 079");
+    pty.resize(Size { width: 60, height: 16 });
+    second.open();
+    pty.wait_text("line 119");
+    pty.wait_idle();
+    pty.keys("\x04");
+    let (_, everything, _) = pty.end();
+    let shown: Vec<&str> =
+        everything.iter().map(|row| row.trim()).filter(|row| row.starts_with("line ")).collect();
+    let expected: Vec<String> = (0..120).map(|n| format!("line {n:03}")).collect();
+    let missing: Vec<&String> = expected.iter().filter(|row| !shown.contains(&row.as_str())).collect();
+    assert!(shown == expected, "missing {missing:?} of\n{}", everything.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_to_end_restores_the_terminal() {
+    let never = Gate::new();
+    let server =
+        SseServer::start([Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never)]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("go\r");
+    pty.wait_text("Busy");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pty.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let (status, _, log) = pty.end();
+    assert_eq!(status.exit_code(), 143);
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert!(log.rfind("\x1b[?2004l") > log.rfind("\x1b[?2004h"));
+}
+
+#[test]
+fn tiny_terminals_are_no_reason_to_panic() {
+    let home = TestHome::new();
+    for (width, height) in [(10, 3), (1, 1), (20, 5)] {
+        let size = Size { width, height };
+        let pty = Pty::start_in(&home, &home.project(), size, &[], &[("PI_DEMO_INSTANT", "1")]);
+        pty.wait_taken();
+        pty.keys("a long answer\r");
+        pty.keys("\x0f\x14");
+        pty.resize(Size { width: width + 3, height: height + 2 });
+        pty.wait("an answer", |rows| rows.iter().any(|row| !row.is_empty()));
+        pty.keys("\x03\x03");
+        let (status, everything, _) = pty.end();
+        assert!(status.success(), "{width}x{height}: {}", everything.join("\n"));
+        assert!(!everything.iter().any(|row| row.contains("panicked")), "{}", everything.join("\n"));
+    }
+}
+
+#[test]
+fn the_first_minute_with_the_demo_model() {
+    let home = TestHome::new();
+    fs::write(home.project().join("README.md"), "# A project\n\nTODO: everything\n").unwrap();
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("PI_DEMO_INSTANT", "1")]);
+    let rows = pty.wait_idle();
+    let screen = rows.join("\n");
+    assert!(screen.contains("demo model") && screen.contains("ANTHROPIC_API_KEY"), "{screen}");
+    pty.keys("read README.md\r");
+    pty.wait_text("has 3 lines");
+    pty.keys("!echo from the shell\r");
+    pty.wait("the output", |rows| rows.iter().any(|row| row.trim() == "from the shell"));
+    pty.keys("/name The demo\r");
+    pty.wait_text("• The demo");
+    pty.keys("/thinking high\r");
+    pty.wait_text("demo model • high");
+    pty.keys("/hotkeys\r");
+    pty.wait_text("!!COMMAND");
+    pty.keys("\x04");
+    let (status, _, _) = pty.end();
+    assert!(status.success());
+    let kinds: Vec<String> = home
+        .entries()
+        .iter()
+        .map(|entry| entry["message"]["role"].as_str().or(entry["type"].as_str()).unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "session",
+            "model_change",
+            "thinking_level_change",
+            "system",
+            "user",
+            "assistant",
+            "toolResult",
+            "assistant",
+            "bashExecution",
+            "session_info",
+            "thinking_level_change"
+        ]
+    );
+}

@@ -1,0 +1,321 @@
+//! The real program in a pseudo-terminal, watched by a terminal emulator.
+//!
+//! The environment is empty but for what a test gives, home is a temporary
+//! folder. Waiting means waiting for output: a thread feeds the emulator and
+//! wakes whoever waits; nothing sleeps.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use ratatui::layout::Size;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::virtual_terminal::VirtualTerminal;
+
+/// How long something may take before the test has failed.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A user: a home with pi's files, and a project to work in.
+pub(crate) struct TestHome {
+    root: TempDir,
+}
+
+impl TestHome {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("home/.pi/agent")).unwrap();
+        fs::create_dir_all(root.path().join("project")).unwrap();
+        Self { root }
+    }
+
+    /// A user whose only model is served at `url`, in Chat Completions.
+    pub(crate) fn with_server(url: &str) -> Self {
+        let home = Self::new();
+        let models = json!({"providers": {"local": {
+            "baseUrl": url, "api": "openai-completions", "apiKey": "key",
+            "models": [{"id": "m-1", "contextWindow": 200_000}],
+        }}});
+        fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+        home
+    }
+
+    pub(crate) fn settings(self, settings: &Value) -> Self {
+        fs::write(self.agent().join("settings.json"), settings.to_string()).unwrap();
+        self
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub(crate) fn agent(&self) -> PathBuf {
+        self.home().join(".pi/agent")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        // The system may hand out its temporary folder by a link.
+        fs::canonicalize(self.root.path().join("project")).unwrap()
+    }
+
+    /// All session files, oldest first.
+    pub(crate) fn sessions(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let Ok(folders) = fs::read_dir(self.agent().join("sessions")) else { return files };
+        for folder in folders {
+            for file in fs::read_dir(folder.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    files.push(path);
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// The entries of the only session file.
+    pub(crate) fn entries(&self) -> Vec<Value> {
+        let [file] = self.sessions().try_into().unwrap();
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// The program, running.
+pub(crate) struct Pty {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    writer: Arc<Mutex<Box<dyn Write + Send>>>,
+    shared: Arc<(Mutex<Shared>, Condvar)>,
+}
+
+struct Shared {
+    terminal: VirtualTerminal,
+    /// Everything the program wrote.
+    log: Vec<u8>,
+    /// How much of `log` the emulator has seen.
+    seen: usize,
+    ended: bool,
+}
+
+impl Pty {
+    /// Starts pi in the user's project.
+    pub(crate) fn start(home: &TestHome, size: Size, args: &[&str]) -> Self {
+        Self::start_in(home, &home.project(), size, args, &[])
+    }
+
+    pub(crate) fn start_in(
+        home: &TestHome,
+        cwd: &Path,
+        size: Size,
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
+        let pair = native_pty_system().openpty(pty_size(size)).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_pi"));
+        command.args(args);
+        command.env_clear();
+        command.env("HOME", home.home());
+        command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command.env("TERM", "xterm-256color");
+        command.env("COLORFGBG", "15;0");
+        for (name, value) in env {
+            command.env(name, value);
+        }
+        command.cwd(cwd);
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let terminal = VirtualTerminal::new(size);
+        let shared = Shared { terminal, log: Vec::new(), seen: 0, ended: false };
+        let shared = Arc::new((Mutex::new(shared), Condvar::new()));
+        let writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
+        let reader = pair.master.try_clone_reader().unwrap();
+        thread::spawn({
+            let (shared, writer) = (Arc::clone(&shared), Arc::clone(&writer));
+            move || watch(reader, &shared, &writer)
+        });
+        Self { child, master: pair.master, writer, shared }
+    }
+
+    /// Types; `\r` is Enter, `\x1b` Escape.
+    pub(crate) fn keys(&self, keys: &str) {
+        let mut writer = self.writer.lock().unwrap();
+        writer.write_all(keys.as_bytes()).unwrap();
+        writer.flush().unwrap();
+    }
+
+    pub(crate) fn resize(&self, size: Size) {
+        // Held until the program knows too: it answers the signal at once.
+        let mut shared = self.lock();
+        shared.terminal.resize(size);
+        self.master.resize(pty_size(size)).unwrap();
+    }
+
+    /// Waits until `ready` holds of the screen's rows, and returns them.
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str, ready: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let mut rows = Vec::new();
+        self.wait_for(what, |shared| {
+            rows = shared.terminal.screen();
+            ready(&rows)
+        });
+        rows
+    }
+
+    /// Waits until `text` is somewhere on the screen.
+    #[track_caller]
+    pub(crate) fn wait_text(&self, text: &str) -> Vec<String> {
+        self.wait(text, |rows| rows.iter().any(|row| row.contains(text)))
+    }
+
+    /// Waits until the program has taken the terminal.
+    #[track_caller]
+    pub(crate) fn wait_taken(&self) {
+        let mode = b"\x1b[?2004h";
+        self.wait_for("the terminal to be taken", |shared| {
+            shared.log.windows(mode.len()).any(|window| window == mode)
+        });
+    }
+
+    /// Waits until the editor is there and nothing is going on.
+    #[track_caller]
+    pub(crate) fn wait_idle(&self) -> Vec<String> {
+        self.wait("an idle editor", |rows| {
+            rows.iter().any(|row| row.starts_with("───"))
+                && !rows.iter().any(|row| row.contains("to interrupt)"))
+        })
+    }
+
+    /// Scrollback and screen.
+    pub(crate) fn everything(&self) -> Vec<String> {
+        let mut shared = self.lock();
+        shared.terminal.everything()
+    }
+
+    /// What the program wrote, byte by byte.
+    pub(crate) fn log(&self) -> Vec<u8> {
+        self.lock().log.clone()
+    }
+
+    /// Waits for the end of the program and of its output.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
+        self.wait_for("the end", |shared| shared.ended);
+        let status = self.child.wait().unwrap();
+        (status, self.everything(), self.log())
+    }
+
+    pub(crate) fn kill_hard(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.0.lock().unwrap()
+    }
+
+    #[track_caller]
+    fn wait_for(&self, what: &str, mut ready: impl FnMut(&mut Shared) -> bool) {
+        let (shared, woken) = &*self.shared;
+        let guard = shared.lock().unwrap();
+        let (mut guard, timeout) =
+            woken.wait_timeout_while(guard, LIMIT, |shared| !ready(shared) && !shared.ended).unwrap();
+        if timeout.timed_out() || !ready(&mut guard) {
+            let state = if guard.ended { "the program ended" } else { "nothing more happened" };
+            let rows = guard.terminal.everything().join("\n");
+            drop(guard);
+            panic!("waiting for {what}, but {state}:\n{rows}");
+        }
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        // Already ended, in most tests.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn pty_size(size: Size) -> PtySize {
+    PtySize { rows: size.height, cols: size.width, pixel_width: 0, pixel_height: 0 }
+}
+
+type Answer = fn(&VirtualTerminal) -> String;
+
+/// What programs ask a terminal, and what it answers.
+const QUERIES: &[(&[u8], Answer)] = &[
+    (b"\x1b[6n", |terminal| {
+        let cursor = terminal.cursor();
+        format!("\x1b[{};{}R", cursor.y + 1, cursor.x + 1)
+    }),
+    (b"\x1b[c", |_| "\x1b[?62;22c".to_owned()),
+];
+
+fn watch(
+    mut reader: Box<dyn Read + Send>,
+    shared: &(Mutex<Shared>, Condvar),
+    writer: &Mutex<Box<dyn Write + Send>>,
+) {
+    let (shared, woken) = shared;
+    let mut chunk = [0; 65_536];
+    loop {
+        // Linux reports the end of the other side as an error.
+        let n = reader.read(&mut chunk).unwrap_or(0);
+        let mut guard = shared.lock().unwrap();
+        guard.log.extend_from_slice(&chunk[..n]);
+        guard.ended = n == 0;
+        let answers = guard.show();
+        drop(guard);
+        woken.notify_all();
+        if n == 0 {
+            return;
+        }
+        for answer in answers {
+            let mut writer = writer.lock().unwrap();
+            drop(writer.write_all(answer.as_bytes()).and_then(|()| writer.flush()));
+        }
+    }
+}
+
+impl Shared {
+    /// Feeds the emulator what is new, and returns what it answers to queries.
+    fn show(&mut self) -> Vec<String> {
+        let mut answers = Vec::new();
+        loop {
+            let rest = &self.log[self.seen..];
+            let found = QUERIES
+                .iter()
+                .filter_map(|(query, answer)| {
+                    let at = rest.windows(query.len()).position(|window| window == *query)?;
+                    Some((at + query.len(), answer))
+                })
+                .min_by_key(|(end, _)| *end);
+            let Some((end, answer)) = found else { break };
+            let bytes = rest[..end].to_vec();
+            self.terminal.feed(&bytes);
+            self.seen += end;
+            answers.push(answer(&self.terminal));
+        }
+        // A query may be cut in two; a few bytes wait for the rest of it.
+        let tail = self.log[self.seen..].iter().rev().take(3).position(|byte| *byte == b'\x1b');
+        let end = tail.map_or(self.log.len(), |from_end| self.log.len() - from_end - 1);
+        let end = if self.ended { self.log.len() } else { end };
+        let bytes = self.log[self.seen..end].to_vec();
+        self.terminal.feed(&bytes);
+        self.seen = end;
+        answers
+    }
+}
