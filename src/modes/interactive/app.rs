@@ -30,9 +30,6 @@ use super::prompt::{PromptEditor, Submission};
 use super::status::{Status, StatusLine};
 use super::transcript::{Transcript, ViewOptions};
 
-/// Two presses of a key within this time mean more than one.
-const DOUBLE_PRESS: Duration = Duration::from_millis(500);
-
 /// Everything interactive mode shows.
 pub(super) struct App {
     /// The latest snapshot of the session.
@@ -52,7 +49,8 @@ pub(super) struct App {
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
     pub(super) now_ms: u64,
-    last_clear: Option<Duration>,
+    /// The last key cleared the editor, and the hint says that it quits now.
+    quit_armed: bool,
     bash_since: Option<Duration>,
     grammars_wanted: bool,
     /// The last entry of the session as it was opened.
@@ -85,7 +83,7 @@ impl App {
             home: parts.home,
             now: Duration::ZERO,
             now_ms: 0,
-            last_clear: None,
+            quit_armed: false,
             bash_since: None,
             grammars_wanted: false,
             shown_leaf: None,
@@ -123,6 +121,10 @@ impl App {
         match input {
             InputEvent::Key(key) => {
                 self.status.hint = None;
+                let quit_armed = std::mem::take(&mut self.quit_armed);
+                if quit_armed && self.keymap.is("app.clear", key) {
+                    return out.push(Effect::Quit);
+                }
                 self.key(key, out);
                 let text = self.prompt.composer.text();
                 self.completion.update(&text);
@@ -252,13 +254,9 @@ impl App {
         }
     }
 
-    pub(super) fn clear_or_quit(&mut self, out: &mut Vec<Effect>) {
-        let again = self.last_clear.is_some_and(|last| self.now.saturating_sub(last) < DOUBLE_PRESS);
-        if again {
-            out.push(Effect::Quit);
-            return;
-        }
-        self.last_clear = Some(self.now);
+    /// Clears the editor; the same key again quits, as the hint says meanwhile.
+    pub(super) fn clear_or_quit(&mut self, _: &mut Vec<Effect>) {
+        self.quit_armed = true;
         self.prompt.composer.take();
         let key = self.keymap.hint("app.clear");
         self.status.hint = Some(format!("{key} again to quit"));
