@@ -33,9 +33,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::agent::AgentEvent;
 use crate::config::Env;
 use crate::session::{
-    self, NoticeLevel, OpenSession, Services, SessionCommand, SessionEvents, SessionHandle, WhenBusy,
+    self, NoticeLevel, OpenSession, Services, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
+    WhenBusy,
 };
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::tui::markdown::Highlighter;
@@ -52,14 +54,18 @@ use overlays::ModelChoice;
 use transcript::{Transcript, ViewOptions};
 use ui::Ui;
 
-/// Shortest time between two frames.
-const FRAME: Duration = Duration::from_millis(16);
+/// Shortest time between two frames that show a change of what goes on.
+const FRAME: Duration = Duration::from_millis(4);
+/// Shortest time between two frames that only show more of an answer.
+const STREAM_FRAME: Duration = Duration::from_millis(33);
 /// Time between two frames that only an animation asks for.
 const ANIMATION: Duration = Duration::from_millis(100);
 /// How long the size must be at rest before the screen follows it.
 const RESIZE_REST: Duration = Duration::from_millis(75);
 /// Events handled before input gets its turn.
 const EVENTS_PER_TURN: usize = 512;
+/// Keys handled before the screen shows them, when they come in a burst.
+const KEYS_PER_FRAME: usize = 256;
 /// How long the session may take to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
@@ -283,11 +289,7 @@ impl Interactive {
             let (draw_at, resize_at) = (self.draw_at, self.resize_at);
             tokio::select! {
                 biased;
-                event = self.input.next() => match event {
-                    Some(Ok(event)) => self.take_input(event),
-                    // The terminal is gone.
-                    Some(Err(_)) | None => self.exit = Some(ExitCode::from(129)),
-                },
+                event = self.input.next() => self.take_inputs(event).await,
                 _ = term.recv() => self.exit = Some(ExitCode::from(143)),
                 _ = hup.recv() => self.exit = Some(ExitCode::from(129)),
                 event = self.events.recv() => match event {
@@ -302,7 +304,35 @@ impl Interactive {
                 () = until(draw_at) => self.draw(),
             }
             self.plan_frame();
+            // Timers are coarse; a frame that is due is drawn without one.
+            if self.draw_at.is_some_and(|at| at <= Instant::now()) {
+                self.draw();
+            }
         }
+    }
+
+    /// Handles input and what waits behind it, and shows it without delay: a key
+    /// is echoed at once, whatever else keeps the screen busy.
+    async fn take_inputs(&mut self, first: Option<std::io::Result<InputEvent>>) {
+        let mut next = Some(first);
+        for _ in 0..KEYS_PER_FRAME {
+            match next {
+                Some(Some(Ok(event))) => self.take_input(event),
+                // The terminal is gone.
+                Some(Some(Err(_)) | None) => {
+                    self.exit = Some(ExitCode::from(129));
+                    return;
+                }
+                None => break,
+            }
+            // Polled by this task, never elsewhere: the stream wakes whoever polled it first.
+            next = tokio::select! {
+                biased;
+                event = self.input.next() => Some(event),
+                () = std::future::ready(()) => None,
+            };
+        }
+        self.draw();
     }
 
     fn take_input(&mut self, event: InputEvent) {
@@ -314,15 +344,15 @@ impl Interactive {
         let mut out = Vec::new();
         self.ui.app.input(&event, &mut out);
         self.perform(out);
-        self.want_frame();
     }
 
-    fn take_event(&mut self, event: &session::SessionEvent) {
+    fn take_event(&mut self, event: &SessionEvent) {
         self.set_time();
         let mut out = Vec::new();
         self.ui.app.session_event(event, self.handle.state(), &mut out);
         self.perform(out);
-        self.want_frame();
+        let is_delta = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate(_)));
+        self.want_frame(if is_delta { STREAM_FRAME } else { FRAME });
     }
 
     /// Handles what is waiting already, so that one frame shows all of it.
@@ -340,7 +370,7 @@ impl Interactive {
         let mut out = Vec::new();
         self.ui.app.update(msg, &mut out);
         self.perform(out);
-        self.want_frame();
+        self.want_frame(FRAME);
     }
 
     fn set_time(&mut self) {
@@ -350,8 +380,9 @@ impl Interactive {
 
     // Frames.
 
-    fn want_frame(&mut self) {
-        let earliest = self.drawn_at.map_or_else(Instant::now, |drawn| (drawn + FRAME).max(Instant::now()));
+    /// Asks for a frame, no sooner than `gap` after the last one.
+    fn want_frame(&mut self, gap: Duration) {
+        let earliest = self.drawn_at.map_or_else(Instant::now, |drawn| drawn + gap);
         self.draw_at = Some(self.draw_at.map_or(earliest, |at| at.min(earliest)));
     }
 
@@ -393,7 +424,7 @@ impl Interactive {
             let row = self.input.cursor_position().map(|position| position.y);
             self.ui.screen.height_changed(size, row);
         }
-        self.want_frame();
+        self.want_frame(FRAME);
     }
 
     /// Follows a change of size that has not come to rest yet: what comes next
@@ -474,7 +505,7 @@ impl Interactive {
         } else {
             self.ui.screen.reset(size);
         }
-        self.want_frame();
+        self.want_frame(FRAME);
         result
     }
 
