@@ -18,6 +18,10 @@ use super::render::{RenderCx, ViewOptions, indented, side};
 /// When everything is drawn again, no more than about this many rows are.
 const REPLAY_ROWS: usize = 5_000;
 
+/// The same for a session that is shown for the first time: several screens to
+/// scroll back through, and no wait for more.
+const OPENING_ROWS: usize = 400;
+
 /// Rows of one cell as drawn last.
 #[derive(Debug, Default)]
 pub(super) struct Painted {
@@ -69,6 +73,8 @@ pub(super) struct CellList {
     /// The line about what is left out; above all cells but the first.
     lead: Vec<Row>,
     key: Option<Key>,
+    /// The next replay is the first of this session.
+    opening: bool,
     stable: usize,
     renders: u64,
 }
@@ -79,6 +85,7 @@ impl CellList {
         self.slots.truncate(len);
         self.n_earlier = n_earlier;
         self.key = None;
+        self.opening = true;
     }
 
     /// Draws everything again at the next layout; the caller starts over on the
@@ -138,12 +145,13 @@ impl CellList {
     fn replay(&mut self, cx: &RenderCx<'_>) {
         let first_live = self.slots.iter().position(|slot| !slot.cell.is_settled());
         let first_live = first_live.unwrap_or(self.slots.len());
+        let most = if std::mem::take(&mut self.opening) { OPENING_ROWS } else { REPLAY_ROWS };
         let mut n_rows = 0;
         self.first_shown = 0;
         for (index, slot) in self.slots.iter_mut().enumerate().rev() {
             slot.painted = Painted::default();
             // The cells of the answer that is being given are always there, and so is the header.
-            if n_rows >= REPLAY_ROWS && index < first_live && index > 0 {
+            if n_rows >= most && index < first_live && index > 0 {
                 self.first_shown = self.first_shown.max(index + 1);
                 continue;
             }

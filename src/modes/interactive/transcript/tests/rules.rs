@@ -54,6 +54,10 @@ fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let mut stage = Stage::new();
     stage.transcript.header("pi", "v1", &[]);
     (0..2_000).for_each(|_| turn(&mut stage));
+    // The first time, a few screens are enough; later, all there is room for.
+    stage.text(79);
+    let n_rows = stage.transcript.len();
+    assert!((400..420).contains(&n_rows), "{n_rows}");
     let text = stage.text(80);
     let n_rows = stage.transcript.len();
     assert!((5_000..5_020).contains(&n_rows), "{n_rows}");
