@@ -375,6 +375,10 @@ fn the_first_minute_with_the_demo_model() {
     pty.wait_text("• The demo");
     pty.keys("/thinking high\r");
     pty.wait_text("demo model • high");
+    pty.keys("/mod\r");
+    pty.wait_text("[demo]");
+    pty.keys("\x1b");
+    pty.wait("the list to close", |rows| !rows.iter().any(|row| row.contains("[demo]")));
     pty.keys("/hotkeys\r");
     pty.wait_text("!!COMMAND");
     pty.keys("\x04");

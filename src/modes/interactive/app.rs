@@ -174,16 +174,14 @@ impl App {
             Some("tui.editor.cursorUp") => self.completion.select_previous(),
             Some("tui.editor.cursorDown") => self.completion.select_next(),
             Some("tui.input.tab") => {
-                if let Some((text, _)) = self.completion.accept() {
+                if let Some(text) = self.completion.accept() {
                     self.prompt.composer.set_text(&text);
                 }
             }
             Some("tui.input.submit") => {
-                let Some((text, complete)) = self.completion.accept() else { return false };
+                let Some(text) = self.completion.accept() else { return false };
                 self.prompt.composer.set_text(&text);
-                if complete {
-                    self.submit(WhenBusy::Steer, out);
-                }
+                self.submit(WhenBusy::Steer, out);
             }
             _ => return false,
         }

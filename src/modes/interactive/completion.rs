@@ -55,14 +55,14 @@ impl Completion {
         self.selected = (self.selected + n - 1) % n;
     }
 
-    /// The selected command, as text for the editor, and whether it is complete:
-    /// a command that takes no arguments can be sent at once.
-    pub(super) fn accept(&mut self) -> Option<(String, bool)> {
+    /// The selected command, as text for the editor; one that takes arguments is
+    /// followed by a blank.
+    pub(super) fn accept(&mut self) -> Option<String> {
         let command = self.matches.get(self.selected)?;
-        let complete = command.args.is_empty();
-        let text = if complete { format!("/{}", command.name) } else { format!("/{} ", command.name) };
+        let blank = if command.args.is_empty() { "" } else { " " };
+        let text = format!("/{}{blank}", command.name);
         self.dismiss(&text);
-        Some((text, complete))
+        Some(text)
     }
 
     pub(super) fn rows(&self, columns: u16, theme: &Theme) -> Vec<Row> {
@@ -143,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_arguments_is_complete() {
+    fn accepting_leaves_room_for_arguments() {
         let mut completion = Completion::default();
         completion.update("/qu");
-        assert_eq!(completion.accept(), Some(("/quit".to_owned(), true)));
+        assert_eq!(completion.accept(), Some("/quit".to_owned()));
         completion.update("/mod");
-        assert_eq!(completion.accept(), Some(("/model ".to_owned(), false)));
+        assert_eq!(completion.accept(), Some("/model ".to_owned()));
     }
 }
