@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::{AssistantMessage, Provider, Request, StopReason, StreamEvent};
+use crate::ai::{AssistantMessage, MessageBuilder, Provider, Request, StopReason, StreamEvent};
 
 use super::event::AgentEvent;
 use super::hooks::Hooks;
@@ -23,18 +23,20 @@ pub(super) async fn stream_answer(
     if cancel.is_cancelled() {
         return failed(pending, StopReason::Aborted, "Request was aborted");
     }
+    let mut builder = MessageBuilder::new(pending);
     let mut stream = provider.stream(Arc::new(request.clone()), cancel.clone());
     while let Some(event) = stream.next().await {
         match event {
             StreamEvent::Start => {}
             StreamEvent::Done(message) => return *message,
             StreamEvent::BlockStart { .. } | StreamEvent::Delta { .. } | StreamEvent::BlockEnd { .. } => {
+                builder.push(&event);
                 hooks.update(&event);
             }
         }
     }
-    // Against the provider contract, yet no reason to lose the session.
-    failed(pending, StopReason::Error, "stream ended without a final event")
+    // Against the provider contract, yet no reason to lose what was shown.
+    failed(builder.into_message(), StopReason::Error, "stream ended without a final event")
 }
 
 fn pending(request: &Request) -> AssistantMessage {
