@@ -72,6 +72,8 @@ struct Inner {
     last: Option<(String, u64)>,
     /// Cancels the turn in progress, while there is one.
     turn: Option<CancellationToken>,
+    /// An interruption came between two turns, where there was nothing to cancel.
+    urgent: bool,
 }
 
 impl Queues {
@@ -139,6 +141,7 @@ impl Queues {
     pub fn take_all(&self) -> (Vec<Queued>, Vec<Queued>) {
         let mut inner = self.lock();
         inner.last = None;
+        inner.urgent = false;
         (inner.steering.drain(..).collect(), inner.follow_up.drain(..).collect())
     }
 
@@ -149,9 +152,7 @@ impl Queues {
 
     /// The steering messages of one delivery.
     pub(super) fn take_steering(&self) -> Vec<Arc<Message>> {
-        let mut inner = self.lock();
-        let mode = inner.steering_mode;
-        take(&mut inner.steering, mode)
+        self.lock().take_steering()
     }
 
     /// The follow-up messages of one delivery.
@@ -174,9 +175,13 @@ impl Queues {
         inner.delivery != SteeringDelivery::Turn && !inner.steering.is_empty()
     }
 
-    /// Names the token that an interruption cancels from here on.
-    pub(super) fn begin_turn(&self, turn: CancellationToken) {
-        self.lock().turn = Some(turn);
+    /// Names the token that an interruption cancels from here on. Returns the
+    /// steering messages of an interruption that came before, between two turns:
+    /// they belong to the request that is about to be made.
+    pub(super) fn begin_turn(&self, turn: CancellationToken) -> Vec<Arc<Message>> {
+        let mut inner = self.lock();
+        inner.turn = Some(turn);
+        if inner.urgent { inner.take_steering() } else { Vec::new() }
     }
 
     pub(super) fn end_turn(&self) {
@@ -197,9 +202,15 @@ impl Inner {
     }
 
     fn interrupt(&mut self) {
-        if let Some(turn) = &self.turn {
-            turn.cancel();
+        match &self.turn {
+            Some(turn) => turn.cancel(),
+            None => self.urgent = true,
         }
+    }
+
+    fn take_steering(&mut self) -> Vec<Arc<Message>> {
+        self.urgent = false;
+        take(&mut self.steering, self.steering_mode)
     }
 }
 

@@ -123,7 +123,9 @@ impl State {
     async fn turn(&mut self, run: &Run<'_>, hooks: &mut dyn Hooks) -> Turn {
         // Cancelled by the run, or by a message that must not wait.
         let cancel = run.cancel.child_token();
-        run.queues.begin_turn(cancel.clone());
+        for message in run.queues.begin_turn(cancel.clone()) {
+            self.append(message, hooks).await;
+        }
         let ended = self.turn_inner(run, &cancel, hooks).await;
         run.queues.end_turn();
         ended
