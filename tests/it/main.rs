@@ -1,6 +1,7 @@
 //! The one integration test binary: behaviour at the boundaries between layers,
 //! and of the program as a whole. `docs/architecture.md` describes the five kinds.
 
+mod agent_loop;
 mod ai_decode;
 mod ai_encode;
 mod ai_errors;
