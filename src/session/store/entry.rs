@@ -130,11 +130,25 @@ pub enum SessionMessage {
 }
 
 impl Entry {
-    /// Reads one line of a session file.
+    /// Reads one line of a session file. Content that does not fit its kind is
+    /// kept as [`EntryBody::Unknown`].
     ///
     /// # Errors
     /// When the line is not an entry: not JSON, or without type or id.
     pub fn parse(line: &str) -> Result<Self, serde_json::Error> {
+        Self::parse_known(line).or_else(|_| {
+            let head: Bare<'_> = serde_json::from_str(line)?;
+            let fields = without_base(serde_json::from_str(line)?);
+            Ok(Self {
+                id: EntryId::new(&head.id),
+                parent_id: head.parent_id.as_deref().map(EntryId::new),
+                timestamp: head.timestamp.map(Cow::into_owned).unwrap_or_default(),
+                body: EntryBody::Unknown { kind: head.kind.into_owned(), fields },
+            })
+        })
+    }
+
+    fn parse_known(line: &str) -> Result<Self, serde_json::Error> {
         let head: Head<'_> = serde_json::from_str(line)?;
         let body = match (head.kind.as_ref(), head.message.as_ref().map(|message| message.role.as_ref())) {
             ("message", Some("user")) => message::<UserMessage>(line, Message::User)?,
@@ -259,6 +273,20 @@ struct Head<'a> {
     timestamp: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     message: Option<MessageHead<'a>>,
+}
+
+/// What makes a line an entry.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bare<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    parent_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    timestamp: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]

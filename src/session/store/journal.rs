@@ -42,7 +42,9 @@ pub(super) struct FileJournal {
     path: PathBuf,
     /// `None` until somebody has said something.
     file: Option<File>,
-    /// Whole lines that are not in the file yet.
+    /// Somebody has said something, so the file has to be there.
+    due: bool,
+    /// What is not in the file yet: whole lines, the first perhaps begun.
     waiting: Vec<u8>,
     unsynced: bool,
     _lease: Option<Lease>,
@@ -51,21 +53,22 @@ pub(super) struct FileJournal {
 impl Journal {
     /// A file that appears with the first thing said.
     pub(super) fn create(path: PathBuf) -> Self {
-        Self::File(FileJournal { path, file: None, waiting: Vec::new(), unsynced: false, _lease: None })
+        let waiting = Vec::new();
+        Self::File(FileJournal { path, file: None, due: false, waiting, unsynced: false, _lease: None })
     }
 
-    /// Continues an existing file.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let lease = match Lease::take(path) {
+    /// Continues an existing file with the right to do so.
+    pub(super) fn open(path: &Path, taken: Taken) -> io::Result<Self> {
+        let lease = match taken {
             Taken::Ours(lease) => lease,
             Taken::Theirs { holder } => return Ok(Self::ReadOnly { holder }),
         };
         let file = OpenOptions::new().append(true).open(path)?;
-        let waiting = Vec::new();
         Ok(Self::File(FileJournal {
             path: path.to_owned(),
             file: Some(file),
-            waiting,
+            due: true,
+            waiting: Vec::new(),
             unsynced: false,
             _lease: lease,
         }))
@@ -79,13 +82,17 @@ impl Journal {
             Self::File(journal) => {
                 journal.waiting.extend_from_slice(line.as_bytes());
                 journal.waiting.push(b'\n');
-                if journal.file.is_none() && !create {
-                    return Ok(());
-                }
-                journal
-                    .write_waiting(header)
-                    .map_err(|source| JournalError::Write { path: journal.path.clone(), source })
+                journal.due |= create;
+                journal.flush(header)
             }
+        }
+    }
+
+    /// Tries again to write what could not be written.
+    pub(super) fn flush(&mut self, header: &Header) -> Result<(), JournalError> {
+        match self {
+            Self::File(journal) => journal.flush(header),
+            Self::Memory | Self::ReadOnly { .. } => Ok(()),
         }
     }
 
@@ -118,6 +125,13 @@ impl Journal {
 }
 
 impl FileJournal {
+    fn flush(&mut self, header: &Header) -> Result<(), JournalError> {
+        if !self.due || self.waiting.is_empty() {
+            return Ok(());
+        }
+        self.write_waiting(header).map_err(|source| JournalError::Write { path: self.path.clone(), source })
+    }
+
     fn write_waiting(&mut self, header: &Header) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -127,21 +141,29 @@ impl FileJournal {
                 self.file.insert(file)
             }
         };
-        append_whole(file, &self.waiting)?;
-        self.waiting.clear();
         self.unsynced = true;
-        Ok(())
+        drain_into(file, &mut self.waiting)
     }
 }
 
-/// Writes all of `bytes`, or nothing: a short write (full disk) is undone, so
-/// the file never gains half a line that will be written again.
-fn append_whole(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    let before = file.metadata()?.len();
-    file.write_all(bytes).inspect_err(|_| {
-        // If even this fails, readers skip the half line and report it.
-        drop(file.set_len(before));
-    })
+/// Writes what it can of `waiting` and keeps the rest. After a full disk the
+/// next write goes on where this one stopped, in the middle of a line if need
+/// be: nothing is cut off, and no line is in the file twice.
+fn drain_into(file: &mut impl Write, waiting: &mut Vec<u8>) -> io::Result<()> {
+    let mut n_written = 0;
+    let result = loop {
+        if n_written == waiting.len() {
+            break Ok(());
+        }
+        match file.write(&waiting[n_written..]) {
+            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => n_written += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => break Err(error),
+        }
+    };
+    waiting.drain(..n_written);
+    result
 }
 
 fn create_file(path: &Path, header: &Header) -> io::Result<(File, Option<Lease>)> {
@@ -150,7 +172,7 @@ fn create_file(path: &Path, header: &Header) -> io::Result<(File, Option<Lease>)
     }
     let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
     let line = header_line(header) + "\n";
-    if let Err(error) = append_whole(&mut file, line.as_bytes()) {
+    if let Err(error) = file.write_all(line.as_bytes()) {
         // Nothing of this session is on disk yet; leave no half of it behind.
         drop(fs::remove_file(path));
         return Err(error);
@@ -175,12 +197,12 @@ pub(super) fn header_line(header: &Header) -> String {
 /// The right to append to a session file, held as a lock on a file beside it.
 /// The system releases it when the process dies, so it cannot go stale.
 #[derive(Debug)]
-struct Lease {
+pub(super) struct Lease {
     path: PathBuf,
     _file: File,
 }
 
-enum Taken {
+pub(super) enum Taken {
     /// `None` where the folder does not allow lock files; then nobody is kept out.
     Ours(Option<Lease>),
     Theirs {
@@ -189,23 +211,27 @@ enum Taken {
 }
 
 impl Lease {
-    fn take(session: &Path) -> Taken {
+    pub(super) fn take(session: &Path) -> Taken {
         let Some(name) = session.file_name() else { return Taken::Ours(None) };
         let path = session.with_file_name(format!(".{}.lock", name.to_string_lossy()));
-        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let Ok(mut file) = opened else { return Taken::Ours(None) };
-        match file.try_lock() {
-            Ok(()) => {
-                // For the message another process shows; the lock is what counts.
-                drop(file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())));
-                Taken::Ours(Some(Self { path, _file: file }))
+        loop {
+            let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+            let Ok(mut file) = opened else { return Taken::Ours(None) };
+            match file.try_lock() {
+                Ok(()) if is_at(&file, &path) => {
+                    // For the message another process shows; the lock is what counts.
+                    drop(file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())));
+                    return Taken::Ours(Some(Self { path, _file: file }));
+                }
+                // Its holder removed it after we had opened it: a lock nobody else looks at.
+                Ok(()) => {}
+                Err(fs::TryLockError::WouldBlock) => {
+                    let holder = fs::read_to_string(&path).unwrap_or_default();
+                    let holder = if holder.is_empty() { "unknown".to_owned() } else { holder };
+                    return Taken::Theirs { holder };
+                }
+                Err(fs::TryLockError::Error(_)) => return Taken::Ours(None),
             }
-            Err(fs::TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(&path).unwrap_or_default();
-                let holder = if holder.is_empty() { "unknown".to_owned() } else { holder };
-                Taken::Theirs { holder }
-            }
-            Err(fs::TryLockError::Error(_)) => Taken::Ours(None),
         }
     }
 }
@@ -213,5 +239,63 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         drop(fs::remove_file(&self.path));
+    }
+}
+
+/// Whether `path` still means the open `file`.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+/// An open file cannot be removed here.
+#[cfg(not(unix))]
+fn is_at(_file: &File, _path: &Path) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with room for so many bytes.
+    struct Disk {
+        room: usize,
+        written: Vec<u8>,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.room == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let n = bytes.len().min(self.room).min(3);
+            self.room -= n;
+            self.written.extend_from_slice(&bytes[..n]);
+            Ok(n)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_delays_lines_and_neither_cuts_nor_repeats_them() {
+        let mut disk = Disk { room: 7, written: Vec::new() };
+        let mut waiting = b"first\nsecond\n".to_vec();
+        let error = drain_into(&mut disk, &mut waiting).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(waiting, b"econd\n");
+        waiting.extend_from_slice(b"third\n");
+        disk.room = 100;
+        drain_into(&mut disk, &mut waiting).unwrap();
+        assert_eq!(disk.written, b"first\nsecond\nthird\n");
+        assert!(waiting.is_empty());
     }
 }

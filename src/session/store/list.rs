@@ -1,6 +1,6 @@
 //! Finds session files: by folder, by recency, by id; and what a picker shows of them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,7 +18,7 @@ pub struct SessionSummary {
     pub id: String,
     pub cwd: String,
     pub name: Option<String>,
-    /// Start of the first thing the user said.
+    /// Start of the first thing the user said, if it was said in words.
     pub first_message: Option<String>,
     pub n_messages: usize,
     /// Last change, milliseconds since the Unix epoch.
@@ -42,18 +42,16 @@ pub fn file_name(timestamp: &str, id: &str) -> String {
 pub fn latest(folder: &Path, cwd: Option<&Path>) -> Option<PathBuf> {
     let mut files = session_files(folder);
     files.sort_by_key(|(_, modified)| std::cmp::Reverse(*modified));
-    files.into_iter().map(|(path, _)| path).find(|path| {
-        scan::read_header(path).is_some_and(|header| cwd.is_none_or(|cwd| works_in(&header, cwd)))
-    })
+    files.into_iter().map(|(path, _)| path).find(|path| is_wanted(path, cwd))
 }
 
 /// The sessions of `folder`, newest first; `cwd` restricts to those of a
-/// directory. Reads every file once; blocks.
+/// directory. Reads each of them once; blocks.
 pub fn list(folder: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
     let mut summaries: Vec<SessionSummary> = session_files(folder)
         .into_iter()
+        .filter(|(path, _)| is_wanted(path, cwd))
         .filter_map(|(path, modified)| summarize(&path, modified))
-        .filter(|summary| cwd.is_none_or(|cwd| Path::new(&summary.cwd) == cwd))
         .collect();
     summaries.sort_by_key(|summary| std::cmp::Reverse(summary.modified_ms));
     summaries
@@ -102,6 +100,11 @@ fn session_files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
         .collect()
 }
 
+/// Whether `path` is a session, and one of `cwd` if that matters; reads the header only.
+fn is_wanted(path: &Path, cwd: Option<&Path>) -> bool {
+    scan::read_header(path).is_some_and(|header| cwd.is_none_or(|cwd| works_in(&header, cwd)))
+}
+
 fn works_in(header: &Header, cwd: &Path) -> bool {
     !header.cwd.is_empty() && lexical(Path::new(&header.cwd)) == lexical(cwd)
 }
@@ -118,7 +121,7 @@ fn summarize(path: &Path, modified: SystemTime) -> Option<SessionSummary> {
         id: scan.header.id,
         cwd: scan.header.cwd,
         name: scan.facts.name,
-        first_message: first_message(path, scan.first_user?),
+        first_message: scan.first_user.and_then(|location| first_message(path, location)),
         n_messages: scan.facts.n_messages,
         modified_ms: created.max(millis(modified)),
     })
@@ -126,7 +129,7 @@ fn summarize(path: &Path, modified: SystemTime) -> Option<SessionSummary> {
 
 /// The first words of the user message at `location`, on one line.
 fn first_message(path: &Path, location: Location) -> Option<String> {
-    let entry = scan::read_entry(path, location)?;
+    let entry = scan::read_entry(&File::open(path).ok()?, location)?;
     let EntryBody::Message { message: SessionMessage::Model(message), .. } = entry.body else { return None };
     let Message::User(user) = &*message else { return None };
     let text = user.content.text().split_whitespace().collect::<Vec<_>>().join(" ");

@@ -3,11 +3,14 @@
 //! The new file is written beside the old one, synced and renamed over it;
 //! lines that cannot be read are lost, only then.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use serde_json::{Map, Value};
+
+use crate::util::atomic_file;
 
 /// The format this version writes. Newer files are read as they are.
 pub(super) const CURRENT_VERSION: u64 = 3;
@@ -31,18 +34,8 @@ pub(super) fn migrate(path: &Path) -> io::Result<()> {
     if let Some(header) = lines.first_mut() {
         header.insert("version".to_owned(), CURRENT_VERSION.into());
     }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut beside = tempfile::Builder::new().prefix(".migrating-").tempfile_in(folder)?;
-    let mut writer = io::BufWriter::new(beside.as_file_mut());
-    for line in lines {
-        writeln!(writer, "{}", Value::Object(line))?;
-    }
-    writer.flush()?;
-    drop(writer);
-    beside.as_file().sync_all()?;
-    fs::set_permissions(beside.path(), fs::metadata(path)?.permissions())?;
-    beside.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    let text: String = lines.into_iter().map(|line| Value::Object(line).to_string() + "\n").collect();
+    atomic_file::write(path, text.as_bytes())
 }
 
 /// Version 1 was a list: entries get ids and follow each other.
@@ -50,8 +43,14 @@ fn to_version_2(lines: &mut [Map<String, Value>]) {
     let mut parent = Value::Null;
     let mut ids = Vec::with_capacity(lines.len());
     ids.push(Value::Null);
+    let mut taken = HashSet::new();
     for fields in lines.iter_mut().skip(1) {
-        let id = Value::from(&uuid::Uuid::new_v4().simple().to_string()[..8]);
+        // Eight digits collide in long sessions.
+        let mut id = short_id();
+        while !taken.insert(id.clone()) {
+            id = short_id();
+        }
+        let id = Value::from(id);
         fields.insert("id".to_owned(), id.clone());
         fields.insert("parentId".to_owned(), parent);
         parent = id.clone();
@@ -65,6 +64,10 @@ fn to_version_2(lines: &mut [Map<String, Value>]) {
             fields.insert("firstKeptEntryId".to_owned(), kept.unwrap_or_default());
         }
     }
+}
+
+fn short_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()[..8].to_owned()
 }
 
 /// Version 2 called application messages `hookMessage`.

@@ -28,7 +28,7 @@ pub(super) use scan::read_header;
 use crate::util::clock;
 
 use super::state::Totals;
-use journal::Journal;
+use journal::{Journal, Lease, Taken};
 use scan::Scan;
 use tree::{Body, Kind, Node, Tree};
 
@@ -71,8 +71,12 @@ impl SessionStore {
     /// When the file cannot be read or is not a session; it is left as it is.
     pub fn open(path: &Path, header: impl FnOnce() -> Header) -> Result<Self, OpenError> {
         let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+        // Before the file is read: from here on nobody else appends to it.
+        let lease = Lease::take(path);
         let scanned = match scan::scan(path)? {
-            Some(scan) if scan.header.version < migrate::CURRENT_VERSION => {
+            Some(scan)
+                if scan.header.version < migrate::CURRENT_VERSION && matches!(lease, Taken::Ours(_)) =>
+            {
                 migrate::migrate(path).map_err(read_error)?;
                 scan::scan(path)?
             }
@@ -80,12 +84,14 @@ impl SessionStore {
         };
         let Some(scan) = scanned else {
             let header = header();
-            fs::write(path, journal::header_line(&header) + "\n").map_err(read_error)?;
-            let journal = Journal::open(path).map_err(read_error)?;
+            if matches!(lease, Taken::Ours(_)) {
+                fs::write(path, journal::header_line(&header) + "\n").map_err(read_error)?;
+            }
+            let journal = Journal::open(path, lease).map_err(read_error)?;
             return Ok(Self { journal, source: Some(path.to_owned()), ..Self::create(header, None) });
         };
         let Scan { header, tree, facts, damaged_lines, unterminated, .. } = scan;
-        let journal = Journal::open(path).map_err(read_error)?;
+        let journal = Journal::open(path, lease).map_err(read_error)?;
         if unterminated && matches!(journal, Journal::File(_)) {
             // So that the next entry starts on a line of its own.
             let mut file = fs::OpenOptions::new().append(true).open(path).map_err(read_error)?;
@@ -170,7 +176,7 @@ impl SessionStore {
     /// cannot be read are left out.
     pub fn branch(&mut self, skip: usize) -> Vec<Arc<Entry>> {
         let path = self.tree.branch();
-        path.into_iter().skip(skip).filter_map(|idx| self.load(idx)).collect()
+        self.load_all(path.into_iter().skip(skip))
     }
 
     /// The last `n` entries of the active branch, and how many come before them.
@@ -201,7 +207,7 @@ impl SessionStore {
         let last =
             |kinds: &[Kind]| path.iter().rfind(|idx| kinds.contains(&self.tree.node(**idx).kind)).copied();
         let entries = [last(&[Kind::ThinkingLevelChange]), last(&[Kind::ModelChange, Kind::Assistant])];
-        entries.into_iter().flatten().filter_map(|idx| self.load(idx)).collect()
+        self.load_all(entries.into_iter().flatten())
     }
 
     /// The latest answer on the branch, if no compaction came after it.
@@ -218,19 +224,45 @@ impl SessionStore {
         self.tree.branch().iter().any(|idx| matches!(self.tree.node(*idx).kind, Kind::User | Kind::Assistant))
     }
 
+    /// Tries again to write what could not be written.
+    ///
+    /// # Errors
+    /// When entries still wait in memory.
+    pub fn flush(&mut self) -> Result<(), JournalError> {
+        self.journal.flush(&self.header)
+    }
+
     /// A handle to make durable, if something was written since the last call.
     pub fn take_unsynced(&mut self) -> Option<File> {
         self.journal.take_unsynced()
     }
 
     fn load(&mut self, idx: usize) -> Option<Arc<Entry>> {
-        let location = match &self.tree.node(idx).body {
-            Body::Loaded(entry) => return Some(Arc::clone(entry)),
-            Body::OnDisk(location) => *location,
-        };
-        let entry = Arc::new(scan::read_entry(self.source.as_deref()?, location)?);
-        self.tree.set_body(idx, Body::Loaded(Arc::clone(&entry)));
-        Some(entry)
+        self.load_all([idx]).pop()
+    }
+
+    /// The entries that can be read. The file is opened once, if at all.
+    fn load_all(&mut self, indices: impl IntoIterator<Item = usize>) -> Vec<Arc<Entry>> {
+        let mut file = None;
+        let mut entries = Vec::new();
+        for idx in indices {
+            let location = match &self.tree.node(idx).body {
+                Body::Loaded(entry) => {
+                    entries.push(Arc::clone(entry));
+                    continue;
+                }
+                Body::OnDisk(location) => *location,
+            };
+            if file.is_none() {
+                file = self.source.as_deref().and_then(|path| File::open(path).ok());
+            }
+            if let Some(entry) = file.as_ref().and_then(|file| scan::read_entry(file, location)) {
+                let entry = Arc::new(entry);
+                self.tree.set_body(idx, Body::Loaded(Arc::clone(&entry)));
+                entries.push(entry);
+            }
+        }
+        entries
     }
 
     fn note(&mut self, body: &EntryBody) {

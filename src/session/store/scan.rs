@@ -98,7 +98,13 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
                 }
                 tree.push(node);
             }
-            Err(_) => damaged_lines.push(line_no),
+            Err(_) => {
+                damaged_lines.push(line_no);
+                // What hangs below an entry with odd content is still there.
+                if let Ok(bare) = serde_json::from_slice::<Bare<'_>>(body) {
+                    tree.push(bare.node(location));
+                }
+            }
         }
     }
     match header {
@@ -136,8 +142,7 @@ pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
 }
 
 /// The entry at `location`; `None` if it cannot be read.
-pub(super) fn read_entry(path: &Path, location: Location) -> Option<Entry> {
-    let mut file = File::open(path).ok()?;
+pub(super) fn read_entry(mut file: &File, location: Location) -> Option<Entry> {
     file.seek(SeekFrom::Start(location.offset)).ok()?;
     let mut line = vec![0; location.len];
     file.read_exact(&mut line).ok()?;
@@ -203,6 +208,18 @@ pub(super) struct Light<'a> {
     name: Option<Cow<'a, str>>,
 }
 
+/// An entry of which only the place in the tree can be read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Bare<'a> {
+    #[serde(rename = "type", borrow)]
+    _kind: Cow<'a, str>,
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    parent_id: Option<Cow<'a, str>>,
+}
+
 #[derive(Deserialize)]
 struct LightMessage<'a> {
     #[serde(borrow, default)]
@@ -225,6 +242,17 @@ impl Light<'_> {
             id: EntryId::new(&self.id),
             parent_id: self.parent_id.as_deref().map(EntryId::new),
             kind,
+            body: Body::OnDisk(location),
+        }
+    }
+}
+
+impl Bare<'_> {
+    fn node(&self, location: Location) -> Node {
+        Node {
+            id: EntryId::new(&self.id),
+            parent_id: self.parent_id.as_deref().map(EntryId::new),
+            kind: Kind::Other,
             body: Body::OnDisk(location),
         }
     }
