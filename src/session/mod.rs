@@ -25,6 +25,7 @@ pub use command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
 pub use event::{NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
+pub use projection::messages;
 pub use resources::{ContextFile, context_files};
 pub use selection::Wishes;
 pub use services::{PromptOptions, Services};

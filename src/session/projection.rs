@@ -23,7 +23,7 @@ const BRANCH_LEAD: &str =
 
 /// The messages of a request, from the part of the branch it depends on, oldest
 /// first (see `SessionStore::context_branch`).
-pub(super) fn messages(branch: &[Arc<Entry>]) -> Vec<Arc<Message>> {
+pub fn messages(branch: &[Arc<Entry>]) -> Vec<Arc<Message>> {
     let compaction = branch.iter().rposition(|entry| matches!(entry.body, EntryBody::Compaction(_)));
     let edits = edits(branch);
     let mut messages = Vec::with_capacity(branch.len());
@@ -112,8 +112,8 @@ fn to_message(entry: &Entry) -> Option<Arc<Message>> {
             let message = UserMessage { content, timestamp: time(&entry.timestamp), extra: Extra::new() };
             Some(Arc::new(Message::User(message)))
         }
-        EntryBody::Message { message: SessionMessage::Unknown(_), .. }
-        | EntryBody::ModelChange(_)
+        EntryBody::Message { message: SessionMessage::Unknown(message), .. } => application_message(message),
+        EntryBody::ModelChange(_)
         | EntryBody::ThinkingLevelChange(_)
         | EntryBody::Usage(_)
         | EntryBody::Compaction(_)
@@ -123,6 +123,18 @@ fn to_message(entry: &Entry) -> Option<Arc<Message>> {
         | EntryBody::SessionInfo(_)
         | EntryBody::Unknown { .. } => None,
     }
+}
+
+/// What an application said before there were entries for it: a message of the
+/// role `custom`. The model reads no other role that is not known here.
+fn application_message(message: &Value) -> Option<Arc<Message>> {
+    if message.get("role").and_then(Value::as_str) != Some("custom") {
+        return None;
+    }
+    let content: UserContent = serde_json::from_value(message.get("content")?.clone()).ok()?;
+    let content = UserContent::Blocks(content.blocks());
+    let timestamp = message.get("timestamp").and_then(Value::as_u64).unwrap_or_default();
+    Some(Arc::new(Message::User(UserMessage { content, timestamp: Millis(timestamp), extra: Extra::new() })))
 }
 
 fn summary(compaction: &Compaction, timestamp: &str) -> (Option<Arc<Message>>, Arc<Message>) {

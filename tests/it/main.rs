@@ -9,6 +9,7 @@ mod ai_http;
 mod layers;
 mod process_print;
 mod process_tui;
+mod session_store;
 mod support;
 mod tools_bash;
 mod tools_files;

@@ -1,0 +1,634 @@
+//! Session files: what is written when, what is read of damaged, old and foreign
+//! ones, and who may write.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi::ai::{FakeAnswer, Message, Millis, UserMessage};
+use pi::session::{
+    Entry, EntryBody, Header, JournalError, ModelChange, OpenError, SessionInfo, SessionMessage,
+    SessionStore, file_name, find, latest, list, messages,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::agent_bench::{AgentBench, message_line};
+
+const HEADER: &str =
+    r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-11-21T09:23:47.280Z","cwd":"/tmp/demo"}"#;
+
+fn header() -> Header {
+    serde_json::from_str(
+        r#"{"version":3,"id":"s-1","timestamp":"2026-11-21T09:23:47.280Z","cwd":"/tmp/demo"}"#,
+    )
+    .unwrap()
+}
+
+fn user(text: &str) -> EntryBody {
+    EntryBody::message(Arc::new(Message::User(UserMessage::new(text, Vec::new(), Millis(1)))))
+}
+
+fn model_change(id: &str) -> EntryBody {
+    let extra = serde_json::Map::new();
+    EntryBody::ModelChange(ModelChange { provider: "acme".to_owned(), model_id: id.to_owned(), extra })
+}
+
+/// A line of a user message, the child of `parent`.
+fn user_line(id: &str, parent: &str) -> String {
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-11-21T09:23:47.280Z","message":{{"role":"user","content":"{id}!","timestamp":1}}}}"#
+    )
+}
+
+/// A folder with a file `s.jsonl` of these bytes.
+struct OnDisk {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+impl OnDisk {
+    fn new(bytes: impl AsRef<[u8]>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, bytes).unwrap();
+        Self { folder, path }
+    }
+
+    fn open(&self) -> SessionStore {
+        SessionStore::open(&self.path, || panic!("the file has a header")).unwrap()
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap()
+    }
+
+    /// Names of all files in the folder.
+    fn names(&self) -> Vec<String> {
+        names(self.folder.path())
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn ids(entries: &[Arc<Entry>]) -> Vec<&str> {
+    entries.iter().map(|entry| entry.id.as_str()).collect()
+}
+
+/// What the model would read, one line per message.
+fn context(store: &mut SessionStore) -> Vec<String> {
+    messages(&store.context_branch()).iter().map(|message| message_line(message)).collect()
+}
+
+/// Reads a file of these bytes; expects these entries on the branch and these lines reported.
+#[track_caller]
+fn check_read(bytes: &str, branch: &[&str], damaged: &[usize]) {
+    let file = OnDisk::new(bytes);
+    let mut store = file.open();
+    assert_eq!((ids(&store.branch(0)), store.damaged_lines()), (branch.to_vec(), damaged), "{bytes}");
+}
+
+// Writing.
+
+#[test]
+fn a_new_session_has_no_file_until_somebody_speaks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new").join("s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    store.append(model_change("m-1"), 1).1.unwrap();
+    assert!(!store.is_on_disk());
+    assert!(!path.exists());
+    store.append(user("hi"), 2).1.unwrap();
+    assert!(store.is_on_disk());
+    let text = fs::read_to_string(&path).unwrap();
+    let kinds: Vec<String> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(kinds, ["session", "model_change", "message"]);
+    assert_eq!(text.lines().next(), Some(HEADER));
+    assert!(text.ends_with('\n'));
+}
+
+#[test]
+fn what_is_appended_is_read_again() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let mut store = file.open();
+    let before = file.text();
+    let (entry, written) = store.append(user("more"), 1_795_253_027_280);
+    written.unwrap();
+    assert_eq!(entry.parent_id.as_ref().unwrap().as_str(), "a");
+    assert_eq!(entry.timestamp, "2026-11-21T09:23:47.280Z");
+    // One line, at the end, whatever came before it.
+    assert_eq!(file.text(), format!("{before}{}\n", entry.to_line()));
+    drop(store);
+    let mut store = file.open();
+    assert_eq!(store.branch(0)[1], entry);
+    assert_eq!(store.totals().n_user, 2);
+}
+
+#[test]
+fn an_append_writes_the_same_whatever_the_length() {
+    let written_after = |n: usize| {
+        let mut text = format!("{HEADER}\n");
+        for at in 0..n {
+            text += &user_line(
+                &format!("e{at:06}"),
+                &at.checked_sub(1).map_or(String::new(), |p| format!("e{p:06}")),
+            );
+            text.push('\n');
+        }
+        let file = OnDisk::new(&text);
+        let mut store = file.open();
+        store.append(user("more"), 1).1.unwrap();
+        file.text().len() - text.len()
+    };
+    assert_eq!(written_after(1), written_after(2_000));
+}
+
+#[test]
+fn what_cannot_be_written_waits_in_memory_and_is_written_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocker = folder.path().join("sessions");
+    fs::write(&blocker, "a file where a folder is wanted").unwrap();
+    let path = blocker.join("s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    let (first, written) = store.append(user("one"), 1);
+    assert!(matches!(written, Err(JournalError::Write { .. })), "{written:?}");
+    // Also what would not have made the file appear.
+    assert!(store.append(model_change("m-1"), 2).1.is_err());
+    assert!(store.flush().is_err());
+    assert_eq!(store.branch(0)[0], first);
+
+    fs::remove_file(&blocker).unwrap();
+    let (last, written) = store.append(model_change("m-2"), 3);
+    written.unwrap();
+    drop(store);
+    let mut store = SessionStore::open(&path, header).unwrap();
+    assert_eq!((store.branch(0).len(), &store.branch(0)[2]), (3, &last));
+    assert_eq!(store.damaged_lines(), [0; 0]);
+}
+
+#[test]
+fn flushing_writes_what_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let blocker = folder.path().join("sessions");
+    fs::write(&blocker, "").unwrap();
+    let path = blocker.join("s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    assert!(store.append(user("one"), 1).1.is_err());
+    fs::remove_file(&blocker).unwrap();
+    store.flush().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
+    // Nothing is written twice.
+    store.flush().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn flushing_makes_no_file_of_a_session_nobody_spoke_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    store.append(model_change("m-1"), 1).1.unwrap();
+    store.flush().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_new_session_never_overwrites_a_file() {
+    let file = OnDisk::new("precious");
+    let mut store = SessionStore::create(header(), Some(file.path.clone()));
+    assert!(store.append(user("hi"), 1).1.is_err());
+    assert_eq!(file.text(), "precious");
+}
+
+// Reading.
+
+#[test]
+fn a_torn_last_line_is_skipped_and_the_next_entry_gets_a_line_of_its_own() {
+    let whole = format!("{HEADER}\n{}\n", user_line("a", ""));
+    let torn = format!("{whole}{}", &user_line("b", "a")[..40]);
+    let file = OnDisk::new(&torn);
+    let mut store = file.open();
+    assert_eq!((ids(&store.branch(0)), store.damaged_lines()), (vec!["a"], &[3][..]));
+    let (entry, written) = store.append(user("c"), 1);
+    written.unwrap();
+    assert_eq!(file.text(), format!("{torn}\n{}\n", entry.to_line()));
+}
+
+#[test]
+fn a_whole_last_line_without_line_break_counts() {
+    let text = format!("{HEADER}\n{}", user_line("a", ""));
+    let file = OnDisk::new(&text);
+    let mut store = file.open();
+    assert_eq!((ids(&store.branch(0)), store.damaged_lines()), (vec!["a"], &[][..]));
+    assert_eq!(file.text(), text + "\n");
+}
+
+#[test]
+fn damage_is_skipped_and_named_by_its_lines() {
+    let (a, b) = (user_line("a", ""), user_line("b", "a"));
+    check_read(&format!("{HEADER}\n{a}\ngarbage\n{b}\n"), &["a", "b"], &[3]);
+    check_read(&format!("{HEADER}\n{a}\n[1]\n{{}}\n{b}\n"), &["a", "b"], &[3, 4]);
+    check_read(&format!("garbage\n{HEADER}\n{a}\n"), &["a"], &[1]);
+    check_read(&format!("\n\n{HEADER}\r\n\r\n{a}\r\n  \n{b}\r\n"), &["a", "b"], &[]);
+}
+
+#[test]
+fn invalid_utf8_is_damage_of_one_line() {
+    let mut bytes = format!("{HEADER}\n{}\n", user_line("a", "")).into_bytes();
+    bytes.extend_from_slice(b"{\"type\":\"message\",\"id\":\"x\xff\"}\n");
+    bytes.extend_from_slice(user_line("b", "a").as_bytes());
+    let file = OnDisk::new(bytes);
+    let mut store = file.open();
+    assert_eq!((ids(&store.branch(0)), store.damaged_lines()), (vec!["a", "b"], &[3][..]));
+}
+
+#[test]
+fn odd_content_does_not_cut_the_branch() {
+    let odd = [
+        r#"{"type":"message","id":"o","parentId":"a","message":"words"}"#,
+        r#"{"type":"message","id":"o","parentId":"a","message":{"role":5}}"#,
+        r#"{"type":"message","id":"o","parentId":"a","message":{"role":"assistant","content":[],"usage":{"input":"many"}}}"#,
+        r#"{"type":"session_info","id":"o","parentId":"a","name":7}"#,
+    ];
+    for odd in odd {
+        let text = format!("{HEADER}\n{}\n{odd}\n{}\n", user_line("a", ""), user_line("b", "o"));
+        check_read(&text, &["a", "o", "b"], &[3]);
+        let file = OnDisk::new(&text);
+        assert_eq!(context(&mut file.open()), ["user a!", "user b!"], "{odd}");
+        let kept = file.open().branch(0)[1].to_line();
+        let expected: Value = serde_json::from_str(odd).unwrap();
+        let mut kept: Value = serde_json::from_str(&kept).unwrap();
+        kept.as_object_mut().unwrap().shift_remove("timestamp");
+        assert_eq!(kept, expected);
+    }
+}
+
+#[test]
+fn content_of_another_shape_is_kept_and_not_sent() {
+    let odd =
+        r#"{"type":"message","id":"o","parentId":"a","timestamp":"T","message":{"role":"user","content":5}}"#;
+    let file = OnDisk::new(format!("{HEADER}\n{}\n{odd}\n{}\n", user_line("a", ""), user_line("b", "o")));
+    let mut store = file.open();
+    assert_eq!(ids(&store.branch(0)), ["a", "o", "b"]);
+    assert_eq!(store.branch(0)[1].to_line(), odd);
+    assert_eq!(context(&mut store), ["user a!", "user b!"]);
+}
+
+#[test]
+fn what_is_no_session_is_refused_and_left_alone() {
+    let texts = [
+        "just text\n",
+        "\n\n",
+        r#"{"type":"message","id":"a"}"#,
+        "[]\n",
+        r#"{"type":"session","version":3}"#,
+    ];
+    for text in texts {
+        let file = OnDisk::new(text);
+        let error = SessionStore::open(&file.path, header).unwrap_err();
+        assert!(matches!(error, OpenError::NotASession { .. }), "{text}: {error}");
+        assert_eq!((file.text().as_str(), file.names()), (text, vec!["s.jsonl".to_owned()]));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let error = SessionStore::open(&folder.path().join("none"), header).unwrap_err();
+    assert!(matches!(error, OpenError::Read { .. }), "{error}");
+    assert!(names(folder.path()).is_empty());
+}
+
+#[test]
+fn an_empty_file_becomes_a_session() {
+    let file = OnDisk::new("");
+    let mut store = SessionStore::open(&file.path, header).unwrap();
+    assert_eq!(file.text(), format!("{HEADER}\n"));
+    store.append(user("hi"), 1).1.unwrap();
+    drop(store);
+    assert_eq!(file.open().branch(0).len(), 1);
+}
+
+#[test]
+fn bodies_are_read_when_they_are_asked_for() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n{}\n", user_line("a", ""), user_line("b", "a")));
+    let mut store = file.open();
+    // The same number of bytes, so that every line stays where it was.
+    fs::write(&file.path, file.text().replace("a!", "A!")).unwrap();
+    assert_eq!(context(&mut store), ["user A!", "user b!"]);
+    // Once read they stay.
+    fs::write(&file.path, file.text().replace("A!", "Z!")).unwrap();
+    assert_eq!(context(&mut store), ["user A!", "user b!"]);
+}
+
+#[test]
+fn a_body_that_is_gone_is_left_out() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n{}\n", user_line("a", ""), user_line("b", "a")));
+    let mut store = file.open();
+    fs::write(&file.path, "").unwrap();
+    assert!(store.branch(0).is_empty());
+}
+
+// Old formats.
+
+#[test]
+fn version_1_becomes_a_chain_and_keeps_what_its_compaction_kept() {
+    let lines = [
+        r#"{"type":"session","id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/tmp/demo"}"#,
+        r#"{"type":"message","timestamp":"T","message":{"role":"user","content":"one","timestamp":1}}"#,
+        "garbage",
+        r#"{"type":"message","timestamp":"T","message":{"role":"user","content":"two","timestamp":2}}"#,
+        r#"{"type":"compaction","timestamp":"2026-01-01T00:00:01.000Z","summary":"S","firstKeptEntryIndex":2,"tokensBefore":9}"#,
+        r#"{"type":"message","timestamp":"T","message":{"role":"user","content":"three","timestamp":3}}"#,
+    ];
+    let file = OnDisk::new(lines.join("\n"));
+    let mut store = file.open();
+    assert_eq!(store.header().version, 3);
+    assert_eq!(store.damaged_lines(), [0; 0]);
+    let seen = context(&mut store);
+    assert!(seen[0].ends_with("<summary>\nS\n</summary>"), "{seen:?}");
+    assert_eq!(seen[1..], ["user two", "user three"]);
+    let branch = store.branch(0);
+    assert_eq!(branch.len(), 4);
+    assert_eq!(branch[0].parent_id, None);
+    assert!(branch.windows(2).all(|pair| pair[1].parent_id.as_ref() == Some(&pair[0].id)));
+    assert!(!file.text().contains("firstKeptEntryIndex"));
+    drop(store);
+    let migrated = file.text();
+    drop(file.open());
+    assert_eq!(file.text(), migrated, "a second open finds nothing to do");
+    assert_eq!(file.names(), ["s.jsonl"]);
+}
+
+#[test]
+fn version_2_keeps_its_application_messages() {
+    let lines = [
+        r#"{"type":"session","version":2,"id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/tmp/demo"}"#,
+        r#"{"type":"message","id":"a","parentId":null,"timestamp":"T","message":{"role":"hookMessage","customType":"x","content":"note","display":true,"timestamp":1}}"#,
+        r#"{"type":"message","id":"b","parentId":"a","timestamp":"T","message":{"role":"user","content":"two","timestamp":2}}"#,
+    ];
+    let file = OnDisk::new(lines.join("\n") + "\n");
+    let mut store = file.open();
+    assert_eq!(context(&mut store), ["user note", "user two"]);
+    assert!(file.text().contains(r#""role":"custom""#));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_migrated_file_stays_behind_its_link() {
+    let file =
+        OnDisk::new(r#"{"type":"session","id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#);
+    let link = file.folder.path().join("link.jsonl");
+    std::os::unix::fs::symlink(&file.path, &link).unwrap();
+    SessionStore::open(&link, header).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(file.text().contains("\"version\":3"));
+}
+
+#[test]
+fn a_newer_version_is_read_as_it_is() {
+    let text = format!("{}\n{}\n", HEADER.replace("\"version\":3", "\"version\":9"), user_line("a", ""));
+    let file = OnDisk::new(&text);
+    let mut store = file.open();
+    assert_eq!((store.header().version, ids(&store.branch(0))), (9, vec!["a"]));
+    assert_eq!(file.text(), text);
+}
+
+// Tree.
+
+#[test]
+fn the_last_entry_of_the_file_is_the_leaf() {
+    let label = r#"{"type":"label","id":"l","parentId":"b","timestamp":"T","targetId":"a","label":"start"}"#;
+    let lines = [user_line("a", ""), user_line("b", "a"), user_line("c", "a")].join("\n");
+    check_read(&format!("{HEADER}\n{lines}\n"), &["a", "c"], &[]);
+    check_read(&format!("{HEADER}\n{lines}\n{label}\n"), &["a", "b", "l"], &[]);
+    // Broken references end the path and lose nothing else.
+    check_read(&format!("{HEADER}\n{}\n{}\n", user_line("x", "gone"), user_line("y", "x")), &["x", "y"], &[]);
+}
+
+#[test]
+fn the_tail_of_a_branch_says_how_much_comes_before_it() {
+    let file = OnDisk::new(format!(
+        "{HEADER}\n{}\n{}\n{}\n",
+        user_line("a", ""),
+        user_line("b", "a"),
+        user_line("c", "b")
+    ));
+    let mut store = file.open();
+    let (tail, n_earlier) = store.branch_tail(2);
+    assert_eq!((ids(&tail), n_earlier), (vec!["b", "c"], 1));
+    let (tail, n_earlier) = store.branch_tail(9);
+    assert_eq!((ids(&tail), n_earlier), (vec!["a", "b", "c"], 0));
+    assert_eq!(ids(&SessionStore::peek_tail(&file.path).unwrap()), ["a", "b", "c"]);
+}
+
+#[test]
+fn kinds_that_are_not_known_are_part_of_the_tree() {
+    let novel = r#"{"type":"from_the_future","id":"n","parentId":"a","timestamp":"T","z":[1]}"#;
+    let file = OnDisk::new(format!("{HEADER}\n{}\n{novel}\n{}\n", user_line("a", ""), user_line("b", "n")));
+    let mut store = file.open();
+    assert_eq!(store.branch(0)[1].to_line(), novel);
+    assert_eq!(context(&mut store), ["user a!", "user b!"]);
+}
+
+#[test]
+fn the_model_reads_what_the_branch_says() {
+    let lines = [
+        HEADER.to_owned(),
+        r#"{"type":"message","id":"s","parentId":null,"timestamp":"T","message":{"role":"system","content":"p"}}"#.to_owned(),
+        user_line("a", "s"),
+        user_line("b", "a"),
+        r#"{"type":"message","id":"x","parentId":"b","timestamp":"T","message":{"role":"assistant","content":[{"type":"text","text":"no"}],"stopReason":"error"}}"#.to_owned(),
+        r#"{"type":"context_edit","id":"e","parentId":"x","timestamp":"T","targetId":"x","replacement":null}"#.to_owned(),
+        r#"{"type":"compaction","id":"c","parentId":"e","timestamp":"T","summary":"S","firstKeptEntryId":"b","tokensBefore":9}"#.to_owned(),
+        r#"{"type":"message","id":"h","parentId":"c","timestamp":"T","message":{"role":"bashExecution","command":"ls","output":"","cancelled":true}}"#.to_owned(),
+        r#"{"type":"custom_message","customType":"ext","content":"note","display":true,"id":"n","parentId":"h","timestamp":"T"}"#.to_owned(),
+        r#"{"type":"branch_summary","id":"f","parentId":"n","timestamp":"T","fromId":"z","summary":"B"}"#.to_owned(),
+        r#"{"type":"session_info","id":"i","parentId":"f","timestamp":"T","name":" two\nlines "}"#.to_owned(),
+        user_line("d", "i"),
+    ];
+    let file = OnDisk::new(lines.join("\n") + "\n");
+    let mut store = file.open();
+    let seen = context(&mut store);
+    let expected = ["user b!", "user Ran `ls`\n(no output)\n\n(command cancelled)", "user note"];
+    assert!(seen[0].ends_with("<summary>\nS\n</summary>"), "{}", seen[0]);
+    assert_eq!(seen[1..4], expected);
+    assert!(seen[4].ends_with("<summary>\nB</summary>"), "{}", seen[4]);
+    assert_eq!(seen[5..], ["user d!"]);
+    assert_eq!(store.name(), Some("two lines"));
+}
+
+// The right to write.
+
+#[test]
+fn the_second_who_opens_a_session_can_only_read() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let first = file.open();
+    let before = file.text();
+    let mut second = file.open();
+    assert_eq!(second.locked_by(), Some(std::process::id().to_string().as_str()));
+    assert_eq!(ids(&second.branch(0)), ["a"]);
+    assert!(matches!(second.append(user("b"), 1).1, Err(JournalError::Locked { .. })));
+    assert_eq!(file.text(), before);
+    drop(first);
+    assert_eq!(file.open().locked_by(), None);
+    assert_eq!(file.names(), ["s.jsonl"], "no lock file is left behind");
+}
+
+#[test]
+fn a_new_session_is_locked_once_its_file_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    store.append(user("hi"), 1).1.unwrap();
+    assert!(SessionStore::open(&path, header).unwrap().locked_by().is_some());
+}
+
+#[test]
+fn a_lock_file_nobody_holds_is_no_obstacle() {
+    let file = OnDisk::new(format!("{HEADER}\n"));
+    fs::write(file.folder.path().join(".s.jsonl.lock"), "4711").unwrap();
+    assert_eq!(file.open().locked_by(), None);
+}
+
+#[test]
+fn an_old_file_is_not_migrated_under_somebody_elses_hands() {
+    let file = OnDisk::new(format!("{HEADER}\n"));
+    let holder = file.open();
+    let old = r#"{"type":"session","id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#;
+    fs::write(&file.path, old).unwrap();
+    assert!(file.open().locked_by().is_some());
+    assert_eq!(file.text(), old);
+    drop(holder);
+}
+
+// Finding.
+
+#[test]
+fn sessions_are_listed_and_found_by_header() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("--tmp-demo--");
+    let other = root.path().join("--tmp-other--");
+    fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&other).unwrap();
+    let write = |folder: &Path, id: &str, cwd: &str, body: &str, modified_s: u64| {
+        let path = folder.join(file_name("2026-11-21T09:23:47.280Z", id));
+        let header = HEADER.replace("s-1", id).replace("/tmp/demo", cwd);
+        fs::write(&path, format!("{header}\n{body}\n")).unwrap();
+        let modified = std::time::UNIX_EPOCH + std::time::Duration::from_secs(modified_s);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(modified).unwrap();
+        path
+    };
+    let said = user_line("a", "");
+    let old = write(&folder, "abc-1", "/tmp/demo", &said, 4_000_000_000);
+    let new = write(&folder, "abc-2", "/tmp/./demo/", &said, 4_000_000_100);
+    let foreign = write(&folder, "xyz-1", "/tmp-demo", "", 4_000_000_200);
+    let elsewhere = write(&other, "abc-3", "/tmp/other", &said, 4_000_000_300);
+    fs::write(folder.join("notes.jsonl"), "{\"type\":\"notes\"}\n").unwrap();
+    fs::write(folder.join("notes.txt"), HEADER).unwrap();
+
+    let here = Path::new("/tmp/demo");
+    assert_eq!(latest(&folder, None), Some(foreign.clone()));
+    assert_eq!(latest(&folder, Some(here)), Some(new.clone()));
+    assert_eq!(latest(&root.path().join("none"), None), None);
+    let paths = |cwd| list(&folder, cwd).into_iter().map(|summary| summary.path).collect::<Vec<_>>();
+    assert_eq!(paths(None), [foreign.as_path(), &new, &old]);
+    assert_eq!(paths(Some(here)), [new.as_path(), &old]);
+    let summary = &list(&folder, Some(here))[1];
+    assert_eq!((summary.id.as_str(), summary.n_messages), ("abc-1", 1));
+    assert_eq!(summary.first_message.as_deref(), Some("a!"));
+    assert_eq!(summary.modified_ms, 4_000_000_000_000);
+    // A session nobody asked anything in has no first words.
+    assert_eq!(list(&folder, None)[0].first_message, None);
+
+    assert_eq!(find(root.path(), &folder, "abc-1"), [old.clone()]);
+    assert_eq!(find(root.path(), &folder, "abc"), [new, old]);
+    assert_eq!(find(root.path(), &folder, "abc-3"), [elsewhere]);
+    assert!(find(root.path(), &folder, "nothing").is_empty());
+}
+
+// Files of the original.
+
+fn fixtures() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions");
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect();
+    paths.sort();
+    assert!(paths.len() >= 16, "the fixtures are missing");
+    paths
+}
+
+#[test]
+fn every_line_of_the_original_survives() {
+    for path in fixtures() {
+        let text = fs::read_to_string(&path).unwrap();
+        for (line_idx, line) in text.lines().enumerate().skip(1) {
+            let entry = Entry::parse(line).unwrap();
+            let known = !matches!(
+                entry.body,
+                EntryBody::Unknown { .. } | EntryBody::Message { message: SessionMessage::Unknown(_), .. }
+            );
+            let at = format!("{}:{}", path.display(), line_idx + 1);
+            assert!(known, "{at}");
+            let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            assert_eq!(json(&entry.to_line()), json(line), "{at}");
+            // Costs have more digits than a reader keeps; all else is the same bytes.
+            if !line.contains("\"usage\"") {
+                assert_eq!(entry.to_line(), line, "{at}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_session_of_the_original_opens_and_can_be_asked_to_go_on() {
+    for path in fixtures() {
+        let text = fs::read_to_string(&path).unwrap();
+        let file = OnDisk::new(&text);
+        let mut store = file.open();
+        assert_eq!(store.damaged_lines(), [0; 0], "{}", path.display());
+        assert_eq!(file.text(), text, "{}", path.display());
+        let conversation = messages(&store.context_branch());
+        assert!(!conversation.is_empty(), "{}", path.display());
+        let mut bench = AgentBench::new([FakeAnswer::of_text("ok")]);
+        bench
+            .run_with(vec![Message::User(UserMessage::new("go on", Vec::new(), Millis(1)))], conversation)
+            .await;
+        let request = &bench.provider.requests()[0];
+        pi::ai::preview_request(request).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+#[test]
+fn names_and_totals_are_those_of_the_bodies() {
+    let named = fixtures().into_iter().find(|path| path.ends_with("named.jsonl")).unwrap();
+    let file = OnDisk::new(fs::read(named).unwrap());
+    let mut store = file.open();
+    let name = store.name().unwrap().to_owned();
+    let totals = store.totals().clone();
+    // The same from the bodies.
+    let bodies = store.branch(0);
+    let last_name = bodies.iter().rev().find_map(|entry| match &entry.body {
+        EntryBody::SessionInfo(SessionInfo { name, .. }) => Some(name.clone()),
+        _ => None,
+    });
+    assert_eq!(Some(name), last_name);
+    let mut counted = pi::session::Totals::default();
+    for entry in &bodies {
+        if let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body {
+            counted.note(message);
+        }
+    }
+    assert_eq!(totals, counted);
+}
