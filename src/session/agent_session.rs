@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, Pushed, QueueKind, Queued, Queues, RunOutcome};
-use crate::ai::{self, AssistantMessage, Message, StopReason, ThinkingLevel, UserMessage};
+use crate::ai::{self, AssistantMessage, Credential, Message, Model, StopReason, ThinkingLevel, UserMessage};
 use crate::config::SettingsFile;
 
 use super::command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
@@ -29,7 +29,7 @@ use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
 use super::store::{
     ContextEdit, EntryBody, EntryId, JournalError, ModelChange, OpenError, SessionInfo, SessionMessage,
-    SessionStore, ThinkingLevelChange,
+    SessionStore, ThinkingLevelChange, clean_name,
 };
 use super::urgent::is_urgent;
 use super::user_bash::{UserBash, UserBashEvent};
@@ -108,13 +108,15 @@ struct AgentSession {
     events: mpsc::UnboundedSender<SessionEvent>,
     state: watch::Sender<Arc<SessionState>>,
     sync_at: Option<Instant>,
+    /// Entries could not be written; the user knows.
+    unsaved: bool,
 }
 
 /// What the session is doing, with what it takes to stop it.
 enum Activity {
     Idle,
     Running(ActiveRun),
-    Retrying { at: Instant, attempt: u32, error: String },
+    Retrying { at: Instant, error: String },
 }
 
 /// What wakes the task.
@@ -156,6 +158,7 @@ impl AgentSession {
             events,
             state,
             sync_at: None,
+            unsaved: false,
         };
         session.announce_open(notice);
         session
@@ -167,7 +170,7 @@ impl AgentSession {
                 Input::Command(None) => break,
                 Input::Command(Some(Envelope { command: SessionCommand::Shutdown, reply })) => {
                     self.stop().await;
-                    answer(reply, Ok(Reply::Done));
+                    answer(reply, self.flush().map(|()| Reply::Done));
                     break;
                 }
                 Input::Command(Some(Envelope { command, reply })) => {
@@ -185,6 +188,8 @@ impl AgentSession {
             }
         }
         self.stop().await;
+        // Whoever sent `Shutdown` knows; otherwise nobody is left to be told.
+        drop(self.flush());
     }
 
     async fn next_input(&mut self, commands: &mut mpsc::UnboundedReceiver<Envelope>) -> Input {
@@ -207,6 +212,9 @@ impl AgentSession {
     async fn handle(&mut self, command: SessionCommand) -> Result<Reply, SessionError> {
         match command {
             SessionCommand::Prompt { text, images, when_busy } => {
+                if text.trim().is_empty() && images.is_empty() {
+                    return Err(SessionError::Refused("there is nothing to send".to_owned()));
+                }
                 let message =
                     UserMessage::new(text.as_str(), images, ai::Millis(self.services.clock.now_ms()));
                 self.prompt(text, message, when_busy).await
@@ -228,6 +236,7 @@ impl AgentSession {
                 self.run_bash(command, exclude_from_context)
             }
             SessionCommand::SetName { name } => {
+                let name = clean_name(&name).unwrap_or_default();
                 self.append(EntryBody::SessionInfo(SessionInfo { name, extra: ai::Extra::new() }));
                 self.selection_changed();
                 Ok(Reply::Done)
@@ -246,9 +255,6 @@ impl AgentSession {
         message: UserMessage,
         when_busy: WhenBusy,
     ) -> Result<Reply, SessionError> {
-        if text.trim().is_empty() {
-            return Err(SessionError::Refused("there is nothing to send".to_owned()));
-        }
         if let Some(holder) = self.store.locked_by() {
             let holder = holder.to_owned();
             return Err(SessionError::Refused(JournalError::Locked { holder }.to_string()));
@@ -286,9 +292,12 @@ impl AgentSession {
 
     /// Starts a run with `prompts`; none repeats the last request.
     async fn start_run(&mut self, prompts: Vec<Message>) -> Result<(), SessionError> {
-        let credential = open::credential(&self.services, &self.selection.model)
-            .await
-            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        let credential = self.credential(&self.selection.model).await?;
+        self.start_run_with(credential, prompts);
+        Ok(())
+    }
+
+    fn start_run_with(&mut self, credential: Credential, prompts: Vec<Message>) {
         self.record_selection();
         self.live.send_replace(LiveSelection::default());
         let parts = RunParts {
@@ -305,7 +314,11 @@ impl AgentSession {
         self.activity = Activity::Running(run::spawn(parts, prompts));
         self.last_answer = None;
         self.publish();
-        Ok(())
+    }
+
+    async fn credential(&self, model: &Arc<Model>) -> Result<Credential, SessionError> {
+        let found = open::credential(&self.services, model).await;
+        found.map_err(|error| SessionError::Refused(error.to_string()))
     }
 
     /// Handles a report and those that wait behind it.
@@ -366,7 +379,9 @@ impl AgentSession {
         for body in std::mem::take(&mut self.held) {
             self.append(body);
         }
-        if outcome.aborted {
+        // The abort may have come when the loop was over and its end not yet known here.
+        if outcome.aborted || run.cancel.is_cancelled() {
+            self.end_retries("Retry cancelled".to_owned());
             return self.settle(true).await;
         }
         if let Some(answer) =
@@ -379,14 +394,19 @@ impl AgentSession {
 
     /// Goes on with what was queued in the run's last moment, or settles.
     async fn start_queued(&mut self) {
-        let prompts: Vec<Message> =
-            self.queues.take_next().iter().map(|message| (**message).clone()).collect();
-        if prompts.is_empty() {
+        if self.queues.is_empty() {
             return self.settle(false).await;
         }
-        if let Err(error) = self.start_run(prompts).await {
-            self.notice(NoticeLevel::Error, error.to_string());
-            self.settle(false).await;
+        // Before anything leaves the queue: without a key it would be lost.
+        match self.credential(&self.selection.model).await {
+            Ok(credential) => {
+                let prompts = self.queues.take_next().iter().map(|message| (**message).clone()).collect();
+                self.start_run_with(credential, prompts);
+            }
+            Err(error) => {
+                self.notice(NoticeLevel::Error, error.to_string());
+                self.settle(false).await;
+            }
         }
     }
 
@@ -396,6 +416,7 @@ impl AgentSession {
             let hint = "the conversation no longer fits into the model's context window; go on in a new session \
                         with /new, or switch to a model with a larger one with /model";
             self.notice(NoticeLevel::Error, hint.to_owned());
+            self.end_retries(error);
             return self.settle(false).await;
         }
         let policy = self.services.retry_policy();
@@ -406,25 +427,31 @@ impl AgentSession {
                     let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
                     self.append(EntryBody::ContextEdit(edit));
                 }
-                self.activity =
-                    Activity::Retrying { at: Instant::now() + delay, attempt, error: error.clone() };
+                self.activity = Activity::Retrying { at: Instant::now() + delay, error: error.clone() };
                 self.publish();
                 let max_attempts = policy.max_retries;
                 self.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
             }
-            Next::Exhausted { attempts } => {
-                self.recovery.reset();
-                let final_error = Some(error);
-                self.send(SessionEvent::RetryEnded { success: false, attempt: attempts, final_error });
+            Next::GiveUp => {
+                self.end_retries(error);
                 self.settle(false).await;
             }
-            Next::GiveUp => self.settle(false).await,
+        }
+    }
+
+    /// Tells that repeating did not help, if anything was repeated.
+    fn end_retries(&mut self, error: String) {
+        let attempt = self.recovery.reset();
+        if attempt > 0 {
+            let final_error = Some(error);
+            self.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
         }
     }
 
     async fn retry_now(&mut self) {
         self.activity = Activity::Idle;
         if let Err(error) = self.start_run(Vec::new()).await {
+            self.end_retries(error.to_string());
             self.notice(NoticeLevel::Error, error.to_string());
             self.settle(false).await;
         }
@@ -435,12 +462,10 @@ impl AgentSession {
         match &mut self.activity {
             Activity::Idle => {}
             Activity::Running(run) => run.cancel.cancel(),
-            Activity::Retrying { attempt, error, .. } => {
-                let (attempt, error) = (*attempt, std::mem::take(error));
+            Activity::Retrying { error, .. } => {
+                let error = format!("Retry cancelled: {error}");
                 self.activity = Activity::Idle;
-                self.recovery.reset();
-                let final_error = Some(format!("Retry cancelled: {error}"));
-                self.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
+                self.end_retries(error);
                 self.publish();
                 self.send(SessionEvent::Settled { aborted: true });
             }
@@ -533,9 +558,7 @@ impl AgentSession {
 
     /// Makes a selection the session's, for a running loop from its next request on.
     async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
-        let credential = open::credential(&self.services, &selection.model)
-            .await
-            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        let credential = self.credential(&selection.model).await?;
         self.selection = selection;
         self.context.window = self.selection.model.context_window;
         self.record_selection();
@@ -616,10 +639,21 @@ impl AgentSession {
     // Opening and closing.
 
     async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
+        if let OpenSession::File(path) = &open
+            && self.store.locked_by().is_none()
+            && self.store.path().is_some_and(|own| open::is_same_file(own, path))
+        {
+            // This task writes the file; there is nothing in it to be read again.
+            self.stop().await;
+            self.announce_open(None);
+            return Ok(Reply::Done);
+        }
         let opened = open::open(&self.services, &self.cwd, open)
             .await
             .map_err(|error| SessionError::Refused(error.to_string()))?;
         self.stop().await;
+        // What is in memory only would go with the store.
+        self.flush()?;
         let (selection, notice) = if opened.store.is_empty() {
             // A new session goes on with the model at hand.
             (self.selection.clone(), None)
@@ -632,6 +666,7 @@ impl AgentSession {
         self.selection = selection;
         self.recovery = Recovery::default();
         self.last_answer = None;
+        self.unsaved = false;
         self.announce_open(notice);
         Ok(Reply::Done)
     }
@@ -682,14 +717,28 @@ impl AgentSession {
     /// Writes an entry; a failure is told and the entry kept for later.
     fn append(&mut self, body: EntryBody) -> EntryId {
         let (entry, written) = self.store.append(body, self.services.clock.now_ms());
-        if let Err(error) = written {
-            self.notice(NoticeLevel::Error, error.to_string());
-        } else if self.sync_at.is_none() {
-            self.sync_at = Some(Instant::now() + SYNC_DELAY);
+        match written {
+            Ok(()) => {
+                if std::mem::take(&mut self.unsaved) {
+                    let text = "the session file can be written again; nothing was lost";
+                    self.notice(NoticeLevel::Info, text.to_owned());
+                }
+                self.sync_at.get_or_insert_with(|| Instant::now() + SYNC_DELAY);
+            }
+            // Said once, not for every entry.
+            Err(error) if !std::mem::replace(&mut self.unsaved, true) => {
+                self.notice(NoticeLevel::Error, error.to_string());
+            }
+            Err(_) => {}
         }
         let id = entry.id.clone();
         self.send(SessionEvent::EntryAppended(entry));
         id
+    }
+
+    /// Writes what could not be written before.
+    fn flush(&mut self) -> Result<(), SessionError> {
+        self.store.flush().map_err(|error| SessionError::Refused(error.to_string()))
     }
 
     /// Makes the file durable without waiting for it.

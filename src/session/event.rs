@@ -23,22 +23,24 @@ pub enum SessionEvent {
         delay: Duration,
         error: String,
     },
-    /// The wait is over: the request is repeated, or was given up.
+    /// Repeating is over: an answer came, or it was given up.
     RetryEnded {
         success: bool,
         attempt: u32,
         final_error: Option<String>,
     },
-    /// A user's command printed something.
+    /// A user's command began.
     BashStarted {
         command: String,
         exclude_from_context: bool,
     },
+    /// It printed something.
     BashOutput {
         chunk: String,
     },
     BashEnded(Arc<BashExecution>),
-    /// An entry is on disk.
+    /// An entry was added: on disk, unless a notice says that the file cannot be
+    /// written or nobody has said anything in the session yet.
     EntryAppended(Arc<Entry>),
     /// Model, thinking level or name changed.
     SelectionChanged,

@@ -126,6 +126,12 @@ pub(super) fn session_vars(state: &SessionState) -> SessionVars {
     }
 }
 
+/// Whether two paths mean the same file, which may not exist yet.
+pub(super) fn is_same_file(a: &Path, b: &Path) -> bool {
+    let canonical = |path: &Path| std::fs::canonicalize(path).ok();
+    a == b || canonical(a).is_some_and(|a| canonical(b) == Some(a))
+}
+
 /// Says which lines could not be read; `None` if all could.
 pub(super) fn damage(lines: &[usize]) -> Option<String> {
     let shown: Vec<String> = lines.iter().take(5).map(ToString::to_string).collect();

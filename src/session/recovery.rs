@@ -25,9 +25,7 @@ impl Default for RetryPolicy {
 pub(super) enum Next {
     /// Repeat the request after `delay`. `attempt` counts from 1.
     Retry { attempt: u32, delay: Duration },
-    /// All attempts are spent.
-    Exhausted { attempts: u32 },
-    /// It would fail again.
+    /// It would fail again, or all attempts are spent.
     GiveUp,
 }
 
@@ -46,11 +44,8 @@ impl Recovery {
         demanded: Option<Duration>,
         policy: &RetryPolicy,
     ) -> Next {
-        if !transient || policy.max_retries == 0 {
+        if !transient || self.attempts >= policy.max_retries {
             return Next::GiveUp;
-        }
-        if self.attempts >= policy.max_retries {
-            return Next::Exhausted { attempts: self.attempts };
         }
         self.attempts += 1;
         let backoff = backoff(self.attempts, policy);
@@ -60,8 +55,8 @@ impl Recovery {
         }
     }
 
-    /// Forgets earlier failures; called for every answer that is not an error.
-    /// Returns how many attempts it took.
+    /// Forgets earlier failures; called for every answer that is not an error, and
+    /// when repeating is given up. Returns how many attempts it took.
     pub(super) fn reset(&mut self) -> u32 {
         std::mem::take(&mut self.attempts)
     }
@@ -86,7 +81,6 @@ mod tests {
             .map(|(transient, demanded)| {
                 match recovery.decide(*transient, demanded.map(Duration::from_secs), &policy) {
                     Next::Retry { attempt, delay } => format!("retry {attempt} in {delay:?}"),
-                    Next::Exhausted { attempts } => format!("exhausted after {attempts}"),
                     Next::GiveUp => "give up".to_owned(),
                 }
             })
@@ -96,7 +90,7 @@ mod tests {
 
     #[test]
     fn doubles_the_wait_up_to_the_cap_then_gives_up() {
-        let expected = ["retry 1 in 2s", "retry 2 in 4s", "retry 3 in 6s", "exhausted after 3"];
+        let expected = ["retry 1 in 2s", "retry 2 in 4s", "retry 3 in 6s", "give up"];
         check(&[(true, None); 4], &expected);
     }
 

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome};
 use crate::ai::{
@@ -25,12 +25,14 @@ pub(super) struct Report {
     pub(super) taken: Option<oneshot::Sender<()>>,
 }
 
-/// A running loop. Dropping it does not end the loop; cancel it and wait for
-/// `task`.
+/// A running loop. Dropping it cancels the loop; to keep what there is of it,
+/// cancel it and read `reports` to their end.
 pub(super) struct ActiveRun {
     pub(super) task: JoinHandle<RunOutcome>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
     pub(super) cancel: CancellationToken,
+    /// Without a session nobody would write down what the loop does.
+    pub(super) _guard: DropGuard,
 }
 
 /// What the user selected while a run was going on; its next request uses it.
@@ -90,7 +92,8 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
         };
         agent::run(run, &mut hooks).await
     });
-    ActiveRun { task, reports, cancel }
+    let _guard = cancel.clone().drop_guard();
+    ActiveRun { task, reports, cancel, _guard }
 }
 
 /// What the transcript does not say yet about prompt and tools.

@@ -23,7 +23,7 @@ pub use entry::{
 pub use journal::JournalError;
 pub use list::{SessionSummary, file_name, find, latest, list, project_folder};
 pub use scan::OpenError;
-pub(super) use scan::read_header;
+pub(super) use scan::{clean_name, read_header};
 
 use crate::util::clock;
 

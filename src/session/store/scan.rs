@@ -282,7 +282,7 @@ impl Facts {
 }
 
 /// A session name on one line; `None` if nothing is left of it.
-pub(super) fn clean_name(name: &str) -> Option<String> {
+pub(in crate::session) fn clean_name(name: &str) -> Option<String> {
     let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let name = name.trim();
     (!name.is_empty()).then(|| name.to_owned())
