@@ -10,6 +10,7 @@ mod layers;
 mod process_print;
 mod process_tui;
 mod session_store;
+mod session_task;
 mod support;
 mod tools_bash;
 mod tools_files;

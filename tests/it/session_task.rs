@@ -1,0 +1,824 @@
+//! The session task: what it stores, repeats, queues and tells.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pi::agent::AgentEvent;
+use pi::ai::{FakeAnswer, Gate, Image, Message, ThinkingLevel, Usage, system_state};
+use pi::session::{
+    OpenError, OpenSession, Phase, Reply, Scope, SessionCommand, SessionError, SessionEvent, TakenQueue,
+    WhenBusy,
+};
+use serde_json::json;
+
+use crate::support::agent_bench::{TestTool, message_line};
+use crate::support::session_bench::{START_MS, SessionBench, entries, entry_line, prompt, sent};
+
+fn says(id: &str, text: &str) -> FakeAnswer {
+    FakeAnswer::new().tool_call(id, "say", json!({ "text": text }))
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> [FakeAnswer; N] {
+    texts.map(FakeAnswer::of_text)
+}
+
+/// An answer of two pieces with a stop between them.
+fn half(gate: &Gate) -> FakeAnswer {
+    FakeAnswer::new().text_pieces(&["half", " whole"], Some(gate))
+}
+
+fn is_end_of_answer(event: &SessionEvent) -> bool {
+    matches!(event, SessionEvent::Agent(AgentEvent::MessageEnd(message)) if matches!(**message, Message::Assistant(_)))
+}
+
+fn set_model(reference: &str) -> SessionCommand {
+    SessionCommand::SetModel { reference: reference.to_owned(), scope: Scope::Session }
+}
+
+fn bash(command: &str) -> SessionCommand {
+    SessionCommand::RunBash { command: command.to_owned(), exclude_from_context: false }
+}
+
+// The journal.
+
+#[tokio::test]
+async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
+    let bench =
+        SessionBench::new([says("a", "x").tool_call("b", "none", json!({})), FakeAnswer::of_text("ok")])
+            .tools([TestTool::say()]);
+    let mut session = bench.start().await;
+    assert_eq!(session.waiting(), ["opened with 0 after Some(0)"]);
+    assert!(!session.handle.state().on_disk);
+    assert!(!session.path().exists(), "nobody has said anything");
+    // `Session` checks every event against the file.
+    let lines = session.ask("go").await;
+    assert_eq!(lines.first().unwrap(), "agent start");
+    assert_eq!(lines.last().unwrap(), "settled");
+    assert_eq!(
+        session.on_disk(),
+        [
+            "model acme/m-1",
+            "thinking medium",
+            "system",
+            "user go",
+            "answer [a][b]",
+            "result a: x",
+            "result b failed: Tool none not found",
+            "answer ok",
+        ]
+    );
+    let entries = entries(&session.path());
+    assert_eq!(entries[0].parent_id, None);
+    assert!(entries.windows(2).all(|pair| pair[1].parent_id.as_ref() == Some(&pair[0].id)));
+    let totals = session.handle.state().totals.clone();
+    assert_eq!((totals.n_user, totals.n_assistant, totals.n_tool_results), (1, 2, 2));
+}
+
+#[tokio::test]
+async fn the_prompt_is_said_once_and_only_changes_after_that() {
+    let mut bench = SessionBench::new(texts(["1", "2", "3"]));
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let path = session.path();
+    session.shut_down().await;
+    // The next program has one more tool.
+    bench = bench.tools([TestTool::say()]);
+    let mut session = bench.resume(&path).await;
+    session.ask("three").await;
+    assert_eq!(
+        session.on_disk()[2..],
+        ["system", "user one", "answer 1", "user two", "answer 2", "system", "user three", "answer 3"]
+    );
+    let messages = &bench.provider.requests()[2].messages;
+    let Message::System(change) = &*messages[messages.len() - 2] else { panic!("not the change") };
+    assert_eq!((change.sections.is_none(), change.tools_added.len()), (true, 1));
+    assert!(system_state(messages).prompt().contains("Be brief."));
+}
+
+#[tokio::test]
+async fn a_session_in_memory_works_without_a_file() {
+    let bench = SessionBench::new(texts(["ok"])).in_memory();
+    let mut session = bench.start().await;
+    session.ask("go").await;
+    assert_eq!(session.handle.state().path, None);
+    assert!(!bench.path("sessions").exists());
+}
+
+#[tokio::test]
+async fn a_session_of_the_original_goes_on_where_it_ended() {
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions/tools3.jsonl");
+    let original = fs::read_to_string(original).unwrap();
+    let (_, lines) = original.split_once('\n').unwrap();
+    let bench = SessionBench::new(texts(["ok"]));
+    let path = bench.session_file(lines);
+    let before = fs::read_to_string(&path).unwrap();
+    let mut session = bench.resume(&path).await;
+    let opened = session.opened().await;
+    assert_eq!(opened.n_earlier, Some(0));
+    let n_before = opened.tail.len();
+    session.ask("go on").await;
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&before), "what was there is untouched");
+    let entries = entries(&path);
+    assert_eq!(entries[n_before].parent_id, Some(entries[n_before - 1].id.clone()));
+    let added: Vec<String> = entries[n_before..].iter().map(entry_line).collect();
+    assert_eq!(added[added.len() - 3..], ["system", "user go on", "answer ok"]);
+    // Only this program's prompt is left of both.
+    let prompt = system_state(&bench.provider.requests()[0].messages).prompt();
+    assert!(prompt.starts_with("Be brief.") && !prompt.contains("<tools>"), "{prompt}");
+    let sent = sent(&bench.provider.requests()[0]);
+    assert_eq!(sent.last().unwrap(), "user go on");
+    assert!(sent.len() > 3, "{sent:?}");
+}
+
+#[test]
+fn what_was_shown_as_finished_survives_the_end_of_the_process() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([says("a", "x"), half(&gate)]).tools([TestTool::say()]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let path = runtime.block_on(async {
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        gate.reached().await;
+        session.waiting();
+        session.path()
+    });
+    // No chance to say goodbye.
+    runtime.shutdown_background();
+    let lines: Vec<String> = entries(&path).iter().map(entry_line).collect();
+    assert_eq!(lines[2..], ["system", "user go", "answer [a]", "result a: x"]);
+}
+
+#[tokio::test]
+async fn a_shutdown_keeps_what_had_arrived() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate)]);
+    let session = bench.start().await;
+    let handle = session.handle.clone();
+    session.prompt("go").await;
+    gate.reached().await;
+    let path = session.path();
+    let lines = session.shut_down().await;
+    assert_eq!(lines.last().unwrap(), "settled aborted");
+    assert_eq!(entry_line(entries(&path).last().unwrap()), "answer half (aborted)");
+    assert_eq!(handle.request(SessionCommand::Abort).await, Err(SessionError::Ended));
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_last_handle() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate)]);
+    let session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    let (path, mut events) = session.let_go();
+    while events.recv().await.is_some() {}
+    assert_eq!(entry_line(entries(&path).last().unwrap()), "answer half (aborted)");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_written_is_told_once_and_caught_up_with() {
+    let bench = SessionBench::new(texts(["1", "2"]));
+    fs::write(bench.path("sessions"), "a file where a folder is wanted").unwrap();
+    let mut session = bench.start().await;
+    let lines = session.ask("one").await;
+    let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("Error")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    // Nothing may be left behind in memory only.
+    let refused = session.request(SessionCommand::New).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
+
+    fs::remove_file(bench.path("sessions")).unwrap();
+    let lines = session.ask("two").await;
+    assert!(
+        lines.iter().any(|line| line.starts_with("Info: the session file can be written again")),
+        "{lines:?}"
+    );
+    assert_eq!(session.on_disk()[2..], ["system", "user one", "answer 1", "user two", "answer 2"]);
+}
+
+#[tokio::test]
+async fn what_could_not_be_written_is_written_at_the_end() {
+    let bench = SessionBench::new(texts(["1"]));
+    fs::write(bench.path("sessions"), "").unwrap();
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let handle = session.handle.clone();
+    let path = session.path();
+    fs::remove_file(bench.path("sessions")).unwrap();
+    handle.request(SessionCommand::Shutdown).await.unwrap();
+    assert_eq!(entries(&path).len(), 5);
+}
+
+// Retries.
+
+fn transient() -> FakeAnswer {
+    FakeAnswer::failed("503 overloaded")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_may_pass_is_repeated_and_hidden_from_the_model() {
+    let bench = SessionBench::new([transient(), transient(), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    let begun = tokio::time::Instant::now();
+    let lines = session.ask("go").await;
+    assert_eq!(begun.elapsed().as_secs(), 6, "2 s and 4 s");
+    let retries: Vec<&String> =
+        lines.iter().filter(|line| line.starts_with("retry") || line.starts_with("settled")).collect();
+    let expected = [
+        "retry 1 of 3 in 2s: 503 overloaded",
+        "retry 2 of 3 in 4s: 503 overloaded",
+        "retry 2 ended: true",
+        "settled",
+    ];
+    assert_eq!(retries, expected);
+    let expected = ["user go", "answer  (error)", "hidden", "answer  (error)", "hidden", "answer ok"];
+    assert_eq!(session.on_disk()[3..], expected);
+    for request in bench.provider.requests() {
+        let last = request.messages.last().unwrap();
+        assert_eq!(message_line(last), "user go");
+        assert_eq!(sent(&request), ["user go"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn repeating_ends_when_all_attempts_are_spent() {
+    let settings = json!({"retry": {"maxRetries": 1, "baseDelayMs": 100}});
+    let bench = SessionBench::new([transient(), transient(), transient(), FakeAnswer::of_text("ok")])
+        .settings(settings);
+    let mut session = bench.start().await;
+    let lines = session.ask("go").await;
+    assert_eq!(lines[lines.len() - 2..], ["retry 1 ended: 503 overloaded", "settled"]);
+    assert_eq!(bench.provider.n_left(), 2);
+    // The next prompt starts counting anew.
+    let lines = session.ask("again").await;
+    assert!(lines.contains(&"retry 1 of 1 in 100ms: 503 overloaded".to_owned()), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "settled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_demands_a_longer_wait_gets_it() {
+    let failed = FakeAnswer::failed("429 rate limit: retry delay 15s");
+    let bench = SessionBench::new([failed, FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    let begun = tokio::time::Instant::now();
+    session.ask("go").await;
+    assert_eq!(begun.elapsed().as_secs(), 15);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_can_be_aborted_and_queued_messages_stay() {
+    let bench = SessionBench::new([transient(), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    session.until(|event| matches!(event, SessionEvent::RetryScheduled { .. })).await;
+    assert_eq!(session.handle.state().phase, Phase::Retrying);
+    assert_eq!(session.prompt("rather").await, Reply::Queued);
+    session.request(SessionCommand::Abort).await.unwrap();
+    let lines = session.settled().await;
+    assert_eq!(
+        lines[lines.len() - 2..],
+        ["retry 1 ended: Retry cancelled: 503 overloaded", "settled aborted"]
+    );
+    let begun = tokio::time::Instant::now();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!((begun.elapsed().as_secs(), bench.provider.n_left()), (60, 1), "nothing is repeated any more");
+    assert_eq!(session.handle.state().queue.steering, ["rather"]);
+    session.ask("now").await;
+    assert_eq!(sent(&bench.provider.requests()[1]), ["user go", "user now", "user rather"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_queued_during_a_wait_come_along() {
+    let bench = SessionBench::new([transient(), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    session.until(|event| matches!(event, SessionEvent::RetryScheduled { .. })).await;
+    session.prompt("rather").await;
+    session.settled().await;
+    assert_eq!(sent(&bench.provider.requests()[1]), ["user go", "user rather"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_aborted_repetition_ends_the_retries() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([transient(), half(&gate), transient(), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    let lines = session.settled().await;
+    assert_eq!(lines[lines.len() - 2..], ["retry 1 ended: Retry cancelled", "settled aborted"]);
+    let lines = session.ask("again").await;
+    assert!(lines.contains(&"retry 1 of 3 in 2s: 503 overloaded".to_owned()), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_will_not_pass_ends_the_retries() {
+    let bench = SessionBench::new([transient(), FakeAnswer::failed("401 invalid api key")]);
+    let mut session = bench.start().await;
+    let lines = session.ask("go").await;
+    assert_eq!(lines[lines.len() - 2..], ["retry 1 ended: 401 invalid api key", "settled"]);
+}
+
+#[tokio::test]
+async fn what_would_fail_again_is_not_repeated() {
+    for error in ["429 insufficient_quota: you exceeded your current quota", "401 invalid api key"] {
+        let bench = SessionBench::new([FakeAnswer::failed(error), FakeAnswer::of_text("never")]);
+        let mut session = bench.start().await;
+        let lines = session.ask("go").await;
+        assert!(!lines.iter().any(|line| line.starts_with("retry")), "{lines:?}");
+        assert_eq!(bench.provider.n_left(), 1);
+        assert_eq!(session.on_disk().last().unwrap(), "answer  (error)");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_that_no_longer_fits_is_told_and_not_repeated() {
+    let bench = SessionBench::new([FakeAnswer::failed("400 prompt is too long: 9 tokens > 8 maximum")]);
+    let mut session = bench.start().await;
+    let lines = session.ask("go").await;
+    let notice = &lines[lines.len() - 2];
+    assert!(notice.starts_with("Error: the conversation no longer fits"), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "settled");
+}
+
+// Queues.
+
+#[tokio::test]
+async fn messages_typed_while_the_agent_works_are_queued_and_delivered() {
+    let gate = Gate::new();
+    let answers = [says("a", "x").gate(&gate), FakeAnswer::of_text("1"), FakeAnswer::of_text("2")];
+    let bench = SessionBench::new(answers).tools([TestTool::say()]);
+    let mut session = bench.start().await;
+    assert_eq!(session.prompt("go").await, Reply::Started);
+    gate.reached().await;
+    assert_eq!(session.say("and then", WhenBusy::FollowUp).await, Reply::Queued);
+    assert_eq!(session.prompt("rather").await, Reply::Queued);
+    assert_eq!(session.prompt("rather").await, Reply::Duplicate);
+    let refused = session.request(prompt("now?", WhenBusy::Refuse)).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))));
+    let state = session.handle.state();
+    assert_eq!(
+        (&state.queue.steering[..], &state.queue.follow_up[..]),
+        (&["rather".to_owned()][..], &["and then".to_owned()][..])
+    );
+    session.waiting();
+    gate.open();
+    let lines = session.settled().await;
+    assert_eq!(lines.iter().filter(|line| *line == "queue changed").count(), 2);
+    let skipped = "result a failed: Skipped due to queued user message.";
+    assert_eq!(
+        session.on_disk()[4..],
+        ["answer [a]", skipped, "user rather", "answer 1", "user and then", "answer 2"]
+    );
+    assert_eq!(session.handle.state().queue.steering, [""; 0]);
+}
+
+#[tokio::test]
+async fn urgent_words_and_demands_interrupt() {
+    let urgent: [(&str, WhenBusy, Option<SessionCommand>); 3] = [
+        ("wait, use tabs", WhenBusy::Steer, None),
+        ("use tabs", WhenBusy::Now, None),
+        ("use tabs", WhenBusy::Steer, Some(SessionCommand::DeliverNow)),
+    ];
+    for (text, when_busy, then) in urgent {
+        let gate = Gate::new();
+        let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        gate.reached().await;
+        session.say(text, when_busy).await;
+        if let Some(command) = then {
+            session.request(command).await.unwrap();
+        }
+        let lines = session.settled().await;
+        assert_eq!(lines.last().unwrap(), "settled", "an interruption is no abort");
+        assert_eq!(session.on_disk()[4..], ["answer half (aborted)", &format!("user {text}"), "answer ok"]);
+        assert_eq!(sent(&bench.provider.requests()[1]), ["user go", &format!("user {text}")]);
+    }
+}
+
+#[tokio::test]
+async fn steering_at_once_is_a_setting() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")])
+        .settings(json!({"steeringDelivery": "now", "urgentWords": []}));
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.prompt("rather").await;
+    session.settled().await;
+    assert_eq!(session.on_disk()[4..], ["answer half (aborted)", "user rather", "answer ok"]);
+}
+
+#[tokio::test]
+async fn the_queue_can_be_taken_back() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate)]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.prompt("rather").await;
+    session.say("and then", WhenBusy::FollowUp).await;
+    let taken = session.request(SessionCommand::TakeQueue).await.unwrap();
+    let expected = TakenQueue { steering: vec!["rather".to_owned()], follow_up: vec!["and then".to_owned()] };
+    assert_eq!(taken, Reply::Queue(expected));
+    gate.open();
+    session.settled().await;
+    assert_eq!(session.on_disk().last().unwrap(), "answer half whole");
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_run_and_leaves_the_queue() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("never")]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.say("and then", WhenBusy::FollowUp).await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    let lines = session.settled().await;
+    assert_eq!(lines.last().unwrap(), "settled aborted");
+    assert_eq!(session.handle.state().queue.follow_up, ["and then"]);
+    assert_eq!(bench.provider.n_left(), 1);
+}
+
+/// Runs the test as one task among others, so that it comes between the end of
+/// a loop and the session's notice of it.
+async fn between(test: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(test).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_queued_in_the_last_moment_starts_a_run() {
+    between(async {
+        let bench = SessionBench::new(texts(["1", "2"]));
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        session.until(is_end_of_answer).await;
+        session.handle.send(prompt("more", WhenBusy::FollowUp));
+        while !session.on_disk().contains(&"answer 2".to_owned()) {
+            session.next().await;
+        }
+        session.settled().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_a_key_queued_messages_stay_queued() {
+    between(async {
+        let bench = SessionBench::new(texts(["1", "2"])).model("m-2");
+        fs::write(bench.path("key"), "sesame").unwrap();
+        let mut session = bench.start().await;
+        session.request(set_model("keyed/m-3")).await.unwrap();
+        session.prompt("go").await;
+        session.until(is_end_of_answer).await;
+        fs::remove_file(bench.path("key")).unwrap();
+        assert_eq!(session.say("more", WhenBusy::FollowUp).await, Reply::Queued);
+        let lines = session.settled().await;
+        let problem = &lines[lines.len() - 2];
+        assert!(problem.starts_with("Error: no key for keyed"), "{lines:?}");
+        assert_eq!(session.handle.state().queue.follow_up, ["more"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_abort_in_the_last_moment_still_counts() {
+    between(async {
+        let bench = SessionBench::new([transient(), FakeAnswer::of_text("never")]);
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        session.until(is_end_of_answer).await;
+        session.handle.send(SessionCommand::Abort);
+        let lines = session.settled().await;
+        assert!(!lines.iter().any(|line| line.starts_with("retry")), "{lines:?}");
+        assert_eq!((lines.last().unwrap().as_str(), bench.provider.n_left()), ("settled aborted", 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_failure_does_not_follow_into_the_next_session() {
+    between(async {
+        let bench = SessionBench::new([transient(), FakeAnswer::of_text("ok")]);
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        session.until(is_end_of_answer).await;
+        session.request(SessionCommand::New).await.unwrap();
+        session.opened().await;
+        assert_eq!(session.handle.state().phase, Phase::Idle);
+        session.ask("else").await;
+        assert_eq!(sent(&bench.provider.requests()[1]), ["user else"]);
+    })
+    .await;
+}
+
+// What a request may contain.
+
+#[tokio::test]
+async fn an_aborted_batch_leaves_nothing_unanswered_in_the_next_request() {
+    for sequential in [false, true] {
+        let gate = Gate::new();
+        let calls = (0..10).fold(FakeAnswer::new(), |answer, at| {
+            answer.tool_call(&format!("c{at}"), "wait", json!({"gate": 0}))
+        });
+        let bench = SessionBench::new([calls, FakeAnswer::of_text("ok")]);
+        let tool = TestTool::wait(std::slice::from_ref(&gate));
+        let bench = bench.tools([if sequential { tool.sequential() } else { tool }]);
+        let mut session = bench.start().await;
+        session.prompt("go").await;
+        gate.reached().await;
+        session.request(SessionCommand::Abort).await.unwrap();
+        session.settled().await;
+        session.ask("again").await;
+        let sent = sent(&bench.provider.requests()[1]);
+        assert_eq!((sent[0].as_str(), sent[1].as_str()), ("user go", "assistant [10]"));
+        let (results, rest) = sent[2..].split_at(10);
+        assert!(results.iter().all(|line| line.starts_with("tool ")), "{sent:?}");
+        assert_eq!(rest, ["user again"]);
+    }
+}
+
+#[tokio::test]
+async fn an_image_needs_no_words() {
+    let bench = SessionBench::new(texts(["ok"]));
+    let mut session = bench.start().await;
+    let image =
+        Image { data: "iVBO".to_owned(), mime_type: "image/png".to_owned(), extra: serde_json::Map::new() };
+    let say = |images| SessionCommand::Prompt { text: " ".to_owned(), images, when_busy: WhenBusy::Steer };
+    assert!(session.request(say(Vec::new())).await.is_err(), "nothing at all");
+    session.request(say(vec![image])).await.unwrap();
+    session.settled().await;
+    assert_eq!(bench.provider.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_state_knows_how_full_the_window_is() {
+    let usage = Usage { input: 60, output: 10, cache_read: 40, total_tokens: 110, ..Usage::default() };
+    let bench = SessionBench::new([FakeAnswer::of_text("ok").usage(usage)]);
+    let mut session = bench.start().await;
+    session.ask("go").await;
+    let check = |state: &pi::session::SessionState| {
+        assert_eq!((state.context.tokens, state.context.window), (Some(110), 1_000));
+        assert_eq!(state.context.cache_hit, Some(0.4));
+    };
+    check(&session.handle.state());
+    let path = session.path();
+    session.shut_down().await;
+    check(&bench.resume(&path).await.handle.state());
+}
+
+// Selection.
+
+#[tokio::test]
+async fn a_model_chosen_mid_run_answers_the_next_request() {
+    let gate = Gate::new();
+    let bench =
+        SessionBench::new([says("a", "x").gate(&gate), FakeAnswer::of_text("ok")]).tools([TestTool::say()]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.request(set_model("m-2")).await.unwrap();
+    gate.open();
+    session.settled().await;
+    let asked: Vec<(String, ThinkingLevel)> = bench
+        .provider
+        .requests()
+        .iter()
+        .map(|request| (request.model.id.clone(), request.options.thinking))
+        .collect();
+    assert_eq!(asked, [("m-1".to_owned(), ThinkingLevel::Medium), ("m-2".to_owned(), ThinkingLevel::Off)]);
+    let path = session.path();
+    session.shut_down().await;
+    assert_eq!(bench.resume(&path).await.handle.state().model.id, "m-2");
+}
+
+#[tokio::test]
+async fn a_level_the_model_lacks_is_refused_and_not_forgotten_for_the_next() {
+    let bench = SessionBench::new([]);
+    let session = bench.start().await;
+    let think = |level| SessionCommand::SetThinking { level, scope: Scope::Session };
+    session.request(think(ThinkingLevel::High)).await.unwrap();
+    session.request(set_model("m-2")).await.unwrap();
+    assert_eq!(session.handle.state().thinking, ThinkingLevel::Off);
+    let refused = session.request(think(ThinkingLevel::Low)).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
+    session.request(set_model("m-1")).await.unwrap();
+    assert_eq!(session.handle.state().thinking, ThinkingLevel::High);
+    let unknown = session.request(set_model("no-such-model")).await;
+    assert!(matches!(unknown, Err(SessionError::Refused(_))), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn a_choice_can_become_the_default() {
+    let bench = SessionBench::new([]);
+    let session = bench.start().await;
+    let choose = SessionCommand::SetModel { reference: "m-2".to_owned(), scope: Scope::Default };
+    session.request(choose).await.unwrap();
+    let saved = fs::read_to_string(bench.path("agent/settings.json")).unwrap();
+    let saved: serde_json::Value = serde_json::from_str(&saved).unwrap();
+    assert_eq!((&saved["defaultProvider"], &saved["defaultModel"]), (&json!("acme"), &json!("m-2")));
+}
+
+#[tokio::test]
+async fn a_name_is_one_line_and_survives() {
+    let bench = SessionBench::new(texts(["ok"]));
+    let mut session = bench.start().await;
+    let name = |name: &str| SessionCommand::SetName { name: name.to_owned() };
+    session.request(name(" two\r\nlines ")).await.unwrap();
+    assert_eq!(session.handle.state().name.as_deref(), Some("two lines"));
+    assert!(!session.path().exists(), "a name alone makes no file");
+    session.ask("go").await;
+    assert_eq!(session.on_disk()[0], "name two lines");
+    let path = session.path();
+    session.shut_down().await;
+    let session = bench.resume(&path).await;
+    assert_eq!(session.handle.state().name.as_deref(), Some("two lines"));
+    session.request(name("")).await.unwrap();
+    assert_eq!(session.handle.state().name, None);
+}
+
+// Switching.
+
+#[tokio::test]
+async fn a_new_session_keeps_what_was_said_in_the_old_one() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    let old = session.path();
+    session.request(SessionCommand::New).await.unwrap();
+    assert_ne!(session.path(), old);
+    assert_eq!(entry_line(entries(&old).last().unwrap()), "answer half (aborted)");
+    session.waiting();
+    session.ask("else").await;
+    assert_eq!(sent(&bench.provider.requests()[1]), ["user else"]);
+    assert_eq!(session.on_disk().last().unwrap(), "answer ok");
+    // And back, although it was this task that wrote it.
+    session.request(SessionCommand::Open { path: old.clone() }).await.unwrap();
+    session.waiting();
+    assert_eq!((session.path(), session.handle.state().totals.n_user), (old, 1));
+}
+
+#[tokio::test]
+async fn opening_the_session_at_hand_does_not_lock_it_out() {
+    let bench = SessionBench::new(texts(["1", "2"]));
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let path = session.path();
+    session.request(SessionCommand::Open { path }).await.unwrap();
+    assert_eq!(session.opened().await.tail.len(), 5);
+    session.waiting();
+    session.ask("two").await;
+    assert_eq!(session.on_disk().last().unwrap(), "answer 2");
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_opened_leaves_the_one_at_hand() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate)]);
+    fs::write(bench.path("notes"), "no session").unwrap();
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    let refused = session.request(SessionCommand::Open { path: bench.path("notes") }).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))));
+    gate.open();
+    session.settled().await;
+    assert_eq!(session.on_disk().last().unwrap(), "answer half whole");
+}
+
+#[tokio::test]
+async fn a_session_open_elsewhere_can_be_read_and_not_continued() {
+    let bench = SessionBench::new(texts(["ok", "never"]));
+    let mut first = bench.start().await;
+    first.ask("go").await;
+    let mut second = bench.resume(&first.path()).await;
+    assert_eq!(second.opened().await.tail.len(), 5);
+    let lines = second.waiting();
+    assert!(lines.iter().any(|line| line.contains("open in another pi")), "{lines:?}");
+    let refused = second.request(prompt("me too", WhenBusy::Steer)).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
+    let path = first.path();
+    first.shut_down().await;
+    // Free again, it can be taken over.
+    second.request(SessionCommand::Open { path }).await.unwrap();
+    second.waiting();
+    second.ask("me too").await;
+    assert_eq!(second.on_disk()[5..], ["user me too", "answer never"]);
+}
+
+#[tokio::test]
+async fn a_session_whose_directory_is_gone_is_not_opened() {
+    let bench = SessionBench::new([]);
+    let path = bench.path("gone.jsonl");
+    let header = bench.header().replace("/work", "/gone");
+    fs::write(&path, format!("{header}\n")).unwrap();
+    let Err(error) = bench.open(OpenSession::File(path.clone())).await else { panic!("it opened") };
+    assert!(matches!(error, OpenError::NoDirectory { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), format!("{header}\n"));
+}
+
+#[tokio::test]
+async fn damage_is_told_when_a_session_is_opened() {
+    let bench = SessionBench::new([]);
+    let path = bench.session_file("garbage\n");
+    let mut session = bench.resume(&path).await;
+    let lines = session.waiting();
+    assert_eq!(lines[1], "Warning: line 2 of the session file could not be read; the rest is intact");
+    assert_eq!(session.handle.state().damaged_lines, [2]);
+}
+
+#[tokio::test]
+async fn a_large_session_is_shown_by_its_end_first() {
+    let bench = SessionBench::new(texts(["ok"]));
+    let mut lines = String::new();
+    let filler = "x".repeat(1_000);
+    for at in 0..2_000 {
+        let parent = if at == 0 { "null".to_owned() } else { format!("\"e{}\"", at - 1) };
+        lines += &format!(
+            r#"{{"type":"message","id":"e{at}","parentId":{parent},"timestamp":"T","message":{{"role":"user","content":"{at} {filler}","timestamp":1}}}}"#
+        );
+        lines.push('\n');
+    }
+    let path = bench.session_file(&lines);
+    let mut session = bench.resume(&path).await;
+    assert_eq!(session.handle.state().id, "given");
+    let preview = session.opened().await;
+    assert_eq!(preview.n_earlier, None);
+    assert!((100..2_000).contains(&preview.tail.len()), "{}", preview.tail.len());
+    assert_eq!(preview.tail.last().unwrap().id.as_str(), "e1999");
+    // Commands wait for the rest.
+    session.prompt("go").await;
+    let opened = session.opened().await;
+    assert_eq!((opened.tail.len(), opened.n_earlier), (400, Some(1_600)));
+    session.settled().await;
+    assert_eq!(bench.provider.requests()[0].messages.len(), 2_002);
+}
+
+// The user's own commands.
+
+#[tokio::test]
+async fn a_command_of_the_user_is_recorded_and_read_by_the_model() {
+    let bench = SessionBench::new(texts(["1", "2"]));
+    let mut session = bench.start().await;
+    session.ask("go").await;
+    for (command, exclude_from_context) in [("echo seen", false), ("echo unseen", true)] {
+        let command = SessionCommand::RunBash { command: command.to_owned(), exclude_from_context };
+        assert_eq!(session.request(command).await, Ok(Reply::Started));
+        session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    }
+    let lines = session.waiting();
+    assert_eq!(lines[..3], ["bash start echo seen", "bash output seen", "bash end Some(0)"]);
+    assert_eq!(session.on_disk()[5..], ["ran echo seen", "ran echo unseen"]);
+    session.ask("more").await;
+    let sent = sent(&bench.provider.requests()[1]);
+    assert_eq!(sent[2..], ["user Ran `echo seen`\n```\nseen\n\n```", "user more"]);
+}
+
+#[tokio::test]
+async fn a_command_never_comes_between_a_call_and_its_result() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([
+        FakeAnswer::new().tool_call("a", "wait", json!({})),
+        FakeAnswer::of_text("1"),
+        FakeAnswer::of_text("2"),
+    ])
+    .tools([TestTool::wait(std::slice::from_ref(&gate))]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.request(bash("echo hi")).await.unwrap();
+    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    gate.open();
+    session.settled().await;
+    assert_eq!(session.on_disk()[4..], ["answer [a]", "result a: waited", "answer 1", "ran echo hi"]);
+    session.ask("more").await;
+    let sent = sent(&bench.provider.requests()[2]);
+    assert_eq!(sent[3..], ["assistant 1", "user Ran `echo hi`\n```\nhi\n\n```", "user more"]);
+}
+
+#[tokio::test]
+async fn one_command_runs_at_a_time_and_can_be_stopped() {
+    let bench = SessionBench::new([]);
+    let mut session = bench.start().await;
+    session.request(bash("echo begun; sleep 60")).await.unwrap();
+    session.until(|event| matches!(event, SessionEvent::BashOutput { .. })).await;
+    let refused = session.request(bash("echo hi")).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))));
+    session.request(SessionCommand::Abort).await.unwrap();
+    let ended = session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    let SessionEvent::BashEnded(execution) = ended else { unreachable!() };
+    assert!(execution.cancelled);
+    assert_eq!(execution.timestamp.0, START_MS);
+    assert_eq!(execution.output.trim_end(), "begun");
+    assert_eq!(Arc::strong_count(&execution), 1);
+}

@@ -1,0 +1,353 @@
+//! Runs a session task against a scripted provider, in a folder of its own.
+#![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pi::agent::{AgentEvent, Tool, ToolRegistry};
+use pi::ai::{self, Catalog, FakeAnswer, FakeProvider, Message, ThinkingLevel};
+use pi::config::{Credentials, Dirs, Env, Settings};
+use pi::session::{
+    Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
+    SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, WhenBusy, Wishes, start,
+};
+use pi::tools::{BashConfig, SessionEnv};
+use pi::util::clock::Clock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::agent_bench::{TestTool, line, message_line};
+use super::agent_order::AgentOrder;
+
+/// A session that is silent for longer has lost something.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// When every test begins.
+pub(crate) const START_MS: u64 = 1_795_253_027_280;
+
+/// What a session needs, and the folder it works in.
+pub(crate) struct SessionBench {
+    pub(crate) folder: TempDir,
+    pub(crate) provider: FakeProvider,
+    pub(crate) clock: Clock,
+    settings: Value,
+    tools: Vec<Arc<dyn Tool>>,
+    model: &'static str,
+    /// Where new sessions go, below the folder.
+    sessions: Option<&'static str>,
+}
+
+impl SessionBench {
+    pub(crate) fn new(answers: impl IntoIterator<Item = FakeAnswer>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["work", "agent", "tmp"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self {
+            folder,
+            provider: FakeProvider::new(answers),
+            clock: Clock::manual(START_MS),
+            settings: json!({}),
+            tools: Vec::new(),
+            model: "m-1",
+            sessions: Some("sessions"),
+        }
+    }
+
+    pub(crate) fn tools(mut self, tools: impl IntoIterator<Item = TestTool>) -> Self {
+        self.tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+        self
+    }
+
+    pub(crate) fn settings(mut self, settings: Value) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    pub(crate) fn model(mut self, id: &'static str) -> Self {
+        self.model = id;
+        self
+    }
+
+    pub(crate) fn in_memory(mut self) -> Self {
+        self.sessions = None;
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a session file that works in this folder; `lines` without header.
+    pub(crate) fn session_file(&self, lines: &str) -> PathBuf {
+        let path = self.path("given.jsonl");
+        fs::write(&path, format!("{}\n{lines}", self.header())).unwrap();
+        path
+    }
+
+    pub(crate) fn header(&self) -> String {
+        let cwd = self.path("work");
+        json!({"type": "session", "version": 3, "id": "given", "timestamp": "2026-11-21T09:00:00.000Z", "cwd": cwd})
+            .to_string()
+    }
+
+    /// `acme/m-1` thinks, `acme/m-2` does not; the key of `keyed/m-3` is in the file `key`.
+    fn models(&self) -> Value {
+        let api = "openai-completions";
+        let base_url = "http://127.0.0.1:1";
+        let acme = json!([
+            {"id": "m-1", "reasoning": true, "contextWindow": 1_000},
+            {"id": "m-2", "contextWindow": 2_000},
+        ]);
+        let key = format!("!cat '{}'", self.path("key").display());
+        json!({"providers": {
+            "acme": {"baseUrl": base_url, "api": api, "models": acme},
+            "keyed": {"baseUrl": base_url, "api": api, "apiKey": key, "models": [{"id": "m-3"}]},
+        }})
+    }
+
+    fn services(&self, wishes: Wishes) -> Services {
+        let mut catalog = Catalog::builtin();
+        catalog.add_user_models(&self.models().to_string()).unwrap();
+        let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
+        assert!(problems.is_empty(), "{problems:?}");
+        Services {
+            provider: Arc::new(self.provider.clone()),
+            catalog: Arc::new(catalog),
+            credentials: Credentials::new(Env::of(&[])),
+            tools: ToolRegistry::new(self.tools.clone()),
+            bash: BashConfig::new(self.path("tmp"), SessionEnv::default()),
+            settings,
+            dirs: Dirs { home: None, agent: self.path("agent"), sessions: self.path("sessions") },
+            clock: self.clock.clone(),
+            wishes,
+            prompt: PromptOptions {
+                custom: Some("Be brief.".to_owned()),
+                addendum: None,
+                no_context_files: true,
+            },
+            sessions: self.sessions.map(|name| self.path(name)),
+            wants_deltas: true,
+        }
+    }
+
+    /// A new session.
+    pub(crate) async fn start(&self) -> Session {
+        self.open(OpenSession::New).await.unwrap()
+    }
+
+    /// The session in `path`, with its own model.
+    pub(crate) async fn resume(&self, path: &Path) -> Session {
+        self.open(OpenSession::File(path.to_owned())).await.unwrap()
+    }
+
+    pub(crate) async fn open(&self, open: OpenSession) -> Result<Session, OpenError> {
+        let wishes = Wishes {
+            model: None,
+            thinking: None,
+            default_provider: Some("acme".to_owned()),
+            default_model: Some(self.model.to_owned()),
+            default_thinking: ThinkingLevel::Medium,
+        };
+        let (handle, events) = start(Arc::new(self.services(wishes)), self.path("work"), open).await?;
+        Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
+    }
+}
+
+/// A running session, seen by its one client.
+pub(crate) struct Session {
+    pub(crate) handle: SessionHandle,
+    events: SessionEvents,
+    order: AgentOrder,
+    /// All events so far as lines, pieces of answers and entries left out.
+    pub(crate) lines: Vec<String>,
+}
+
+impl Session {
+    pub(crate) async fn request(&self, command: SessionCommand) -> Result<Reply, SessionError> {
+        self.handle.request(command).await
+    }
+
+    pub(crate) async fn prompt(&self, text: &str) -> Reply {
+        self.say(text, WhenBusy::Steer).await
+    }
+
+    pub(crate) async fn say(&self, text: &str, when_busy: WhenBusy) -> Reply {
+        self.request(prompt(text, when_busy)).await.unwrap()
+    }
+
+    /// The next event; checks order, and that what is finished is on disk.
+    pub(crate) async fn next(&mut self) -> SessionEvent {
+        let event = tokio::time::timeout(PATIENCE, self.events.recv()).await;
+        let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
+        let event = event.expect("the session goes on");
+        self.note(&event);
+        event
+    }
+
+    /// Takes events until one fits, which it returns.
+    pub(crate) async fn until(&mut self, fits: impl Fn(&SessionEvent) -> bool) -> SessionEvent {
+        loop {
+            let event = self.next().await;
+            if fits(&event) {
+                return event;
+            }
+        }
+    }
+
+    pub(crate) async fn opened(&mut self) -> Arc<Opened> {
+        match self.until(|event| matches!(event, SessionEvent::Opened(_))).await {
+            SessionEvent::Opened(opened) => opened,
+            _ => unreachable!("until returns what fits"),
+        }
+    }
+
+    /// Takes events until the session is idle again; the lines since the last call.
+    pub(crate) async fn settled(&mut self) -> Vec<String> {
+        self.until(|event| matches!(event, SessionEvent::Settled { .. })).await;
+        assert!(self.order.is_complete(), "settled in the middle of a run");
+        assert_eq!(self.handle.state().phase, Phase::Idle);
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Prompts and takes events until the session is idle again.
+    pub(crate) async fn ask(&mut self, text: &str) -> Vec<String> {
+        self.prompt(text).await;
+        self.settled().await
+    }
+
+    /// The events that are there already, as lines.
+    pub(crate) fn waiting(&mut self) -> Vec<String> {
+        while let Ok(event) = self.events.try_recv() {
+            self.note(&event);
+        }
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Ends the session in order.
+    pub(crate) async fn shut_down(mut self) -> Vec<String> {
+        self.request(SessionCommand::Shutdown).await.unwrap();
+        self.waiting()
+    }
+
+    /// Drops the handle; returns the session's file and what is left of its events.
+    pub(crate) fn let_go(self) -> (PathBuf, SessionEvents) {
+        (self.path(), self.events)
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.handle.state().path.clone().unwrap()
+    }
+
+    /// What is on disk: one line per entry.
+    pub(crate) fn on_disk(&self) -> Vec<String> {
+        entries(&self.path()).iter().map(entry_line).collect()
+    }
+
+    fn note(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::Agent(event) => {
+                self.order.accept(event).unwrap();
+                if let AgentEvent::MessageEnd(message) = event {
+                    self.check_on_disk(message);
+                }
+                if !matches!(event, AgentEvent::MessageUpdate(_)) {
+                    self.lines.push(line(event));
+                }
+            }
+            SessionEvent::EntryAppended(_) => {}
+            other => self.lines.push(event_line(other)),
+        }
+    }
+
+    /// What a user sees as finished must survive whatever happens next.
+    fn check_on_disk(&self, message: &Arc<Message>) {
+        let state = self.handle.state();
+        let Some(path) = state.path.as_ref().filter(|_| state.on_disk) else { return };
+        let written = entries(path).iter().any(|entry| {
+            matches!(&entry.body, EntryBody::Message { message: SessionMessage::Model(written), .. }
+                if json!(written) == json!(message))
+        });
+        assert!(written, "shown and not on disk: {}", message_line(message));
+    }
+}
+
+pub(crate) fn prompt(text: &str, when_busy: WhenBusy) -> SessionCommand {
+    SessionCommand::Prompt { text: text.to_owned(), images: Vec::new(), when_busy }
+}
+
+/// The entries of a session file, each line of which must be one.
+pub(crate) fn entries(path: &Path) -> Vec<Entry> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().skip(1).map(|line| Entry::parse(line).unwrap()).collect()
+}
+
+pub(crate) fn entry_line(entry: &Entry) -> String {
+    match &entry.body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => message_line(message),
+        EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
+            format!("ran {}", execution.command)
+        }
+        EntryBody::ModelChange(change) => format!("model {}/{}", change.provider, change.model_id),
+        EntryBody::ThinkingLevelChange(change) => format!("thinking {}", change.thinking_level),
+        EntryBody::ContextEdit(edit) => {
+            assert!(edit.replacement.is_none());
+            "hidden".to_owned()
+        }
+        EntryBody::SessionInfo(info) => format!("name {}", info.name),
+        other => format!("{other:?}"),
+    }
+}
+
+fn event_line(event: &SessionEvent) -> String {
+    match event {
+        SessionEvent::Opened(opened) => {
+            format!("opened with {} after {:?}", opened.tail.len(), opened.n_earlier)
+        }
+        SessionEvent::QueueChanged => "queue changed".to_owned(),
+        SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
+            format!("retry {attempt} of {max_attempts} in {delay:?}: {error}")
+        }
+        SessionEvent::RetryEnded { success, attempt, final_error } => match final_error {
+            Some(error) => format!("retry {attempt} ended: {error}"),
+            None => format!("retry {attempt} ended: {success}"),
+        },
+        SessionEvent::BashStarted { command, .. } => format!("bash start {command}"),
+        SessionEvent::BashOutput { chunk } => format!("bash output {}", chunk.trim_end()),
+        SessionEvent::BashEnded(execution) => format!("bash end {:?}", execution.exit_code),
+        SessionEvent::SelectionChanged => "selection changed".to_owned(),
+        SessionEvent::Notice { level, text } => format!("{level:?}: {text}"),
+        SessionEvent::Settled { aborted } => {
+            if *aborted {
+                "settled aborted".to_owned()
+            } else {
+                "settled".to_owned()
+            }
+        }
+        SessionEvent::Agent(_) | SessionEvent::EntryAppended(_) => {
+            unreachable!("shown elsewhere")
+        }
+    }
+}
+
+/// The messages of a request as a provider would get them: role and text.
+pub(crate) fn sent(request: &ai::Request) -> Vec<String> {
+    let body = ai::preview_request(request).unwrap().body;
+    let messages = body["messages"].as_array().unwrap();
+    messages
+        .iter()
+        .map(|message| {
+            let role = message["role"].as_str().unwrap();
+            let text = match &message["content"] {
+                Value::String(text) => text.clone(),
+                Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+                _ => String::new(),
+            };
+            let calls = message["tool_calls"].as_array().map_or(0, Vec::len);
+            if calls > 0 { format!("{role} {text}[{calls}]") } else { format!("{role} {text}") }
+        })
+        .filter(|line| !line.starts_with("system") && !line.starts_with("developer"))
+        .collect()
+}
