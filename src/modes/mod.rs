@@ -10,7 +10,7 @@ mod print;
 
 use crate::ai::Image;
 
-pub use interactive::{InteractiveStart, run as interactive};
+pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_usage};
 pub use print::print;

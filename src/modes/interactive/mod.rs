@@ -14,6 +14,7 @@ mod msg;
 mod overlays;
 mod pending;
 mod prompt;
+mod reference;
 mod status;
 mod tool_view;
 mod transcript;
@@ -53,6 +54,8 @@ use msg::{AppMsg, Effect, EffectDone};
 use overlays::ModelChoice;
 use transcript::{Transcript, ViewOptions};
 use ui::Ui;
+
+pub use reference::{commands_markdown, keybindings_markdown};
 
 /// Shortest time between two frames that show a change of what goes on.
 const FRAME: Duration = Duration::from_millis(4);
