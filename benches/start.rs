@@ -1,0 +1,83 @@
+//! Starting the program, as a user meets it: `cargo bench --bench start`.
+//!
+//! The real binary, in a home of its own, as a process; `cargo bench` builds it
+//! as `cargo build --release` does.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use ratatui::layout::Size;
+use tokio::runtime::{Builder, Runtime};
+
+use pty::{Pty, TestHome};
+use sse_server::{Reply, SseServer};
+
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/chat.rs"]
+mod chat;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/pty.rs"]
+mod pty;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/sse_server.rs"]
+mod sse_server;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/virtual_terminal.rs"]
+mod virtual_terminal;
+
+const SIZE: Size = Size { width: 120, height: 40 };
+
+fn main() {
+    divan::main();
+}
+
+/// From the start of the process to the first frame with an editor in it, in a
+/// terminal that answers at once.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn first_frame(bencher: divan::Bencher<'_, '_>) {
+    bencher.with_inputs(TestHome::new).bench_local_values(|home| {
+        let pty = Pty::start(&home, SIZE, &[]);
+        pty.wait_idle();
+        // Dropped, and with it killed, when the time has been taken.
+        (pty, home)
+    });
+}
+
+/// The least a start can cost: process, arguments, one line.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn version(bencher: divan::Bencher<'_, '_>) {
+    bencher.with_inputs(TestHome::new).bench_local_values(|home| {
+        let output = run(&home, &["--version"]);
+        assert!(output.status.success());
+        home
+    });
+}
+
+/// One question in print mode, to a server in this process that answers at once.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn print(bencher: divan::Bencher<'_, '_>) {
+    let runtime = server_runtime();
+    bencher
+        .with_inputs(|| {
+            let server = runtime.block_on(SseServer::start([Reply::sse(chat::text("Done."))]));
+            (TestHome::with_server(server.url()), server)
+        })
+        .bench_local_values(|(home, server)| {
+            let output = run(&home, &["-p", "hello"]);
+            assert_eq!(output.stdout, b"Done.\n");
+            (home, server)
+        });
+}
+
+/// Serves while the bench waits for the program.
+fn server_runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("the system has threads")
+}
+
+fn run(home: &TestHome, args: &[&str]) -> Output {
+    let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_pi")));
+    command.args(args).current_dir(home.project());
+    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    command.stdin(Stdio::null());
+    command.output().expect("the program can be started")
+}
