@@ -6,6 +6,7 @@ mod ai_decode;
 mod ai_encode;
 mod ai_errors;
 mod ai_http;
+mod docs;
 mod layers;
 mod process_print;
 mod process_tui;

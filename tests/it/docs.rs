@@ -1,0 +1,351 @@
+//! README and docs say what the program does.
+//!
+//! Parts between `<!-- generated: NAME -->` and `<!-- end -->` come from the
+//! program's tables, or from its screen. Where one is out of date its test fails;
+//! `PI_BLESS=1 cargo bless` writes it anew. The rest is checked for what a
+//! machine can see: links, paths, names of tests and flags, examples.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Arg, CommandFactory};
+use pi::ai::{Catalog, VENDORS};
+use pi::cli::Args;
+use pi::config::{Env, ROWS, Settings};
+use pi::modes::{commands_markdown, keybindings_markdown};
+use pi::tools::{BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
+use pi::tui::theme::{Kind, TABLE};
+use ratatui::layout::Size;
+use serde_json::{Map, Value};
+
+use crate::support::pty::{Pty, TestHome};
+
+/// Compares the part `name` of a file with what it must be, or makes it so.
+#[track_caller]
+fn assert_generated(file: &str, name: &str, expected: &str) {
+    let path = root().join(file);
+    let text = fs::read_to_string(&path).unwrap();
+    let begin = format!("<!-- generated: {name} -->\n");
+    let start = text.find(&begin).unwrap_or_else(|| panic!("{file} has no part {name}")) + begin.len();
+    let len = text[start..].find("<!-- end -->").unwrap_or_else(|| panic!("{file}: {name} does not end"));
+    let expected = format!("\n{}\n\n", expected.trim_end());
+    if text[start..start + len] == expected {
+        return;
+    }
+    if Env::process().is_set("PI_BLESS") {
+        let blessed = [&text[..start], &expected, &text[start + len..]].concat();
+        return fs::write(path, blessed).unwrap();
+    }
+    let found = &text[start..start + len];
+    panic!(
+        "{name} in {file} is out of date; PI_BLESS=1 cargo bless writes it anew\n\
+         --- in the file\n{found}\n--- generated\n{expected}"
+    );
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every page: its path from the root, and its text.
+fn pages() -> Vec<(String, String)> {
+    let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
+    let docs = docs.map(|name| format!("docs/{}", name.to_str().unwrap()));
+    let names = ["README.md", "CHANGELOG.md"].map(str::to_owned).into_iter().chain(docs);
+    names.map(|name| (name.clone(), fs::read_to_string(root().join(name)).unwrap())).collect()
+}
+
+fn row(cells: &[&str]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn table(header: &[&str], rows: impl Iterator<Item = String>) -> String {
+    let rule: String = header.iter().map(|_| "|---").collect();
+    format!("{}{rule}|\n{}", row(header), rows.collect::<String>())
+}
+
+#[test]
+fn flags_are_listed() {
+    let mut command = Args::command();
+    command.build();
+    let rows = command.get_arguments().map(|arg| {
+        let help = arg.get_help().unwrap().to_string();
+        row(&[&format!("`{}`", usage(arg)), &help])
+    });
+    assert_generated("docs/cli.md", "flags", &table(&["argument", "what it does"], rows));
+}
+
+/// A flag with its forms and its value.
+fn usage(arg: &Arg) -> String {
+    let mut forms = Vec::new();
+    forms.extend(arg.get_short().map(|short| format!("-{short}")));
+    forms.extend(arg.get_long().map(|long| format!("--{long}")));
+    let mut usage = forms.join(", ");
+    if arg.get_action().takes_values() {
+        let value = arg.get_value_names().unwrap().join(" ");
+        let optional = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
+        let value = if optional { format!("[{value}]") } else { value };
+        let value = if arg.is_positional() { format!("[{value}]…") } else { format!(" {value}") };
+        usage.push_str(&value);
+    }
+    usage
+}
+
+#[test]
+fn settings_are_listed() {
+    let rows = ROWS.iter().map(|setting| {
+        let default = if setting.default == "null" { "none".to_owned() } else { code(setting.default) };
+        row(&[&code(setting.key), setting.help, &setting.kind.describe(), &default])
+    });
+    let text = table(&["key", "what it does", "value", "default"], rows);
+    assert_generated("docs/settings.md", "settings", &text);
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+#[test]
+fn keys_and_commands_are_listed() {
+    assert_generated("docs/keybindings.md", "keys", &keybindings_markdown());
+    assert_generated("docs/commands.md", "commands", &commands_markdown());
+}
+
+#[test]
+fn vendors_are_listed() {
+    let catalog = Catalog::builtin();
+    let rows = VENDORS.iter().map(|vendor| {
+        let keys: Vec<String> = vendor.env_keys.iter().map(|key| code(key.name)).collect();
+        let models = || catalog.models().iter().filter(|model| model.provider == vendor.id);
+        let apis: BTreeSet<String> = models().map(|model| code(model.api.as_str())).collect();
+        let apis: Vec<String> = apis.into_iter().collect();
+        let n_models = models().count().to_string();
+        let default = code(vendor.default_model);
+        row(&[&code(vendor.id), vendor.name, &keys.join(" or "), &default, &n_models, &apis.join(", ")])
+    });
+    let header = ["provider", "name", "key in", "default model", "models", "APIs"];
+    assert_generated("docs/providers.md", "vendors", &table(&header, rows));
+}
+
+#[test]
+fn theme_tokens_are_listed() {
+    let rows = TABLE.iter().map(|token| {
+        let kind = match token.kind {
+            Kind::Foreground => "text",
+            Kind::Background => "background",
+        };
+        let fallback = token.fallback.map_or_else(|| "none".to_owned(), |token| code(token.row().name));
+        row(&[&code(token.name), token.help.trim_end_matches('.'), kind, &fallback])
+    });
+    let text = table(&["token", "what it colours", "colours the", "when left out"], rows);
+    assert_generated("docs/themes.md", "tokens", &text);
+}
+
+#[test]
+fn tools_are_listed() {
+    let bash = BashConfig::new(PathBuf::from("/"), SessionEnv::default());
+    let tools = builtins(&ToolsConfig { home: None, images: ImageLimits::default(), bash });
+    let mut text = String::new();
+    for (builtin, tool) in BUILTINS.iter().zip(&tools) {
+        let spec = tool.spec();
+        let active = if builtin.default_active { "On" } else { "Off" };
+        text.push_str(
+            &["### ", spec.name, "\n\n", active, " by default. ", spec.description, "\n\n"].concat(),
+        );
+        let required = spec.parameters["required"].as_array().unwrap();
+        let rows = spec.parameters["properties"].as_object().unwrap().iter().map(|(name, property)| {
+            let needed = if required.contains(&Value::from(name.as_str())) { "yes" } else { "no" };
+            row(&[&code(name), needed, property["description"].as_str().unwrap()])
+        });
+        text.push_str(&table(&["argument", "needed", "what it is"], rows));
+        text.push('\n');
+    }
+    assert_generated("docs/tools.md", "tools", &text);
+}
+
+#[test]
+fn the_readme_opens_with_the_two_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let opening: Vec<&str> = readme.lines().filter(|line| !line.trim().is_empty()).take(5).collect();
+    assert_eq!(opening[0], "# pi");
+    assert_eq!(opening[1], "```sh");
+    assert!(opening[2].starts_with("cargo run --release"), "{}", opening[2]);
+    assert!(opening[3].starts_with("cargo test"), "{}", opening[3]);
+    assert_eq!(opening[4], "```");
+}
+
+#[test]
+fn the_readme_shows_the_screens_of_the_program() {
+    let home = TestHome::new();
+    // Below home, so that the screen shows no path of this machine.
+    let project = home.home().join("hello");
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("hello.py"), "name = \"world\"\nprint(f\"hello {name}\")\n").unwrap();
+    let size = Size { width: 80, height: 24 };
+    let pty = Pty::start_in(&home, &project, size, &[], &[("PI_DEMO_INSTANT", "1")]);
+    let shown = |rows: &[String]| format!("```text\n{}\n```", rows.join("\n").trim_matches('\n'));
+
+    let prompt = "replace hello with goodbye in hello.py";
+    pty.wait_idle();
+    pty.keys(prompt);
+    let rows = pty.wait_text(prompt);
+    assert_generated("README.md", "first screen", &shown(&rows));
+
+    pty.keys("\r");
+    pty.wait_text("Done:");
+    pty.wait_idle();
+    pty.keys("!cat hello.py\r");
+    pty.wait("the end of the command", |rows| {
+        let has = |text: &str| rows.iter().any(|row| row.contains(text));
+        has(" print(f\"goodbye {name}\")") && has("$ cat hello.py") && !has("to stop)")
+    });
+    // What has left the screen is in the scrollback of the terminal.
+    let rows: Vec<String> = pty.everything().into_iter().skip_while(|row| row.trim() != prompt).collect();
+    assert_generated("README.md", "second screen", &shown(&rows));
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for (page, text) in pages() {
+        for (_, rest) in text.match_indices("](").map(|(at, found)| (at, &text[at + found.len()..])) {
+            let target = rest.split(')').next().unwrap();
+            let file = target.split('#').next().unwrap();
+            if file.is_empty() || file.starts_with("https://") {
+                continue;
+            }
+            let folder = root().join(&page).parent().unwrap().to_owned();
+            assert!(folder.join(file).exists(), "{page} links to {target}, which does not exist");
+        }
+    }
+}
+
+/// What stands between backticks, line by line.
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn paths_and_tests_that_pages_name_exist() {
+    let functions = functions();
+    for (page, text) in pages() {
+        for span in code_spans(&text) {
+            let of_the_repository = ["src/", "tests/", "docs/", "benches/", "themes/", ".ci/", ".cargo/"];
+            if of_the_repository.iter().any(|start| span.starts_with(start))
+                && !span.contains(['<', '*', '{'])
+            {
+                assert!(root().join(span).exists(), "{page} names {span}, which does not exist");
+            }
+            let name = span.rsplit("::").next().unwrap();
+            let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+            if is_name && name.matches('_').count() >= 3 {
+                assert!(functions.contains(name), "{page} names {span}, which is no function");
+            }
+        }
+    }
+}
+
+/// The names of all functions of the code and its tests.
+fn functions() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let mut folders = vec![root().join("src"), root().join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let found = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+                names.extend(found.map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn flags_that_pages_name_exist() {
+    let mut command = Args::command();
+    command.build();
+    let known: BTreeSet<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+    for (page, text) in pages() {
+        // Other programs have flags of their own.
+        for line in text.lines().filter(|line| !["cargo ", "git "].iter().any(|name| line.contains(name))) {
+            for (at, _) in line.match_indices("--") {
+                let is_start = line[..at].chars().next_back().is_none_or(|c| " `(|".contains(c));
+                let name: String =
+                    line[at + 2..].chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+                if is_start && name.len() > 1 && !name.starts_with('-') {
+                    assert!(known.contains(name.as_str()), "{page} names --{name}, which does not exist");
+                }
+            }
+        }
+    }
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let fence = format!("```{language}\n");
+    let rest = text.split(&fence).skip(1);
+    rest.map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn examples_are_accepted() {
+    for (page, text) in pages() {
+        for block in blocks(&text, "json") {
+            let values: Map<String, Value> = serde_json::from_str(&block).unwrap();
+            if values.contains_key("providers") {
+                assert_eq!(Catalog::builtin().add_user_models(&block), Ok(()), "{page}:\n{block}");
+            } else if page == "docs/keybindings.md" {
+                let known = keybindings_markdown();
+                for id in values.keys() {
+                    assert!(known.contains(&code(id)), "{page}: {id}");
+                }
+            } else {
+                let (_, problems) = Settings::read(&values);
+                assert_eq!(problems, [], "{page}:\n{block}");
+                let known = |key: &str| {
+                    ROWS.iter().any(|row| row.key == key || row.key.starts_with(&format!("{key}.")))
+                };
+                assert!(values.keys().all(|key| known(key)), "{page}:\n{block}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_line_in_session_files_is_described() {
+    let page = fs::read_to_string(root().join("docs/sessions.md")).unwrap();
+    let mut kinds: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for entry in fs::read_dir(root().join("tests/fixtures/sessions")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            for line in fs::read_to_string(&path).unwrap().lines() {
+                let line: Value = serde_json::from_str(line).unwrap();
+                let names = [&line["type"], &line["message"]["role"]].map(Value::as_str);
+                kinds.extend(names.into_iter().flatten().map(|name| (name.to_owned(), path.clone())));
+            }
+        }
+    }
+    assert!(kinds.len() > 8, "{kinds:?}");
+    for (kind, path) in kinds {
+        assert!(page.contains(&code(&kind)), "{kind} of {} is not described", path.display());
+    }
+}
+
+#[test]
+fn pages_are_finished_and_of_no_machine() {
+    for (page, text) in pages() {
+        for word in ["TODO", "FIXME", "TBD", "/home/", "/Users/", "/tmp/", "/work/", "/root/"] {
+            assert!(!text.contains(word), "{page} contains {word}");
+        }
+        for (line_idx, line) in text.lines().enumerate() {
+            assert_eq!(line.trim_end(), line, "{page}:{}: blanks at the end", line_idx + 1);
+        }
+    }
+}
