@@ -339,7 +339,6 @@ impl AgentSession {
             AgentEvent::MessageEnd(message) => self.message_ended(message),
             AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
                 // The borrow must end before `publish`, which takes the same lock to write.
-                // The borrow is a lock that `publish` needs; it must end with the statement.
                 let changed = self.state.borrow().queue != queue_view(&self.queues);
                 if changed {
                     self.publish();

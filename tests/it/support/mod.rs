@@ -1,9 +1,9 @@
 //! What the tests at the boundaries share.
 
-pub(crate) mod chat;
-pub(crate) mod pty;
 pub(crate) mod agent_bench;
 pub(crate) mod agent_order;
+pub(crate) mod chat;
+pub(crate) mod pty;
 pub(crate) mod session_bench;
 pub(crate) mod sse_server;
 pub(crate) mod virtual_terminal;
