@@ -143,7 +143,7 @@ pub const ROWS: &[Row] = &[
         key: "theme",
         kind: Kind::Text,
         default: "\"system\"",
-        help: "dark, light, or system to follow the terminal",
+        help: "dark, light, system to follow the terminal, or a file in ~/.pi/agent/themes",
     },
     Row { key: "quietStartup", kind: Kind::Bool, default: "false", help: "Start without the header" },
     Row {

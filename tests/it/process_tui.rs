@@ -360,6 +360,22 @@ fn tiny_terminals_are_no_reason_to_panic() {
 }
 
 #[test]
+fn a_theme_is_a_file_and_a_broken_one_is_reported() {
+    let home = TestHome::new().settings(&json!({"theme": "mine"}));
+    let folder = home.agent().join("themes");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("mine.json"), "{\"name\": \"mine\"}").unwrap();
+    let pty = Pty::start(&home, SIZE, &[]);
+    let rows = pty.wait_text("using the system theme");
+    assert!(rows.join("\n").contains("theme \"mine\": ~/.pi/agent/themes/mine.json"), "{}", rows.join("\n"));
+    drop(pty);
+    fs::write(folder.join("mine.json"), include_str!("../../themes/light.json")).unwrap();
+    let pty = Pty::start(&home, SIZE, &[]);
+    let rows = pty.wait_idle();
+    assert!(!rows.join("\n").contains("Warning"), "{}", rows.join("\n"));
+}
+
+#[test]
 fn the_first_minute_with_the_demo_model() {
     let home = TestHome::new();
     fs::write(home.project().join("README.md"), "# A project\n\nTODO: everything\n").unwrap();

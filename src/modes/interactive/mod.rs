@@ -110,9 +110,10 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
     let cursor = cursor.unwrap_or(Position::new(0, 0));
     let screen = Screen::new(sink, size, cursor);
-    let theme = theme(&start, &mut input);
+    let mut problems = start.problems.clone();
+    let theme = theme(&start, &mut input, &mut problems);
     let highlighter = Highlighter::new();
-    let (app, problems) = app(&start, &handle, theme, &highlighter);
+    let app = app(&start, &handle, theme, &highlighter, &mut problems);
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = Effects {
         handle: handle.clone(),
@@ -162,7 +163,8 @@ fn has_links(start: &InteractiveStart) -> bool {
         || start.env.is_set("WT_SESSION")
 }
 
-fn theme(start: &InteractiveStart, input: &mut InputBroker) -> Theme {
+/// The theme of the settings: built in, or a file in the user's `themes` folder.
+fn theme(start: &InteractiveStart, input: &mut InputBroker, problems: &mut Vec<String>) -> Theme {
     let env = &start.env;
     let settings = &start.services.settings;
     let colors = env.get("COLORTERM").unwrap_or_default();
@@ -172,10 +174,20 @@ fn theme(start: &InteractiveStart, input: &mut InputBroker) -> Theme {
         _ => matches!(colors.as_str(), "truecolor" | "24bit") || env.is_set("WT_SESSION"),
     };
     let depth = if true_color { ColorDepth::True } else { ColorDepth::Indexed };
-    let background = background(env, &settings.theme, input);
-    Theme::builtin(&settings.theme, background, depth)
-        .or_else(|| Theme::builtin("system", background, depth))
-        .expect("the system theme is built in (tested)")
+    let name = settings.theme.as_str();
+    let background = background(env, name, input);
+    if let Some(theme) = Theme::builtin(name, background, depth) {
+        return theme;
+    }
+    let path = start.services.dirs.agent.join("themes").join(format!("{name}.json"));
+    let loaded = std::fs::read_to_string(&path)
+        .map_err(|error| error.to_string())
+        .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
+    loaded.unwrap_or_else(|error| {
+        let shown = start.services.dirs.display(&path);
+        problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
+        Theme::builtin("system", background, depth).expect("the system theme is built in (tested)")
+    })
 }
 
 /// Whether the terminal is light or dark; only asked for when the theme depends on it.
@@ -196,17 +208,17 @@ fn background(env: &Env, theme: &str, input: &mut InputBroker) -> Appearance {
     }
 }
 
-/// The app before anything happened, and what is wrong in the user's files.
+/// The app before anything happened. Adds to what is wrong in the user's files.
 fn app(
     start: &InteractiveStart,
     handle: &SessionHandle,
     theme: Theme,
     highlighter: &Highlighter,
-) -> (App, Vec<String>) {
+    problems: &mut Vec<String>,
+) -> App {
     let services = &start.services;
     let actions = actions::bindings();
     let mut keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
-    let mut problems = start.problems.clone();
     let path = services.dirs.keybindings_file();
     if let Ok(text) = std::fs::read_to_string(&path) {
         let shown = services.dirs.display(&path);
@@ -238,7 +250,7 @@ fn app(
         let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
         app.transcript.header("pi", env!("CARGO_PKG_VERSION"), &hints);
     }
-    (app, problems)
+    app
 }
 
 /// The loop's own state.
