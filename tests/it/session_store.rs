@@ -549,7 +549,7 @@ fn sessions_are_listed_and_found_by_header() {
     // A session nobody asked anything in has no first words.
     assert_eq!(list(&folder, None)[0].first_message, None);
 
-    assert_eq!(find(root.path(), &folder, "abc-1"), [old.clone()]);
+    assert_eq!(find(root.path(), &folder, "abc-1"), std::slice::from_ref(&old));
     assert_eq!(find(root.path(), &folder, "abc"), [new, old]);
     assert_eq!(find(root.path(), &folder, "abc-3"), [elsewhere]);
     assert!(find(root.path(), &folder, "nothing").is_empty());

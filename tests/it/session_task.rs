@@ -740,15 +740,14 @@ async fn damage_is_told_when_a_session_is_opened() {
 #[tokio::test]
 async fn a_large_session_is_shown_by_its_end_first() {
     let bench = SessionBench::new(texts(["ok"]));
-    let mut lines = String::new();
     let filler = "x".repeat(1_000);
-    for at in 0..2_000 {
+    let line = |at: usize| {
         let parent = if at == 0 { "null".to_owned() } else { format!("\"e{}\"", at - 1) };
-        lines += &format!(
+        format!(
             r#"{{"type":"message","id":"e{at}","parentId":{parent},"timestamp":"T","message":{{"role":"user","content":"{at} {filler}","timestamp":1}}}}"#
-        );
-        lines.push('\n');
-    }
+        ) + "\n"
+    };
+    let lines: String = (0..2_000).map(line).collect();
     let path = bench.session_file(&lines);
     let mut session = bench.resume(&path).await;
     assert_eq!(session.handle.state().id, "given");

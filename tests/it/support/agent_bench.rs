@@ -145,17 +145,15 @@ pub(crate) fn message_line(message: &Message) -> String {
         Message::System(_) => "system".to_owned(),
         Message::User(user) => format!("user {}", user.content.text()),
         Message::Assistant(answer) => {
-            let mut line = format!("answer {}", answer.texts().collect::<String>());
-            for call in answer.tool_calls() {
-                line += &format!("[{}]", call.id);
-            }
-            match answer.stop_reason {
-                StopReason::Stop | StopReason::ToolUse => {}
-                StopReason::Aborted => line += " (aborted)",
-                StopReason::Error => line += " (error)",
-                ref other => line += &format!(" ({other:?})"),
-            }
-            line
+            let text: String = answer.texts().collect();
+            let calls: String = answer.tool_calls().map(|call| format!("[{}]", call.id)).collect();
+            let end = match answer.stop_reason {
+                StopReason::Stop | StopReason::ToolUse => String::new(),
+                StopReason::Aborted => " (aborted)".to_owned(),
+                StopReason::Error => " (error)".to_owned(),
+                other => format!(" ({other:?})"),
+            };
+            format!("answer {text}{calls}{end}")
         }
         Message::ToolResult(result) => {
             let failed = if result.is_error { " failed" } else { "" };
