@@ -365,7 +365,7 @@ fn a_theme_is_a_file_and_a_broken_one_is_reported() {
     let folder = home.agent().join("themes");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("mine.json"), "{\"name\": \"mine\"}").unwrap();
-    let pty = Pty::start(&home, SIZE, &[]);
+    let pty = Pty::start(&home, Size { width: 160, height: 24 }, &[]);
     let rows = pty.wait_text("using the system theme");
     assert!(rows.join("\n").contains("theme \"mine\": ~/.pi/agent/themes/mine.json"), "{}", rows.join("\n"));
     drop(pty);

@@ -169,6 +169,22 @@ fn documents() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_definition_stays_with_the_paragraph_it_begins() {
+    // A tag may not interrupt a paragraph, so the list is one here; a tag that begins
+    // a block would swallow it.
+    let text = "before\n\n[r]: https://d.ef\n<br>\n- item\n";
+    let options = MarkdownOptions::default();
+    let mut stream = MarkdownStream::new(options.clone());
+    for char in text.chars() {
+        stream.push(char.encode_utf8(&mut [0; 4]));
+        stream.rows(20, &THEME, &LOADED);
+    }
+    stream.finish();
+    let streamed = stream.rows(20, &THEME, &LOADED).to_vec();
+    assert_eq!(streamed, render(text, 20, &THEME, &LOADED, &options));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

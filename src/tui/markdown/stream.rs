@@ -170,6 +170,7 @@ impl Layout {
     /// `finished`. Returns whether a fence was opened, so that there is more to do.
     fn settle(&mut self, tail: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
         let outline = blocks::outline(tail);
+        let definition_starts: Vec<usize> = outline.definitions.iter().map(|found| found.start).collect();
         let mut definitions = outline.definitions.into_iter().peekable();
         let base = self.settled_bytes;
         for (block_idx, range) in outline.blocks.iter().enumerate() {
@@ -185,6 +186,13 @@ impl Layout {
                     self.open_fence(fence, line.len() + 1, width, cx);
                     return true;
                 }
+                // Definitions right above belong to its paragraph; without them what
+                // follows may read as another kind of block.
+                let before = block_idx.checked_sub(1).map(|before| outline.blocks[before].start);
+                let after_it = |start: &usize| before.is_none_or(|before| *start > before);
+                let starts = definition_starts.iter().copied().filter(after_it);
+                let start = paragraph_start(tail, range.start, starts);
+                self.settled_bytes = base + start;
                 if !finished {
                     return false;
                 }
@@ -264,4 +272,15 @@ fn next_line(source: &str, from: usize, finished: bool) -> Option<Range<usize>> 
         None if finished && !rest.is_empty() => Some(from..source.len()),
         None => None,
     }
+}
+
+/// Where the paragraph of a block begins: at the first of the definitions that
+/// stand right above it, with no blank line between.
+fn paragraph_start(text: &str, block_start: usize, definition_starts: impl Iterator<Item = usize>) -> usize {
+    let is_right_above = |start: &usize| {
+        let between = text.get(*start..block_start);
+        between
+            .is_some_and(|between| !between.is_empty() && between.lines().all(|line| !line.trim().is_empty()))
+    };
+    definition_starts.filter(is_right_above).min().unwrap_or(block_start)
 }
