@@ -85,9 +85,12 @@ impl Provider for HttpProvider {
     }
 }
 
-/// How long a finished stream may take to end, so that its connection can
-/// serve the next request.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+/// How long a finished answer waits for its stream to end, so that the next
+/// request can use the connection.
+const DRAIN_HERE: Duration = Duration::from_millis(2);
+/// How long it may take in the background before the connection is given up.
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+
 /// What would be sent for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestPreview {
@@ -171,7 +174,7 @@ impl Driver {
                         self.phase = Phase::Reading { response, answer };
                     }
                     Ok(()) => {
-                        drain(&mut response).await;
+                        drain(response).await;
                         self.end(Some(*answer), Ending::Closed);
                     }
                     // The response goes with this scope, and with it the connection.
@@ -271,8 +274,16 @@ async fn next_chunk(
     })
 }
 
-/// Reads to the end of a finished body, if it comes soon.
-async fn drain(response: &mut Response) {
-    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-    tokio::time::timeout(DRAIN_TIMEOUT, rest).await.unwrap_or_default();
+/// Reads to the end of a finished body: here if it comes at once, else in a task of
+/// its own, which ends with the body or after [`DRAIN_LIMIT`].
+async fn drain(mut response: Response) {
+    if tokio::time::timeout(DRAIN_HERE, read_rest(&mut response)).await.is_err() {
+        tokio::spawn(async move {
+            tokio::time::timeout(DRAIN_LIMIT, read_rest(&mut response)).await.unwrap_or_default();
+        });
+    }
+}
+
+async fn read_rest(response: &mut Response) {
+    while let Ok(Some(_)) = response.chunk().await {}
 }

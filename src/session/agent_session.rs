@@ -21,6 +21,7 @@ use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
 use super::projection::{self, Selected};
+use super::queue_file::QueueFile;
 use super::recovery::{Next, Recovery};
 use super::resources::ContextFile;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
@@ -96,6 +97,7 @@ struct AgentSession {
     selection: Selection,
     recovery: Recovery,
     queues: Arc<Queues>,
+    queue_file: QueueFile,
     activity: Activity,
     bash: UserBash,
     /// Entries that must not come between a tool call and its result.
@@ -149,6 +151,7 @@ impl AgentSession {
             selection,
             recovery: Recovery::default(),
             queues,
+            queue_file: opened.queue_file,
             activity: Activity::Idle,
             bash: UserBash::default(),
             held: Vec::new(),
@@ -224,6 +227,11 @@ impl AgentSession {
                 Ok(Reply::Done)
             }
             SessionCommand::TakeQueue => Ok(self.take_queue()),
+            SessionCommand::TakeLeftOver => {
+                let left_over = self.queue_file.take_left_over();
+                self.save_queue();
+                Ok(Reply::Queue(left_over))
+            }
             SessionCommand::Abort => {
                 self.abort();
                 Ok(Reply::Done)
@@ -283,6 +291,7 @@ impl AgentSession {
                 Ok(Reply::Duplicate)
             }
             Pushed::Queued => {
+                self.save_queue();
                 self.publish();
                 self.send(SessionEvent::QueueChanged);
                 Ok(Reply::Queued)
@@ -365,6 +374,10 @@ impl AgentSession {
                     self.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
                 }
             }
+        }
+        if let Message::User(_) = &**message {
+            // Delivered, and in the session from here on.
+            self.save_queue();
         }
         self.publish();
     }
@@ -481,9 +494,18 @@ impl AgentSession {
         let (steering, follow_up) = self.queues.take_all();
         let texts = |queued: Vec<Queued>| queued.into_iter().map(|queued| queued.text).collect();
         let taken = TakenQueue { steering: texts(steering), follow_up: texts(follow_up) };
+        self.save_queue();
         self.publish();
         self.send(SessionEvent::QueueChanged);
         Reply::Queue(taken)
+    }
+
+    /// Keeps the file of queued messages in step with the queue.
+    fn save_queue(&mut self) {
+        if let Err(error) = self.queue_file.save(&queue_view(&self.queues)) {
+            let text = format!("queued messages cannot be saved, and would not survive a crash: {error}");
+            self.notice(NoticeLevel::Warning, text);
+        }
     }
 
     // Selection.
@@ -659,7 +681,11 @@ impl AgentSession {
         } else {
             select(&self.services, &opened.store_selected)
         };
+        // What is queued now goes along; it is then not left over in the old session.
+        drop(self.queue_file.save(&QueueView::default()));
         self.store = opened.store;
+        self.queue_file = opened.queue_file;
+        self.save_queue();
         self.cwd = opened.cwd;
         self.context_files = opened.context_files;
         self.selection = selection;

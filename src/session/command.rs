@@ -16,6 +16,9 @@ pub enum SessionCommand {
     DeliverNow,
     /// Takes everything queued back. Replies [`Reply::Queue`].
     TakeQueue,
+    /// Takes back what was queued when an earlier process ended without delivering
+    /// it. Replies [`Reply::Queue`].
+    TakeLeftOver,
     /// Cancels the run, a retry wait, or a running `!` command; the queue stays.
     Abort,
     /// Switches the model: an id, `provider/id` or part of one, with an optional `:level`.

@@ -10,6 +10,7 @@ mod event;
 mod handle;
 mod open;
 mod projection;
+mod queue_file;
 mod recovery;
 mod resources;
 mod run;

@@ -11,6 +11,7 @@ use crate::tools::SessionVars;
 use crate::util::clock;
 
 use super::projection::{self, Selected};
+use super::queue_file::QueueFile;
 use super::resources::{ContextFile, context_files};
 use super::services::Services;
 use super::state::SessionState;
@@ -32,6 +33,7 @@ pub(super) struct OpenedSession {
     /// The session's own directory is authoritative.
     pub(super) cwd: PathBuf,
     pub(super) store_selected: Selected,
+    pub(super) queue_file: QueueFile,
     pub(super) context_files: Vec<ContextFile>,
 }
 
@@ -89,7 +91,9 @@ fn open_blocking(services: &Services, cwd: PathBuf, open: OpenSession) -> Result
     let context_files =
         if services.prompt.no_context_files { Vec::new() } else { context_files(&services.dirs.agent, &cwd) };
     let store_selected = projection::selected(&store.selecting_entries());
-    Ok(OpenedSession { store, cwd, store_selected, context_files })
+    // The queue of a session that is open elsewhere is that process's business.
+    let queue_file = QueueFile::open(store.path().filter(|_| store.locked_by().is_none()));
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, context_files })
 }
 
 fn new_header(cwd: &Path, now_ms: u64) -> Header {

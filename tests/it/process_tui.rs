@@ -198,6 +198,25 @@ async fn escape_in_a_stream_closes_the_connection_and_keeps_what_came() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_failed_run_gives_queued_messages_back() {
+    let gate = Gate::new();
+    let error =
+        "data: {\"error\":{\"message\":\"Incorrect API key provided\",\"code\":\"invalid_api_key\"}}\n\n";
+    let answer = Reply::stream("text/event-stream").piece(chat::delta("Well,")).gate(&gate).piece(error);
+    let server = SseServer::start([answer]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("go\r");
+    pty.wait_text("Well,");
+    pty.keys("and then this\r");
+    pty.wait_text("Steering: and then this");
+    gate.open();
+    let rows = pty.wait("the text in the editor", |rows| rows.iter().any(|row| row == "and then this"));
+    assert!(rows.join("\n").contains("Incorrect API key provided"), "{}", rows.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn escape_in_a_tool_kills_it_to_the_last_grandchild() {
     let server = SseServer::start([Reply::sse(chat::calls(&[("bash", sleepy("tool"))]))]).await;
     let home = TestHome::with_server(server.url());
@@ -253,13 +272,17 @@ async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
     pty.wait_idle();
     pty.keys("run it\r");
     pty.wait_text("half an ans");
+    pty.keys("still queued\r");
+    pty.wait_text("Steering: still queued");
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
     let rows = pty.wait_text("finished tool");
     let screen = rows.join("\n");
     assert!(screen.contains("run it") && screen.contains("$ echo finished tool"), "{screen}");
-    pty.keys("and now\r");
+    // What was queued was not delivered, and is not lost either.
+    pty.wait("the queued words", |rows| rows.iter().any(|row| row == "still queued"));
+    pty.keys("\x15and now\r");
     pty.wait_text("Back again.");
     assert_eq!(said(&server), ["user: run it", "assistant: ", "tool: finished tool", "user: and now"]);
     assert_eq!(home.sessions().len(), 1);

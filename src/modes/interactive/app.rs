@@ -364,6 +364,10 @@ impl App {
                     Some(since) => Status::RunningBash { since },
                     None => Status::Idle,
                 };
+                // A failed run leaves queued messages behind; nobody else will take them.
+                if !self.session.queue.is_empty() {
+                    out.push(Effect::TakeQueue);
+                }
                 out.push(Effect::ReadBranch);
             }
             SessionEvent::SelectionChanged => {
@@ -391,6 +395,9 @@ impl App {
             self.transcript.open(opened, &cwd);
             self.fill_history(opened);
             out.push(Effect::Replay);
+        }
+        if opened.n_earlier.is_some() {
+            out.push(Effect::TakeLeftOver);
         }
         out.push(Effect::SetTitle(self.title()));
         out.push(Effect::ReadBranch);
@@ -428,6 +435,13 @@ impl App {
         match done {
             EffectDone::QueueTaken(taken) => {
                 let texts: Vec<String> = taken.steering.into_iter().chain(taken.follow_up).collect();
+                self.prompt.prepend(&texts);
+            }
+            EffectDone::LeftOver(left) => {
+                let texts: Vec<String> = left.steering.into_iter().chain(left.follow_up).collect();
+                if !texts.is_empty() {
+                    self.tell("Messages that were queued when pi ended are back in the editor.");
+                }
                 self.prompt.prepend(&texts);
             }
             EffectDone::Refused { text, error } => {

@@ -9,7 +9,7 @@ use std::process::Command;
 use tokio::sync::mpsc;
 
 use crate::config::{Env, SettingsFile};
-use crate::session::{self, Reply, SessionCommand, SessionHandle};
+use crate::session::{self, Reply, SessionCommand, SessionHandle, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
@@ -32,7 +32,8 @@ impl Effects {
     pub(super) fn start(&self, effect: Effect) {
         match effect {
             Effect::Session(command) => self.command(command),
-            Effect::TakeQueue => self.take_queue(),
+            Effect::TakeQueue => self.take_queue(SessionCommand::TakeQueue, EffectDone::QueueTaken),
+            Effect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             Effect::ListSessions => self.list_sessions(),
             Effect::ReadBranch => self.read_branch(),
             Effect::SaveSetting { key, value } => self.save_setting(key, value),
@@ -59,11 +60,11 @@ impl Effects {
         });
     }
 
-    fn take_queue(&self) {
-        let (answer, done) = (self.handle.post(SessionCommand::TakeQueue), self.done.clone());
+    fn take_queue(&self, command: SessionCommand, wrap: fn(TakenQueue) -> EffectDone) {
+        let (answer, done) = (self.handle.post(command), self.done.clone());
         tokio::spawn(async move {
             if let Ok(Reply::Queue(taken)) = answer.await {
-                drop(done.send(EffectDone::QueueTaken(taken)));
+                drop(done.send(wrap(taken)));
             }
         });
     }

@@ -20,6 +20,9 @@ pub(super) enum Effect {
     Session(SessionCommand),
     /// Takes the queue back; answers with [`EffectDone::QueueTaken`].
     TakeQueue,
+    /// Takes back what an earlier process left queued; answers with
+    /// [`EffectDone::LeftOver`].
+    TakeLeftOver,
     /// Reads the sessions of this directory; answers with [`EffectDone::Sessions`].
     ListSessions,
     /// Looks at the repository; answers with [`EffectDone::Branch`].
@@ -45,6 +48,7 @@ pub(super) enum Effect {
 #[derive(Debug)]
 pub(super) enum EffectDone {
     QueueTaken(TakenQueue),
+    LeftOver(TakenQueue),
     Sessions(Vec<SessionSummary>),
     /// The branch, or the short hash of a detached head; `None` outside of a repository.
     Branch(Option<String>),
