@@ -31,6 +31,8 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let terminals = Terminals::detect();
+    // A terminal that cannot move its cursor is no better than a pipe.
+    let is_dumb = env.get("TERM").is_some_and(|term| term == "dumb");
     let setup = start::Setup::new(&args, env)?;
     if let Some(search) = &args.list_models {
         return Ok(modes::list_models(
@@ -40,7 +42,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
             &setup.problems,
         ));
     }
-    let interactive = !args.print && terminals.can_interact();
+    let interactive = !args.print && !is_dumb && terminals.can_interact();
     if interactive {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let code = start::interactive(&runtime, &args, setup);

@@ -383,6 +383,15 @@ fn tiny_terminals_are_no_reason_to_panic() {
 }
 
 #[test]
+fn a_dumb_terminal_is_told_about_print_mode() {
+    let home = TestHome::new();
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("TERM", "dumb")]);
+    let (status, everything, _) = pty.end();
+    assert_eq!(status.exit_code(), 1);
+    assert!(everything.join("\n").contains("use pi -p"), "{}", everything.join("\n"));
+}
+
+#[test]
 fn a_theme_is_a_file_and_a_broken_one_is_reported() {
     let home = TestHome::new().settings(&json!({"theme": "mine"}));
     let folder = home.agent().join("themes");
