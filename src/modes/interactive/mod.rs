@@ -431,12 +431,14 @@ impl Interactive {
         self.resize_at = None;
         let Some(size) = self.input.size() else { return };
         let now = self.ui.screen.size();
+        // Rows moved into or out of the scrollback, and the cursor with them. The
+        // answer is wanted after a new width too: a key that arrives together with
+        // the signal is only read when something else arrives.
+        self.input.pause();
+        let row = self.input.cursor_position().map(|position| position.y);
         if size.width != now.width {
             self.ui.screen.reset(size);
         } else if size.height != now.height {
-            // Rows moved into or out of the scrollback; the cursor moved with them.
-            self.input.pause();
-            let row = self.input.cursor_position().map(|position| position.y);
             self.ui.screen.height_changed(size, row);
         }
         self.want_frame(FRAME);
