@@ -38,7 +38,7 @@ pub use message::{
 };
 pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
 pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
-pub use provider::{Credential, Provider, Request, StreamOptions, ToolChoice};
+pub use provider::{Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use transform::{SystemState, system_state};

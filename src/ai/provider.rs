@@ -30,6 +30,16 @@ pub struct Request {
     pub options: StreamOptions,
 }
 
+impl Request {
+    /// Where the service is: the account's own address before the model's.
+    pub fn base_url(&self) -> &str {
+        match &self.credential {
+            Credential::SignedIn(account) => account.base_url.as_deref().unwrap_or(&self.model.base_url),
+            _ => &self.model.base_url,
+        }
+    }
+}
+
 /// What proves to a service who is asking. Never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credential {
@@ -39,6 +49,36 @@ pub enum Credential {
     ApiKey(String),
     /// A token sent as `Authorization: Bearer`, whatever the API's habit is.
     Bearer(String),
+    /// The token of an account, from signing in.
+    SignedIn(Box<SignIn>),
+}
+
+/// What a service has given to an account that signed in.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SignIn {
+    /// Sent as `Authorization: Bearer`.
+    pub token: String,
+    /// Where this account is served, when not at the model's address.
+    pub base_url: Option<String>,
+    /// The account's id, where requests have to name it.
+    pub account_id: Option<String>,
+}
+
+impl fmt::Debug for SignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignIn").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+impl Credential {
+    /// The token, when the credential is one that is always sent as bearer.
+    pub fn bearer(&self) -> Option<&str> {
+        match self {
+            Self::None | Self::ApiKey(_) => None,
+            Self::Bearer(token) => Some(token),
+            Self::SignedIn(account) => Some(&account.token),
+        }
+    }
 }
 
 impl fmt::Debug for Credential {
@@ -47,6 +87,7 @@ impl fmt::Debug for Credential {
             Self::None => f.write_str("None"),
             Self::ApiKey(_) => f.write_str("ApiKey(…)"),
             Self::Bearer(_) => f.write_str("Bearer(…)"),
+            Self::SignedIn(account) => f.debug_tuple("SignedIn").field(account).finish(),
         }
     }
 }

@@ -140,6 +140,10 @@ impl Headers {
         Ok(())
     }
 
+    fn set_bearer(&mut self, token: &str) -> Result<(), EncodeError> {
+        self.set_secret("authorization", &format!("Bearer {token}"))
+    }
+
     fn extend(&mut self, headers: &BTreeMap<String, String>) -> Result<(), EncodeError> {
         headers.iter().try_for_each(|(name, value)| self.set(name, value))
     }

@@ -25,7 +25,7 @@ pub(super) fn encode(request: &Request) -> Result<HttpRequest, EncodeError> {
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
     let body = body(request, &compat, &prompt, &thinking);
     Ok(HttpRequest {
-        url: join_url(&request.model.base_url, "/v1/messages"),
+        url: join_url(request.base_url(), "/v1/messages"),
         headers: headers(request, &compat, &prompt, &thinking)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })
@@ -75,16 +75,18 @@ fn headers(
     headers.set("accept", "text/event-stream")?;
     headers.set("anthropic-version", "2023-06-01")?;
     let mut betas = Vec::new();
-    match &request.credential {
-        Credential::None => {}
+    let token = match &request.credential {
         Credential::ApiKey(key) if !compat.bearer_key && !is_oauth(key) => {
             headers.set_secret("x-api-key", key)?;
+            None
         }
-        Credential::ApiKey(token) | Credential::Bearer(token) => {
-            headers.set_secret("authorization", &format!("Bearer {token}"))?;
-            if is_oauth(token) {
-                betas.push("oauth-2025-04-20");
-            }
+        Credential::ApiKey(token) => Some(token.as_str()),
+        other => other.bearer(),
+    };
+    if let Some(token) = token {
+        headers.set_bearer(token)?;
+        if is_oauth(token) {
+            betas.push("oauth-2025-04-20");
         }
     }
     if !prompt.tools.is_empty() {

@@ -24,7 +24,7 @@ pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, Encod
     let prompt = transform::prompt(request, ids);
     let body = body(request, &compat, &prompt);
     Ok(HttpRequest {
-        url: join_url(&request.model.base_url, path),
+        url: join_url(request.base_url(), path),
         headers: headers(request, &compat, &prompt)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })
@@ -35,11 +35,9 @@ fn headers(request: &Request, compat: &ChatCompat, prompt: &Prompt<'_>) -> Resul
     headers.set("content-type", "application/json")?;
     headers.set("accept", "text/event-stream")?;
     match &request.credential {
-        Credential::None => {}
         Credential::ApiKey(key) if compat.api_key_header => headers.set_secret("api-key", key)?,
-        Credential::ApiKey(key) | Credential::Bearer(key) => {
-            headers.set_secret("authorization", &format!("Bearer {key}"))?;
-        }
+        Credential::ApiKey(key) => headers.set_bearer(key)?,
+        other => other.bearer().map_or(Ok(()), |token| headers.set_bearer(token))?,
     }
     if let Some(session) = &request.options.session_id {
         compat.affinity_headers.iter().try_for_each(|name| headers.set(name, session))?;
