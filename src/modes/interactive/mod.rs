@@ -104,7 +104,6 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     })
     .context("this needs a terminal; use pi -p \"…\" without one")?;
     let mut input = InputBroker::new();
-    // Asked before the input stream exists, which would swallow the answer.
     let cursor = input.cursor_position();
     let size = input.size().unwrap_or(Size::new(80, 24));
     let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
@@ -304,7 +303,7 @@ impl Interactive {
             let (draw_at, resize_at) = (self.draw_at, self.resize_at);
             tokio::select! {
                 biased;
-                event = self.input.next() => self.take_inputs(event).await,
+                event = self.input.next() => self.take_inputs(event),
                 _ = term.recv() => self.exit = Some(ExitCode::from(143)),
                 _ = hup.recv() => self.exit = Some(ExitCode::from(129)),
                 event = self.events.recv() => match event {
@@ -328,24 +327,20 @@ impl Interactive {
 
     /// Handles input and what waits behind it, and shows it without delay: a key
     /// is echoed at once, whatever else keeps the screen busy.
-    async fn take_inputs(&mut self, first: Option<std::io::Result<InputEvent>>) {
+    fn take_inputs(&mut self, first: std::io::Result<InputEvent>) {
+        let Ok(first) = first else {
+            // The terminal is gone.
+            self.exit = Some(ExitCode::from(129));
+            return;
+        };
         let mut next = Some(first);
         for _ in 0..KEYS_PER_FRAME {
-            match next {
-                Some(Some(Ok(event))) => self.take_input(event),
-                // The terminal is gone.
-                Some(Some(Err(_)) | None) => {
-                    self.exit = Some(ExitCode::from(129));
-                    return;
-                }
-                None => break,
-            }
-            // Polled by this task, never elsewhere: the stream wakes whoever polled it first.
-            next = tokio::select! {
-                biased;
-                event = self.input.next() => Some(event),
-                () = std::future::ready(()) => None,
-            };
+            let Some(event) = next else { break };
+            self.take_input(event);
+            next = self.input.next_arrived();
+        }
+        if let Some(event) = next {
+            self.take_input(event);
         }
         self.draw();
     }
@@ -431,14 +426,11 @@ impl Interactive {
         self.resize_at = None;
         let Some(size) = self.input.size() else { return };
         let now = self.ui.screen.size();
-        // Rows moved into or out of the scrollback, and the cursor with them. The
-        // answer is wanted after a new width too: a key that arrives together with
-        // the signal is only read when something else arrives.
-        self.input.pause();
-        let row = self.input.cursor_position().map(|position| position.y);
         if size.width != now.width {
             self.ui.screen.reset(size);
         } else if size.height != now.height {
+            // Rows moved into or out of the scrollback, and the cursor with them.
+            let row = self.input.cursor_position().map(|position| position.y);
             self.ui.screen.height_changed(size, row);
         }
         self.want_frame(FRAME);

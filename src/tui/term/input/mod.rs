@@ -1,16 +1,27 @@
 //! Keys, pastes and the other things a terminal sends.
 //!
-//! Wraps crossterm's event stream, which holds the input while it lives: a query
-//! beside it times out after two seconds and an external editor would lose keys.
-//! So the broker drops the stream for those and starts another one afterwards;
-//! what was typed meanwhile is not lost.
+//! One thread reads and this module understands; both crossterm's parts for that
+//! stay unused, because its event source forgets input that arrives together with
+//! a signal, and its cursor query cannot run beside its event stream. Here a query
+//! is one more thing the terminal answers between two keys.
+//!
+//! The invariant: a key is reported once and in order, whatever arrives with it.
 
-use std::io;
+mod parse;
+mod reader;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
-use crossterm::event::{Event, EventStream, KeyEvent, KeyEventKind, MouseEvent};
-use futures_util::StreamExt as _;
+use crossterm::event::{Event, KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::{Position, Size};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+use parse::{Parser, Sent};
+use reader::Reader;
 
 /// Something the user or the terminal did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +37,19 @@ pub enum InputEvent {
     Focus(bool),
 }
 
+/// Longest wait for the terminal to say where its cursor is.
+const CURSOR_LIMIT: Duration = Duration::from_secs(2);
+
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
 pub struct InputBroker {
-    stream: Option<EventStream>,
+    reader: Option<Reader>,
+    resizes: Option<Signal>,
+    parser: Parser,
+    /// Understood, but not yet asked for.
+    ready: VecDeque<InputEvent>,
+    /// Where the cursor is, as far as the terminal has said since it was asked.
+    cursor: Option<Position>,
 }
 
 impl InputBroker {
@@ -38,43 +58,66 @@ impl InputBroker {
         Self::default()
     }
 
-    /// The next event; `None` when the terminal is gone. Cancel safe: an event is
-    /// either returned or still waiting.
+    /// The next event. Cancel safe: an event is either returned or still waiting.
     ///
     /// # Errors
-    /// When the terminal cannot be read.
-    pub async fn next(&mut self) -> Option<io::Result<InputEvent>> {
-        let stream = self.stream.get_or_insert_with(EventStream::new);
+    /// When the terminal is gone.
+    pub async fn next(&mut self) -> io::Result<InputEvent> {
         loop {
-            match stream.next().await? {
-                Ok(event) => {
-                    if let Some(event) = normalize(event) {
-                        return Some(Ok(event));
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(event);
+            }
+            self.read()?;
+            let (Some(reader), Some(resizes)) = (&self.reader, &mut self.resizes) else {
+                return Err(io::ErrorKind::NotConnected.into());
+            };
+            tokio::select! {
+                biased;
+                bytes = reader.bytes() => self.understand(&bytes?),
+                _ = resizes.recv() => {
+                    if let Some(size) = self.size() {
+                        return Ok(InputEvent::Resize(size));
                     }
                 }
-                Err(error) => return Some(Err(error)),
             }
         }
     }
 
-    /// Stops reading, for another program to read or for a query; the next
-    /// [`Self::next`] starts again.
+    /// The event after the one that [`Self::next`] just gave, if it has arrived
+    /// too: what was typed in one go is shown in one go.
+    pub fn next_arrived(&mut self) -> Option<InputEvent> {
+        if self.ready.is_empty()
+            && let Some(Ok(Some(bytes))) = self.reader.as_ref().map(Reader::take)
+        {
+            self.understand(&bytes);
+        }
+        self.ready.pop_front()
+    }
+
+    /// Stops reading, for another program to read; the next [`Self::next`] starts
+    /// again. On return every key that comes is the other program's.
     pub fn pause(&mut self) {
-        self.stream = None;
+        if let Some(reader) = &mut self.reader {
+            reader.pause();
+        }
     }
 
     /// Asks the terminal where its cursor is; blocks for the answer, usually some
-    /// milliseconds. `None` when none comes, after two seconds, or four if the
-    /// terminal was being read.
+    /// milliseconds. `None` when none comes within two seconds.
     pub fn cursor_position(&mut self) -> Option<Position> {
-        // Dropping a stream leaves a wake-up behind if no one was waiting on it, and
-        // crossterm takes that for the end of the wait; the first poll uses it up.
-        let attempts = if self.stream.is_some() { 2 } else { 1 };
-        self.pause();
-        (0..attempts).find_map(|_| {
-            drop(crossterm::event::poll(Duration::ZERO));
-            crossterm::cursor::position().ok().map(Position::from)
-        })
+        self.read().ok()?;
+        self.cursor = None;
+        self.parser.expects_cursor = true;
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(b"\x1b[6n").and_then(|()| stdout.flush()).ok()?;
+        drop(stdout);
+        let deadline = Instant::now() + CURSOR_LIMIT;
+        while self.cursor.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let bytes = self.reader.as_ref()?.bytes_within(left).ok()??;
+            self.understand(&bytes);
+        }
+        self.cursor
     }
 
     /// Asks for the size of the terminal; `None` when it is unknown or zero.
@@ -83,14 +126,25 @@ impl InputBroker {
         (width > 0 && height > 0).then(|| Size::new(width, height))
     }
 
-    /// Throws away what is still arriving, so that it does not end up in the shell:
-    /// until nothing comes for `idle`, at most `limit` events. Blocks.
-    pub fn drain(&mut self, idle: Duration, limit: usize) {
-        self.pause();
-        for _ in 0..limit {
-            match crossterm::event::poll(idle) {
-                Ok(true) if crossterm::event::read().is_ok() => {}
-                _ => return,
+    /// Sees to it that the thread reads and changes of the size are told.
+    fn read(&mut self) -> io::Result<()> {
+        if self.resizes.is_none() {
+            self.resizes = Some(signal(SignalKind::window_change())?);
+        }
+        match &self.reader {
+            Some(reader) => reader.resume(),
+            None => self.reader = Some(Reader::start(File::from(rustix::io::dup(rustix::stdio::stdin())?))?),
+        }
+        Ok(())
+    }
+
+    fn understand(&mut self, bytes: &[u8]) {
+        let mut sent = Vec::new();
+        self.parser.feed(bytes, &mut sent);
+        for sent in sent {
+            match sent {
+                Sent::Event(event) => self.ready.extend(normalize(event)),
+                Sent::Cursor(position) => self.cursor = Some(position),
             }
         }
     }

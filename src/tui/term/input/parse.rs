@@ -1,0 +1,184 @@
+//! Makes events of the bytes a terminal sends.
+//!
+//! What one sequence means is known by `terminput`; here they are cut apart. A
+//! sequence may arrive in pieces, and what nobody understands is dropped without
+//! taking the keys behind it along.
+
+use crossterm::event::Event;
+use ratatui::layout::Position;
+
+const ESCAPE: u8 = 0x1b;
+const PASTE: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+/// No sequence but a paste is longer.
+const LONGEST: usize = 128;
+
+/// Something the terminal has sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Sent {
+    Event(Event),
+    /// The answer to a cursor query.
+    Cursor(Position),
+}
+
+/// Holds a sequence of which not all has arrived.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    sequence: Vec<u8>,
+    /// Whether the terminal was asked for its cursor; its answer looks like a key.
+    pub(super) expects_cursor: bool,
+}
+
+impl Parser {
+    /// Takes one read of the terminal and appends what it completes.
+    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
+        for (at, byte) in bytes.iter().enumerate() {
+            // An Escape before a sequence is a key of its own.
+            if self.sequence == [ESCAPE] && *byte == ESCAPE {
+                self.complete(out);
+            }
+            self.sequence.push(*byte);
+            let is_escape = self.sequence == [ESCAPE];
+            // An Escape with something behind it begins a sequence.
+            if !is_escape || at + 1 == bytes.len() {
+                self.complete(out);
+            }
+        }
+    }
+
+    /// Empties the sequence if it is complete or will never be.
+    fn complete(&mut self, out: &mut impl Extend<Sent>) {
+        if self.sequence.starts_with(PASTE) {
+            if let Some(text) = self.sequence.strip_suffix(PASTE_END) {
+                let text = text.get(PASTE.len()..).unwrap_or_default();
+                out.extend([Sent::Event(Event::Paste(String::from_utf8_lossy(text).into_owned()))]);
+                self.sequence.clear();
+            }
+            return;
+        }
+        if self.expects_cursor
+            && let Some(position) = cursor(&self.sequence)
+        {
+            self.expects_cursor = false;
+            out.extend([Sent::Cursor(position)]);
+            self.sequence.clear();
+            return;
+        }
+        match terminput::Event::parse_from(&self.sequence) {
+            Ok(Some(event)) => out.extend(terminput_crossterm::to_crossterm(event).ok().map(Sent::Event)),
+            Ok(None) if self.may_go_on() => return,
+            Ok(None) | Err(_) => {}
+        }
+        self.sequence.clear();
+    }
+
+    /// Whether more bytes can still make this a sequence.
+    fn may_go_on(&self) -> bool {
+        // Reports of the terminal about itself end like any other sequence.
+        let is_report = self.sequence.starts_with(b"\x1b[?")
+            && self.sequence.len() > 3
+            && self.sequence.last().is_some_and(|last| (0x40..=0x7e).contains(last));
+        !is_report && self.sequence.len() < LONGEST
+    }
+}
+
+/// `ESC [ row ; column R`, counted from one.
+fn cursor(sequence: &[u8]) -> Option<Position> {
+    let numbers = sequence.strip_prefix(b"\x1b[")?.strip_suffix(b"R")?;
+    let (row, column) = std::str::from_utf8(numbers).ok()?.split_once(';')?;
+    let (row, column): (u16, u16) = (row.parse().ok()?, column.parse().ok()?);
+    Some(Position::new(column.saturating_sub(1), row.saturating_sub(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(parser: &mut Parser, chunks: &[&[u8]]) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        for chunk in chunks {
+            parser.feed(chunk, &mut sent);
+        }
+        sent
+    }
+
+    fn key(code: KeyCode, modifiers: KeyModifiers) -> Sent {
+        Sent::Event(Event::Key(KeyEvent::new(code, modifiers)))
+    }
+
+    fn plain(c: char) -> Sent {
+        key(KeyCode::Char(c), KeyModifiers::NONE)
+    }
+
+    #[test]
+    fn sequences_are_cut_apart() {
+        let check = |chunks: &[&[u8]], expected: &[Sent]| {
+            assert_eq!(parse(&mut Parser::default(), chunks), expected, "{chunks:?}");
+        };
+        let esc = || key(KeyCode::Esc, KeyModifiers::NONE);
+        let up = || key(KeyCode::Up, KeyModifiers::NONE);
+        let paste = |text: &str| Sent::Event(Event::Paste(text.to_owned()));
+        check(&[b"ab"], &[plain('a'), plain('b')]);
+        check(&["ä世".as_bytes()], &[plain('ä'), plain('世')]);
+        check(&[&"世".as_bytes()[..1], &"世".as_bytes()[1..]], &[plain('世')]);
+        check(&[b"\r"], &[key(KeyCode::Enter, KeyModifiers::NONE)]);
+        check(&[b"\x03"], &[key(KeyCode::Char('c'), KeyModifiers::CONTROL)]);
+        check(&[b"\x1b"], &[esc()]);
+        check(&[b"\x1b", b"a"], &[esc(), plain('a')]);
+        check(&[b"\x1ba"], &[key(KeyCode::Char('a'), KeyModifiers::ALT)]);
+        check(&[b"\x1b\x1b"], &[esc(), esc()]);
+        check(&[b"\x1b\x1b[A"], &[esc(), up()]);
+        check(&[b"\x1b[", b"A"], &[up()]);
+        check(&[b"\x1b[1;3A"], &[key(KeyCode::Up, KeyModifiers::ALT)]);
+        check(&[b"\x1b[13;5u"], &[key(KeyCode::Enter, KeyModifiers::CONTROL)]);
+        check(&[b"\x1b[200~a\rb\x1b[201~c"], &[paste("a\rb"), plain('c')]);
+        check(&[b"\x1b[200~a\x1b[20", b"1~"], &[paste("a")]);
+        check(&[b"\x1b[200~\xff\x1b[201~"], &[paste("\u{fffd}")]);
+    }
+
+    #[test]
+    fn what_nobody_understands_takes_no_key_along() {
+        for unknown in
+            [&b"\x1b[?1;2$y"[..], b"\x1b[?62;4c", b"\x1b[>0;276;0c", b"\x1b[99999999999;5u", b"\xff"]
+        {
+            let sent = parse(&mut Parser::default(), &[unknown, b"x"]);
+            assert_eq!(sent.last(), Some(&plain('x')), "{unknown:?}");
+        }
+        let endless = vec![b'1'; 10_000];
+        let sent = parse(&mut Parser::default(), &[b"\x1b[", &endless, b"x"]);
+        assert_eq!(sent.last(), Some(&plain('x')));
+    }
+
+    #[test]
+    fn a_cursor_report_is_one_only_when_asked_for() {
+        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
+        let sent = parse(&mut parser, &[b"a\x1b[12;40Rb", b"\x1b[1;2R"]);
+        let f3 = key(KeyCode::F(3), KeyModifiers::SHIFT);
+        assert_eq!(sent, [plain('a'), Sent::Cursor(Position::new(39, 11)), plain('b'), f3]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(chunks in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 1..12),
+                "\u{1b}\\[[?<M0-9;:]{0,8}[A-Za-z~]?".prop_map(String::into_bytes),
+                "\u{1b}[O\\[M<]{1,2}.{0,6}".prop_map(String::into_bytes),
+            ], 0..12), expects_cursor: bool)
+        {
+            let mut parser = Parser { expects_cursor, ..Parser::default() };
+            let mut sent = Vec::new();
+            for chunk in &chunks {
+                parser.feed(chunk, &mut sent);
+            }
+            // However it ended: after a while a key is a key again.
+            parser.feed(PASTE_END, &mut sent);
+            parser.feed(&[b'1'; LONGEST], &mut sent);
+            parser.feed(b"x", &mut sent);
+            prop_assert_eq!(sent.last(), Some(&plain('x')));
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The thread that reads the terminal, and nothing else does.
+//!
+//! It waits for input without ever blocking in a read, so it can be told to keep
+//! its hands off: while it is paused, every byte stays for the program that runs
+//! meanwhile. What it has read waits here until someone takes it; no byte is lost
+//! and none is read twice.
+
+use std::fs::File;
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::sync::Notify;
+
+/// Enough for what anyone types at once; a long paste takes several reads.
+const CHUNK: usize = 4_096;
+
+/// Handle of the reading thread; dropping it ends the thread.
+#[derive(Debug)]
+pub(super) struct Reader {
+    shared: Arc<Shared>,
+    /// Ends the thread's wait.
+    alarm: PipeWriter,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bytes: Vec<u8>,
+    /// Why nothing more will come.
+    end: Option<io::ErrorKind>,
+    is_wanted: bool,
+    /// Whether the thread may be touching the terminal.
+    is_reading: bool,
+    is_over: bool,
+}
+
+impl Shared {
+    /// A panic elsewhere leaves the state as good as it was.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reader {
+    /// Starts to read `terminal`.
+    ///
+    /// # Errors
+    /// When the system has no thread or pipe left.
+    pub(super) fn start(terminal: File) -> io::Result<Self> {
+        let (wake, alarm) = io::pipe()?;
+        let shared = Arc::new(Shared::default());
+        shared.lock().is_wanted = true;
+        let inside = Arc::clone(&shared);
+        thread::Builder::new().name("terminal-input".to_owned()).spawn(move || {
+            let end = read_all(&inside, terminal, wake);
+            let mut state = inside.lock();
+            state.is_reading = false;
+            state.end = Some(end);
+            drop(state);
+            inside.changed.notify_all();
+            inside.arrived.notify_one();
+        })?;
+        Ok(Self { shared, alarm })
+    }
+
+    /// What has been read since the last call; `None` when nothing has.
+    ///
+    /// # Errors
+    /// When the terminal is gone and everything it sent has been taken.
+    pub(super) fn take(&self) -> io::Result<Option<Vec<u8>>> {
+        take(&mut self.shared.lock())
+    }
+
+    /// Waits for bytes. Cancel safe.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub(super) async fn bytes(&self) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(bytes) = self.take()? {
+                return Ok(bytes);
+            }
+            self.shared.arrived.notified().await;
+        }
+    }
+
+    /// Waits for bytes at most `limit`, and blocks.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub(super) fn bytes_within(&self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
+        let state = self.shared.lock();
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(state, limit, |state| state.bytes.is_empty() && state.end.is_none());
+        take(&mut waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// Stops reading; returns when the thread does not touch the terminal any more.
+    pub(super) fn pause(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_wanted = false;
+        // A full pipe is an alarm as well.
+        drop(self.alarm.write(&[0]));
+        while state.is_reading && state.end.is_none() {
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Reads again.
+    pub(super) fn resume(&self) {
+        let mut state = self.shared.lock();
+        if !state.is_wanted {
+            state.is_wanted = true;
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+        drop(self.alarm.write(&[0]));
+    }
+}
+
+fn take(state: &mut State) -> io::Result<Option<Vec<u8>>> {
+    match (state.bytes.is_empty(), state.end) {
+        (false, _) => Ok(Some(std::mem::take(&mut state.bytes))),
+        (true, None) => Ok(None),
+        (true, Some(end)) => Err(end.into()),
+    }
+}
+
+/// The thread: reads whenever that is wanted. Returns why it cannot go on.
+fn read_all(shared: &Shared, mut terminal: File, mut wake: PipeReader) -> io::ErrorKind {
+    let mut chunk = [0; CHUNK];
+    loop {
+        if !may_read(shared) {
+            return io::ErrorKind::Interrupted;
+        }
+        let mut ends = [
+            PollFd::from_borrowed_fd(terminal.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN),
+        ];
+        match poll(&mut ends, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return io::Error::from(error).kind(),
+        }
+        let [has_input, is_woken] = ends.map(|end| !end.revents().is_empty());
+        if is_woken {
+            // Nothing of it matters but that it came; then look whether to go on.
+            drop(wake.read(&mut [0; 64]));
+            continue;
+        }
+        if !has_input {
+            continue;
+        }
+        match terminal.read(&mut chunk) {
+            Ok(0) => return io::ErrorKind::UnexpectedEof,
+            Ok(count) => {
+                shared.lock().bytes.extend(chunk.iter().take(count));
+                shared.changed.notify_all();
+                shared.arrived.notify_one();
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+            Err(error) => return error.kind(),
+        }
+    }
+}
+
+/// Waits until reading is wanted; `false` when it never will be again.
+fn may_read(shared: &Shared) -> bool {
+    let mut state = shared.lock();
+    while !state.is_wanted && !state.is_over {
+        state.is_reading = false;
+        shared.changed.notify_all();
+        state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    state.is_reading = !state.is_over;
+    !state.is_over
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn reader() -> (Reader, PipeWriter) {
+        let (terminal, keys) = io::pipe().unwrap();
+        (Reader::start(File::from(OwnedFd::from(terminal))).unwrap(), keys)
+    }
+
+    #[test]
+    fn what_is_typed_arrives_and_the_end_is_told() {
+        let (reader, mut keys) = reader();
+        assert_eq!(reader.take().unwrap(), None);
+        keys.write_all(b"ab").unwrap();
+        assert_eq!(reader.bytes_within(LONG).unwrap().unwrap(), b"ab");
+        drop(keys);
+        assert_eq!(reader.bytes_within(LONG).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_paused_reader_leaves_the_keys_to_others() {
+        let (terminal, mut keys) = io::pipe().unwrap();
+        let mut other = terminal.try_clone().unwrap();
+        let mut reader = Reader::start(File::from(OwnedFd::from(terminal))).unwrap();
+        for round in 0..200_u8 {
+            reader.pause();
+            keys.write_all(&[round]).unwrap();
+            let mut read = [0; 8];
+            assert_eq!(other.read(&mut read).unwrap(), 1, "round {round}");
+            reader.resume();
+            keys.write_all(&[round]).unwrap();
+            assert_eq!(reader.bytes_within(LONG).unwrap().unwrap(), [round]);
+        }
+    }
+
+    #[tokio::test]
+    async fn waiting_can_be_given_up_without_loss() {
+        let (reader, mut keys) = reader();
+        for _ in 0..100 {
+            tokio::select! {
+                biased;
+                bytes = reader.bytes() => panic!("{bytes:?}"),
+                () = tokio::task::yield_now() => {}
+            }
+            keys.write_all(b"x").unwrap();
+            assert_eq!(reader.bytes().await.unwrap(), b"x");
+        }
+    }
+}
