@@ -15,7 +15,9 @@ mod turn;
 
 pub use event::AgentEvent;
 pub use hooks::{Gate, Hooks};
-pub use queue::{DUPLICATE_WINDOW_MS, Pushed, QueueKind, QueueMode, Queued, Queues, SteeringDelivery};
+pub use queue::{
+    DUPLICATE_WINDOW_MS, Pushed, QueueKind, QueueMode, QueueSlot, Queued, Queues, SteeringDelivery,
+};
 pub use run::{Run, RunOutcome, run};
 pub use schema::{Problem, describe, validate};
 pub use tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec};

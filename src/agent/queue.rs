@@ -46,6 +46,14 @@ pub struct Queued {
     pub message: Arc<Message>,
 }
 
+/// A message that waits, as somebody saw it; since then the queue may have moved on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueSlot {
+    pub kind: QueueKind,
+    pub index: usize,
+    pub text: String,
+}
+
 /// Says whether a message was taken into the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
@@ -145,6 +153,21 @@ impl Queues {
         (inner.steering.drain(..).collect(), inner.follow_up.drain(..).collect())
     }
 
+    /// Takes one message out; `None` when it does not wait any more.
+    pub fn take_one(&self, slot: &QueueSlot) -> Option<Queued> {
+        self.lock().take_one(slot)
+    }
+
+    /// Puts one message at place `index` of the queue `kind`; says whether it still
+    /// waited. Interrupts nothing.
+    pub fn move_one(&self, slot: &QueueSlot, kind: QueueKind, index: usize) -> bool {
+        let mut inner = self.lock();
+        let Some(queued) = inner.take_one(slot) else { return false };
+        let queue = inner.queue(kind);
+        queue.insert(index.min(queue.len()), queued);
+        true
+    }
+
     pub fn is_empty(&self) -> bool {
         let inner = self.lock();
         inner.steering.is_empty() && inner.follow_up.is_empty()
@@ -195,6 +218,22 @@ impl Queues {
 }
 
 impl Inner {
+    fn queue(&mut self, kind: QueueKind) -> &mut VecDeque<Queued> {
+        match kind {
+            QueueKind::Steering => &mut self.steering,
+            QueueKind::FollowUp => &mut self.follow_up,
+        }
+    }
+
+    fn take_one(&mut self, slot: &QueueSlot) -> Option<Queued> {
+        let queue = self.queue(slot.kind);
+        let is_it = |queued: &Queued| queued.text == slot.text;
+        let there = queue.get(slot.index).is_some_and(is_it).then_some(slot.index);
+        // The same text elsewhere in the queue is the same message, moved up.
+        let index = there.or_else(|| queue.iter().position(is_it))?;
+        queue.remove(index)
+    }
+
     fn is_duplicate(&self, text: &str, now_ms: u64) -> bool {
         self.last
             .as_ref()
@@ -255,6 +294,30 @@ mod tests {
         assert_eq!(push("stop", 5_999), Pushed::Duplicate);
         assert_eq!(push("stop", 6_000), Pushed::Queued);
         assert_eq!(push("go", 6_001), Pushed::Queued);
+    }
+
+    #[test]
+    fn a_message_is_found_where_it_has_gone() {
+        let queues = Queues::default();
+        for text in ["a", "b", "c"] {
+            queues.push(QueueKind::Steering, queued(text), 0);
+        }
+        let slot = |kind, index, text: &str| QueueSlot { kind, index, text: text.to_owned() };
+        let texts = || {
+            let (steering, follow_up) = queues.texts();
+            format!("{} | {}", steering.join(" "), follow_up.join(" "))
+        };
+        let check = |slot: QueueSlot, kind, index, moved, expected: &str| {
+            assert_eq!(queues.move_one(&slot, kind, index), moved, "{slot:?}");
+            assert_eq!(texts(), expected);
+        };
+        check(slot(QueueKind::Steering, 2, "c"), QueueKind::Steering, 0, true, "c a b | ");
+        check(slot(QueueKind::Steering, 0, "b"), QueueKind::FollowUp, 9, true, "c a | b");
+        check(slot(QueueKind::Steering, 0, "gone"), QueueKind::FollowUp, 0, false, "c a | b");
+        queues.take_steering();
+        assert!(queues.take_one(&slot(QueueKind::Steering, 1, "a")).is_some());
+        assert!(queues.take_one(&slot(QueueKind::Steering, 1, "a")).is_none());
+        assert_eq!(texts(), " | b");
     }
 
     #[test]

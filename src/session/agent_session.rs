@@ -227,6 +227,20 @@ impl AgentSession {
                 Ok(Reply::Done)
             }
             SessionCommand::TakeQueue => Ok(self.take_queue()),
+            SessionCommand::TakeQueued { slot } => {
+                let kind = slot.kind;
+                let texts = self.queues.take_one(&slot).map(|queued| queued.text).into_iter().collect();
+                self.queue_changed();
+                Ok(Reply::Queue(match kind {
+                    QueueKind::Steering => TakenQueue { steering: texts, ..TakenQueue::default() },
+                    QueueKind::FollowUp => TakenQueue { follow_up: texts, ..TakenQueue::default() },
+                }))
+            }
+            SessionCommand::MoveQueued { slot, kind, index } => {
+                self.queues.move_one(&slot, kind, index);
+                self.queue_changed();
+                Ok(Reply::Done)
+            }
             SessionCommand::TakeLeftOver => {
                 let left_over = self.queue_file.take_left_over();
                 self.save_queue();
@@ -291,9 +305,7 @@ impl AgentSession {
                 Ok(Reply::Duplicate)
             }
             Pushed::Queued => {
-                self.save_queue();
-                self.publish();
-                self.send(SessionEvent::QueueChanged);
+                self.queue_changed();
                 Ok(Reply::Queued)
             }
         }
@@ -494,10 +506,14 @@ impl AgentSession {
         let (steering, follow_up) = self.queues.take_all();
         let texts = |queued: Vec<Queued>| queued.into_iter().map(|queued| queued.text).collect();
         let taken = TakenQueue { steering: texts(steering), follow_up: texts(follow_up) };
+        self.queue_changed();
+        Reply::Queue(taken)
+    }
+
+    fn queue_changed(&mut self) {
         self.save_queue();
         self.publish();
         self.send(SessionEvent::QueueChanged);
-        Reply::Queue(taken)
     }
 
     /// Keeps the file of queued messages in step with the queue.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::agent::{QueueKind, QueueSlot};
 use crate::ai::{Image, ThinkingLevel};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,17 @@ pub enum SessionCommand {
     DeliverNow,
     /// Takes everything queued back. Replies [`Reply::Queue`].
     TakeQueue,
+    /// Takes one queued message back. Replies [`Reply::Queue`], empty if it has
+    /// been delivered meanwhile.
+    TakeQueued {
+        slot: QueueSlot,
+    },
+    /// Puts a queued message at place `index` of a queue, if it still waits.
+    MoveQueued {
+        slot: QueueSlot,
+        kind: QueueKind,
+        index: usize,
+    },
     /// Takes back what was queued when an earlier process ended without delivering
     /// it. Replies [`Reply::Queue`].
     TakeLeftOver,

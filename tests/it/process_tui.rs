@@ -126,6 +126,45 @@ async fn steering_after_the_turn_lets_all_tools_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn queued_messages_are_reordered_and_edited() {
+    let gate = Gate::new();
+    let answer = Reply::stream("text/event-stream").piece(chat::delta("Working")).gate(&gate);
+    let answer = answer.piece(chat::delta(" is done.")).piece(chat::end("stop"));
+    let more = ["One.", "Two.", "Three."].map(|text| Reply::sse(chat::text(text)));
+    let server = SseServer::start([answer].into_iter().chain(more)).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("go\r");
+    pty.wait_text("Working");
+    for text in ["alpha", "beta", "gamma"] {
+        pty.keys(&format!("{text}\r"));
+        pty.wait_text(&format!("Steering: {text}"));
+    }
+    pty.keys("/queue\r");
+    pty.wait_text("→ alpha");
+    let order = |wanted: &'static [&str]| {
+        pty.wait("the order", move |rows| {
+            let shown = rows.iter().filter_map(|row| row.split_once("  steering"));
+            shown.map(|(text, _)| text.trim_start_matches(['→', ' '])).eq(wanted.iter().copied())
+        });
+    };
+    order(&["alpha", "beta", "gamma"]);
+    pty.keys("\x1b[1;3B");
+    order(&["beta", "alpha", "gamma"]);
+    pty.keys("\x1b[1;3B");
+    order(&["beta", "gamma", "alpha"]);
+    pty.keys("\x1b[A\r");
+    pty.wait("the message in the editor", |rows| rows.iter().any(|row| row.trim() == "gamma"));
+    pty.keys(" rays\r");
+    pty.wait_text("Steering: gamma rays");
+    gate.open();
+    pty.wait_text("Three.");
+    let users: Vec<String> = said(&server).into_iter().filter(|line| line.starts_with("user")).collect();
+    assert_eq!(users, ["user: go", "user: beta", "user: alpha", "user: gamma rays"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn steering_now_cuts_the_answer_short() {
     let never = Gate::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("A very long answer")).gate(&never);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi::agent::AgentEvent;
+use pi::agent::{AgentEvent, QueueKind, QueueSlot};
 use pi::ai::{FakeAnswer, Gate, Image, Message, ThinkingLevel, Usage, system_state};
 use pi::session::{
     OpenError, OpenSession, Phase, Reply, Scope, SessionCommand, SessionError, SessionEvent, TakenQueue,
@@ -414,6 +414,33 @@ async fn steering_at_once_is_a_setting() {
     session.prompt("rather").await;
     session.settled().await;
     assert_eq!(session.on_disk()[4..], ["answer half (aborted)", "user rather", "answer ok"]);
+}
+
+#[tokio::test]
+async fn the_queue_can_be_put_in_another_order() {
+    let gate = Gate::new();
+    let answers = [half(&gate), FakeAnswer::of_text("1"), FakeAnswer::of_text("2")];
+    let bench = SessionBench::new(answers);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    for text in ["first", "second", "third"] {
+        session.prompt(text).await;
+    }
+    let slot = |index, text: &str| QueueSlot { kind: QueueKind::Steering, index, text: text.to_owned() };
+    let to = |slot, kind, index| SessionCommand::MoveQueued { slot, kind, index };
+    session.request(to(slot(1, "second"), QueueKind::Steering, 0)).await.unwrap();
+    session.request(to(slot(1, "first"), QueueKind::FollowUp, 0)).await.unwrap();
+    let taken = session.request(SessionCommand::TakeQueued { slot: slot(1, "third") }).await.unwrap();
+    assert_eq!(taken, Reply::Queue(TakenQueue { steering: vec!["third".to_owned()], follow_up: vec![] }));
+    let gone = session.request(SessionCommand::TakeQueued { slot: slot(1, "third") }).await.unwrap();
+    assert_eq!(gone, Reply::Queue(TakenQueue::default()));
+    gate.open();
+    session.settled().await;
+    assert_eq!(
+        session.on_disk()[4..],
+        ["answer half whole", "user second", "answer 1", "user first", "answer 2"]
+    );
 }
 
 #[tokio::test]

@@ -39,6 +39,7 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.message.dequeue", "alt+up", "Take queued messages back into the editor", |_, out| {
         out.push(Effect::TakeQueue);
     }),
+    action("app.message.queue", "", "Reorder, edit or drop queued messages", |app, _| app.open_queue()),
     action("app.message.copy", "ctrl+x", "Copy the last answer", App::copy_answer),
     action("app.clear", "ctrl+c", "Clear the editor; twice: quit", App::clear_or_quit),
     action("app.exit", "ctrl+d", "Quit, when the editor is empty", App::exit_if_empty),
@@ -60,6 +61,10 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.editor.external", "ctrl+g", "Edit the message in $VISUAL or $EDITOR", App::open_editor),
     listed("app.models.save", Context::Models, "ctrl+s", "Choose, and make it the default"),
     listed("app.thinking.save", Context::Select, "ctrl+s", "Choose, and make it the default"),
+    listed("app.queue.moveUp", Context::Select, "alt+up", "Deliver a queued message earlier"),
+    listed("app.queue.moveDown", Context::Select, "alt+down", "Deliver a queued message later"),
+    listed("app.queue.toggle", Context::Select, "tab", "Make a queued message steering or follow-up"),
+    listed("app.queue.drop", Context::Select, "delete", "Drop a queued message"),
     action("app.session.new", "", "Start a new session", |_, out| {
         out.push(Effect::Session(SessionCommand::New));
     }),

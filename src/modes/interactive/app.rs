@@ -25,7 +25,7 @@ use super::commands;
 use super::completion::Completion;
 use super::footer::Footer;
 use super::msg::{AppMsg, Effect, EffectDone};
-use super::overlays::{ModelChoice, Models, Overlay, OverlayStep, Sessions, ThinkingLevels};
+use super::overlays::{ModelChoice, Models, Overlay, OverlayStep, QueuedMessages, Sessions, ThinkingLevels};
 use super::prompt::{PromptEditor, Submission};
 use super::status::{Status, StatusLine};
 use super::transcript::{Transcript, ViewOptions};
@@ -100,6 +100,8 @@ impl App {
                 out.push(Effect::Session(SessionCommand::SetThinking { level, scope }));
             }
             AppMsg::SessionChosen(path) => out.push(Effect::Session(SessionCommand::Open { path })),
+            AppMsg::Session(command) => out.push(Effect::Session(command)),
+            AppMsg::TakeQueued(slot) => out.push(Effect::TakeQueued(slot)),
             AppMsg::Done(done) => self.effect_done(done),
         }
     }
@@ -108,15 +110,8 @@ impl App {
 
     pub(super) fn input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
         if let Some(overlay) = self.overlays.last_mut() {
-            match overlay.handle(input, &self.keymap) {
-                OverlayStep::Stay => {}
-                OverlayStep::Close => drop(self.overlays.pop()),
-                OverlayStep::CloseWith(msg) => {
-                    self.overlays.pop();
-                    self.update(msg, out);
-                }
-            }
-            return;
+            let step = overlay.handle(input, &self.keymap);
+            return self.overlay_step(step, out);
         }
         match input {
             InputEvent::Key(key) => {
@@ -131,6 +126,18 @@ impl App {
             }
             InputEvent::Paste(text) => self.prompt.composer.paste(text),
             InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
+        }
+    }
+
+    fn overlay_step(&mut self, step: OverlayStep, out: &mut Vec<Effect>) {
+        match step {
+            OverlayStep::Stay => {}
+            OverlayStep::Do(msg) => self.update(msg, out),
+            OverlayStep::Close => drop(self.overlays.pop()),
+            OverlayStep::CloseWith(msg) => {
+                self.overlays.pop();
+                self.update(msg, out);
+            }
         }
     }
 
@@ -303,6 +310,13 @@ impl App {
         self.overlays.push(Box::new(Models::new(&self.models, &current, query, &save_key)));
     }
 
+    pub(super) fn open_queue(&mut self) {
+        if self.session.queue.is_empty() {
+            return self.tell("No message waits. While the agent works, Enter and Alt+Enter queue one.");
+        }
+        self.overlays.push(Box::new(QueuedMessages::new(&self.session.queue, &self.keymap)));
+    }
+
     pub(super) fn open_thinking(&mut self) {
         let model = &self.session.model;
         if model.thinking_levels().len() < 2 {
@@ -332,6 +346,10 @@ impl App {
         out: &mut Vec<Effect>,
     ) {
         self.session = state;
+        if let Some(overlay) = self.overlays.last_mut() {
+            let step = overlay.session_changed(&self.session);
+            self.overlay_step(step, out);
+        }
         match event {
             SessionEvent::Opened(opened) => return self.opened(opened, out),
             SessionEvent::Agent(AgentEvent::AgentStart) => {

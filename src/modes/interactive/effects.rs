@@ -33,6 +33,9 @@ impl Effects {
         match effect {
             Effect::Session(command) => self.command(command),
             Effect::TakeQueue => self.take_queue(SessionCommand::TakeQueue, EffectDone::QueueTaken),
+            Effect::TakeQueued(slot) => {
+                self.take_queue(SessionCommand::TakeQueued { slot }, EffectDone::QueueTaken);
+            }
             Effect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             Effect::ListSessions => self.list_sessions(),
             Effect::ReadBranch => self.read_branch(),

@@ -2,15 +2,26 @@
 
 use std::path::PathBuf;
 
+use crate::agent::QueueSlot;
 use crate::ai::ThinkingLevel;
 use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue};
 
 /// Something for the app to take in.
 #[derive(Debug)]
 pub(super) enum AppMsg {
-    ModelChosen { reference: String, scope: Scope },
-    ThinkingChosen { level: ThinkingLevel, scope: Scope },
+    ModelChosen {
+        reference: String,
+        scope: Scope,
+    },
+    ThinkingChosen {
+        level: ThinkingLevel,
+        scope: Scope,
+    },
     SessionChosen(PathBuf),
+    /// Something for the session to do.
+    Session(SessionCommand),
+    /// A queued message to edit.
+    TakeQueued(QueueSlot),
     Done(EffectDone),
 }
 
@@ -20,6 +31,8 @@ pub(super) enum Effect {
     Session(SessionCommand),
     /// Takes the queue back; answers with [`EffectDone::QueueTaken`].
     TakeQueue,
+    /// Takes one message out of the queue; answers with [`EffectDone::QueueTaken`].
+    TakeQueued(QueueSlot),
     /// Takes back what an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
     TakeLeftOver,

@@ -25,6 +25,12 @@ pub(super) const COMMANDS: &[Command] = &[
             out.push(Effect::ListSessions);
         },
     },
+    Command {
+        name: "queue",
+        args: "",
+        help: "Reorder, edit or drop queued messages",
+        run: |app, _, _| app.open_queue(),
+    },
     Command { name: "name", args: "[TEXT]", help: "Name the session, or show its name", run: name },
     Command {
         name: "session",

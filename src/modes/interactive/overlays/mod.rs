@@ -1,9 +1,11 @@
 //! What has the keyboard until it closes.
 
 mod models;
+mod queue;
 mod sessions;
 mod thinking;
 
+use crate::session::SessionState;
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
@@ -12,12 +14,18 @@ use crate::tui::theme::Theme;
 use super::msg::AppMsg;
 
 pub(super) use models::{ModelChoice, Models};
+pub(super) use queue::QueuedMessages;
 pub(super) use sessions::Sessions;
 pub(super) use thinking::ThinkingLevels;
 
 /// Something over transcript and dock that takes all input.
 pub(super) trait Overlay {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep;
+
+    /// Takes in that the session has changed.
+    fn session_changed(&mut self, _: &SessionState) -> OverlayStep {
+        OverlayStep::Stay
+    }
 
     /// Its rows, `max_rows` at most, and the cursor's row and column among them.
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>);
@@ -27,6 +35,8 @@ pub(super) trait Overlay {
 #[derive(Debug)]
 pub(super) enum OverlayStep {
     Stay,
+    /// Stays and asks for something.
+    Do(AppMsg),
     Close,
     CloseWith(AppMsg),
 }

@@ -1,0 +1,185 @@
+//! Reordering, editing and dropping queued messages.
+
+use crate::agent::{QueueKind, QueueSlot};
+use crate::session::{QueueView, SessionCommand, SessionState};
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+
+use super::super::msg::AppMsg;
+use super::{Overlay, OverlayStep};
+
+/// The messages that wait, in the order they are delivered.
+pub(in super::super) struct QueuedMessages {
+    picker: Picker<QueueSlot>,
+    queue: QueueView,
+    /// The message that was just moved; the selection goes with it.
+    moved: Option<QueueSlot>,
+}
+
+impl QueuedMessages {
+    pub(in super::super) fn new(queue: &QueueView, keymap: &Keymap) -> Self {
+        let hints = format!(
+            "enter: edit · {}/{}: move · {}: steering or follow-up · {}: drop · escape: close",
+            keymap.hint("app.queue.moveUp"),
+            keymap.hint("app.queue.moveDown"),
+            keymap.hint("app.queue.toggle"),
+            keymap.hint("app.queue.drop"),
+        );
+        let picker = Picker::new("Queued messages", items(queue)).without_filter().hints(hints);
+        Self { picker, queue: queue.clone(), moved: None }
+    }
+
+    fn texts(&self, kind: QueueKind) -> &[String] {
+        match kind {
+            QueueKind::Steering => &self.queue.steering,
+            QueueKind::FollowUp => &self.queue.follow_up,
+        }
+    }
+
+    fn put(&mut self, slot: QueueSlot, kind: QueueKind, index: usize) -> OverlayStep {
+        self.moved = Some(QueueSlot { kind, index, text: slot.text.clone() });
+        OverlayStep::Do(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index }))
+    }
+
+    /// Up within its queue and from the first follow-up on to the steering messages,
+    /// and the other way round.
+    fn shift(&mut self, slot: QueueSlot, up: bool) -> OverlayStep {
+        let n_steering = self.queue.steering.len();
+        let last = self.texts(slot.kind).len().saturating_sub(1);
+        match (slot.kind, up) {
+            (kind, true) if slot.index > 0 => {
+                let index = slot.index - 1;
+                self.put(slot, kind, index)
+            }
+            (kind, false) if slot.index < last => {
+                let index = slot.index + 1;
+                self.put(slot, kind, index)
+            }
+            (QueueKind::FollowUp, true) => self.put(slot, QueueKind::Steering, n_steering),
+            (QueueKind::Steering, false) => self.put(slot, QueueKind::FollowUp, 0),
+            _ => OverlayStep::Stay,
+        }
+    }
+}
+
+/// One item per message: steering first.
+fn items(queue: &QueueView) -> Vec<PickerItem<QueueSlot>> {
+    let of = |kind, name: &'static str, texts: &[String]| {
+        texts
+            .iter()
+            .enumerate()
+            .map(|(index, text)| {
+                let label = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                PickerItem::new(QueueSlot { kind, index, text: text.clone() }, label).note(name)
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut items = of(QueueKind::Steering, "steering", &queue.steering);
+    items.extend(of(QueueKind::FollowUp, "follow-up", &queue.follow_up));
+    items
+}
+
+impl Overlay for QueuedMessages {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let slot = self.picker.selected().cloned();
+        if let (InputEvent::Key(key), Some(slot)) = (input, slot) {
+            let is = |id| keymap.is(id, key);
+            if is("app.queue.moveUp") || is("app.queue.moveDown") {
+                return self.shift(slot, is("app.queue.moveUp"));
+            }
+            if is("app.queue.toggle") {
+                let other = match slot.kind {
+                    QueueKind::Steering => QueueKind::FollowUp,
+                    QueueKind::FollowUp => QueueKind::Steering,
+                };
+                let end = self.texts(other).len();
+                return self.put(slot, other, end);
+            }
+            if is("app.queue.drop") {
+                return OverlayStep::Do(AppMsg::Session(SessionCommand::TakeQueued { slot }));
+            }
+        }
+        match self.picker.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(slot) => OverlayStep::CloseWith(AppMsg::TakeQueued(slot)),
+        }
+    }
+
+    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
+        if session.queue == self.queue {
+            return OverlayStep::Stay;
+        }
+        if session.queue.is_empty() {
+            return OverlayStep::Close;
+        }
+        self.queue = session.queue.clone();
+        self.picker.set_items(items(&self.queue));
+        if let Some(moved) = self.moved.take() {
+            self.picker.select(|slot| *slot == moved);
+        }
+        OverlayStep::Stay
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let drawn = self.picker.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use crate::tui::keymap::{BINDINGS, Platform};
+
+    use super::super::super::actions;
+    use super::*;
+
+    /// Presses a key on the message at `at` and names what is asked for.
+    fn press(at: usize, code: KeyCode, modifiers: KeyModifiers) -> String {
+        let actions = actions::bindings();
+        let keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
+        let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let queue = QueueView { steering: texts(&["a", "b"]), follow_up: texts(&["c"]) };
+        let mut overlay = QueuedMessages::new(&queue, &keymap);
+        let key = |code, modifiers| InputEvent::Key(KeyEvent::new(code, modifiers));
+        for _ in 0..at {
+            overlay.handle(&key(KeyCode::Down, KeyModifiers::NONE), &keymap);
+        }
+        match overlay.handle(&key(code, modifiers), &keymap) {
+            OverlayStep::Stay => "stay".to_owned(),
+            OverlayStep::Close => "close".to_owned(),
+            OverlayStep::CloseWith(AppMsg::TakeQueued(slot)) => format!("edit {}", slot.text),
+            OverlayStep::Do(AppMsg::Session(SessionCommand::TakeQueued { slot })) => {
+                format!("drop {}", slot.text)
+            }
+            OverlayStep::Do(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index })) => {
+                format!("{} to {kind:?} {index}", slot.text)
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn keys_move_edit_and_drop() {
+        let check = |at, code, modifiers, expected: &str| {
+            assert_eq!(press(at, code, modifiers), expected, "{code:?} at {at}");
+        };
+        let (none, alt) = (KeyModifiers::NONE, KeyModifiers::ALT);
+        check(0, KeyCode::Up, alt, "stay");
+        check(1, KeyCode::Up, alt, "b to Steering 0");
+        check(2, KeyCode::Up, alt, "c to Steering 2");
+        check(0, KeyCode::Down, alt, "a to Steering 1");
+        check(1, KeyCode::Down, alt, "b to FollowUp 0");
+        check(2, KeyCode::Down, alt, "stay");
+        check(0, KeyCode::Tab, none, "a to FollowUp 1");
+        check(2, KeyCode::Tab, none, "c to Steering 2");
+        check(1, KeyCode::Delete, none, "drop b");
+        check(1, KeyCode::Enter, none, "edit b");
+        check(0, KeyCode::Esc, none, "close");
+    }
+}
