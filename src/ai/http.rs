@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::api::HttpRequest;
 use super::failure::{ErrorBody, FailureClass, classify, clip};
@@ -106,13 +106,16 @@ impl Transport {
     }
 }
 
-fn build(tls: bool) -> Result<Client, String> {
+/// The beginning of every client of this program.
+pub(super) fn client_builder() -> ClientBuilder {
     // Fails if a provider is installed already, which then is the one used.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_else(drop);
-    let mut builder = Client::builder()
-        .user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .redirect(Policy::custom(move |attempt| {
+    Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
+}
+
+fn build(tls: bool) -> Result<Client, String> {
+    let mut builder =
+        client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::custom(move |attempt| {
             let leaves_plain = !tls && attempt.url().scheme() != "http";
             // A stopped redirect is a response with status 3xx, which says where it leads.
             if leaves_plain || attempt.previous().len() > MAX_REDIRECTS {

@@ -14,23 +14,26 @@ mod failure;
 mod fake;
 mod http;
 mod http_provider;
+mod local_servers;
 mod message;
 mod model;
 mod partial_json;
 mod provider;
 mod router;
+mod sampling;
 mod sse;
 mod stream;
 mod transform;
 mod vendors;
 
 pub use answer::decode_recorded;
-pub use catalog::{Catalog, DEMO_PROVIDER, MatchError, Matched, ProviderInfo};
+pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay};
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request};
+pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
 pub use message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
     SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
@@ -40,6 +43,7 @@ pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
 pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
 pub use provider::{Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
+pub use sampling::{Sampling, SamplingPolicy};
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use transform::{SystemState, system_state};
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};

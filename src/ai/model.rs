@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::message::{Extra, Usage, UsageCost, js_number};
+use super::sampling::Sampling;
 
 /// The wire API a model is spoken to in, by its name in files and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -116,8 +117,37 @@ pub struct Model {
     /// Wire quirks, by the names of `models.json`; read through `ai::compat`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub compat: Map<String, Value>,
+    /// How its answers are generated, unless the user's settings say otherwise.
+    #[serde(default, skip_serializing_if = "Sampling::is_empty")]
+    pub sampling_params: Sampling,
+    /// The same, by how much it thinks; wins over `sampling_params`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sampling_params_by_thinking_level: BTreeMap<ThinkingLevel, Sampling>,
     #[serde(flatten)]
     pub extra: Extra,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            id: String::new(),
+            name: String::new(),
+            api: Api::default(),
+            provider: String::new(),
+            base_url: String::new(),
+            reasoning: false,
+            input: text_only(),
+            cost: Cost::default(),
+            context_window: default_context_window(),
+            max_tokens: default_max_tokens(),
+            thinking_level_map: BTreeMap::new(),
+            headers: BTreeMap::new(),
+            compat: Map::new(),
+            sampling_params: Sampling::default(),
+            sampling_params_by_thinking_level: BTreeMap::new(),
+            extra: Extra::new(),
+        }
+    }
 }
 
 /// A kind of content a model can read.

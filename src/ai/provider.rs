@@ -1,5 +1,6 @@
 //! The seam between whoever wants an answer and whoever produces one.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,6 +107,8 @@ pub struct StreamOptions {
     pub session_id: Option<String>,
     /// Request start, milliseconds since the Unix epoch: the message's timestamp.
     pub started_ms: u64,
+    /// Thinking tokens of each level, where they differ from the usual ones.
+    pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     /// Fields merged into the request body last, for what this list lacks.
     pub extra_body: serde_json::Map<String, Value>,
 }

@@ -33,6 +33,10 @@ pub struct Args {
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
 
+    /// Models to cycle through: references or globs, with an optional :LEVEL
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub models: Option<Vec<String>>,
+
     /// Key for the chosen provider
     #[arg(long, value_name = "KEY")]
     pub api_key: Option<String>,

@@ -11,7 +11,8 @@ use anyhow::Context;
 use tokio::runtime::Runtime;
 
 use crate::ai::{
-    Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, Model, Router, ThinkingLevel, Transport,
+    Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, LocalAddresses, Model, Router,
+    ScopedModel, ThinkingLevel, Transport,
 };
 use crate::config::{self, Credentials, Dirs, Env, Settings, SettingsFile};
 use crate::modes::{self, Prompt, Terminals};
@@ -45,7 +46,8 @@ impl Setup {
         let path = dirs.display(file.path());
         let mut problems: Vec<String> = file.problem().map(str::to_owned).into_iter().collect();
         problems.extend(wrong.iter().map(|problem| format!("{path}: {problem}")));
-        let (catalog, wrong) = config::load_catalog(&dirs.models_file());
+        let (mut catalog, wrong) = config::load_catalog(&dirs.models_file());
+        catalog.local_addresses = local_addresses(&env);
         problems.extend(wrong);
         if let Some(theme) = &args.use_theme {
             settings.theme.clone_from(theme);
@@ -62,6 +64,8 @@ impl Setup {
             default_provider: self.settings.default_provider.clone(),
             default_model: self.settings.default_model.clone(),
             default_thinking: self.settings.default_thinking_level,
+            scope: self.scope(args),
+            model_thinking: self.settings.model_thinking_levels.clone(),
         };
         if let Some(provider) = &args.provider
             && self.catalog.provider(provider).is_none()
@@ -100,14 +104,27 @@ impl Setup {
     }
 
     fn find(
-        &self,
+        &mut self,
         reference: &str,
         provider: Option<&str>,
     ) -> anyhow::Result<(Arc<Model>, Option<ThinkingLevel>)> {
         let usable =
             |id: &str| self.catalog.provider(id).is_some_and(|info| self.credentials.is_available(info));
         let matched = self.catalog.find(reference, provider, &usable)?;
+        if matched.assumed {
+            self.problems.push(session::assumed(&matched.model));
+        }
         Ok((matched.model, matched.thinking))
+    }
+
+    /// The models to cycle through, of the command line or the settings.
+    fn scope(&mut self, args: &Args) -> Vec<ScopedModel> {
+        let patterns = args.models.as_ref().unwrap_or(&self.settings.enabled_models);
+        let usable =
+            |id: &str| self.catalog.provider(id).is_some_and(|info| self.credentials.is_available(info));
+        let (scope, problems) = self.catalog.scope(patterns, &usable);
+        self.problems.extend(problems.iter().map(|problem| format!("models to cycle through: {problem}")));
+        scope
     }
 
     /// Also returns what is wrong in the user's files.
@@ -146,7 +163,7 @@ impl Setup {
         let problems = self.problems;
         let services = Services {
             provider: Arc::new(provider),
-            catalog: Arc::new(self.catalog),
+            catalog: LiveCatalog::new(self.catalog),
             credentials: self.credentials,
             tools,
             bash,
@@ -203,6 +220,15 @@ impl Setup {
 
     fn folders(&self, args: &Args) -> SessionFolders {
         SessionFolders::new(args, &self.env, &self.settings, &self.dirs, &self.cwd)
+    }
+}
+
+/// `PI_LOCAL_SERVERS` lists `ID=URL` pairs to look at instead of the usual
+/// addresses; `none` looks nowhere.
+fn local_addresses(env: &Env) -> LocalAddresses {
+    match env.get("PI_LOCAL_SERVERS") {
+        Some(list) => LocalAddresses::parse(&list),
+        None => LocalAddresses::with_ollama(env.get("OLLAMA_HOST").as_deref()),
     }
 }
 

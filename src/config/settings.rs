@@ -4,11 +4,14 @@
 //! its key, kind, default and help, from which docs are generated. Keys are
 //! pi's; unknown ones are kept in the file and ignored here.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::ai::ThinkingLevel;
+use crate::ai::{Sampling, SamplingPolicy, ThinkingLevel};
 
 /// What the user set, or the defaults.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +19,11 @@ pub struct Settings {
     pub default_provider: Option<String>,
     pub default_model: Option<String>,
     pub default_thinking_level: ThinkingLevel,
+    /// By `provider/id`.
+    pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
+    /// Patterns of the models to cycle through; none means all.
+    pub enabled_models: Vec<String>,
+    pub sampling: SamplingPolicy,
     pub hide_thinking: bool,
     /// `tools`, `turn` or `now`.
     pub steering_delivery: String,
@@ -53,14 +61,23 @@ pub struct Row {
 }
 
 /// What values a setting takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Bool,
     /// A whole number, 0 or more.
     Number,
+    /// Any number within these bounds.
+    Decimal {
+        least: f64,
+        most: f64,
+    },
     Text,
     Choice(&'static [&'static str]),
     TextList,
+    /// Thinking levels by `provider/id`.
+    LevelByModel,
+    /// Generation options by `provider/id`.
+    SamplingByModel,
 }
 
 /// A value that does not fit its setting; the default is used.
@@ -89,6 +106,72 @@ pub const ROWS: &[Row] = &[
         kind: Kind::Choice(LEVELS),
         default: "\"medium\"",
         help: "How much a new session thinks",
+    },
+    Row {
+        key: "modelThinkingLevels",
+        kind: Kind::LevelByModel,
+        default: "{}",
+        help: "How much a model thinks when you switch to it",
+    },
+    Row {
+        key: "thinkingBudgets.minimal",
+        kind: Kind::Number,
+        default: "1024",
+        help: "Thinking tokens of this level, for models that count them",
+    },
+    Row {
+        key: "thinkingBudgets.low",
+        kind: Kind::Number,
+        default: "2048",
+        help: "Thinking tokens of this level",
+    },
+    Row {
+        key: "thinkingBudgets.medium",
+        kind: Kind::Number,
+        default: "8192",
+        help: "Thinking tokens of this level",
+    },
+    Row {
+        key: "thinkingBudgets.high",
+        kind: Kind::Number,
+        default: "16384",
+        help: "Thinking tokens of this level and those above",
+    },
+    Row {
+        key: "enabledModels",
+        kind: Kind::TextList,
+        default: "[]",
+        help: "Models to cycle through: references or globs, with an optional :level; none means all",
+    },
+    Row {
+        key: "generation.temperature",
+        kind: Kind::Decimal { least: 0.0, most: 2.0 },
+        default: "null",
+        help: "How freely models choose their words, where they let themselves be told",
+    },
+    Row {
+        key: "generation.topP",
+        kind: Kind::Decimal { least: 0.0, most: 1.0 },
+        default: "null",
+        help: "Share of the likeliest words models choose from",
+    },
+    Row {
+        key: "generation.maxTokens",
+        kind: Kind::Number,
+        default: "null",
+        help: "Most tokens of one answer, below what the model can do",
+    },
+    Row {
+        key: "generation.stopSequences",
+        kind: Kind::TextList,
+        default: "[]",
+        help: "Texts that end an answer where they appear",
+    },
+    Row {
+        key: "modelGeneration",
+        kind: Kind::SamplingByModel,
+        default: "{}",
+        help: "Generation options of single models; these win over models.json and over generation",
     },
     Row {
         key: "hideThinkingBlock",
@@ -220,6 +303,9 @@ impl Settings {
                 .text("defaultThinkingLevel")
                 .and_then(|name| ThinkingLevel::parse(&name))
                 .unwrap_or_default(),
+            model_thinking_levels: reader.parsed("modelThinkingLevels"),
+            enabled_models: reader.list("enabledModels"),
+            sampling: reader.sampling(),
             hide_thinking: reader.bool("hideThinkingBlock"),
             steering_delivery: reader.text("steeringDelivery").unwrap_or_default(),
             steering_mode: reader.text("steeringMode").unwrap_or_default(),
@@ -270,6 +356,35 @@ impl Reader<'_> {
         items.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
+    /// A value of a shape that the row's kind has checked.
+    fn parsed<T: DeserializeOwned + Default>(&mut self, key: &str) -> T {
+        serde_json::from_value(self.value(key)).unwrap_or_default()
+    }
+
+    fn sampling(&mut self) -> SamplingPolicy {
+        let stop_sequences = self.list("generation.stopSequences");
+        let budgets = [
+            (ThinkingLevel::Minimal, "thinkingBudgets.minimal"),
+            (ThinkingLevel::Low, "thinkingBudgets.low"),
+            (ThinkingLevel::Medium, "thinkingBudgets.medium"),
+            (ThinkingLevel::High, "thinkingBudgets.high"),
+        ];
+        // Only what the user set: some models have budgets of their own.
+        let set = budgets.into_iter().filter(|(_, key)| lookup(self.values, key).is_some());
+        let set: Vec<_> = set.collect();
+        SamplingPolicy {
+            all: Sampling {
+                temperature: self.value("generation.temperature").as_f64(),
+                top_p: self.value("generation.topP").as_f64(),
+                max_tokens: self.value("generation.maxTokens").as_u64().filter(|tokens| *tokens > 0),
+                stop_sequences: (!stop_sequences.is_empty()).then_some(stop_sequences),
+                body: Map::new(),
+            },
+            by_model: self.parsed("modelGeneration"),
+            thinking_budgets: set.into_iter().map(|(level, key)| (level, self.number(key))).collect(),
+        }
+    }
+
     /// A value that fits the row of `key`.
     fn value(&mut self, key: &str) -> Value {
         let row = ROWS.iter().find(|row| row.key == key).expect("every field has a row (tested)");
@@ -292,6 +407,10 @@ impl Kind {
         match self {
             Self::Bool => value.is_boolean(),
             Self::Number => value.is_u64(),
+            Self::Decimal { least, most } => value.as_f64().is_some_and(|n| (least..=most).contains(&n)),
+            Self::LevelByModel => BTreeMap::<String, ThinkingLevel>::deserialize(value).is_ok(),
+            Self::SamplingByModel => BTreeMap::<String, Sampling>::deserialize(value)
+                .is_ok_and(|by_model| by_model.values().all(|sampling| sampling.problem().is_none())),
             Self::Text => value.is_string(),
             Self::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
             Self::TextList => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
@@ -303,6 +422,15 @@ impl Kind {
         match self {
             Self::Bool => "true or false".to_owned(),
             Self::Number => "a whole number, 0 or more".to_owned(),
+            Self::Decimal { least, most } => format!("a number from {least} to {most}"),
+            Self::LevelByModel => {
+                format!("an object that gives models (provider/id) one of {}", LEVELS.join(", "))
+            }
+            Self::SamplingByModel => {
+                "an object that gives models (provider/id) temperature (0 to 2), topP (0 to 1), maxTokens, \
+                 stopSequences, or fields of the request"
+                    .to_owned()
+            }
             Self::Text => "a text".to_owned(),
             Self::Choice(choices) => format!("one of {}", choices.join(", ")),
             Self::TextList => "a list of texts".to_owned(),

@@ -25,7 +25,7 @@ use super::queue_file::QueueFile;
 use super::recovery::{Next, Recovery};
 use super::resources::ContextFile;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
-use super::selection::{self, Selection};
+use super::selection::{self, Selection, Wishes};
 use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
 use super::store::{
@@ -83,7 +83,7 @@ pub async fn start(
 }
 
 fn select(services: &Services, selected: &Selected) -> (Selection, Option<String>) {
-    selection::initial(&services.wishes, selected, &services.catalog, &|provider| {
+    selection::initial(&services.wishes, selected, &services.catalog.get(), &|provider| {
         services.is_usable(provider)
     })
 }
@@ -95,6 +95,8 @@ struct AgentSession {
     store: SessionStore,
     context_files: Vec<ContextFile>,
     selection: Selection,
+    /// As the process was started, but with the scope of this session.
+    wishes: Wishes,
     recovery: Recovery,
     queues: Arc<Queues>,
     queue_file: QueueFile,
@@ -144,6 +146,7 @@ impl AgentSession {
         let (steering_mode, follow_up_mode) = services.queue_modes();
         queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
         let mut session = Self {
+            wishes: services.wishes.clone(),
             services,
             cwd: opened.cwd,
             store: opened.store,
@@ -252,6 +255,8 @@ impl AgentSession {
             }
             SessionCommand::SetModel { reference, scope } => self.set_model(&reference, scope).await,
             SessionCommand::SetThinking { level, scope } => self.set_thinking(level, scope).await,
+            SessionCommand::SetScope { patterns, scope } => self.set_scope(patterns, scope).await,
+            SessionCommand::ModelsChanged => self.models_changed().await,
             SessionCommand::CycleModel { forward } => self.cycle_model(forward).await,
             SessionCommand::CycleThinking => self.cycle_thinking().await,
             SessionCommand::RunBash { command, exclude_from_context } => {
@@ -528,16 +533,15 @@ impl AgentSession {
 
     async fn set_model(&mut self, reference: &str, scope: Scope) -> Result<Reply, SessionError> {
         let services = Arc::clone(&self.services);
-        let usable =
-            |id: &str| services.catalog.provider(id).is_some_and(|provider| services.is_usable(provider));
-        let matched = services
-            .catalog
+        let catalog = services.catalog.get();
+        let usable = |id: &str| catalog.provider(id).is_some_and(|provider| services.is_usable(provider));
+        let matched = catalog
             .find(reference, None, &usable)
             .map_err(|error| SessionError::Refused(error.to_string()))?;
-        let selection = Selection {
-            model: matched.model,
-            wanted_thinking: matched.thinking.unwrap_or(self.selection.wanted_thinking),
-        };
+        if matched.assumed {
+            self.notice(NoticeLevel::Warning, selection::assumed(&matched.model));
+        }
+        let selection = selection::to_model(&self.selection, matched.model, matched.thinking, &self.wishes);
         self.select(selection).await?;
         if scope == Scope::Default {
             let model = Arc::clone(&self.selection.model);
@@ -569,14 +573,41 @@ impl AgentSession {
 
     async fn cycle_model(&mut self, forward: bool) -> Result<Reply, SessionError> {
         let services = Arc::clone(&self.services);
-        let next = selection::cycle(&self.selection.model, forward, &services.catalog, &|provider| {
-            services.is_usable(provider)
-        });
-        let Some(model) = next else {
+        let next =
+            selection::cycle(&self.selection, forward, &self.wishes, &services.catalog.get(), &|provider| {
+                services.is_usable(provider)
+            });
+        let Some(selection) = next else {
             return Err(SessionError::Refused("there is no other model to switch to".to_owned()));
         };
-        let wanted_thinking = self.selection.wanted_thinking;
-        self.select(Selection { model, wanted_thinking }).await?;
+        self.select(selection).await?;
+        Ok(Reply::Done)
+    }
+
+    async fn set_scope(&mut self, patterns: Vec<String>, scope: Scope) -> Result<Reply, SessionError> {
+        let services = Arc::clone(&self.services);
+        let catalog = services.catalog.get();
+        let usable = |id: &str| catalog.provider(id).is_some_and(|provider| services.is_usable(provider));
+        let (models, problems) = catalog.scope(&patterns, &usable);
+        for problem in problems {
+            self.notice(NoticeLevel::Warning, problem);
+        }
+        self.wishes.scope = models;
+        if scope == Scope::Default {
+            self.save_settings(vec![("enabledModels", patterns.into())]).await;
+        }
+        self.selection_changed();
+        Ok(Reply::Done)
+    }
+
+    /// The window of a model on this machine is known when its server has been asked.
+    async fn models_changed(&mut self) -> Result<Reply, SessionError> {
+        let model = &self.selection.model;
+        let known = self.services.catalog.get().get(&model.provider, &model.id).cloned();
+        if let Some(known) = known.filter(|known| known != model) {
+            let selection = Selection { model: known, ..self.selection.clone() };
+            self.select(selection).await?;
+        }
         Ok(Reply::Done)
     }
 
@@ -820,7 +851,6 @@ impl AgentSession {
 
     fn publish(&self) {
         let services = &self.services;
-        let usable = services.catalog.providers().iter().filter(|provider| services.is_usable(provider));
         let state = SessionState {
             id: self.store.header().id.clone(),
             path: self.store.path().map(Path::to_owned),
@@ -841,7 +871,8 @@ impl AgentSession {
             steering_delivery: self.queues.delivery(),
             urgent_words: services.settings.urgent_words.clone().into(),
             // The demo model is always there and does not count.
-            several_providers: usable.count() > 2,
+            several_providers: services.has_several_providers(),
+            scope: self.wishes.scope.as_slice().into(),
         };
         services.bash.session.set(open::session_vars(&state));
         self.state.send_replace(Arc::new(state));

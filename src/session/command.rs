@@ -42,6 +42,15 @@ pub enum SessionCommand {
         level: ThinkingLevel,
         scope: Scope,
     },
+    /// The models to cycle through from now on; none means all there are keys for.
+    ///
+    /// Patterns as in the setting `enabledModels`.
+    SetScope {
+        patterns: Vec<String>,
+        scope: Scope,
+    },
+    /// The catalogue has changed: goes on with what it says about the model now.
+    ModelsChanged,
     /// Next (or, if not `forward`, previous) available model.
     CycleModel {
         forward: bool,

@@ -28,7 +28,7 @@ pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;
 pub use resources::{ContextFile, context_files};
-pub use selection::Wishes;
+pub use selection::{Wishes, assumed};
 pub use services::{PromptOptions, Services};
 pub use state::{ContextUsage, Phase, QueueView, SessionState, Totals};
 pub use store::{

@@ -115,7 +115,8 @@ pub(super) async fn credential(
 ) -> Result<Credential, CredentialError> {
     let (services, model) = (Arc::clone(services), Arc::clone(model));
     let resolved =
-        tokio::task::spawn_blocking(move || services.credentials.resolve(&model, &services.catalog)).await;
+        tokio::task::spawn_blocking(move || services.credentials.resolve(&model, &services.catalog.get()))
+            .await;
     resolved.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 

@@ -11,8 +11,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome};
 use crate::ai::{
-    self, Credential, Message, Model, Request, StreamEvent, StreamOptions, SystemMessage, ThinkingLevel,
-    ToolCall, ToolDeclaration,
+    self, Credential, Message, Model, Request, StreamEvent, SystemMessage, ThinkingLevel, ToolCall,
+    ToolDeclaration,
 };
 
 use super::resources::{self, ContextFile, PromptParts};
@@ -67,18 +67,14 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
         model: Arc::clone(&parts.selection.model),
         credential: parts.credential,
         messages: parts.messages,
-        options: StreamOptions {
-            thinking: parts.selection.thinking(),
-            session_id: Some(parts.session_id.to_owned()),
-            ..StreamOptions::default()
-        },
+        options: services.options(&parts.selection.model, parts.selection.thinking(), parts.session_id),
     };
     let (sender, reports) = mpsc::unbounded_channel();
     let cancel = CancellationToken::new();
     let run_cancel = cancel.clone();
     let queues = Arc::clone(parts.queues);
     let cwd = parts.cwd.to_owned();
-    let mut hooks = RunHooks { reports: sender, wants_deltas: services.wants_deltas, live: parts.live };
+    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), live: parts.live };
     let task = tokio::spawn(async move {
         let run = Run {
             provider: &*services.provider,
@@ -112,7 +108,7 @@ fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
 
 struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
-    wants_deltas: bool,
+    services: Arc<Services>,
     live: watch::Receiver<LiveSelection>,
 }
 
@@ -133,7 +129,7 @@ impl Hooks for RunHooks {
     }
 
     fn update(&mut self, event: &StreamEvent) {
-        if self.wants_deltas {
+        if self.services.wants_deltas {
             let event = AgentEvent::MessageUpdate(event.clone());
             drop(self.reports.send(Report { event, taken: None }));
         }
@@ -143,7 +139,8 @@ impl Hooks for RunHooks {
         if let Some((model, credential, thinking)) = &self.live.borrow().selected {
             request.model = Arc::clone(model);
             request.credential = credential.clone();
-            request.options.thinking = *thinking;
+            let session_id = request.options.session_id.take().unwrap_or_default();
+            request.options = self.services.options(model, *thinking, &session_id);
         }
         std::future::ready(()).boxed()
     }

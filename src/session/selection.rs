@@ -1,8 +1,9 @@
 //! Which model a session talks to, and how much it thinks: pure policy.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ThinkingLevel};
+use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ScopedModel, ThinkingLevel};
 
 use super::projection::Selected;
 
@@ -22,6 +23,7 @@ impl Selection {
 }
 
 /// What the start of a session knows about the user's wishes.
+#[derive(Debug, Clone)]
 pub struct Wishes {
     /// From the command line.
     pub model: Option<Arc<Model>>,
@@ -30,13 +32,25 @@ pub struct Wishes {
     pub default_provider: Option<String>,
     pub default_model: Option<String>,
     pub default_thinking: ThinkingLevel,
+    /// The models to cycle through; none means all there are keys for.
+    pub scope: Vec<ScopedModel>,
+    /// How much a model is to think when it is switched to, by `provider/id`.
+    pub model_thinking: BTreeMap<String, ThinkingLevel>,
+}
+
+impl Wishes {
+    fn thinking_of(&self, model: &Model) -> Option<ThinkingLevel> {
+        let scoped = self.scope.iter().find(|scoped| scoped.model.reference() == model.reference());
+        let scoped = scoped.and_then(|scoped| scoped.thinking);
+        scoped.or_else(|| self.model_thinking.get(&model.reference()).copied())
+    }
 }
 
 /// Chooses for a session whose branch selected `selected`. Also says what the
 /// user should know about the choice.
 ///
-/// In order: the command line, the session's own model, the default of the
-/// settings, the default model of the first provider there is a key for, any
+/// In order: the command line, the session's own model, the first of the scope,
+/// the default of the settings, the default model of the first provider there is a key for, any
 /// model there is a key for, the demo model.
 pub(super) fn initial(
     wishes: &Wishes,
@@ -47,21 +61,26 @@ pub(super) fn initial(
     let is_usable = |id: &str| catalog.provider(id).is_some_and(usable);
     let mut notice = None;
     let restored = selected.model.as_ref().and_then(|(provider, id)| {
-        let model = catalog.get(provider, id).filter(|_| is_usable(provider));
+        let model = catalog.get_or_assume(provider, id, &is_usable).filter(|_| is_usable(provider));
         if model.is_none() {
             notice = Some(format!("the model of this session, {provider}/{id}, is not available"));
         }
-        model.cloned()
+        model
     });
     let model = wishes
         .model
         .clone()
         .or(restored)
+        .or_else(|| first_scoped(wishes, catalog, usable))
         .or_else(|| from_settings(wishes, catalog, &is_usable))
         .or_else(|| first_usable(catalog, usable))
         .or_else(|| catalog.get(DEMO_PROVIDER, "pi").cloned())
         .expect("the catalogue always has the demo model");
-    let wanted_thinking = wishes.thinking.or(selected.thinking).unwrap_or(wishes.default_thinking);
+    let wanted_thinking = wishes
+        .thinking
+        .or(selected.thinking)
+        .or_else(|| wishes.thinking_of(&model))
+        .unwrap_or(wishes.default_thinking);
     let notice = notice
         .filter(|_| wishes.model.is_none())
         .map(|problem| format!("{problem}; using {} instead", model.reference()));
@@ -71,7 +90,7 @@ pub(super) fn initial(
 fn from_settings(wishes: &Wishes, catalog: &Catalog, is_usable: &dyn Fn(&str) -> bool) -> Option<Arc<Model>> {
     let provider = wishes.default_provider.as_deref();
     let found = match (provider, wishes.default_model.as_deref()) {
-        (Some(provider), Some(id)) => catalog.get(provider, id).cloned(),
+        (Some(provider), Some(id)) => catalog.get_or_assume(provider, id, is_usable),
         (None, Some(id)) => catalog.find(id, None, is_usable).ok().map(|matched| matched.model),
         (Some(provider), None) => default_of(catalog, provider),
         (None, None) => None,
@@ -94,26 +113,54 @@ fn first_usable(catalog: &Catalog, usable: &dyn Fn(&ProviderInfo) -> bool) -> Op
     providers.into_iter().find_map(|provider| default_of(catalog, &provider.id))
 }
 
-/// The model after (or before) `current` among those of usable providers.
-pub(super) fn cycle(
-    current: &Model,
-    forward: bool,
+fn first_scoped(
+    wishes: &Wishes,
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> Option<Arc<Model>> {
-    let models: Vec<&Arc<Model>> = catalog
-        .models()
-        .iter()
-        .filter(|model| catalog.provider(&model.provider).is_some_and(usable))
-        .collect();
+    let mut scope = wishes.scope.iter().map(|scoped| &scoped.model);
+    scope.find(|model| catalog.provider(&model.provider).is_some_and(usable)).cloned()
+}
+
+/// What the user should know about a model the catalogue does not have.
+pub fn assumed(model: &Model) -> String {
+    format!("{} is not in the list of models; assuming it is like others of its provider", model.reference())
+}
+
+/// A switch to `model`: thinking as asked for now, as wished for this model, else
+/// as before.
+pub(super) fn to_model(
+    current: &Selection,
+    model: Arc<Model>,
+    thinking: Option<ThinkingLevel>,
+    wishes: &Wishes,
+) -> Selection {
+    let wanted = thinking.or_else(|| wishes.thinking_of(&model));
+    Selection { model, wanted_thinking: wanted.unwrap_or(current.wanted_thinking) }
+}
+
+/// The model after (or before) the current one among those of the scope, or
+/// without a scope of all usable providers.
+pub(super) fn cycle(
+    current: &Selection,
+    forward: bool,
+    wishes: &Wishes,
+    catalog: &Catalog,
+    usable: &dyn Fn(&ProviderInfo) -> bool,
+) -> Option<Selection> {
+    let scope: Vec<&Arc<Model>> = wishes.scope.iter().map(|scoped| &scoped.model).collect();
+    let all = if scope.is_empty() { catalog.models().iter().collect() } else { scope };
+    let models: Vec<&Arc<Model>> =
+        all.into_iter().filter(|model| catalog.provider(&model.provider).is_some_and(usable)).collect();
     let n = models.len();
-    let at = models.iter().position(|model| model.provider == current.provider && model.id == current.id);
-    let next = match (at, forward) {
+    let reference = current.model.reference();
+    let next = match (models.iter().position(|model| model.reference() == reference), forward) {
         (None, _) => 0,
         (Some(at), true) => (at + 1) % n,
         (Some(at), false) => (at + n - 1) % n,
     };
-    models.get(next).map(|model| Arc::clone(model)).filter(|model| **model != *current)
+    let next = models.get(next).filter(|model| model.reference() != reference)?;
+    Some(to_model(current, Arc::clone(next), None, wishes))
 }
 
 #[cfg(test)]
@@ -127,6 +174,8 @@ mod tests {
             default_provider: None,
             default_model: None,
             default_thinking: ThinkingLevel::Medium,
+            scope: Vec::new(),
+            model_thinking: BTreeMap::new(),
         }
     }
 
@@ -152,6 +201,25 @@ mod tests {
         check(&settings, None, &["deepseek", "anthropic"], "deepseek/deepseek-v4-pro");
         check(&settings, None, &["anthropic"], "anthropic/claude-opus-5-5");
         check(&settings, Some(("groq", "openai/gpt-oss-120b")), &["groq"], "groq/openai/gpt-oss-120b");
+    }
+
+    #[test]
+    fn the_scope_is_cycled_with_its_levels() {
+        let catalog = Catalog::builtin();
+        let usable = |provider: &ProviderInfo| ["anthropic", "deepseek"].contains(&provider.id.as_str());
+        let patterns = ["deepseek/deepseek-v4-pro:high", "groq/*", "anthropic/claude-opus-5-5"];
+        let (scope, _) = catalog.scope(&patterns.map(str::to_owned), &|_| true);
+        let level = ("anthropic/claude-opus-5-5".to_owned(), ThinkingLevel::Low);
+        let wishes = Wishes { scope, model_thinking: [level].into(), ..wishes() };
+        let (mut selection, _) = initial(&wishes, &Selected::default(), &catalog, &usable);
+        let mut seen = vec![(selection.model.reference(), selection.wanted_thinking)];
+        for forward in [true, true, false] {
+            selection = cycle(&selection, forward, &wishes, &catalog, &usable).unwrap();
+            seen.push((selection.model.reference(), selection.wanted_thinking));
+        }
+        let deepseek = ("deepseek/deepseek-v4-pro".to_owned(), ThinkingLevel::High);
+        let opus = ("anthropic/claude-opus-5-5".to_owned(), ThinkingLevel::Low);
+        assert_eq!(seen, [deepseek.clone(), opus.clone(), deepseek, opus]);
     }
 
     #[test]

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::{QueueMode, SteeringDelivery, ToolRegistry};
-use crate::ai::{Catalog, Provider, ProviderInfo};
-use crate::config::{Credentials, Dirs, Settings};
+use crate::ai::{
+    self, DEMO_PROVIDER, LiveCatalog, Model, Provider, ProviderInfo, StreamOptions, ThinkingLevel,
+};
+use crate::config::{Credentials, Dirs, Settings, load_catalog};
 use crate::tools::BashConfig;
 use crate::util::clock::Clock;
 
@@ -15,7 +17,7 @@ use super::selection::Wishes;
 /// Shared by all sessions of one process; put together in `cli::start`, and by tests.
 pub struct Services {
     pub provider: Arc<dyn Provider>,
-    pub catalog: Arc<Catalog>,
+    pub catalog: LiveCatalog,
     pub credentials: Credentials,
     pub tools: ToolRegistry,
     /// How the user's own commands are run, and what the model's are told.
@@ -43,6 +45,60 @@ pub struct PromptOptions {
 impl Services {
     pub(super) fn is_usable(&self, provider: &ProviderInfo) -> bool {
         self.credentials.is_available(provider)
+    }
+
+    /// Whether models of more than one provider can be used, the demo aside.
+    pub(super) fn has_several_providers(&self) -> bool {
+        let catalog = self.catalog.get();
+        let has_models = |info: &ProviderInfo| catalog.models().iter().any(|model| model.provider == info.id);
+        let usable = catalog.providers().iter().filter(|info| {
+            info.id != DEMO_PROVIDER && self.is_usable(info) && (!info.local || has_models(info))
+        });
+        usable.take(2).count() == 2
+    }
+
+    /// Whether a model is offered by this machine itself: by a server that was not
+    /// configured, or by the program.
+    pub fn is_local_or_demo(&self, model: &Model) -> bool {
+        self.catalog
+            .get()
+            .provider(&model.provider)
+            .is_some_and(|info| info.local || info.id == DEMO_PROVIDER)
+    }
+
+    /// The models there is a key for.
+    pub fn usable_models(&self) -> Vec<Arc<Model>> {
+        let catalog = self.catalog.get();
+        let usable =
+            |model: &&Arc<Model>| catalog.provider(&model.provider).is_some_and(|info| self.is_usable(info));
+        catalog.models().iter().filter(usable).cloned().collect()
+    }
+
+    /// Reads `models.json` again and asks the servers on this machine what they
+    /// have. Takes as long as they do, at most little more than half a second.
+    /// Returns what is wrong in the file, one line each.
+    pub async fn refresh_models(&self) -> Vec<String> {
+        let path = self.dirs.models_file();
+        let reading = tokio::task::spawn_blocking(move || load_catalog(&path));
+        let addresses = self.catalog.get().local_addresses.clone();
+        let (read, found) = tokio::join!(reading, ai::discover(&addresses));
+        let Ok((catalog, problems)) = read else { return Vec::new() };
+        self.catalog.update(|current| {
+            *current = catalog;
+            current.local_addresses = addresses;
+            for (server, models) in found {
+                current.set_local(server, models);
+            }
+        });
+        problems
+    }
+
+    /// What is asked of one answer of `model` in the session `session_id`.
+    pub(super) fn options(&self, model: &Model, level: ThinkingLevel, session_id: &str) -> StreamOptions {
+        let mut options =
+            StreamOptions { session_id: Some(session_id.to_owned()), ..StreamOptions::default() };
+        self.settings.sampling.apply(model, level, &mut options);
+        options
     }
 
     pub(super) fn retry_policy(&self) -> RetryPolicy {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::SteeringDelivery;
-use crate::ai::{Message, Model, ThinkingLevel, Usage};
+use crate::ai::{Message, Model, ScopedModel, ThinkingLevel, Usage};
 
 /// What a session is at one moment.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub struct SessionState {
     pub urgent_words: Arc<[String]>,
     /// Whether models of more than one provider can be used.
     pub several_providers: bool,
+    /// The models to cycle through; none means all.
+    pub scope: Arc<[ScopedModel]>,
 }
 
 impl SessionState {
@@ -49,6 +51,7 @@ impl SessionState {
             steering_delivery: SteeringDelivery::default(),
             urgent_words: Arc::from([]),
             several_providers: false,
+            scope: Arc::from([]),
         }
     }
 }

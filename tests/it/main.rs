@@ -8,6 +8,7 @@ mod ai_errors;
 mod ai_http;
 mod docs;
 mod layers;
+mod local_servers;
 mod process_print;
 mod process_tui;
 mod session_store;

@@ -5,12 +5,13 @@
 //! loop in `mod.rs` passes the time in. Parts draw themselves; what a key or a
 //! command does is a row in `actions.rs` or `commands/`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::ai::{DEMO_PROVIDER, Message};
+use crate::ai::{DEMO_PROVIDER, Message, Model};
 use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, SessionCommand, SessionEvent, SessionMessage, SessionState,
     WhenBusy,
@@ -25,7 +26,9 @@ use super::commands;
 use super::completion::Completion;
 use super::footer::Footer;
 use super::msg::{AppMsg, Effect, EffectDone};
-use super::overlays::{ModelChoice, Models, Overlay, OverlayStep, QueuedMessages, Sessions, ThinkingLevels};
+use super::overlays::{
+    ModelChoice, ModelScope, Models, Overlay, OverlayStep, QueuedMessages, Sessions, ThinkingLevels,
+};
 use super::prompt::{PromptEditor, Submission};
 use super::status::{Status, StatusLine};
 use super::transcript::{Transcript, ViewOptions};
@@ -53,6 +56,8 @@ pub(super) struct App {
     quit_armed: bool,
     bash_since: Option<Duration>,
     grammars_wanted: bool,
+    /// What was said to be wrong in `models.json`; it is said once.
+    model_problems: HashSet<String>,
     /// The last entry of the session as it was opened.
     shown_leaf: Option<String>,
 }
@@ -86,6 +91,7 @@ impl App {
             quit_armed: false,
             bash_since: None,
             grammars_wanted: false,
+            model_problems: HashSet::new(),
             shown_leaf: None,
         }
     }
@@ -100,6 +106,9 @@ impl App {
                 out.push(Effect::Session(SessionCommand::SetThinking { level, scope }));
             }
             AppMsg::SessionChosen(path) => out.push(Effect::Session(SessionCommand::Open { path })),
+            AppMsg::ScopeChosen { patterns, scope } => {
+                out.push(Effect::Session(SessionCommand::SetScope { patterns, scope }));
+            }
             AppMsg::Session(command) => out.push(Effect::Session(command)),
             AppMsg::TakeQueued(slot) => out.push(Effect::TakeQueued(slot)),
             AppMsg::Done(done) => self.effect_done(done),
@@ -300,14 +309,20 @@ impl App {
         out.push(Effect::OpenEditor(self.prompt.composer.expanded_text()));
     }
 
-    pub(super) fn open_models(&mut self, _: &mut Vec<Effect>) {
-        self.open_models_with("");
+    pub(super) fn open_models(&mut self, out: &mut Vec<Effect>) {
+        self.open_models_with("", out);
     }
 
-    pub(super) fn open_models_with(&mut self, query: &str) {
-        let save_key = self.keymap.hint("app.models.save");
-        let current = self.session.model.reference();
-        self.overlays.push(Box::new(Models::new(&self.models, &current, query, &save_key)));
+    /// Shows the models that are known, and those that a new look finds.
+    pub(super) fn open_models_with(&mut self, query: &str, out: &mut Vec<Effect>) {
+        out.push(Effect::RefreshModels);
+        let models = Models::new(&self.models, &self.session, query, &self.keymap);
+        self.overlays.push(Box::new(models));
+    }
+
+    pub(super) fn open_scope(&mut self, out: &mut Vec<Effect>) {
+        out.push(Effect::RefreshModels);
+        self.overlays.push(Box::new(ModelScope::new(&self.models, &self.session.scope, &self.keymap)));
     }
 
     pub(super) fn open_queue(&mut self) {
@@ -474,10 +489,34 @@ impl App {
                 let current: Option<&Path> = current.as_deref();
                 self.overlays.push(Box::new(Sessions::new(&sessions, current, self.now_ms)));
             }
+            EffectDone::Models { models, found, problems } => self.take_models(&models, &found, problems),
             EffectDone::Branch(branch) => self.footer.branch = branch,
             EffectDone::Edited(Ok(text)) => self.prompt.composer.set_text(&text),
             EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => self.fail(&error),
             EffectDone::Told(text) => self.status.hint = Some(text),
+        }
+    }
+
+    fn take_models(&mut self, models: &[Arc<Model>], found: &[(&str, usize)], problems: Vec<String>) {
+        self.models = ModelChoice::of(models);
+        for problem in problems {
+            if self.model_problems.insert(problem.clone()) {
+                self.transcript.notice(NoticeLevel::Warning, &problem);
+            }
+        }
+        match self.overlays.last_mut() {
+            Some(overlay) => overlay.models_changed(&self.models),
+            None if self.session.model.provider == DEMO_PROVIDER && !found.is_empty() => {
+                let servers: Vec<String> = found
+                    .iter()
+                    .map(|(name, n_models)| {
+                        format!("{name} with {n_models} model{}", if *n_models == 1 { "" } else { "s" })
+                    })
+                    .collect();
+                let text = format!("Found on this machine: {}. /model chooses one.", servers.join(", "));
+                self.tell(&text);
+            }
+            None => {}
         }
     }
 

@@ -5,11 +5,12 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
 use crate::config::{Env, SettingsFile};
-use crate::session::{self, Reply, SessionCommand, SessionHandle, TakenQueue};
+use crate::session::{self, Reply, Services, SessionCommand, SessionHandle, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
@@ -23,6 +24,7 @@ pub(super) struct Effects {
     pub(super) sessions: PathBuf,
     pub(super) sessions_filter: Option<PathBuf>,
     pub(super) settings_file: PathBuf,
+    pub(super) services: Arc<Services>,
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,
 }
@@ -38,6 +40,7 @@ impl Effects {
             }
             Effect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             Effect::ListSessions => self.list_sessions(),
+            Effect::RefreshModels => self.refresh_models(),
             Effect::ReadBranch => self.read_branch(),
             Effect::SaveSetting { key, value } => self.save_setting(key, value),
             Effect::LoadGrammars => self.highlighter.load_in_background(|| {}),
@@ -77,6 +80,16 @@ impl Effects {
         tokio::task::spawn_blocking(move || {
             let sessions = session::list(&folder, filter.as_deref());
             drop(done.send(EffectDone::Sessions(sessions)));
+        });
+    }
+
+    fn refresh_models(&self) {
+        let (services, handle, done) = (Arc::clone(&self.services), self.handle.clone(), self.done.clone());
+        tokio::spawn(async move {
+            let problems = services.refresh_models().await;
+            handle.send(SessionCommand::ModelsChanged);
+            let found = services.catalog.get().found_servers();
+            drop(done.send(EffectDone::Models { models: services.usable_models(), found, problems }));
         });
     }
 

@@ -120,6 +120,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         sessions: start.sessions.clone(),
         sessions_filter: start.sessions_filter.clone(),
         settings_file: start.services.dirs.settings_file(),
+        services: Arc::clone(&start.services),
         env: start.env.clone(),
         highlighter,
     };
@@ -229,16 +230,7 @@ fn app(
             Err(error) => problems.push(format!("{shown}: {error}")),
         }
     }
-    let models = services.catalog.models().iter().filter(|model| {
-        services.catalog.provider(&model.provider).is_some_and(|info| services.credentials.is_available(info))
-    });
-    let models = models
-        .map(|model| ModelChoice {
-            id: model.id.clone(),
-            provider: model.provider.clone(),
-            name: model.name.clone(),
-        })
-        .collect();
+    let models = ModelChoice::of(&services.usable_models());
     let home = services.dirs.home.clone();
     let mut transcript = Transcript::new(highlighter.clone(), start.cwd.clone(), home.clone());
     transcript.set_expand_key(&keymap.hint("app.tools.expand"));
@@ -283,6 +275,11 @@ impl Interactive {
             self.effects.start(Effect::ListSessions);
         }
         self.effects.start(Effect::ReadBranch);
+        // Only without anything better: asking the ports of this machine is not for
+        // everyone. The answer also tells the window of a local model.
+        if self.services.is_local_or_demo(&self.handle.state().model) {
+            self.effects.start(Effect::RefreshModels);
+        }
     }
 
     async fn run(mut self) -> ExitCode {

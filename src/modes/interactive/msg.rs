@@ -1,9 +1,10 @@
 //! What reaches the app, and what it asks for.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::agent::QueueSlot;
-use crate::ai::ThinkingLevel;
+use crate::ai::{Model, ThinkingLevel};
 use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue};
 
 /// Something for the app to take in.
@@ -18,6 +19,10 @@ pub(super) enum AppMsg {
         scope: Scope,
     },
     SessionChosen(PathBuf),
+    ScopeChosen {
+        patterns: Vec<String>,
+        scope: Scope,
+    },
     /// Something for the session to do.
     Session(SessionCommand),
     /// A queued message to edit.
@@ -38,6 +43,9 @@ pub(super) enum Effect {
     TakeLeftOver,
     /// Reads the sessions of this directory; answers with [`EffectDone::Sessions`].
     ListSessions,
+    /// Reads `models.json` again and asks the servers on this machine; answers with
+    /// [`EffectDone::Models`].
+    RefreshModels,
     /// Looks at the repository; answers with [`EffectDone::Branch`].
     ReadBranch,
     Copy(String),
@@ -63,6 +71,15 @@ pub(super) enum EffectDone {
     QueueTaken(TakenQueue),
     LeftOver(TakenQueue),
     Sessions(Vec<SessionSummary>),
+    Models {
+        /// Those there is a key for.
+        models: Vec<Arc<Model>>,
+        /// Names of the servers that were found on this machine, and how many models
+        /// each has.
+        found: Vec<(&'static str, usize)>,
+        /// What is wrong in `models.json`.
+        problems: Vec<String>,
+    },
     /// The branch, or the short hash of a detached head; `None` outside of a repository.
     Branch(Option<String>),
     /// The text as the editor left it; `Err` says why there is none.

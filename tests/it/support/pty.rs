@@ -127,6 +127,7 @@ impl Pty {
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
         command.env("TERM", "xterm-256color");
         command.env("COLORFGBG", "15;0");
+        command.env("PI_LOCAL_SERVERS", "none");
         for (name, value) in env {
             command.env(name, value);
         }

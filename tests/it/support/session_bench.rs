@@ -1,13 +1,14 @@
 //! Runs a session task against a scripted provider, in a folder of its own.
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pi::agent::{AgentEvent, Tool, ToolRegistry};
-use pi::ai::{self, Catalog, FakeAnswer, FakeProvider, Message, ThinkingLevel};
+use pi::ai::{self, Catalog, FakeAnswer, FakeProvider, LiveCatalog, Message, ThinkingLevel};
 use pi::config::{Credentials, Dirs, Env, Settings};
 use pi::session::{
     Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
@@ -115,7 +116,7 @@ impl SessionBench {
         assert!(problems.is_empty(), "{problems:?}");
         Services {
             provider: Arc::new(self.provider.clone()),
-            catalog: Arc::new(catalog),
+            catalog: LiveCatalog::new(catalog),
             credentials: Credentials::new(Env::of(&[])),
             tools: ToolRegistry::new(self.tools.clone()),
             bash: BashConfig::new(self.path("tmp"), SessionEnv::default()),
@@ -150,6 +151,8 @@ impl SessionBench {
             default_provider: Some("acme".to_owned()),
             default_model: Some(self.model.to_owned()),
             default_thinking: ThinkingLevel::Medium,
+            scope: Vec::new(),
+            model_thinking: BTreeMap::new(),
         };
         let (handle, events) = start(Arc::new(self.services(wishes)), self.path("work"), open).await?;
         Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })

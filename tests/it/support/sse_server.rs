@@ -69,6 +69,8 @@ impl RecordedRequest {
 /// What the server sends for one request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
+    /// The only path it is for; `None` for any.
+    path: Option<String>,
     pieces: Vec<Piece>,
     is_chunked: bool,
 }
@@ -91,7 +93,7 @@ impl Reply {
     pub(crate) fn stream(content_type: &str) -> Self {
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n");
-        Self { pieces: vec![Piece::Bytes(head.into_bytes())], is_chunked: true }
+        Self { path: None, pieces: vec![Piece::Bytes(head.into_bytes())], is_chunked: true }
     }
 
     /// A whole response.
@@ -108,10 +110,16 @@ impl Reply {
 
     /// Exactly these bytes.
     pub(crate) fn raw(bytes: impl AsRef<[u8]>) -> Self {
-        Self { pieces: vec![Piece::Bytes(bytes.as_ref().to_vec())], is_chunked: false }
+        Self { path: None, pieces: vec![Piece::Bytes(bytes.as_ref().to_vec())], is_chunked: false }
     }
 
     #[must_use]
+    /// Keeps the reply for requests of this path.
+    pub(crate) fn on(mut self, path: &str) -> Self {
+        self.path = Some(path.to_owned());
+        self
+    }
+
     pub(crate) fn piece(mut self, bytes: impl AsRef<[u8]>) -> Self {
         let bytes = bytes.as_ref();
         if bytes.is_empty() {
@@ -185,10 +193,18 @@ impl Drop for SseServer {
 }
 
 impl Shared {
+    /// The first reply that is for `path`, or for any.
+    fn reply_to(&self, path: &str) -> Option<Reply> {
+        let mut replies = self.replies.lock().unwrap();
+        let at = replies.iter().position(|reply| reply.path.as_deref().is_none_or(|only| only == path))?;
+        replies.remove(at)
+    }
+
     async fn serve(&self, mut socket: TcpStream) {
         while let Some(request) = read_request(&mut socket).await {
+            let path = request.path.clone();
             self.requests.lock().unwrap().push(request);
-            let reply = self.replies.lock().unwrap().pop_front();
+            let reply = self.reply_to(&path);
             let reply = reply.unwrap_or_else(|| Reply::status(500, &[], "no reply scripted"));
             match send(&mut socket, reply).await {
                 Sent::Whole => {}

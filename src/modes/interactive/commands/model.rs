@@ -9,6 +9,12 @@ use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command { name: "model", args: "[MODEL]", help: "Switch the model", run: model },
+    Command {
+        name: "scoped-models",
+        args: "",
+        help: "Choose and order the models to cycle through",
+        run: |app, _, out| app.open_scope(out),
+    },
     Command { name: "thinking", args: "[LEVEL]", help: "Set how much the model thinks", run: thinking },
 ];
 
@@ -20,7 +26,7 @@ fn model(app: &mut App, args: &str, out: &mut Vec<Effect>) {
         let reference = args.to_owned();
         out.push(Effect::Session(SessionCommand::SetModel { reference, scope: Scope::Session }));
     } else {
-        app.open_models_with(args);
+        app.open_models_with(args, out);
     }
 }
 

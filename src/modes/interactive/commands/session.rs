@@ -25,12 +25,6 @@ pub(super) const COMMANDS: &[Command] = &[
             out.push(Effect::ListSessions);
         },
     },
-    Command {
-        name: "queue",
-        args: "",
-        help: "Reorder, edit or drop queued messages",
-        run: |app, _, _| app.open_queue(),
-    },
     Command { name: "name", args: "[TEXT]", help: "Name the session, or show its name", run: name },
     Command {
         name: "session",
@@ -42,6 +36,12 @@ pub(super) const COMMANDS: &[Command] = &[
         },
     },
     Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
+    Command {
+        name: "queue",
+        args: "",
+        help: "Reorder, edit or drop queued messages",
+        run: |app, _, _| app.open_queue(),
+    },
 ];
 
 fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {

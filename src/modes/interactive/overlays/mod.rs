@@ -2,6 +2,7 @@
 
 mod models;
 mod queue;
+mod scope;
 mod sessions;
 mod thinking;
 
@@ -15,6 +16,7 @@ use super::msg::AppMsg;
 
 pub(super) use models::{ModelChoice, Models};
 pub(super) use queue::QueuedMessages;
+pub(super) use scope::ModelScope;
 pub(super) use sessions::Sessions;
 pub(super) use thinking::ThinkingLevels;
 
@@ -26,6 +28,9 @@ pub(super) trait Overlay {
     fn session_changed(&mut self, _: &SessionState) -> OverlayStep {
         OverlayStep::Stay
     }
+
+    /// Takes in which models there are now.
+    fn models_changed(&mut self, _: &[ModelChoice]) {}
 
     /// Its rows, `max_rows` at most, and the cursor's row and column among them.
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>);

@@ -1,6 +1,9 @@
 //! Choosing a model.
 
-use crate::session::Scope;
+use std::sync::Arc;
+
+use crate::ai::Model;
+use crate::session::{Scope, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
@@ -19,8 +22,24 @@ pub(in super::super) struct ModelChoice {
 }
 
 impl ModelChoice {
-    fn reference(&self) -> String {
+    pub(in super::super) fn of(models: &[Arc<Model>]) -> Vec<Self> {
+        let choice = |model: &Arc<Model>| Self {
+            id: model.id.clone(),
+            provider: model.provider.clone(),
+            name: model.name.clone(),
+        };
+        models.iter().map(choice).collect()
+    }
+
+    pub(super) fn reference(&self) -> String {
         format!("{}/{}", self.provider, self.id)
+    }
+
+    pub(super) fn item(&self, mark: &str) -> PickerItem<String> {
+        PickerItem::new(self.reference(), format!("{mark}{}", self.id))
+            .note(format!("[{}]", self.provider))
+            .detail(self.name.clone())
+            .keywords(format!("{} {}", self.reference(), self.name))
     }
 
     /// Whether a reference, with or without a thinking level, names exactly this model.
@@ -32,29 +51,58 @@ impl ModelChoice {
 }
 
 /// The list of models there is a key for.
-pub(in super::super) struct Models(Picker<String>);
+pub(in super::super) struct Models {
+    picker: Picker<String>,
+    choices: Vec<ModelChoice>,
+    /// References of the models to cycle through; may be none.
+    scope: Vec<String>,
+    /// Whether only those are shown.
+    scoped: bool,
+    current: String,
+}
 
 impl Models {
-    /// `current` is marked and comes first.
-    pub(in super::super) fn new(choices: &[ModelChoice], current: &str, query: &str, save_key: &str) -> Self {
-        let mut choices: Vec<&ModelChoice> = choices.iter().collect();
-        choices.sort_by_key(|choice| choice.reference() != current);
-        let items = choices
-            .into_iter()
-            .map(|choice| {
-                let mark = if choice.reference() == current { "✓ " } else { "" };
-                PickerItem::new(choice.reference(), format!("{mark}{}", choice.id))
-                    .note(format!("[{}]", choice.provider))
-                    .detail(choice.name.clone())
-                    .keywords(format!("{} {}", choice.reference(), choice.name))
-            })
-            .collect();
-        let hints = format!("enter: this session · {save_key}: also as default · escape: cancel");
-        let mut picker = Picker::new("Model", items).hints(hints);
-        if !query.is_empty() {
-            picker.set_query(query);
+    /// The model of the session is marked and comes first.
+    pub(in super::super) fn new(
+        choices: &[ModelChoice],
+        session: &SessionState,
+        query: &str,
+        keymap: &Keymap,
+    ) -> Self {
+        let scope: Vec<String> = session.scope.iter().map(|scoped| scoped.model.reference()).collect();
+        let current = session.model.reference();
+        let save_key = keymap.hint("app.models.save");
+        let mut hints = format!("enter: this session · {save_key}: also as default");
+        if !scope.is_empty() {
+            hints = format!("{hints} · {}: all or scoped", keymap.hint("app.models.scope"));
         }
-        Self(picker)
+        let picker = Picker::new("Model", Vec::new()).hints(format!("{hints} · escape: cancel"));
+        let scoped = !scope.is_empty() && query.is_empty();
+        let mut models = Self { picker, choices: choices.to_vec(), scope, scoped, current };
+        models.fill();
+        if !query.is_empty() {
+            models.picker.set_query(query);
+        }
+        models
+    }
+
+    fn fill(&mut self) {
+        self.picker.set_title(if self.scoped { "Model, of those to cycle through" } else { "Model" });
+        let mut shown: Vec<&ModelChoice> = self
+            .choices
+            .iter()
+            .filter(|choice| !self.scoped || self.scope.contains(&choice.reference()))
+            .collect();
+        if self.scoped {
+            shown.sort_by_key(|choice| self.scope.iter().position(|one| *one == choice.reference()));
+        } else {
+            shown.sort_by_key(|choice| choice.reference() != self.current);
+        }
+        let items = shown.into_iter().map(|choice| {
+            let mark = if choice.reference() == self.current { "✓ " } else { "" };
+            choice.item(mark)
+        });
+        self.picker.set_items(items.collect());
     }
 }
 
@@ -63,7 +111,7 @@ impl Overlay for Models {
         if let InputEvent::Key(key) = input
             && keymap.is("app.models.save", key)
         {
-            return match self.0.selected() {
+            return match self.picker.selected() {
                 Some(reference) => OverlayStep::CloseWith(AppMsg::ModelChosen {
                     reference: reference.clone(),
                     scope: Scope::Default,
@@ -71,7 +119,14 @@ impl Overlay for Models {
                 None => OverlayStep::Stay,
             };
         }
-        match self.0.handle(input, keymap) {
+        if matches!(input, InputEvent::Key(key) if keymap.is("app.models.scope", key))
+            && !self.scope.is_empty()
+        {
+            self.scoped = !self.scoped;
+            self.fill();
+            return OverlayStep::Stay;
+        }
+        match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
             PickerOutcome::Chosen(reference) => {
@@ -80,8 +135,15 @@ impl Overlay for Models {
         }
     }
 
+    fn models_changed(&mut self, models: &[ModelChoice]) {
+        models.clone_into(&mut self.choices);
+        let selected = self.picker.selected().cloned();
+        self.fill();
+        self.picker.select(|reference| Some(reference) == selected.as_ref());
+    }
+
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.0.render(width, max_rows, theme);
+        let drawn = self.picker.render(width, max_rows, theme);
         (drawn.rows, drawn.cursor)
     }
 }

@@ -1,0 +1,163 @@
+//! The models there are: built in, those of the user's `models.json`, and those
+//! of servers found on this machine.
+//!
+//! Pure: takes the text of files, not their paths, and what was found, not the
+//! search. An error in the user's file is reported and never hides the built-in
+//! models.
+
+mod find;
+mod live;
+mod scope;
+mod user_models;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
+use super::model::{Api, Modality, Model};
+use super::vendors::VENDORS;
+
+pub use find::{MatchError, Matched};
+pub use live::LiveCatalog;
+pub use scope::ScopedModel;
+
+const BUILTIN: &str = include_str!("../data/models.json");
+
+/// The provider id of the offline demo model.
+pub const DEMO_PROVIDER: &str = "demo";
+
+/// All models, and what is known of their providers.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    providers: Vec<ProviderInfo>,
+    models: Vec<Arc<Model>>,
+    /// Where servers on this machine are looked for.
+    pub local_addresses: LocalAddresses,
+}
+
+/// One provider: a vendor, or one from `models.json`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderInfo {
+    pub id: String,
+    pub name: String,
+    /// The `apiKey` of `models.json`, unresolved: a literal, `$NAME` or `!command`.
+    pub api_key: Option<String>,
+    /// Whether the provider comes from `models.json` alone.
+    pub custom: bool,
+    /// Whether it is a server on this machine whose models are looked up.
+    pub local: bool,
+    /// The key is sent as a bearer token, whatever the API's habit is.
+    pub auth_header: bool,
+    pub default_model: Option<String>,
+}
+
+impl Catalog {
+    /// The built-in models, the demo model last.
+    pub fn builtin() -> Self {
+        let rows: BTreeMap<String, Vec<Model>> =
+            serde_json::from_str(BUILTIN).expect("the catalogue compiled in is valid (tested)");
+        let mut catalog = Self::default();
+        for vendor in VENDORS {
+            catalog.providers.push(ProviderInfo {
+                id: vendor.id.to_owned(),
+                name: vendor.name.to_owned(),
+                api_key: None,
+                custom: false,
+                local: false,
+                auth_header: false,
+                default_model: Some(vendor.default_model.to_owned()),
+            });
+            let models = match vendor.models_of {
+                Some(other) => rows.get(other).cloned(),
+                None => rows.get(vendor.id).cloned(),
+            };
+            for mut model in models.unwrap_or_default() {
+                model.provider = vendor.id.to_owned();
+                if model.base_url.is_empty() {
+                    model.base_url = vendor.base_url.to_owned();
+                }
+                catalog.models.push(Arc::new(model));
+            }
+        }
+        catalog.providers.extend(LOCAL_SERVERS.iter().map(|server| ProviderInfo {
+            id: server.id.to_owned(),
+            name: server.name.to_owned(),
+            api_key: None,
+            custom: true,
+            local: true,
+            auth_header: false,
+            default_model: None,
+        }));
+        catalog.providers.push(ProviderInfo {
+            id: DEMO_PROVIDER.to_owned(),
+            name: "Demo".to_owned(),
+            api_key: None,
+            custom: false,
+            local: false,
+            auth_header: false,
+            default_model: Some("pi".to_owned()),
+        });
+        catalog.models.push(Arc::new(demo_model()));
+        catalog
+    }
+
+    /// Replaces what is known of a server on this machine by what it has now.
+    /// Nothing happens if the user has described the server in `models.json`.
+    pub fn set_local(&mut self, server: &LocalServer, models: Vec<Model>) {
+        if self.provider(server.id).is_some_and(|provider| provider.local) {
+            self.models.retain(|model| model.provider != server.id);
+            self.models.extend(models.into_iter().map(Arc::new));
+        }
+    }
+
+    /// Names of the servers found on this machine, and how many models each has.
+    pub fn found_servers(&self) -> Vec<(&'static str, usize)> {
+        let count = |server: &LocalServer| {
+            let is_local = self.provider(server.id).is_some_and(|provider| provider.local);
+            let models = self.models.iter().filter(|model| is_local && model.provider == server.id);
+            (server.name, models.count())
+        };
+        LOCAL_SERVERS.iter().map(count).filter(|(_, n_models)| *n_models > 0).collect()
+    }
+
+    pub fn models(&self) -> &[Arc<Model>] {
+        &self.models
+    }
+
+    pub fn get(&self, provider: &str, id: &str) -> Option<&Arc<Model>> {
+        self.models.iter().find(|model| model.provider == provider && model.id == id)
+    }
+
+    /// The model of a session or of the settings. One the catalogue does not have
+    /// is assumed if `usable` says that the user has access to its provider: it may
+    /// be newer than the program, or on a server that has not been asked yet.
+    pub fn get_or_assume(
+        &self,
+        provider: &str,
+        id: &str,
+        usable: &dyn Fn(&str) -> bool,
+    ) -> Option<Arc<Model>> {
+        let known = self.get(provider, id).cloned();
+        known.or_else(|| self.assumed(id, Some(provider), usable).map(Arc::new))
+    }
+
+    pub fn provider(&self, id: &str) -> Option<&ProviderInfo> {
+        self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    pub fn providers(&self) -> &[ProviderInfo] {
+        &self.providers
+    }
+}
+
+fn demo_model() -> Model {
+    Model {
+        id: "pi".to_owned(),
+        name: "Demo (offline)".to_owned(),
+        api: Api::DEMO,
+        provider: DEMO_PROVIDER.to_owned(),
+        reasoning: true,
+        input: vec![Modality::Text, Modality::Image],
+        ..Model::default()
+    }
+}

@@ -1,0 +1,245 @@
+//! The user's `models.json`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::model::{Api, Cost, Model};
+use super::super::sampling::Sampling;
+use super::super::{SUPPORTED_APIS, vendors};
+use super::{Catalog, ProviderInfo};
+
+impl Catalog {
+    /// Adds the user's `models.json` (comments, trailing commas and a byte order
+    /// mark are fine). Providers that are wrong are left out and reported; the
+    /// others count.
+    ///
+    /// # Errors
+    /// One line per problem, with the place in the file where it is known.
+    pub fn add_user_models(&mut self, text: &str) -> Result<(), Vec<String>> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let value: Value =
+            jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
+                .map_err(|error| vec![format!("line {}: {}", error.line_display(), error.kind())])?;
+        let Value::Object(mut root) = value else {
+            return Err(vec!["expected an object with \"providers\"".to_owned()]);
+        };
+        let providers = match root.remove("providers") {
+            Some(Value::Object(providers)) => providers,
+            Some(_) => return Err(vec!["\"providers\" must be an object".to_owned()]),
+            None => Map::new(),
+        };
+        let mut problems = Vec::new();
+        for (id, value) in providers {
+            let added = serde_json::from_value::<UserProvider>(value)
+                .map_err(|error| error.to_string())
+                .and_then(|provider| self.add_provider(&id, provider));
+            if let Err(problem) = added {
+                problems.push(format!("provider \"{id}\": {problem}"));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    fn add_provider(&mut self, id: &str, user: UserProvider) -> Result<(), String> {
+        let known = vendors::vendor(id);
+        let mut models = Vec::new();
+        for mut fields in user.models {
+            let model_id = fields.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if model_id.is_empty() {
+                return Err("a model without \"id\"".to_owned());
+            }
+            if let Some(builtin) = self.get(id, &model_id) {
+                // What the user does not say is as it was.
+                fields = merged(to_fields(builtin), fields);
+            }
+            let mut model: Model = serde_json::from_value(Value::Object(fields))
+                .map_err(|error| format!("model \"{model_id}\": {error}"))?;
+            model.provider = id.to_owned();
+            if model.name.is_empty() {
+                model.name.clone_from(&model.id);
+            }
+            if model.base_url.is_empty() {
+                model.base_url = user
+                    .base_url
+                    .clone()
+                    .or_else(|| known.map(|vendor| vendor.base_url.to_owned()))
+                    .ok_or("\"baseUrl\" is missing")?;
+            }
+            if model.api.as_str().is_empty() {
+                let api = user.api.clone().or_else(|| self.first_api(id)).ok_or("\"api\" is missing")?;
+                model.api = Api::new(api);
+            }
+            if !SUPPORTED_APIS.contains(&model.api.as_str()) {
+                return Err(format!(
+                    "unknown api \"{}\"; known are {}",
+                    model.api,
+                    SUPPORTED_APIS.join(", ")
+                ));
+            }
+            check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
+            models.push(model);
+        }
+        for existing in self.models.iter_mut().filter(|model| model.provider == id) {
+            let model = Arc::make_mut(existing);
+            if let Some(base_url) = &user.base_url {
+                model.base_url.clone_from(base_url);
+            }
+            if let Some(fields) = user.model_overrides.get(&model.id) {
+                let merged = merged(to_fields(model), fields.clone());
+                let mut changed: Model = serde_json::from_value(Value::Object(merged))
+                    .map_err(|error| format!("modelOverrides \"{}\": {error}", model.id))?;
+                changed.provider = id.to_owned();
+                check(&changed).map_err(|problem| format!("modelOverrides \"{}\": {problem}", model.id))?;
+                *model = changed;
+            }
+        }
+        for model in models {
+            self.models.retain(|existing| existing.provider != id || existing.id != model.id);
+            self.models.push(Arc::new(model));
+        }
+        for model in self.models.iter_mut().filter(|model| model.provider == id) {
+            let model = Arc::make_mut(model);
+            for (name, value) in &user.headers {
+                model.headers.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+            for (flag, value) in &user.compat {
+                model.compat.entry(flag.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        self.note_provider(id, user.name, user.api_key, user.auth_header.unwrap_or(false));
+        Ok(())
+    }
+
+    fn note_provider(&mut self, id: &str, name: Option<String>, api_key: Option<String>, auth_header: bool) {
+        if let Some(provider) = self.providers.iter_mut().find(|provider| provider.id == id) {
+            provider.name = name.unwrap_or_else(|| provider.name.clone());
+            provider.api_key = api_key.or_else(|| provider.api_key.clone());
+            provider.auth_header |= auth_header;
+            provider.local = false;
+        } else {
+            self.providers.push(ProviderInfo {
+                id: id.to_owned(),
+                name: name.unwrap_or_else(|| id.to_owned()),
+                api_key,
+                custom: true,
+                local: false,
+                auth_header,
+                default_model: None,
+            });
+        }
+    }
+
+    fn first_api(&self, provider: &str) -> Option<String> {
+        let model = self.models.iter().find(|model| model.provider == provider)?;
+        Some(model.api.as_str().to_owned())
+    }
+}
+
+/// What is wrong with a model's numbers.
+fn check(model: &Model) -> Result<(), String> {
+    let Cost { input, output, cache_read, cache_write, tiers } = &model.cost;
+    let tiers = tiers.iter().flat_map(|tier| [tier.input, tier.output, tier.cache_read, tier.cache_write]);
+    if [*input, *output, *cache_read, *cache_write].into_iter().chain(tiers).any(|rate| rate < 0.0) {
+        return Err("a price is negative".to_owned());
+    }
+    if model.context_window == 0 || model.max_tokens == 0 {
+        return Err("contextWindow and maxTokens must be at least 1".to_owned());
+    }
+    let by_level = model.sampling_params_by_thinking_level.values();
+    match std::iter::once(&model.sampling_params).chain(by_level).find_map(Sampling::problem) {
+        Some(problem) => Err(format!("samplingParams: {problem}")),
+        None => Ok(()),
+    }
+}
+
+fn to_fields(model: &Model) -> Map<String, Value> {
+    match serde_json::to_value(model) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// `base` with the members of `over`; objects are merged member by member.
+fn merged(mut base: Map<String, Value>, over: Map<String, Value>) -> Map<String, Value> {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => *old = merged(std::mem::take(old), new),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+    base
+}
+
+/// One provider of `models.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UserProvider {
+    name: Option<String>,
+    base_url: Option<String>,
+    api_key: Option<String>,
+    api: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    compat: Map<String, Value>,
+    auth_header: Option<bool>,
+    #[serde(default)]
+    models: Vec<Map<String, Value>>,
+    #[serde(default)]
+    model_overrides: BTreeMap<String, Map<String, Value>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_provider_is_reported_and_hides_nothing() {
+        let mut catalog = Catalog::builtin();
+        let n = catalog.models().len();
+        let text = r#"{"providers":{"x":{"models":[{"id":"m"}]},"y":{"baseUrl":"http://h","api":"smoke","models":[{"id":"m"}]},"z":{"baseUrl":"http://h","api":"anthropic-messages","models":[{"id":"m"}]}}}"#;
+        let problems = catalog.add_user_models(text).unwrap_err();
+        assert_eq!(problems[0], "provider \"x\": \"baseUrl\" is missing");
+        assert!(
+            problems[1].starts_with("provider \"y\": unknown api \"smoke\"; known are "),
+            "{}",
+            problems[1]
+        );
+        assert_eq!(catalog.models().len(), n + 1);
+        let problems = catalog.add_user_models("{\n  \"providers\": {\n    oops\n").unwrap_err();
+        assert!(problems[0].starts_with("line 4"), "{problems:?}");
+    }
+
+    #[test]
+    fn numbers_no_model_has_are_reported() {
+        let check = |fields: &str, expected: &str| {
+            let text = format!(
+                r#"{{"providers":{{"x":{{"baseUrl":"http://h","api":"openai-completions","models":[{{"id":"m",{fields}}}]}}}}}}"#
+            );
+            let problems = Catalog::builtin().add_user_models(&text).unwrap_err();
+            assert_eq!(problems, [format!("provider \"x\": model \"m\": {expected}")]);
+        };
+        check(r#""cost":{"input":-1}"#, "a price is negative");
+        check(r#""cost":{"tiers":[{"inputTokensAbove":1,"output":-1}]}"#, "a price is negative");
+        check(r#""contextWindow":0"#, "contextWindow and maxTokens must be at least 1");
+        check(r#""samplingParams":{"topP":3}"#, "samplingParams: topP must be between 0 and 1");
+    }
+
+    #[test]
+    fn a_builtin_provider_can_be_redirected_and_a_model_changed() {
+        let mut catalog = Catalog::builtin();
+        let text = r#"{"providers":{"anthropic":{"baseUrl":"http://gateway","headers":{"x-team":"a"},"modelOverrides":{"claude-opus-5-5":{"contextWindow":1000}}}}}"#;
+        catalog.add_user_models(text).unwrap();
+        let model = catalog.get("anthropic", "claude-opus-5-5").unwrap();
+        assert_eq!((model.base_url.as_str(), model.context_window), ("http://gateway", 1000));
+        assert_eq!(model.headers["x-team"], "a");
+    }
+}

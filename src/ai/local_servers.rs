@@ -1,0 +1,270 @@
+//! Model servers on this machine, found without configuration.
+//!
+//! A server is asked at its usual port for what it has, in its own words, because
+//! only those tell how much context it really gives a model. Whoever answers but
+//! is no such server is left alone. Only asked when someone wants to know: a look
+//! takes as long as the slowest answer, at most little more than
+//! half a second.
+//!
+//! Facts: the API pages of Ollama, LM Studio, llama.cpp's server and vLLM, as of
+//! autumn 2026.
+
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use reqwest::Client;
+use serde_json::{Value, json};
+
+use super::http::client_builder;
+use super::model::{Api, Modality, Model};
+
+/// Longest a server may take for one answer.
+const LIMIT: Duration = Duration::from_millis(600);
+
+/// A kind of server: its provider id, name and usual address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalServer {
+    /// The provider id of its models.
+    pub id: &'static str,
+    pub name: &'static str,
+    /// Scheme, host and port.
+    pub address: &'static str,
+}
+
+/// TABLE: the servers that are looked for.
+pub const LOCAL_SERVERS: &[LocalServer] = &[
+    LocalServer { id: "ollama", name: "Ollama", address: "http://localhost:11434" },
+    LocalServer { id: "lmstudio", name: "LM Studio", address: "http://localhost:1234" },
+    LocalServer { id: "llama.cpp", name: "llama.cpp", address: "http://localhost:8080" },
+    LocalServer { id: "vllm", name: "vLLM", address: "http://localhost:8000" },
+];
+
+/// The server whose models have the provider id `id`.
+pub fn local_server(id: &str) -> Option<&'static LocalServer> {
+    LOCAL_SERVERS.iter().find(|server| server.id == id)
+}
+
+/// Where the servers are, if not at their usual addresses.
+#[derive(Debug, Clone, Default)]
+pub struct LocalAddresses {
+    /// By provider id: scheme, host and port.
+    pub other: Vec<(String, String)>,
+    /// Looks nowhere else.
+    pub only_these: bool,
+}
+
+impl LocalAddresses {
+    /// The usual addresses, and Ollama's where its variable says.
+    ///
+    /// `ollama_host` is a host, `host:port` or URL; the address to listen on,
+    /// `0.0.0.0`, stands for this machine.
+    pub fn with_ollama(ollama_host: Option<&str>) -> Self {
+        let Some(host) = ollama_host.map(str::trim).filter(|host| !host.is_empty()) else {
+            return Self::default();
+        };
+        let (scheme, host) = host.split_once("://").unwrap_or(("http", host));
+        let host = host.trim_end_matches('/').replace("0.0.0.0", "127.0.0.1");
+        let port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
+            ""
+        } else {
+            ":11434"
+        };
+        Self { other: vec![("ollama".to_owned(), format!("{scheme}://{host}{port}"))], only_these: false }
+    }
+
+    /// `ID=URL` pairs, separated by blanks or commas: these and no others.
+    pub fn parse(list: &str) -> Self {
+        let pairs = list.split([' ', ',']).filter_map(|pair| pair.split_once('='));
+        let other = pairs.map(|(id, url)| (id.to_owned(), url.trim_end_matches('/').to_owned())).collect();
+        Self { other, only_these: true }
+    }
+
+    /// The address of a kind of server; `None` if it is not to be looked for.
+    pub fn of(&self, server: &LocalServer) -> Option<String> {
+        let other = self.other.iter().find(|(id, _)| id == server.id).map(|(_, address)| address.clone());
+        other.or_else(|| (!self.only_these).then(|| server.address.to_owned()))
+    }
+}
+
+/// The models of all servers that answer, by server. Dropping the future gives up.
+pub async fn discover(addresses: &LocalAddresses) -> Vec<(&'static LocalServer, Vec<Model>)> {
+    let Ok(client) =
+        client_builder().no_proxy().connect_timeout(LIMIT / 2).timeout(LIMIT).tls_certs_only([]).build()
+    else {
+        return Vec::new();
+    };
+    let asked = LOCAL_SERVERS.iter().filter_map(|server| Some((server, addresses.of(server)?)));
+    let answers = join_all(asked.map(|(server, address)| {
+        let at = At { client: &client, server, address };
+        async move { (server, at.models().await) }
+    }));
+    answers.await.into_iter().filter(|(_, models)| !models.is_empty()).collect()
+}
+
+/// One server to ask.
+struct At<'a> {
+    client: &'a Client,
+    server: &'static LocalServer,
+    address: String,
+}
+
+impl At<'_> {
+    async fn models(&self) -> Vec<Model> {
+        let found = match self.server.id {
+            "ollama" => self.ollama().await,
+            "lmstudio" => self.get("/api/v0/models").await.map(|list| self.lm_studio(&list)),
+            "llama.cpp" => self.llama_cpp().await,
+            _ => self.get("/v1/models").await.map(|list| self.vllm(&list)),
+        };
+        found.unwrap_or_default()
+    }
+
+    async fn get(&self, path: &str) -> Option<Value> {
+        let response = self.client.get(format!("{}{path}", self.address)).send().await.ok()?;
+        response.error_for_status().ok()?.json().await.ok()
+    }
+
+    async fn ollama(&self) -> Option<Vec<Model>> {
+        let (list, running) = join(self.get("/api/tags"), self.get("/api/ps")).await;
+        let (list, running) = (list?, running.unwrap_or_default());
+        let names: Vec<&str> = items(&list["models"]).filter_map(|model| model["name"].as_str()).collect();
+        let details = join_all(names.iter().map(|name| self.ollama_details(name))).await;
+        Some(
+            names
+                .iter()
+                .zip(details)
+                .filter_map(|(name, details)| {
+                    let details = details.unwrap_or_default();
+                    let can = |what: &str| items(&details["capabilities"]).any(|one| one == what);
+                    // Models that only embed text cannot answer.
+                    if can("embedding") && !can("completion") {
+                        return None;
+                    }
+                    let is_it = |model: &&Value| model["name"] == **name;
+                    let loaded = items(&running["models"])
+                        .find(is_it)
+                        .and_then(|model| model["context_length"].as_u64());
+                    let mut model = self.model(name, loaded.or_else(|| ollama_context(&details)));
+                    model.reasoning = can("thinking");
+                    if can("vision") {
+                        model.input.push(Modality::Image);
+                    }
+                    Some(model)
+                })
+                .collect(),
+        )
+    }
+
+    async fn ollama_details(&self, name: &str) -> Option<Value> {
+        let request = self.client.post(format!("{}/api/show", self.address)).json(&json!({ "model": name }));
+        request.send().await.ok()?.error_for_status().ok()?.json().await.ok()
+    }
+
+    fn lm_studio(&self, list: &Value) -> Vec<Model> {
+        items(&list["data"])
+            .filter(|row| matches!(row["type"].as_str(), Some("llm" | "vlm")))
+            .filter_map(|row| {
+                let loaded = row["loaded_context_length"].as_u64();
+                let mut model =
+                    self.model(row["id"].as_str()?, loaded.or_else(|| row["max_context_length"].as_u64()));
+                if row["type"] == "vlm" {
+                    model.input.push(Modality::Image);
+                }
+                Some(model)
+            })
+            .collect()
+    }
+
+    async fn llama_cpp(&self) -> Option<Vec<Model>> {
+        let (list, props) = join(self.get("/v1/models"), self.get("/props")).await;
+        let (list, props) = (list?, props.unwrap_or_default());
+        let context = props["default_generation_settings"]["n_ctx"].as_u64();
+        let is_it = context.is_some() || items(&list["data"]).any(|row| row["owned_by"] == "llamacpp");
+        if !is_it {
+            return None;
+        }
+        let models = items(&list["data"]).filter_map(|row| {
+            let id = row["id"].as_str()?;
+            let mut model = self.model(id, context.or_else(|| row["meta"]["n_ctx_train"].as_u64()));
+            // Without an alias the id is the path of the file.
+            model.name = id.rsplit(['/', '\\']).next().unwrap_or(id).trim_end_matches(".gguf").to_owned();
+            if props["modalities"]["vision"] == true {
+                model.input.push(Modality::Image);
+            }
+            Some(model)
+        });
+        Some(models.collect())
+    }
+
+    fn vllm(&self, list: &Value) -> Vec<Model> {
+        items(&list["data"])
+            .filter(|row| row["owned_by"] == "vllm" || row["max_model_len"].is_u64())
+            .filter_map(|row| Some(self.model(row["id"].as_str()?, row["max_model_len"].as_u64())))
+            .collect()
+    }
+
+    fn model(&self, id: &str, context: Option<u64>) -> Model {
+        local_model(self.server, &self.address, id, context)
+    }
+}
+
+/// A model of a local server; `context` in tokens, if the server tells.
+pub(super) fn local_model(server: &LocalServer, address: &str, id: &str, context: Option<u64>) -> Model {
+    let mut model = Model {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        api: Api::OPENAI_COMPLETIONS,
+        provider: server.id.to_owned(),
+        base_url: format!("{address}/v1"),
+        ..Model::default()
+    };
+    if let Some(context) = context.filter(|context| *context > 0) {
+        model.context_window = context;
+        model.max_tokens = model.max_tokens.min(context);
+    }
+    model
+}
+
+/// What Ollama will give a model that is not loaded: the parameter its maker or
+/// owner set, else what the model was trained for.
+fn ollama_context(details: &Value) -> Option<u64> {
+    let parameters = details["parameters"].as_str().unwrap_or_default();
+    let set = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse().ok());
+    let trained = || {
+        let info = details["model_info"].as_object()?;
+        info.iter().find(|(key, _)| key.ends_with(".context_length"))?.1.as_u64()
+    };
+    set.or_else(trained)
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ollamas_variable_is_read_as_ollama_does() {
+        let check = |host: &str, expected: &str| {
+            let addresses = LocalAddresses::with_ollama(Some(host));
+            assert_eq!(addresses.of(&LOCAL_SERVERS[0]).as_deref(), Some(expected), "{host}");
+            assert_eq!(addresses.of(&LOCAL_SERVERS[1]).as_deref(), Some("http://localhost:1234"));
+        };
+        check("", "http://localhost:11434");
+        check("0.0.0.0", "http://127.0.0.1:11434");
+        check("gpu.lan", "http://gpu.lan:11434");
+        check("gpu.lan:8080", "http://gpu.lan:8080");
+        check("https://gpu.lan:443/", "https://gpu.lan:443");
+    }
+
+    #[test]
+    fn ollama_gives_what_is_set_before_what_was_trained() {
+        let trained = json!({"model_info": {"general.name": "q", "qwen3.context_length": 40960}});
+        assert_eq!(ollama_context(&trained), Some(40_960));
+        let set = json!({"parameters": "stop \"x\"\nnum_ctx    8192", "model_info": {"a.context_length": 1}});
+        assert_eq!(ollama_context(&set), Some(8_192));
+        assert_eq!(ollama_context(&Value::Null), None);
+    }
+}
