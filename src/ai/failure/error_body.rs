@@ -73,11 +73,25 @@ impl ErrorBody {
                 body.notes.push(format!("retry after {delay}"));
             }
         }
-        // The Codex service names the plan's limit and its end.
-        if let Some(at) = error.get("resets_at").and_then(Value::as_u64) {
-            body.notes.push(format!("resets at {at}"));
-        }
+        body.note_plan(error);
         body
+    }
+
+    /// Takes over what a service with plans says of a limit: whose it is and when it ends.
+    fn note_plan(&mut self, error: &Value) {
+        let number = |key: &str| {
+            let value = error.get(key)?;
+            value.as_f64().or_else(|| value.as_str()?.parse().ok()).filter(|number| *number > 0.0)
+        };
+        let plan = name(error.get("plan_type"));
+        let reset = number("resets_at").and_then(date).map(|date| format!("resets at {date}"));
+        let reset = reset.or_else(|| Some(format!("resets in {}", span(number("resets_in_seconds")?))));
+        // Elsewhere this code means a minute's wait, here that of days.
+        if (plan.is_some() || reset.is_some()) && self.code.as_deref() == Some("rate_limit_exceeded") {
+            self.code = Some("usage_limit_reached".to_owned());
+        }
+        self.notes.extend(plan.map(|plan| format!("plan {plan}")));
+        self.notes.extend(reset);
     }
 
     /// `429: Slow down (rate_limit_error, retry after 12s)`.
@@ -96,6 +110,22 @@ impl ErrorBody {
             Some(code) => format!("{code}: {}{notes}", self.message),
             None => format!("{}{notes}", self.message),
         }
+    }
+}
+
+/// Seconds since the Unix epoch as a date people can read.
+fn date(seconds: f64) -> Option<String> {
+    let timestamp = jiff::Timestamp::from_second(seconds as i64).ok()?;
+    Some(timestamp.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
+/// `45 min`, `2 h 5 min`, `3 d 1 h`.
+fn span(seconds: f64) -> String {
+    let minutes = (seconds / 60.0).ceil() as u64;
+    match (minutes / 1_440, minutes / 60 % 24, minutes % 60) {
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
     }
 }
 
@@ -159,6 +189,23 @@ mod tests {
             json!([{"error": {"message": "m", "status": "S", "code": 400, "details": [{"retryDelay": "28s"}]}}]),
             "400: m (S, retry after 28s)",
         );
+        let limit = |error: Value, expected: &str| {
+            let mut all = json!({"message": "The usage limit has been reached"});
+            all.as_object_mut().unwrap().extend(error.as_object().unwrap().clone());
+            let text = ErrorBody::from_json(&json!({"error": all})).unwrap().with_status(429);
+            assert_eq!(text, format!("429: The usage limit has been reached ({expected})"));
+            assert_eq!(super::super::classify(&text, None), super::super::FailureClass::Quota);
+        };
+        limit(
+            json!({"type": "usage_limit_reached", "plan_type": "plus", "resets_at": 1_795_253_027}),
+            "usage_limit_reached, plan plus, resets at 2026-11-21 09:23 UTC",
+        );
+        limit(
+            json!({"code": "rate_limit_exceeded", "plan_type": "pro", "resets_in_seconds": 7_500}),
+            "usage_limit_reached, plan pro, resets in 2 h 5 min",
+        );
+        limit(json!({"code": "usage_not_included", "plan_type": "free"}), "usage_not_included, plan free");
+        limit(json!({"code": "usage_limit_reached", "resets_at": 1e300}), "usage_limit_reached");
         check(json!({"unknown": 1}), "400: {\"unknown\":1}");
         assert_eq!(ErrorBody::from_text(&"x".repeat(9_000)).message.chars().count(), MESSAGE_LIMIT_CHARS + 1);
     }
