@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value};
 
-use super::model::Model;
+use super::model::{Api, Model};
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ const VENDORS: &[(Vendor, &[&str], &[&str])] = &[
     (
         Vendor::Azure,
         &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"],
-        &["azure", "azure-openai"],
+        &["azure", "azure-openai", "azure-openai-responses"],
     ),
     (Vendor::OpenRouter, &["openrouter.ai"], &["openrouter"]),
     (Vendor::VercelGateway, &["ai-gateway.vercel.sh"], &["vercel-ai-gateway"]),
@@ -103,10 +103,10 @@ pub(super) struct ChatCompat {
     /// Headers that keep a session on one server, all with the session's id.
     pub(super) affinity_headers: &'static [&'static str],
     pub(super) zai_tool_stream: bool,
-    /// Takes the key in the `api-key` header.
-    pub(super) api_key_header: bool,
-    /// Marks requests with images by a header.
-    pub(super) vision_header: bool,
+    /// Has Azure's addresses and takes the key in the `api-key` header.
+    pub(super) azure: bool,
+    /// Wants to be told by headers what a request is.
+    pub(super) copilot: bool,
 }
 
 /// Name of the field that bounds the answer.
@@ -141,7 +141,7 @@ impl ChatCompat {
         // OpenRouter passes these two vendors' dialects through.
         let routed_to = |name: &str| vendor == Vendor::OpenRouter && model.id.starts_with(name);
         let openai = matches!(vendor, Vendor::OpenAi | Vendor::Azure);
-        let mistral = vendor == Vendor::Mistral || model.api == super::model::Api::MISTRAL_CONVERSATIONS;
+        let mistral = vendor == Vendor::Mistral || model.api == Api::MISTRAL_CONVERSATIONS;
         let flags = Flags(&model.compat);
 
         let max_tokens_field = match flags.text("maxTokensField") {
@@ -210,8 +210,8 @@ impl ChatCompat {
             },
             affinity_headers,
             zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
-            api_key_header: vendor == Vendor::Azure,
-            vision_header: vendor == Vendor::Copilot,
+            azure: vendor == Vendor::Azure,
+            copilot: vendor == Vendor::Copilot,
         }
     }
 }
@@ -254,7 +254,8 @@ pub(super) struct AnthropicCompat {
     pub(super) allow_empty_signature: bool,
     /// Takes API keys as bearer tokens.
     pub(super) bearer_key: bool,
-    pub(super) vision_header: bool,
+    /// Wants to be told by headers what a request is.
+    pub(super) copilot: bool,
 }
 
 impl AnthropicCompat {
@@ -269,7 +270,7 @@ impl AnthropicCompat {
             adaptive_thinking: flags.bool("forceAdaptiveThinking").unwrap_or(false),
             allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
             bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
-            vision_header: vendor == Vendor::Copilot,
+            copilot: vendor == Vendor::Copilot,
         }
     }
 }

@@ -49,4 +49,6 @@ pub use transform::{SystemState, system_state};
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
 
 /// The wire APIs a model can be spoken to in, by their names in `models.json`.
-pub const SUPPORTED_APIS: &[&str] = &["anthropic-messages", "openai-completions", "mistral-conversations"];
+pub fn supported_apis() -> Vec<&'static str> {
+    api::names()
+}

@@ -121,6 +121,33 @@ fn urls_are_where_the_service_listens() {
 }
 
 #[test]
+fn copilot_is_told_who_asks_and_for_what() {
+    let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
+    let call = answer(json!([{"type": "toolCall", "id": "a", "name": "f", "arguments": {}}]));
+    let result = json!({"role": "toolResult", "toolCallId": "a", "content": [image]});
+    for api in ["anthropic-messages", "openai-completions"] {
+        let told = |messages: Vec<Value>| -> Vec<(String, String)> {
+            let model = json!({"id": "m", "api": api, "provider": "github-copilot", "baseUrl": "http://x",
+                "input": ["text", "image"]});
+            let mut headers = preview(&request(model, messages)).headers;
+            let names = ["x-initiator", "openai-intent", "copilot-vision-request"];
+            headers.retain(|(name, _)| names.contains(&name.as_str()));
+            headers.sort();
+            headers
+        };
+        let expected = |initiator: &str, vision: bool| -> Vec<(String, String)> {
+            let mut rows = vec![("openai-intent", "conversation-edits"), ("x-initiator", initiator)];
+            rows.extend(vision.then_some(("copilot-vision-request", "true")));
+            rows.sort_unstable();
+            rows.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        assert_eq!(told(vec![user("hi")]), expected("user", false), "{api}");
+        assert_eq!(told(vec![user("hi"), call.clone(), result.clone()]), expected("agent", true), "{api}");
+        assert_eq!(told(vec![call.clone(), result.clone(), user("so?")]), expected("user", true), "{api}");
+    }
+}
+
+#[test]
 fn a_header_that_cannot_be_sent_is_refused_by_name() {
     let model = json!({"id": "m", "api": "openai-completions", "headers": {"bad name": "x"}});
     let error = preview_request(&request(model, vec![user("hi")])).unwrap_err();

@@ -1,12 +1,13 @@
 //! The wire APIs: how a request is written and its answer read.
 //!
-//! Each API is a folder `{mod, encode, decode, wire}` and one row in [`find`].
+//! Each API is a folder `{mod, encode, decode, wire}` and a row in [`APIS`].
 //! Encoding and decoding are pure; `http_provider` owns all between them:
 //! sending, framing, timeouts, cancellation and the final `Done`. The invariant
 //! of every decoder: a tool call whose arguments did not arrive whole has
 //! `arguments_error` set, so it cannot be run.
 
 mod anthropic;
+mod azure;
 mod openai_chat;
 
 use std::borrow::Cow;
@@ -23,6 +24,7 @@ use super::partial_json;
 use super::provider::Request;
 use super::sse::SseFrame;
 use super::stream::{BlockKind, StreamEvent};
+use super::transform::{Prompt, Turn};
 
 /// The two pure halves of a wire API.
 pub(super) trait WireApi: Send + Sync {
@@ -83,6 +85,8 @@ pub(super) enum DecodeError {
 pub(super) enum EncodeError {
     #[error("the header {0:?} cannot be sent: its name or value has characters HTTP does not allow")]
     Header(String),
+    #[error("{0} has no address; set \"baseUrl\" in models.json")]
+    NoAddress(String),
     #[error("the request cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -106,10 +110,14 @@ pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
     APIS.iter().find(|(name, _)| name == api).map(|(_, codec)| *codec)
 }
 
+/// The names of all APIs in the table.
+pub(super) fn names() -> Vec<&'static str> {
+    APIS.iter().map(|(api, _)| api.as_str()).collect()
+}
+
 /// What to tell people about an API that is not in the table.
 pub(super) fn unsupported(api: &Api) -> String {
-    let names: Vec<&str> = APIS.iter().map(|(api, _)| api.as_str()).collect();
-    format!("the API {:?} is not supported; supported are {}", api.as_str(), names.join(", "))
+    format!("the API {:?} is not supported; supported are {}", api.as_str(), names().join(", "))
 }
 
 /// `base` and `path` as one URL; a version both have is not repeated.
@@ -144,6 +152,18 @@ impl Headers {
         self.set_secret("authorization", &format!("Bearer {token}"))
     }
 
+    /// What Copilot asks of every request, whatever its API: who took the
+    /// initiative, which decides what the account is charged, and what for.
+    fn set_copilot(&mut self, prompt: &Prompt<'_>) -> Result<(), EncodeError> {
+        let by_user = matches!(prompt.turns.last(), Some(Turn::User(_)) | None);
+        self.set("x-initiator", if by_user { "user" } else { "agent" })?;
+        self.set("openai-intent", "conversation-edits")?;
+        if prompt.has_images() {
+            self.set("copilot-vision-request", "true")?;
+        }
+        Ok(())
+    }
+
     fn extend(&mut self, headers: &BTreeMap<String, String>) -> Result<(), EncodeError> {
         headers.iter().try_for_each(|(name, value)| self.set(name, value))
     }
@@ -158,6 +178,15 @@ fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u
     let mut merged: Map<String, Value> = serde_json::from_slice(&bytes)?;
     merged.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
     Ok(serde_json::to_vec(&merged)?)
+}
+
+/// The start of a session's id that OpenAI takes as the key of its cache.
+fn cache_key(session: &str) -> &str {
+    const MAX_CHARS: usize = 64;
+    match session.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => &session[..end],
+        None => session,
+    }
 }
 
 /// The value a model's API uses for `level`, if the level is on and supported.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::model::{Api, Cost, Model};
 use super::super::sampling::Sampling;
-use super::super::{SUPPORTED_APIS, vendors};
+use super::super::{supported_apis, vendors};
 use super::{Catalog, ProviderInfo};
 
 impl Catalog {
@@ -75,12 +75,9 @@ impl Catalog {
                 let api = user.api.clone().or_else(|| self.first_api(id)).ok_or("\"api\" is missing")?;
                 model.api = Api::new(api);
             }
-            if !SUPPORTED_APIS.contains(&model.api.as_str()) {
-                return Err(format!(
-                    "unknown api \"{}\"; known are {}",
-                    model.api,
-                    SUPPORTED_APIS.join(", ")
-                ));
+            let supported = supported_apis();
+            if !supported.contains(&model.api.as_str()) {
+                return Err(format!("unknown api \"{}\"; known are {}", model.api, supported.join(", ")));
             }
             check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
             models.push(model);

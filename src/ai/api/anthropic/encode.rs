@@ -100,8 +100,8 @@ fn headers(
     if !betas.is_empty() {
         headers.set("anthropic-beta", &betas.join(","))?;
     }
-    if compat.vision_header && prompt.has_images() {
-        headers.set("copilot-vision-request", "true")?;
+    if compat.copilot {
+        headers.set_copilot(prompt)?;
     }
     headers.extend(&request.model.headers)?;
     Ok(headers)

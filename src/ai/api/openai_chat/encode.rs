@@ -9,14 +9,15 @@ use super::super::super::message::{Image, Thinking};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
-use super::super::{EncodeError, Headers, HttpRequest, join_url, mapped_level, thinking_budget, write_body};
+use super::super::{
+    EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, thinking_budget, write_body,
+};
 use super::wire::{
     Body, Content, EPHEMERAL, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool, ToolCall,
 };
 
-/// Longest id OpenAI takes for a call, and for a cache key.
+/// Longest id OpenAI takes for a call.
 const MAX_ID: usize = 40;
-const MAX_CACHE_KEY_CHARS: usize = 64;
 
 pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
     let compat = ChatCompat::of(&request.model);
@@ -24,7 +25,7 @@ pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, Encod
     let prompt = transform::prompt(request, ids);
     let body = body(request, &compat, &prompt);
     Ok(HttpRequest {
-        url: join_url(request.base_url(), path),
+        url: if compat.azure { azure::url(request, path)? } else { join_url(request.base_url(), path) },
         headers: headers(request, &compat, &prompt)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })
@@ -35,15 +36,15 @@ fn headers(request: &Request, compat: &ChatCompat, prompt: &Prompt<'_>) -> Resul
     headers.set("content-type", "application/json")?;
     headers.set("accept", "text/event-stream")?;
     match &request.credential {
-        Credential::ApiKey(key) if compat.api_key_header => headers.set_secret("api-key", key)?,
+        Credential::ApiKey(key) if compat.azure => headers.set_secret("api-key", key)?,
         Credential::ApiKey(key) => headers.set_bearer(key)?,
         other => other.bearer().map_or(Ok(()), |token| headers.set_bearer(token))?,
     }
     if let Some(session) = &request.options.session_id {
         compat.affinity_headers.iter().try_for_each(|name| headers.set(name, session))?;
     }
-    if compat.vision_header && prompt.has_images() {
-        headers.set("copilot-vision-request", "true")?;
+    if compat.copilot {
+        headers.set_copilot(prompt)?;
     }
     headers.extend(&request.model.headers)?;
     Ok(headers)
@@ -54,9 +55,9 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
     let level = request.model.clamp_thinking(options.thinking);
     let thinks = request.model.reasoning && level != ThinkingLevel::Off;
     let max_tokens = |field| (compat.max_tokens_field == field).then_some(prompt.max_tokens);
-    let cache_key = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
+    let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
     Body {
-        model: &request.model.id,
+        model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&request.model.id) },
         messages: messages(request, compat, prompt),
         stream: true,
         stream_options: compat.supports_usage_in_streaming.then_some(StreamOptions { include_usage: true }),
@@ -68,10 +69,7 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
         stop: &options.stop_sequences,
         tools: tools(compat, prompt),
         tool_choice: tool_choice(options.tool_choice.as_ref(), compat, prompt, thinks),
-        prompt_cache_key: cache_key.map(|key| match key.char_indices().nth(MAX_CACHE_KEY_CHARS) {
-            Some((end, _)) => &key[..end],
-            None => key,
-        }),
+        prompt_cache_key: session.map(cache_key),
         dialect: dialect(request, compat, prompt, level),
     }
 }

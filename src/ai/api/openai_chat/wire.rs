@@ -12,7 +12,7 @@ use super::super::{Count, Str};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
-    pub(super) model: &'a str,
+    pub(super) model: Cow<'a, str>,
     pub(super) messages: Vec<Message<'a>>,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
