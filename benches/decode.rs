@@ -43,6 +43,18 @@ fn openai_completions(bencher: divan::Bencher<'_, '_>) {
     decode(bencher, "openai-completions", &body);
 }
 
+#[divan::bench]
+fn openai_responses(bencher: divan::Bencher<'_, '_>) {
+    let mut body = String::from(
+        "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"status\":\"in_progress\",\"content\":[],\"role\":\"assistant\"}}\n\n",
+    );
+    for _ in 0..N_DELTAS {
+        body.push_str("event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":2,\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\" and so on\",\"logprobs\":[],\"obfuscation\":\"kPzqgH\"}\n\n");
+    }
+    body.push_str("event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"resp_1\",\"status\":\"completed\",\"output\":[]}}\n\n");
+    decode(bencher, "openai-responses", &body);
+}
+
 fn decode(bencher: divan::Bencher<'_, '_>, api: &str, body: &str) {
     let model = serde_json::json!({"id": "m", "api": api, "provider": "p"});
     let request = Request {

@@ -77,11 +77,12 @@ impl Answer {
         self.decoder.is_complete()
     }
 
-    /// Ends the answer and puts what it amounts to into `message`. Cost, times
-    /// and the final event are the caller's.
+    /// Ends the answer and puts what it amounts to into `message`, priced as
+    /// `model` is. Times and the final event are the caller's.
     pub(super) fn finish(
         mut self,
         ending: Ending,
+        model: &Model,
         message: &mut AssistantMessage,
         out: &mut Vec<StreamEvent>,
     ) {
@@ -96,9 +97,11 @@ impl Answer {
             Ending::Lost(_) => End::Lost,
             Ending::Failed(_) | Ending::Aborted => End::Cut,
         };
+        let price_factor = self.decoder.price_factor();
         let finish = self.decoder.finish(end, out);
         message.content = finish.content;
         message.usage = finish.usage;
+        model.price_at(&mut message.usage, price_factor);
         message.response_id = finish.response_id;
         message.response_model = finish.response_model;
         message.raw_stop_reason = finish.raw_stop_reason;
@@ -205,11 +208,10 @@ pub fn decode_recorded<'a>(
             let mut answer = Answer::new(codec, request, Some("text/event-stream"));
             let fed = chunks.into_iter().try_for_each(|chunk| answer.feed(chunk, &mut events));
             let ending = fed.map_or_else(Ending::Failed, |()| Ending::Closed);
-            answer.finish(ending, &mut message, &mut events);
+            answer.finish(ending, model, &mut message, &mut events);
         }
         None => fail(&mut message, Ending::Failed(api::unsupported(&model.api))),
     }
-    model.price(&mut message.usage);
     events.push(StreamEvent::Done(Box::new(message)));
     events
 }

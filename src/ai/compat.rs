@@ -10,6 +10,7 @@
 use serde_json::{Map, Value};
 
 use super::model::{Api, Model};
+use super::provider::{Credential, Request};
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -271,6 +272,101 @@ impl AnthropicCompat {
             allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
             bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
             copilot: vendor == Vendor::Copilot,
+        }
+    }
+}
+
+/// Dialect of a Responses server.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ResponsesCompat {
+    /// Takes `store`, and stores unless told not to.
+    pub(super) supports_store: bool,
+    /// Wants instructions of reasoning models in the `developer` role.
+    pub(super) supports_developer_role: bool,
+    /// Wants instructions in a field of their own instead.
+    pub(super) instructions: bool,
+    /// Takes sampling parameters for this model.
+    pub(super) supports_temperature: bool,
+    pub(super) supports_max_output_tokens: bool,
+    /// Takes `strict` for tools.
+    pub(super) supports_strict_mode: bool,
+    /// Sends `prompt_cache_key`.
+    pub(super) prompt_cache_key: bool,
+    pub(super) cache_retention: CacheRetention,
+    /// Headers that keep a session on one server, all with the session's id.
+    pub(super) affinity_headers: &'static [&'static str],
+    /// Cannot look up reasoning by its id, so it has to come back encrypted.
+    pub(super) requires_encrypted_reasoning: bool,
+    /// Is asked for encrypted reasoning even of models not known to reason.
+    pub(super) always_encrypted: bool,
+    /// Refuses messages and calls without an id.
+    pub(super) requires_item_ids: bool,
+    /// Is the service behind ChatGPT.
+    pub(super) codex: bool,
+    /// Has Azure's addresses and takes the key in the `api-key` header.
+    pub(super) azure: bool,
+    /// Wants to be told by headers what a request is.
+    pub(super) copilot: bool,
+}
+
+/// How long a server is asked to keep its cache of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CacheRetention {
+    /// As long as it pleases the server.
+    Default,
+    /// By `prompt_cache_retention`.
+    Day,
+    /// By `prompt_cache_options`, in place of the former since GPT-5.6.
+    HalfHour,
+}
+
+impl ResponsesCompat {
+    pub(super) fn of(request: &Request) -> Self {
+        let model = &request.model;
+        let vendor = Vendor::of(model);
+        let flags = Flags(&model.compat);
+        let codex = model.api == Api::OPENAI_CODEX_RESPONSES;
+        let azure = model.api == Api::AZURE_OPENAI_RESPONSES || (vendor == Vendor::Azure && !codex);
+        let copilot = vendor == Vendor::Copilot;
+        // An account that signed in to OpenAI may not choose these itself.
+        let signed_in = vendor == Vendor::OpenAi && matches!(request.credential, Credential::SignedIn(_));
+        let openai_model = codex || azure || copilot || vendor == Vendor::OpenAi;
+        // Not every model takes the wish, and longer may cost more, so it is
+        // passed on only for those that are declared to take it.
+        let cache_retention = match flags.bool("supportsLongCacheRetention") {
+            Some(true) if codex || signed_in => CacheRetention::Default,
+            Some(true) if flags.bool("supportsExplicitPromptCacheMode") == Some(true) => {
+                CacheRetention::HalfHour
+            }
+            Some(true) => CacheRetention::Day,
+            Some(false) | None => CacheRetention::Default,
+        };
+        let affinity_headers: &'static [&'static str] =
+            match (flags.bool("sendSessionAffinityHeaders"), vendor) {
+                (Some(false), _) => &[],
+                (_, Vendor::OpenRouter) => &["x-session-id"],
+                (None, Vendor::OpenAi) | (Some(true), _) => &["session-id", "x-client-request-id"],
+                (None, _) if codex => &["session-id", "x-client-request-id"],
+                (None, _) => &[],
+            };
+        Self {
+            supports_store: flags.bool("supportsStore").unwrap_or(true),
+            supports_developer_role: flags.bool("supportsDeveloperRole").unwrap_or(true),
+            instructions: codex,
+            supports_temperature: !codex
+                && !signed_in
+                && flags.bool("supportsTemperature").unwrap_or(!(openai_model && model.reasoning)),
+            supports_max_output_tokens: !codex && !signed_in,
+            supports_strict_mode: flags.bool("supportsStrictMode").unwrap_or(true),
+            prompt_cache_key: !matches!(flags.text("promptCacheKeyMode"), Some("none" | "off" | "disabled")),
+            cache_retention,
+            affinity_headers,
+            requires_encrypted_reasoning: openai_model,
+            always_encrypted: vendor == Vendor::Xai,
+            requires_item_ids: vendor == Vendor::OpenRouter,
+            codex,
+            azure,
+            copilot,
         }
     }
 }

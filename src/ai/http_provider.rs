@@ -195,10 +195,9 @@ impl Driver {
         let mut message =
             AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, Millis(started_ms));
         match answer {
-            Some(answer) => answer.finish(ending, &mut message, &mut self.events),
+            Some(answer) => answer.finish(ending, model, &mut message, &mut self.events),
             None => fail(&mut message, ending),
         }
-        model.price(&mut message.usage);
         let elapsed = clock.monotonic().saturating_sub(self.started);
         message.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
         message.thinking_level = Some(options.thinking);

@@ -179,7 +179,8 @@ pub enum AssistantBlock {
 pub struct Text {
     #[serde(default)]
     pub text: String,
-    /// Opaque provider data that must be sent back with the text.
+    /// Opaque provider data that must be sent back with the text. Responses
+    /// stores id and phase of the message item here, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_signature: Option<String>,
     #[serde(flatten)]
@@ -209,7 +210,8 @@ pub struct Thinking {
     pub thinking: String,
     /// Opaque provider data that must be sent back with the block. For redacted
     /// thinking it is the whole payload. Chat Completions stores the name of the
-    /// reasoning field here, or the `reasoning_details` array as JSON.
+    /// reasoning field here, or the `reasoning_details` array as JSON, and
+    /// Responses the whole reasoning item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_signature: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]

@@ -20,6 +20,11 @@ impl Api {
     pub const OPENAI_COMPLETIONS: Self = Self(Cow::Borrowed("openai-completions"));
     /// Chat Completions with Mistral's quirks.
     pub const MISTRAL_CONVERSATIONS: Self = Self(Cow::Borrowed("mistral-conversations"));
+    pub const OPENAI_RESPONSES: Self = Self(Cow::Borrowed("openai-responses"));
+    /// Responses of the service behind ChatGPT, for accounts of it.
+    pub const OPENAI_CODEX_RESPONSES: Self = Self(Cow::Borrowed("openai-codex-responses"));
+    /// Responses at Azure's addresses.
+    pub const AZURE_OPENAI_RESPONSES: Self = Self(Cow::Borrowed("azure-openai-responses"));
     /// The offline demo model.
     pub const DEMO: Self = Self(Cow::Borrowed("demo"));
 
@@ -225,6 +230,11 @@ impl Model {
 
     /// Prices `usage`, unless the provider has already billed it.
     pub fn price(&self, usage: &mut Usage) {
+        self.price_at(usage, 1.0);
+    }
+
+    /// As [`Self::price`], at `factor` times the listed prices.
+    pub(super) fn price_at(&self, usage: &mut Usage, factor: f64) {
         let tier = self
             .cost
             .tiers
@@ -235,7 +245,7 @@ impl Model {
             Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
             None => (self.cost.input, self.cost.output, self.cost.cache_read, self.cost.cache_write),
         };
-        let dollars = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
+        let dollars = |tokens: u64, rate: f64| tokens as f64 * rate * factor / 1e6;
         // One-hour cache writes cost twice the input rate; the rest of the writes the write rate.
         let written_1h = usage.cache_write_1h.unwrap_or(0).min(usage.cache_write);
         let mut cost = UsageCost {

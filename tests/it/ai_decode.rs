@@ -88,13 +88,21 @@ fn line_ends_do_not_matter() {
 /// What the recordings lack, by frames of one line each.
 #[track_caller]
 fn check_chat(frames: &[&str], expected: Value) {
+    check_frames("openai-completions", frames, &expected);
+}
+
+#[track_caller]
+fn check_frames(api: &str, frames: &[&str], expected: &Value) {
     let body: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
-    let events = decode_recorded(&request("openai-completions", "x"), [body.as_bytes()]);
-    let mut order = StreamOrder::default();
-    events.iter().for_each(|event| order.accept(event).unwrap());
-    let message = done(&events);
-    let actual = json!({"content": content_json(message), "stop": message.stop_reason, "error": message.error_message});
-    assert_eq!(actual, expected);
+    let recording = Recording {
+        name: String::new(),
+        request: request(api, "x"),
+        body: body.into_bytes(),
+        expected: json!(null),
+    };
+    let message = checked(&recording, &whole(&recording));
+    let actual = json!({"content": content_json(&message), "stop": message.stop_reason, "error": message.error_message});
+    assert_eq!(&actual, expected);
 }
 
 const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
@@ -196,6 +204,179 @@ fn prepopulated_content_and_whole_inputs_are_read() {
     );
 }
 
+/// As [`check_frames`] for Responses: what there is of blocks and stop reason.
+#[track_caller]
+fn check_responses(frames: &[&str], content: Value, stop: &str, error: Option<&str>) {
+    check_frames("openai-responses", frames, &json!({"content": content, "stop": stop, "error": error}));
+}
+
+const COMPLETED: &str = r#"{"type":"response.completed","response":{"status":"completed"}}"#;
+
+#[test]
+fn full_strings_replace_what_the_pieces_added_up_to() {
+    check_responses(
+        &[
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message"}}"#,
+            r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Helo"}"#,
+            r#"{"type":"response.output_text.done","output_index":0,"content_index":0,"text":"Hello"}"#,
+            r#"{"type":"response.output_text.done","output_index":0,"content_index":1,"text":" world"}"#,
+            r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"msg_2"}}"#,
+            r#"{"type":"response.output_text.delta","output_index":1,"delta":"a"}"#,
+            r#"{"type":"response.refusal.delta","output_index":1,"content_index":1,"delta":"no"}"#,
+            r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"msg_2","phase":"commentary",
+                "content":[{"type":"output_text","text":"A"},{"type":"refusal","refusal":"No"}]}}"#
+                .replace('\n', "")
+                .as_str(),
+            COMPLETED,
+        ],
+        json!([{"type": "text", "text": "Hello world"},
+            {"type": "text", "text": "ANo", "textSignature": r#"{"v":1,"id":"msg_2","phase":"commentary"}"#}]),
+        "stop",
+        None,
+    );
+}
+
+#[test]
+fn reasoning_is_shown_in_parts_and_kept_whole() {
+    let item = r#"{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"status":null}"#;
+    check_responses(
+        &[
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_0"}}"#,
+            r#"{"type":"response.reasoning_text.delta","output_index":0,"delta":"ra"}"#,
+            &format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#),
+            r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"reasoning","id":"rs_2"}}"#,
+            r#"{"type":"response.reasoning_summary_text.delta","output_index":1,"summary_index":0,"delta":"one"}"#,
+            r#"{"type":"response.reasoning_summary_text.delta","output_index":1,"summary_index":1,"delta":"two"}"#,
+            r#"{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}}"#,
+        ],
+        json!([{"type": "thinking", "thinking": "raw", "thinkingSignature": item},
+            {"type": "thinking", "thinking": "one\n\ntwo"}]),
+        "length",
+        None,
+    );
+}
+
+#[test]
+fn encrypted_reasoning_may_come_with_the_last_event() {
+    let frames = |id: &str| {
+        [
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[]}}"#.to_owned(),
+            format!(
+                r#"{{"type":"response.completed","response":{{"output":[{{"type":"reasoning","id":"{id}","encrypted_content":"E"}}]}}}}"#
+            ),
+        ]
+    };
+    let kept = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"E"}"#;
+    for id in ["rs_1", "rotated"] {
+        let frames = frames(id);
+        let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+        let content = json!([{"type": "thinking", "thinking": "", "thinkingSignature": kept}]);
+        check_responses(&frames, content, "stop", None);
+    }
+}
+
+#[test]
+fn what_nobody_has_heard_of_is_passed_over() {
+    check_responses(
+        &[
+            r#"{"type":"response.moon.delta","delta":{"phase":1},"text":[],"item":7,"response":"x","output_index":0}"#,
+            r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"moon_call","content":"?"}}"#,
+            r#"{"type":"response.output_text.delta","output_index":0,"delta":"lost"}"#,
+            r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"moon_call"}}"#,
+            "[DONE]",
+            r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","content":[{"text":"a"}]}}"#,
+            r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","content":[{"text":"a"}]}}"#,
+            r#"{"type":"response.done","response":{}}"#,
+            "not even JSON",
+        ],
+        json!([{"type": "text", "text": "a"}]),
+        "stop",
+        None,
+    );
+}
+
+#[test]
+fn a_tool_that_takes_text_gets_it_as_its_input() {
+    let expected =
+        json!([call("c|ctc_1", "patch", r#"{"input":"a \"b\"\n"}"#), call("d", "patch", r#"{"input":""}"#)]);
+    let item = r#""item":{"type":"custom_tool_call","call_id":"c","id":"ctc_1","name":"patch""#;
+    check_responses(
+        &[
+            &format!(r#"{{"type":"response.output_item.added","output_index":0,{item}}}}}"#),
+            r#"{"type":"response.custom_tool_call_input.delta","output_index":0,"delta":"a \"b"}"#,
+            r#"{"type":"response.custom_tool_call_input.delta","output_index":0,"delta":"\"\n"}"#,
+            &format!(
+                r#"{{"type":"response.output_item.done","output_index":0,{item},"input":"a \"b\"\n"}}}}"#
+            ),
+            r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"custom_tool_call","call_id":"d","name":"patch","input":""}}"#,
+            COMPLETED,
+        ],
+        expected,
+        "toolUse",
+        None,
+    );
+}
+
+#[test]
+fn a_call_the_server_did_not_finish_does_not_run() {
+    let begun = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f"}}"#;
+    let whole =
+        r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}"#;
+    let output = r#"{"type":"response.completed","response":{"status":"completed","output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}}"#;
+    for frames in [&[begun, whole, COMPLETED][..], &[begun, whole, output], &[output]] {
+        let body: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
+        let events = decode_recorded(&request("openai-responses", "x"), [body.as_bytes()]);
+        let calls: Vec<&ToolCall> = done(&events).tool_calls().collect();
+        assert_eq!(calls.len(), 1);
+        assert!(calls[0].arguments_error.is_some(), "{frames:?}");
+    }
+}
+
+#[test]
+fn errors_are_read_flat_and_nested() {
+    let check = |frame: &str, expected: &str| check_responses(&[frame], json!([]), "error", Some(expected));
+    check(r#"{"type":"error","code":"server_error","message":"m","param":null}"#, "server_error: m");
+    check(r#"{"type":"error","code":null,"message":"m"}"#, "unknown: m");
+    check(
+        r#"{"type":"error","error":{"type":"server_error","code":null,"message":"m"}}"#,
+        "unknown: m (server_error)",
+    );
+    check(r#"{"type":"error","error":"m"}"#, "m");
+    check(r#"{"error":{"code":"c","message":"m"}}"#, "c: m");
+    check(
+        r#"{"type":"error","error":{"type":"usage_limit_reached","message":"m","plan_type":"plus","resets_at":1795253027}}"#,
+        "usage_limit_reached: m (plan plus, resets at 2026-11-21 09:23 UTC)",
+    );
+    check(
+        r#"{"type":"response.failed","response":{"error":null}}"#,
+        "unknown: the response failed, and the server does not say why",
+    );
+    check(
+        r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}"#,
+        "incomplete: content_filter",
+    );
+    check(r#"{"type":"response.completed","response":{"status":"cancelled"}}"#, "status: cancelled");
+}
+
+#[test]
+fn what_the_processing_tier_costs_is_counted() {
+    let check = |model: &str, tier: &str, expected: f64| {
+        let mut request = request("openai-responses", "x");
+        let fields = json!({"id": model, "api": "openai-responses", "provider": "openai", "cost": {"input": 1, "output": 2}});
+        request.model = Arc::new(serde_json::from_value(fields).unwrap());
+        let body = format!(
+            "data: {{\"type\":\"response.completed\",\"response\":{{\"service_tier\":{tier},\"usage\":{{\"input_tokens\":1000000,\"output_tokens\":1000000}}}}}}\n\n"
+        );
+        let events = decode_recorded(&request, [body.as_bytes()]);
+        assert_eq!(done(&events).usage.cost.total, expected, "{model} {tier}");
+    };
+    check("gpt-5.2", "\"default\"", 3.0);
+    check("gpt-5.2", "null", 3.0);
+    check("gpt-5.2", "\"flex\"", 1.5);
+    check("gpt-5.2", "\"priority\"", 6.0);
+    check("gpt-5.5", "\"priority\"", 7.5);
+}
+
 #[test]
 fn an_unknown_api_is_an_answer_that_says_so() {
     let events = decode_recorded(&request("smoke-signals", "x"), []);
@@ -268,6 +449,12 @@ fn compare_block(name: &str, block: &AssistantBlock, expected: &Value, message: 
         AssistantBlock::Text(text) => {
             assert_eq!(expected["type"], "text", "{name}");
             assert_eq!(text.text, expected["text"].as_str().unwrap(), "{name}");
+            let signature =
+                text.text_signature.as_deref().map(|text| serde_json::from_str::<Value>(text).unwrap());
+            let with_phase =
+                expected.get("phase").map(|phase| json!({"v": 1, "id": expected["itemId"], "phase": phase}));
+            let expected = expected.get("itemId").map(|id| json!({"v": 1, "id": id}));
+            assert_eq!(signature, with_phase.or(expected), "{name}");
         }
         AssistantBlock::Thinking(thinking) => {
             assert_eq!(expected["type"], "thinking", "{name}");
@@ -277,6 +464,10 @@ fn compare_block(name: &str, block: &AssistantBlock, expected: &Value, message: 
             if let details @ Value::Array(_) = &expected["reasoningDetails"] {
                 let kept: Value = serde_json::from_str(signature.unwrap()).unwrap();
                 assert_eq!(without_nulls(&kept), without_nulls(details), "{name}");
+            } else if let Some(id) = expected.get("itemId") {
+                let kept: Value = serde_json::from_str(signature.unwrap()).unwrap();
+                assert_eq!((&kept["type"], &kept["id"]), (&json!("reasoning"), id), "{name}");
+                assert_eq!(kept["encrypted_content"], expected["encryptedContent"], "{name}");
             } else {
                 let expected = expected["signature"].as_str().or_else(|| expected["field"].as_str());
                 assert_eq!(signature, expected, "{name}");
@@ -284,11 +475,9 @@ fn compare_block(name: &str, block: &AssistantBlock, expected: &Value, message: 
         }
         AssistantBlock::ToolCall(call) => {
             assert_eq!(expected["type"], "toolCall", "{name}");
-            assert_eq!(
-                (json!(call.id), json!(call.name)),
-                (expected["id"].clone(), expected["name"].clone()),
-                "{name}"
-            );
+            let id = expected["id"].as_str().unwrap();
+            let id = expected["itemId"].as_str().map_or(id.to_owned(), |item| format!("{id}|{item}"));
+            assert_eq!((&call.id, json!(call.name)), (&id, expected["name"].clone()), "{name}");
             compare_arguments(name, call, expected, message);
         }
         AssistantBlock::Unknown(block) => panic!("{name}: {block}"),
@@ -319,7 +508,7 @@ fn without_nulls(value: &Value) -> Value {
 
 fn recordings() -> Vec<Recording> {
     let mut recordings = Vec::new();
-    for api in ["anthropic-messages", "openai-completions"] {
+    for api in ["anthropic-messages", "openai-completions", "openai-responses"] {
         let folder = fixtures().join(api);
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
@@ -336,7 +525,7 @@ fn recordings() -> Vec<Recording> {
             });
         }
     }
-    assert!(recordings.len() > 40);
+    assert!(recordings.len() > 60);
     recordings
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi::ai::{
-    Credential, Message, Model, Request, RequestPreview, StreamOptions, ThinkingLevel, ToolChoice,
+    Credential, Message, Model, Request, RequestPreview, SignIn, StreamOptions, ThinkingLevel, ToolChoice,
     preview_request,
 };
 use proptest::prelude::*;
@@ -25,6 +25,10 @@ fn accepted_requests_are_reproduced_in_structure() {
         ("mistral-tool-results", "mistral-conversations", "mistral"),
         ("ollama-tool-result", "openai-completions", "ollama"),
         ("openrouter-claude-signed-reasoning", "openai-completions", "openrouter"),
+        ("openai-responses-encrypted-reasoning", "openai-responses", "openai"),
+        ("openai-responses-parallel", "openai-responses", "openai"),
+        ("openai-responses-phase", "openai-responses", "openai"),
+        ("xai-responses-followup", "openai-responses", "xai"),
     ];
     for (name, api, provider) in rows {
         let path = format!("tests/fixtures/ai/replay/{name}.request.json");
@@ -32,8 +36,10 @@ fn accepted_requests_are_reproduced_in_structure() {
         let accepted: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
         let model =
             json!({"id": accepted["model"], "api": api, "provider": provider, "baseUrl": "http://x/v1"});
-        let messages = conversation(&accepted, &model);
-        let sent = body(&request(model, messages));
+        let of_responses = accepted.get("input").is_some();
+        let read = if of_responses { responses_conversation } else { conversation };
+        let sent = body(&request(model.clone(), read(&accepted, &model)));
+        let outline = if of_responses { responses_outline } else { outline };
         assert_eq!(outline(&sent), outline(&accepted), "{name}");
     }
 }
@@ -107,6 +113,15 @@ fn credentials_go_where_the_service_looks() {
     check("anthropic-messages", "openrouter", key(), "authorization");
     check("openai-completions", "openai", key(), "authorization");
     check("openai-completions", "azure", key(), "api-key");
+    check("openai-responses", "openai", key(), "authorization");
+    check("azure-openai-responses", "azure", key(), "api-key");
+    check("azure-openai-responses", "azure", Credential::Bearer("t".to_owned()), "authorization");
+    check("openai-codex-responses", "openai-codex", signed_in(), "authorization");
+}
+
+fn signed_in() -> Credential {
+    let account_id = Some("acc-1".to_owned());
+    Credential::SignedIn(Box::new(SignIn { token: "t".to_owned(), base_url: None, account_id }))
 }
 
 #[test]
@@ -118,6 +133,31 @@ fn urls_are_where_the_service_listens() {
     check("anthropic-messages", "https://a.com", "https://a.com/v1/messages");
     check("openai-completions", "https://a.com/v1", "https://a.com/v1/chat/completions");
     check("mistral-conversations", "https://api.mistral.ai", "https://api.mistral.ai/v1/chat/completions");
+    check("openai-responses", "https://a.com/v1/", "https://a.com/v1/responses");
+    let codex = "https://chatgpt.com/backend-api";
+    for base in [codex, "https://chatgpt.com/backend-api/codex/"] {
+        check("openai-codex-responses", base, "https://chatgpt.com/backend-api/codex/responses");
+    }
+    let azure = "https://r.openai.azure.com/openai/v1";
+    check(
+        "azure-openai-responses",
+        "https://r.openai.azure.com",
+        &format!("{azure}/responses?api-version=v1"),
+    );
+    check(
+        "openai-completions",
+        "https://r.openai.azure.com",
+        &format!("{azure}/chat/completions?api-version=v1"),
+    );
+}
+
+#[test]
+fn azure_is_asked_for_the_deployment() {
+    for api in ["azure-openai-responses", "openai-completions"] {
+        let model = json!({"id": "m", "api": api, "provider": "azure", "baseUrl": "https://r.openai.azure.com",
+            "compat": {"deployment": "mine"}});
+        assert_eq!(body(&request(model, vec![user("hi")]))["model"], "mine");
+    }
 }
 
 #[test]
@@ -125,7 +165,7 @@ fn copilot_is_told_who_asks_and_for_what() {
     let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
     let call = answer(json!([{"type": "toolCall", "id": "a", "name": "f", "arguments": {}}]));
     let result = json!({"role": "toolResult", "toolCallId": "a", "content": [image]});
-    for api in ["anthropic-messages", "openai-completions"] {
+    for api in ["anthropic-messages", "openai-completions", "openai-responses"] {
         let told = |messages: Vec<Value>| -> Vec<(String, String)> {
             let model = json!({"id": "m", "api": api, "provider": "github-copilot", "baseUrl": "http://x",
                 "input": ["text", "image"]});
@@ -145,6 +185,268 @@ fn copilot_is_told_who_asks_and_for_what() {
         assert_eq!(told(vec![user("hi"), call.clone(), result.clone()]), expected("agent", true), "{api}");
         assert_eq!(told(vec![call.clone(), result.clone(), user("so?")]), expected("user", true), "{api}");
     }
+}
+
+#[test]
+fn the_service_behind_chatgpt_is_told_who_comes() {
+    let model = json!({"id": "m", "api": "openai-codex-responses", "provider": "openai-codex", "baseUrl": "http://x",
+        "reasoning": true});
+    let mut request = request(model, vec![json!({"role": "system", "content": "Be kind."}), user("hi")]);
+    request.credential = signed_in();
+    request.options.session_id = Some("s-1".to_owned());
+    request.options.temperature = Some(0.5);
+    request.options.thinking = ThinkingLevel::Low;
+    let sent = preview(&request);
+    let header =
+        |name: &str| sent.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    assert_eq!(header("chatgpt-account-id"), Some("acc-1"));
+    assert_eq!(header("originator"), Some("pi"));
+    assert_eq!(header("openai-beta"), Some("responses=experimental"));
+    assert_eq!(header("session-id"), Some("s-1"));
+    assert_eq!(
+        sent.body,
+        json!({"model": "m", "instructions": "Be kind.", "stream": true, "store": false,
+            "input": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}],
+            "reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": "s-1"})
+    );
+    request.messages.remove(0);
+    assert_ne!(body(&request)["instructions"], "");
+}
+
+/// The fields of a Responses body besides model and input.
+#[track_caller]
+fn check_responses(model: Value, credential: Credential, level: ThinkingLevel, expected: Value) {
+    let mut all = json!({"id": "m", "api": "openai-responses", "provider": "openai", "maxTokens": 100});
+    merge(&mut all, &model);
+    let mut request = request(all, vec![user("hi")]);
+    request.credential = credential;
+    request.options.thinking = level;
+    request.options.temperature = Some(0.5);
+    request.options.session_id = Some("s".repeat(70));
+    let mut body = body(&request);
+    let fields = body.as_object_mut().unwrap();
+    for common in ["model", "input", "stream", "store"] {
+        assert!(fields.remove(common).is_some());
+    }
+    let key = fields.remove("prompt_cache_key").unwrap_or_default();
+    assert!(key.as_str().is_none_or(|key| key.len() == 64));
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn each_responses_server_is_sent_what_it_takes() {
+    use ThinkingLevel::{High, Minimal, Off};
+    let none = || Credential::None;
+    let include = json!(["reasoning.encrypted_content"]);
+    let thinks = json!({"reasoning": true, "thinkingLevelMap": {"off": "none", "minimal": "low"}});
+    let with = |more: Value| {
+        let mut model = thinks.clone();
+        merge(&mut model, &more);
+        model
+    };
+    check_responses(json!({}), none(), High, json!({"max_output_tokens": 100, "temperature": 0.5}));
+    check_responses(
+        json!({"maxTokens": 1}),
+        none(),
+        Off,
+        json!({"max_output_tokens": 16, "temperature": 0.5}),
+    );
+    check_responses(
+        thinks.clone(),
+        none(),
+        Minimal,
+        json!({"max_output_tokens": 100, "reasoning": {"effort": "low", "summary": "auto"}, "include": include}),
+    );
+    check_responses(
+        thinks.clone(),
+        none(),
+        Off,
+        json!({"max_output_tokens": 100, "reasoning": {"effort": "none"}, "include": include}),
+    );
+    check_responses(
+        json!({"reasoning": true}),
+        none(),
+        Off,
+        json!({"max_output_tokens": 100, "include": include}),
+    );
+    let kept = json!({"supportsLongCacheRetention": true});
+    check_responses(
+        with(json!({"compat": kept})),
+        none(),
+        Off,
+        json!({"max_output_tokens": 100, "reasoning": {"effort": "none"}, "include": include,
+            "prompt_cache_retention": "24h"}),
+    );
+    check_responses(
+        with(
+            json!({"compat": {"supportsLongCacheRetention": true, "supportsExplicitPromptCacheMode": true}}),
+        ),
+        none(),
+        Off,
+        json!({"max_output_tokens": 100, "reasoning": {"effort": "none"}, "include": include,
+            "prompt_cache_options": {"ttl": "30m"}}),
+    );
+    // An account that signed in may not say how long, how random or how well kept.
+    check_responses(
+        with(json!({"compat": kept})),
+        signed_in(),
+        Off,
+        json!({"reasoning": {"effort": "none"}, "include": include}),
+    );
+    check_responses(
+        json!({"provider": "xai", "reasoning": true}),
+        none(),
+        High,
+        json!({"max_output_tokens": 100, "temperature": 0.5, "reasoning": {"effort": "high", "summary": "auto"},
+            "include": include}),
+    );
+}
+
+#[test]
+fn a_responses_input_begins_with_the_instructions() {
+    let check = |more: Value, role: &str| {
+        let mut model = json!({"id": "m", "api": "openai-responses", "provider": "p"});
+        merge(&mut model, &more);
+        let messages = vec![
+            json!({"role": "system", "content": "S", "toolsAdded": [{"name": "a", "description": "d"}]}),
+            user("hi"),
+        ];
+        let body = body(&request(model, messages));
+        assert_eq!(body["input"][0], json!({"role": role, "content": "S"}));
+        let schema = json!({"type": "object", "properties": {}});
+        assert_eq!(
+            body["tools"],
+            json!([{"type": "function", "name": "a", "description": "d", "parameters": schema, "strict": false}])
+        );
+    };
+    check(json!({}), "system");
+    check(json!({"reasoning": true}), "developer");
+    check(json!({"reasoning": true, "compat": {"supportsDeveloperRole": false}}), "system");
+}
+
+/// What the items of an answer of this model, or of another, go back as.
+#[track_caller]
+fn check_replay(provider: &str, content: Value, own: bool, expected: &[&str]) {
+    let model = json!({"id": "m", "api": "openai-responses", "provider": provider, "reasoning": true});
+    let mut answer = answer(content);
+    merge(
+        &mut answer,
+        &json!({"api": "openai-responses", "provider": provider, "model": if own { "m" } else { "n" }}),
+    );
+    let body = body(&request(model, vec![user("hi"), answer, user("so?")]));
+    let items = body["input"].as_array().unwrap();
+    let lines: Vec<String> = items[1..items.len() - 1]
+        .iter()
+        .map(|item| {
+            let parts = ["type", "id", "call_id", "phase"].map(|key| item[key].as_str().unwrap_or("-"));
+            parts.join(" ")
+        })
+        .collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn reasoning_goes_back_with_the_item_it_led_to() {
+    let thinking = |id: &str, encrypted: Value| {
+        let item = json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": encrypted});
+        json!({"type": "thinking", "thinking": "", "thinkingSignature": item.to_string()})
+    };
+    let whole = |id: &str| thinking(id, json!("E"));
+    let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "f", "arguments": {"input": "x"}});
+    let text = |signature: &str| json!({"type": "text", "text": "t", "textSignature": signature});
+    let phased = r#"{"v":1,"id":"msg_1","phase":"commentary"}"#;
+    let output = |id: &str| format!("function_call_output - {id} -");
+
+    check_replay(
+        "openai",
+        json!([whole("rs_1"), text(phased), call("c|fc_1"), call("d|fc_2")]),
+        true,
+        &[
+            "reasoning rs_1 - -",
+            "message msg_1 - commentary",
+            "function_call fc_1 c -",
+            "function_call fc_2 d -",
+            &output("c"),
+            &output("d"),
+        ],
+    );
+    // Another model of the provider neither reasoned nor gave the ids.
+    check_replay(
+        "openai",
+        json!([whole("rs_1"), text(phased), call("c|fc_1")]),
+        false,
+        &["message - - -", "function_call - c -", &output("c")],
+    );
+    // Nothing follows the last one; two in a row belong together.
+    check_replay(
+        "openai",
+        json!([whole("rs_1"), whole("rs_2"), text("msg_1"), whole("rs_3")]),
+        true,
+        &["reasoning rs_1 - -", "reasoning rs_2 - -", "message msg_1 - -"],
+    );
+    // What cannot go back takes along what came with it, and the names of what it led to.
+    let lost = json!([
+        whole("rs_1"),
+        thinking("rs_2", json!(null)),
+        text(phased),
+        call("c|fc_1"),
+        whole("rs_3"),
+        call("d|fc_2")
+    ]);
+    check_replay(
+        "openai",
+        lost.clone(),
+        true,
+        &[
+            "message - - commentary",
+            "function_call - c -",
+            "reasoning rs_3 - -",
+            "function_call fc_2 d -",
+            &output("c"),
+            &output("d"),
+        ],
+    );
+    // Other servers have it by its text.
+    check_replay(
+        "xai",
+        lost,
+        true,
+        &[
+            "reasoning rs_1 - -",
+            "reasoning rs_2 - -",
+            "message msg_1 - commentary",
+            "function_call fc_1 c -",
+            "reasoning rs_3 - -",
+            "function_call fc_2 d -",
+            &output("c"),
+            &output("d"),
+        ],
+    );
+    // Ids of gateways, ids twice, and tools that take text.
+    let long = "msg_".to_owned() + &"x".repeat(61);
+    check_replay(
+        "github-copilot",
+        json!([text("rotated"), text(&long), text("msg_1"), text("msg_1"), call("c|0123"), call("d|ctc_1")]),
+        true,
+        &[
+            "message - - -",
+            "message - - -",
+            "message msg_1 - -",
+            "message - - -",
+            "function_call - c -",
+            "custom_tool_call ctc_1 d -",
+            &output("c"),
+            "custom_tool_call_output - d -",
+        ],
+    );
+    // A server that insists on ids gets some.
+    check_replay(
+        "openrouter",
+        json!([text(""), call("c")]),
+        true,
+        &["message msg_1 - -", "function_call fc_2 c -", &output("c")],
+    );
 }
 
 #[test]
@@ -255,6 +557,11 @@ fn images_of_results_follow_as_a_user_message() {
         .map(|message| message["role"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(roles, ["assistant", "tool", "assistant", "user", "user"]);
+    let model = json!({"id": "m", "api": "openai-responses", "provider": "p", "input": ["text", "image"]});
+    assert_eq!(
+        body(&request(model, messages()))["input"][1]["output"],
+        json!([{"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AA=="}])
+    );
     let model = json!({"id": "m", "api": "anthropic-messages", "provider": "p", "input": ["text", "image"]});
     let content = &body(&request(model, messages()))["messages"][1]["content"];
     assert_eq!(content[0]["content"][0]["source"]["media_type"], "image/png");
@@ -277,6 +584,8 @@ fn tool_choice_is_put_as_the_api_has_it() {
         ToolChoice::Tool("a".to_owned()),
         json!({"type": "function", "function": {"name": "a"}}),
     );
+    check("openai-responses", ToolChoice::Any, json!("required"));
+    check("openai-responses", ToolChoice::Tool("a".to_owned()), json!({"type": "function", "name": "a"}));
 }
 
 /// A message drawn at random: roles in any order, few ids so that they collide,
@@ -288,10 +597,23 @@ fn any_message() -> impl Strategy<Value = Value> {
         "a",
         "b:1",
         "call_with_an_id_that_is_much_longer_than_forty_characters_allow",
+        "a|fc_1",
+        "call_with_a_first_part_that_is_longer_than_even_sixty_four_characters_allow|fc_2",
+        "c|item.with.other.letters",
     ]);
     let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
-    let block = (0..6, text.clone(), id.clone()).prop_map(|(kind, text, id)| match kind {
+    let item = prop::sample::select(vec![
+        json!("sig"),
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E"}),
+        json!({"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": null}),
+        json!({"type": "reasoning", "id": "rs_3", "encrypted_content": "E"}),
+        json!({"v": 1, "id": "msg_1", "phase": "final_answer"}),
+        json!({"v": 1, "id": "capture-id"}),
+    ]);
+    let block = (0..8, text.clone(), id.clone(), item).prop_map(|(kind, text, id, item)| match kind {
         0 | 1 => json!({"type": "text", "text": text}),
+        6 => json!({"type": "text", "text": "signed", "textSignature": item.to_string()}),
+        7 => json!({"type": "thinking", "thinking": text, "thinkingSignature": item.to_string()}),
         2 => json!({"type": "thinking", "thinking": text, "thinkingSignature": "sig"}),
         3 => json!({"type": "thinking", "thinking": text}),
         _ => json!({"type": "toolCall", "id": id, "name": "f", "arguments": {"x": text}}),
@@ -308,7 +630,7 @@ fn any_message() -> impl Strategy<Value = Value> {
         text.prop_map(|text| json!({"role": "user", "content": text})),
         Just(json!({"role": "system", "content": "more", "toolsAdded": [{"name": "f"}]})),
         Just(json!({"role": "system", "toolsRemoved": [{"name": "f"}]})),
-        (prop::collection::vec(block, 0..4), model, stop).prop_map(|(content, model, stop)| {
+        (prop::collection::vec(block, 0..6), model, stop).prop_map(|(content, model, stop)| {
             json!({"role": "assistant", "api": "x", "provider": "p", "model": model, "content": content, "stopReason": stop})
         }),
         result.clone(),
@@ -319,14 +641,23 @@ fn any_message() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_conversation_obeys_the_rules_of_its_api(messages in prop::collection::vec(any_message(), 0..12)) {
-        for api in ["anthropic-messages", "openai-completions", "mistral-conversations"] {
+        let apis = [
+            ("anthropic-messages", "p"), ("openai-completions", "p"), ("mistral-conversations", "p"),
+            ("openai-responses", "openai"), ("openai-responses", "openrouter"), ("openai-codex-responses", "p"),
+        ];
+        for (api, provider) in apis {
             let mut messages = messages.clone();
             for message in messages.iter_mut().filter(|message| message["role"] == "assistant") {
                 message["api"] = json!(api);
+                message["provider"] = json!(provider);
             }
-            let model = json!({"id": "m", "api": api, "provider": "p", "input": ["text", "image"], "reasoning": true});
+            let model = json!({"id": "m", "api": api, "provider": provider, "input": ["text", "image"], "reasoning": true});
             let body = body(&request(model, messages));
-            let broken = if api == "anthropic-messages" { broken_anthropic(&body) } else { broken_chat(&body) };
+            let broken = match api {
+                "anthropic-messages" => broken_anthropic(&body),
+                "openai-completions" | "mistral-conversations" => broken_chat(&body),
+                _ => broken_responses(&body, provider == "openrouter"),
+            };
             prop_assert_eq!(broken, None, "{}", body);
         }
     }
@@ -436,6 +767,209 @@ fn broken_chat(body: &Value) -> Option<String> {
         }
     }
     (!open.is_empty()).then(|| "unanswered call at the end".to_owned())
+}
+
+/// The first structural rule of Responses that `body` breaks. A router wants an
+/// id for everything, and takes reasoning that is not encrypted.
+fn broken_responses(body: &Value, is_router: bool) -> Option<String> {
+    let mut open: Vec<(String, String)> = Vec::new();
+    let mut calls: Vec<String> = Vec::new();
+    let mut ids: Vec<String> = Vec::new();
+    let mut after_reasoning = false;
+    for item in body["input"].as_array().unwrap() {
+        let kind = item.get("type").map_or("said", |kind| kind.as_str().unwrap());
+        let is_output = kind.ends_with("_output");
+        if !open.is_empty() && kind == "said" {
+            return Some(format!("{} before the outputs of {open:?}", item["role"]));
+        }
+        if after_reasoning && (kind == "said" || is_output) {
+            return Some(format!("{kind} right after reasoning"));
+        }
+        after_reasoning = kind == "reasoning";
+        let prefix = match kind {
+            "said" | "function_call_output" | "custom_tool_call_output" => "",
+            "reasoning" => "rs_",
+            "message" => "msg_",
+            "function_call" => "fc_",
+            "custom_tool_call" => "ctc_",
+            other => return Some(format!("item {other}")),
+        };
+        match item.get("id").map(|id| id.as_str().unwrap().to_owned()) {
+            Some(id) => {
+                if prefix.is_empty() || !id.starts_with(prefix) || id.len() > 64 || ids.contains(&id) {
+                    return Some(format!("id {id:?} of {kind}"));
+                }
+                ids.push(id);
+            }
+            None if kind == "reasoning" || (is_router && !prefix.is_empty()) => {
+                return Some(format!("{kind} without an id"));
+            }
+            None => {}
+        }
+        let call_id = item["call_id"].as_str().unwrap_or_default().to_owned();
+        match kind {
+            "said" => {
+                let role = item["role"].as_str().unwrap();
+                let fine = match &item["content"] {
+                    Value::String(text) => matches!(role, "developer" | "system") && !text.trim().is_empty(),
+                    Value::Array(parts) => {
+                        let is_fine = |part: &Value| match part["type"].as_str() {
+                            Some("input_text") => !part["text"].as_str().unwrap().trim().is_empty(),
+                            Some("input_image") => part["image_url"].as_str().unwrap().starts_with("data:"),
+                            _ => false,
+                        };
+                        role == "user" && !parts.is_empty() && parts.iter().all(is_fine)
+                    }
+                    _ => false,
+                };
+                if !fine {
+                    return Some(format!("{role} says {}", item["content"]));
+                }
+            }
+            "reasoning"
+                if !item["summary"].is_array() || !(is_router || item["encrypted_content"].is_string()) =>
+            {
+                return Some(format!("reasoning {item}"));
+            }
+            "message" => {
+                let part = &item["content"][0];
+                let text = part["text"].as_str().unwrap_or_default();
+                if item["role"] != "assistant" || part["type"] != "output_text" || text.trim().is_empty() {
+                    return Some(format!("message {item}"));
+                }
+            }
+            "function_call" | "custom_tool_call" => {
+                if call_id.is_empty() || call_id.len() > 64 || calls.contains(&call_id) {
+                    return Some(format!("call id {call_id:?}"));
+                }
+                if kind == "function_call" {
+                    let arguments: Value = serde_json::from_str(item["arguments"].as_str().unwrap()).unwrap();
+                    if !arguments.is_object() {
+                        return Some("arguments are no object".to_owned());
+                    }
+                }
+                calls.push(call_id.clone());
+                open.push((call_id, format!("{kind}_output")));
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                let Some(at) = open.iter().position(|(id, output)| *id == call_id && output == kind) else {
+                    return Some(format!("{kind} of {call_id:?}, open are {open:?}"));
+                };
+                open.remove(at);
+                let output = &item["output"];
+                if output.as_str().is_some_and(str::is_empty) || output.as_array().is_some_and(Vec::is_empty)
+                {
+                    return Some("empty output".to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    if after_reasoning {
+        return Some("reasoning at the end".to_owned());
+    }
+    (!open.is_empty()).then(|| "unanswered call at the end".to_owned())
+}
+
+/// The conversation that an accepted request of Responses came from.
+fn responses_conversation(accepted: &Value, model: &Value) -> Vec<Value> {
+    let text = |content: &Value| content.as_str().or(content[0]["text"].as_str()).unwrap().to_owned();
+    let declare = |tool: &Value| {
+        let description = tool["description"].as_str().unwrap_or_default();
+        json!({"name": tool["name"], "description": description, "parameters": tool["parameters"]})
+    };
+    let tools: Vec<Value> = accepted["tools"].as_array().into_iter().flatten().map(declare).collect();
+    let instructions = accepted["instructions"].as_str().unwrap_or_default();
+    let mut messages = vec![json!({"role": "system", "content": instructions, "toolsAdded": tools})];
+    let mut content: Vec<Value> = Vec::new();
+    for item in accepted["input"].as_array().unwrap() {
+        let is_answer = match item["type"].as_str() {
+            Some("reasoning") => {
+                content
+                    .push(json!({"type": "thinking", "thinking": "", "thinkingSignature": item.to_string()}));
+                true
+            }
+            Some("function_call") => {
+                let call_id = item["call_id"].as_str().unwrap();
+                let id = item["id"].as_str().map_or(call_id.to_owned(), |id| format!("{call_id}|{id}"));
+                let arguments: Value = serde_json::from_str(item["arguments"].as_str().unwrap()).unwrap();
+                content.push(
+                    json!({"type": "toolCall", "id": id, "name": item["name"], "arguments": arguments}),
+                );
+                true
+            }
+            Some("message") if item["role"] == "assistant" => {
+                let signature = json!({"v": 1, "id": item["id"], "phase": item["phase"]}).to_string();
+                content.push(
+                    json!({"type": "text", "text": text(&item["content"]), "textSignature": signature}),
+                );
+                true
+            }
+            _ => false,
+        };
+        if is_answer {
+            continue;
+        }
+        if !content.is_empty() {
+            let mut answer = answer(Value::Array(std::mem::take(&mut content)));
+            merge(
+                &mut answer,
+                &json!({"provider": model["provider"], "api": model["api"], "model": model["id"]}),
+            );
+            messages.push(answer);
+        }
+        messages.push(match (item["type"].as_str(), item["role"].as_str()) {
+            (Some("function_call_output"), _) => {
+                let called = messages.last().unwrap();
+                let id = call_of(messages.iter().rev(), item["call_id"].as_str().unwrap())
+                    .unwrap_or_else(|| panic!("{called}"));
+                json!({"role": "toolResult", "toolCallId": id, "content": [{"type": "text", "text": item["output"]}]})
+            }
+            (_, Some("user")) => user(&text(&item["content"])),
+            _ => json!({"role": "system", "content": text(&item["content"])}),
+        });
+    }
+    messages
+}
+
+/// The whole id of the call with this first part.
+fn call_of<'a>(mut messages: impl Iterator<Item = &'a Value>, call_id: &str) -> Option<String> {
+    messages.find_map(|message| {
+        let calls = message["content"].as_array()?.iter().filter_map(|block| block["id"].as_str());
+        calls.into_iter().find(|id| id.split('|').next() == Some(call_id)).map(str::to_owned)
+    })
+}
+
+/// As [`outline`], for Responses.
+fn responses_outline(body: &Value) -> Vec<Value> {
+    let text =
+        |content: &Value| content.as_str().or(content[0]["text"].as_str()).unwrap_or_default().to_owned();
+    let mut lines: Vec<Value> = Vec::new();
+    lines.extend(body.get("instructions").map(|text| json!(["system", text])));
+    for item in body["input"].as_array().unwrap() {
+        let ids = json!([item["id"], item["call_id"]]);
+        lines.push(match item["type"].as_str() {
+            Some("reasoning") => json!([ids, item["summary"], item["encrypted_content"]]),
+            Some("function_call") => json!([ids, item["name"], item["arguments"]]),
+            Some("function_call_output") => json!([ids, item["output"]]),
+            _ => {
+                let role =
+                    if item["role"] == "developer" { "system" } else { item["role"].as_str().unwrap() };
+                match role {
+                    "assistant" => json!([ids, item["phase"], item["content"]]),
+                    role => json!([role, text(&item["content"])]),
+                }
+            }
+        });
+    }
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        lines.push(json!([
+            tool["name"],
+            tool["description"].as_str().unwrap_or_default(),
+            tool["parameters"]
+        ]));
+    }
+    lines
 }
 
 /// The conversation that an accepted request came from.

@@ -9,6 +9,7 @@
 mod anthropic;
 mod azure;
 mod openai_chat;
+mod openai_responses;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -42,6 +43,11 @@ pub(super) trait Decode: Send {
 
     /// Whether the server has said all it has to say; it may keep the connection open.
     fn is_complete(&self) -> bool;
+
+    /// What the answer costs, compared with the model's listed prices.
+    fn price_factor(&self) -> f64 {
+        1.0
+    }
 
     /// Closes all blocks and sums up, once no more frames come.
     fn finish(self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish;
@@ -104,6 +110,9 @@ const APIS: &[(Api, &'static dyn WireApi)] = &[
     (Api::ANTHROPIC_MESSAGES, &anthropic::AnthropicMessages),
     (Api::OPENAI_COMPLETIONS, &openai_chat::OpenAiChat { path: "/chat/completions" }),
     (Api::MISTRAL_CONVERSATIONS, &openai_chat::OpenAiChat { path: "/v1/chat/completions" }),
+    (Api::OPENAI_RESPONSES, &openai_responses::OpenAiResponses { path: "/responses" }),
+    (Api::OPENAI_CODEX_RESPONSES, &openai_responses::OpenAiResponses { path: "/codex/responses" }),
+    (Api::AZURE_OPENAI_RESPONSES, &openai_responses::OpenAiResponses { path: "/responses" }),
 ];
 
 pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
@@ -375,6 +384,22 @@ impl Blocks {
             AssistantBlock::Thinking(thinking) => Some(thinking),
             AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => None,
         }
+    }
+
+    /// Puts `text`, if there is one, in place of what the pieces of an open
+    /// block added up to.
+    fn replace(&mut self, index: usize, text: Option<String>) {
+        let Some(text) = text.filter(|_| self.is_open(index)) else { return };
+        match &mut self.content[index] {
+            AssistantBlock::Text(block) => block.text = text,
+            AssistantBlock::Thinking(block) => block.thinking = text,
+            AssistantBlock::ToolCall(_) => self.arguments[index] = text,
+            AssistantBlock::Unknown(_) => {}
+        }
+    }
+
+    fn is_open(&self, index: usize) -> bool {
+        self.open.get(index) == Some(&true)
     }
 
     fn has_calls(&self) -> bool {

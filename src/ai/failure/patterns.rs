@@ -117,6 +117,7 @@ pub(super) const REFUSED: &[&str] = &[
     "stop_reason: refusal",
     "stop_reason: sensitive",
     "finish_reason: content_filter",
+    "incomplete: content_filter",
     "finish_reason: sensitive",
     "content management policy",
     "usage policy",

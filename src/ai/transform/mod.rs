@@ -101,9 +101,17 @@ pub(super) enum Content<'a> {
 
 #[derive(Debug)]
 pub(super) enum Block<'a> {
-    Text(&'a str),
+    /// Signed only if this very model wrote it.
+    Text {
+        text: &'a str,
+        signature: Option<&'a str>,
+    },
     Thinking(&'a Thinking),
-    ToolCall { id: String, name: &'a str, arguments: Cow<'a, Value> },
+    ToolCall {
+        id: String,
+        name: &'a str,
+        arguments: Cow<'a, Value>,
+    },
 }
 
 #[derive(Debug)]
@@ -122,6 +130,10 @@ pub(super) enum IdRule {
     Word { max: usize },
     /// Exactly nine letters and digits.
     Nine,
+    /// As [`Self::Word`], but an id may have two parts, `call|item`. The first is
+    /// what links call and result, and what must be unique and fit. The second
+    /// is kept only if this very model made it and the first part is unchanged.
+    CallAndItem { max: usize },
 }
 
 /// Makes the prompt of `request` for an API with these `ids`.
@@ -178,7 +190,7 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
             Turn::Assistant(turn) => {
                 for block in &turn.blocks {
                     total += match block {
-                        Block::Text(text) => chars(text),
+                        Block::Text { text, .. } => chars(text),
                         Block::Thinking(thinking) => {
                             chars(&thinking.thinking)
                                 + thinking.thinking_signature.as_deref().map_or(0, chars)
@@ -334,7 +346,8 @@ fn assistant_turn<'a>(
     for block in &answer.content {
         match block {
             AssistantBlock::Text(text) if !text.text.trim().is_empty() => {
-                turn.blocks.push(Block::Text(&text.text));
+                let signature = text.text_signature.as_deref().filter(|_| same_model);
+                turn.blocks.push(Block::Text { text: &text.text, signature });
             }
             AssistantBlock::Thinking(thinking) if same_model && is_worth_replaying(thinking) => {
                 turn.blocks.push(Block::Thinking(thinking));
@@ -415,6 +428,16 @@ impl Ids {
     /// The id to send for `id`. The server that made it gets it back unchanged,
     /// unless an earlier call already has it.
     fn assign(&mut self, id: &str, same_model: bool) -> String {
+        let IdRule::CallAndItem { max } = self.rule else { return self.assign_part(id, same_model) };
+        let (call, item) = id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)));
+        let assigned = self.assign_part(call, same_model && call.len() <= max);
+        match item.filter(|_| same_model && assigned == call) {
+            Some(item) => format!("{assigned}|{item}"),
+            None => assigned,
+        }
+    }
+
+    fn assign_part(&mut self, id: &str, same_model: bool) -> String {
         self.calls += 1;
         let mut candidate = if same_model && !id.is_empty() { id.to_owned() } else { self.rule.fit(id) };
         let mut salt = 0;
@@ -432,7 +455,7 @@ impl IdRule {
     /// `id` itself if allowed, else something made from it.
     fn fit(self, id: &str) -> String {
         match self {
-            Self::Word { max } => {
+            Self::Word { max } | Self::CallAndItem { max } => {
                 let word: String = id.chars().map(|char| if is_word(char) { char } else { '_' }).collect();
                 if word.len() <= max { word } else { self.fresh(id, 0) }
             }
@@ -447,7 +470,7 @@ impl IdRule {
     fn fresh(self, id: &str, salt: u64) -> String {
         let hash = fnv1a(id.bytes().chain(salt.to_le_bytes()));
         match self {
-            Self::Word { max } => {
+            Self::Word { max } | Self::CallAndItem { max } => {
                 let hash = format!("{hash:016x}");
                 let keep = max.saturating_sub(hash.len() + 1);
                 let word = id.chars().map(|char| if is_word(char) { char } else { '_' }).take(keep);

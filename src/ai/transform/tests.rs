@@ -35,7 +35,9 @@ fn outline(prompt: &Prompt<'_>) -> Vec<String> {
             Turn::Assistant(turn) => {
                 for block in &turn.blocks {
                     lines.push(match block {
-                        Block::Text(text) => format!("text {text}"),
+                        Block::Text { text, signature } => {
+                            format!("text {text}{}", signature.unwrap_or_default())
+                        }
                         Block::Thinking(thinking) => format!("thinking {}", thinking.thinking),
                         Block::ToolCall { id, name, arguments } => format!("call {id} {name}{arguments}"),
                     });
@@ -163,6 +165,36 @@ fn another_models_thinking_is_dropped_and_its_ids_are_fitted() {
 }
 
 #[test]
+fn ids_of_two_parts_are_told_apart_by_the_first() {
+    let calls = ["c1|fc_1", "c1|fc_2", "", "d:e|fc_3"];
+    let long = "x".repeat(65) + "|fc_4";
+    let ids = |model: &str| -> Vec<String> {
+        let mut message = answer(calls.iter().chain([&&*long]).map(|id| call(id)).collect());
+        message["model"] = json!(model);
+        let request = request(json!([message]), json!({}));
+        let lines = outline(&prompt(&request, IdRule::CallAndItem { max: 64 }));
+        let ids = lines.iter().filter_map(|line| line.strip_prefix("call ")?.split(' ').next());
+        ids.map(str::to_owned).collect()
+    };
+    let own = ids("m");
+    assert_eq!((own[0].as_str(), own[3].as_str()), ("c1|fc_1", "d:e|fc_3"));
+    assert!(own[1].starts_with("c1_") && own[1] != own[0] && !own[2].is_empty(), "{own:?}");
+    assert!(own[4].len() == 64 && !own[4].contains('|'), "{own:?}");
+    let foreign = ids("other");
+    assert_eq!((foreign[0].as_str(), foreign[3].as_str()), ("c1", "d_e"));
+    assert!(foreign.iter().all(|id| id.len() <= 64 && id.chars().all(is_word)), "{foreign:?}");
+}
+
+#[test]
+fn signatures_of_texts_are_the_models_own() {
+    let text = json!([{"type": "text", "text": "hi", "textSignature": "+sig"}]);
+    check(json!([answer(text.clone())]), &["text hi+sig"]);
+    let mut foreign = answer(text);
+    foreign["provider"] = json!("elsewhere");
+    check(json!([foreign]), &["text hi"]);
+}
+
+#[test]
 fn empty_and_unknown_things_are_not_sent() {
     check(
         json!([
@@ -195,7 +227,7 @@ fn runs_of_images_become_one_placeholder_for_models_that_read_text() {
 #[test]
 fn ids_fit_the_rule_and_distinct_ones_stay_distinct() {
     let long = "call_".to_owned() + &"x".repeat(80);
-    for rule in [WORD, IdRule::Word { max: 40 }, IdRule::Nine] {
+    for rule in [WORD, IdRule::Word { max: 40 }, IdRule::Nine, IdRule::CallAndItem { max: 64 }] {
         let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
         let given = ["", "a", "a:b", "a.b", "call|item", "abcDEF123", &long, &format!("{long}y"), "ünï"];
         let fitted: Vec<String> = given.iter().map(|id| ids.assign(id, false)).collect();
@@ -203,7 +235,7 @@ fn ids_fit_the_rule_and_distinct_ones_stay_distinct() {
         assert_eq!(distinct.len(), given.len(), "{fitted:?}");
         for id in &fitted {
             match rule {
-                IdRule::Word { max } => {
+                IdRule::Word { max } | IdRule::CallAndItem { max } => {
                     assert!(!id.is_empty() && id.len() <= max && id.chars().all(is_word), "{id}");
                 }
                 IdRule::Nine => {

@@ -204,7 +204,7 @@ fn image(image: &Image) -> Block<'_> {
 fn assistant_blocks<'a>(turn: &'a AssistantTurn<'a>, compat: &AnthropicCompat) -> Vec<Block<'a>> {
     let blocks = turn.blocks.iter().filter_map(|block| {
         let body = match block {
-            transform::Block::Text(text) => BlockBody::Text { text: Cow::Borrowed(text) },
+            transform::Block::Text { text, .. } => BlockBody::Text { text: Cow::Borrowed(text) },
             transform::Block::ToolCall { id, name, arguments } => {
                 BlockBody::ToolUse { id, name, input: arguments }
             }

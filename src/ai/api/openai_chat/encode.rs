@@ -159,7 +159,7 @@ fn assistant<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat) -> Option<Mes
     let mut tool_calls = Vec::new();
     for block in &turn.blocks {
         match block {
-            Block::Text(text) => texts.push(text),
+            Block::Text { text, .. } => texts.push(text),
             Block::Thinking(thinking) => thoughts.push(thinking),
             Block::ToolCall { id, name, arguments } => tool_calls.push(ToolCall {
                 id,

@@ -1,0 +1,338 @@
+//! Writes a Responses request.
+//!
+//! The rules of the API that concern this module: every call is followed by its
+//! output; a reasoning item goes back only directly before the item it led to,
+//! and that item goes back under its own id only behind its reasoning; no id
+//! comes twice. An item whose id cannot be sent goes without one, which the API
+//! takes for something it has not written itself.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::super::super::compat::{CacheRetention, ResponsesCompat};
+use super::super::super::message::Thinking;
+use super::super::super::model::ThinkingLevel;
+use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
+use super::super::{EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, write_body};
+use super::wire::{
+    Body, CacheOptions, Content, Item, KnownItem, OutputText, Part, Reasoning, TextSignature, Tool,
+};
+
+/// Longest id the API takes.
+const MAX_ID: usize = 64;
+/// Fewest tokens an answer may be bounded to.
+const MIN_OUTPUT_TOKENS: u64 = 16;
+const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
+
+pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
+    let compat = ResponsesCompat::of(request);
+    let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID });
+    let body = body(request, &compat, &prompt);
+    Ok(HttpRequest {
+        url: url(request, &compat, path)?,
+        headers: headers(request, &compat, &prompt)?.0,
+        body: write_body(&body, &request.options.extra_body)?,
+    })
+}
+
+fn url(request: &Request, compat: &ResponsesCompat, path: &str) -> Result<String, EncodeError> {
+    if compat.azure {
+        return azure::url(request, path);
+    }
+    // The address of the service behind ChatGPT is given with and without its last part.
+    let base = request.base_url().trim_end_matches('/');
+    let base = if path.starts_with("/codex/") { base.strip_suffix("/codex").unwrap_or(base) } else { base };
+    Ok(join_url(base, path))
+}
+
+fn headers(request: &Request, compat: &ResponsesCompat, prompt: &Prompt<'_>) -> Result<Headers, EncodeError> {
+    let mut headers = Headers::default();
+    headers.set("content-type", "application/json")?;
+    headers.set("accept", "text/event-stream")?;
+    match &request.credential {
+        Credential::ApiKey(key) if compat.azure => headers.set_secret("api-key", key)?,
+        Credential::ApiKey(key) => headers.set_bearer(key)?,
+        other => other.bearer().map_or(Ok(()), |token| headers.set_bearer(token))?,
+    }
+    if compat.codex {
+        headers.set("openai-beta", "responses=experimental")?;
+        headers.set("originator", "pi")?;
+        if let Credential::SignedIn(account) = &request.credential
+            && let Some(id) = &account.account_id
+        {
+            headers.set("chatgpt-account-id", id)?;
+        }
+    }
+    if let Some(session) = &request.options.session_id {
+        compat.affinity_headers.iter().try_for_each(|name| headers.set(name, session))?;
+    }
+    if compat.copilot {
+        headers.set_copilot(prompt)?;
+    }
+    headers.extend(&request.model.headers)?;
+    Ok(headers)
+}
+
+fn body<'a>(request: &'a Request, compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Body<'a> {
+    let options = &request.options;
+    let model = &request.model;
+    let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
+    let tools = tools(compat, prompt);
+    let instructions = match prompt.system.as_str() {
+        // Not optional where the field is used at all.
+        "" => "You are a helpful assistant.",
+        system => system,
+    };
+    let tool_choice = if tools.is_empty() { None } else { options.tool_choice.as_ref().map(tool_choice) };
+    Body {
+        model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&model.id) },
+        instructions: compat.instructions.then_some(instructions),
+        input: input(request, compat, prompt),
+        stream: true,
+        store: compat.supports_store.then_some(false),
+        max_output_tokens: compat
+            .supports_max_output_tokens
+            .then_some(prompt.max_tokens.max(MIN_OUTPUT_TOKENS)),
+        temperature: options.temperature.filter(|_| compat.supports_temperature),
+        top_p: options.top_p.filter(|_| compat.supports_temperature),
+        tools,
+        tool_choice,
+        reasoning: reasoning(request),
+        include: if model.reasoning || compat.always_encrypted { ENCRYPTED_REASONING } else { &[] },
+        prompt_cache_key: session.map(cache_key),
+        prompt_cache_retention: (compat.cache_retention == CacheRetention::Day).then_some("24h"),
+        prompt_cache_options: (compat.cache_retention == CacheRetention::HalfHour)
+            .then_some(CacheOptions { ttl: "30m" }),
+    }
+}
+
+/// How much to think; `None` leaves it to the model.
+fn reasoning(request: &Request) -> Option<Reasoning> {
+    let model = &request.model;
+    if !model.reasoning {
+        return None;
+    }
+    let level = model.clamp_thinking(request.options.thinking);
+    if level != ThinkingLevel::Off {
+        return Some(Reasoning { effort: mapped_level(model, level), summary: Some("auto") });
+    }
+    // Only a model that has a word for it can be told not to think.
+    match model.thinking_level_map.get(&level) {
+        Some(Some(Value::String(effort))) => Some(Reasoning { effort: effort.clone(), summary: None }),
+        _ => None,
+    }
+}
+
+fn input<'a>(request: &Request, compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Vec<Item<'a>> {
+    let mut input =
+        Input { compat, items: Vec::with_capacity(prompt.turns.len() * 3 + 1), ids: HashSet::new() };
+    if !prompt.system.is_empty() && !compat.instructions {
+        let as_developer = compat.supports_developer_role && request.model.reasoning;
+        let role = if as_developer { "developer" } else { "system" };
+        input.items.push(Item::Said { role, content: Content::Text(Cow::Borrowed(&prompt.system)) });
+    }
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(content) => {
+                let content = Content::Parts(content.iter().map(part).collect());
+                input.items.push(Item::Said { role: "user", content });
+            }
+            Turn::Assistant(turn) => input.assistant(turn),
+        }
+    }
+    input.items
+}
+
+/// The input being written.
+struct Input<'a, 'c> {
+    compat: &'c ResponsesCompat,
+    items: Vec<Item<'a>>,
+    /// Item ids given so far.
+    ids: HashSet<String>,
+}
+
+impl<'a> Input<'a, '_> {
+    fn assistant(&mut self, turn: &'a AssistantTurn<'a>) {
+        // Reasoning that waits for the item it led to.
+        let mut reasoning: Vec<Map<String, Value>> = Vec::new();
+        // Some of the reasoning before this place cannot go back. What it led
+        // to then must not claim to be the item that followed it.
+        let mut is_lost = false;
+        let mut in_reasoning = false;
+        let mut custom: Vec<&str> = Vec::new();
+        for block in &turn.blocks {
+            if let Block::Thinking(thinking) = block {
+                is_lost &= in_reasoning;
+                in_reasoning = true;
+                match self.reasoning(thinking) {
+                    Some(item) => reasoning.push(item),
+                    None => is_lost = true,
+                }
+                continue;
+            }
+            in_reasoning = false;
+            if is_lost {
+                reasoning.clear();
+            }
+            self.items.extend(reasoning.drain(..).map(Item::Reasoning));
+            match block {
+                Block::Text { text, signature } => self.message(text, *signature, is_lost),
+                Block::ToolCall { id, name, arguments } => {
+                    let (call_id, item_id) = split_id(id);
+                    let item_id = item_id.filter(|_| !is_lost);
+                    if let Some(item) = self.custom_call(call_id, item_id, name, arguments) {
+                        custom.push(call_id);
+                        self.items.push(Item::Known(item));
+                    } else {
+                        let id = self.id("fc_", item_id);
+                        let arguments = arguments.to_string();
+                        self.items.push(Item::Known(KnownItem::FunctionCall {
+                            id,
+                            call_id,
+                            name,
+                            arguments,
+                        }));
+                    }
+                }
+                Block::Thinking(_) => {}
+            }
+        }
+        for result in &turn.results {
+            let (call_id, _) = split_id(&result.id);
+            let output = output(&result.content);
+            self.items.push(Item::Known(if custom.contains(&call_id) {
+                KnownItem::CustomToolCallOutput { call_id, output }
+            } else {
+                KnownItem::FunctionCallOutput { call_id, output }
+            }));
+        }
+    }
+
+    fn message(&mut self, text: &'a str, signature: Option<&str>, is_lost: bool) {
+        let signature = signature.map(TextSignature::parse).unwrap_or_default();
+        let id = self.id("msg_", Some(signature.id.as_str()).filter(|_| !is_lost));
+        self.items.push(Item::Known(KnownItem::Message {
+            role: "assistant",
+            id,
+            status: "completed",
+            content: [OutputText { text, annotations: [] }],
+            phase: signature.phase,
+        }));
+    }
+
+    /// A call of a tool that takes text, which shows by the id of its item.
+    fn custom_call(
+        &mut self,
+        call_id: &'a str,
+        item_id: Option<&str>,
+        name: &'a str,
+        arguments: &'a Value,
+    ) -> Option<KnownItem<'a>> {
+        let item_id = item_id.filter(|id| id.starts_with("ctc_"))?;
+        let input = arguments.get("input").and_then(Value::as_str)?;
+        Some(KnownItem::CustomToolCall { id: self.id("ctc_", Some(item_id)), call_id, name, input })
+    }
+
+    /// The reasoning item kept in the signature, if this server takes it back.
+    fn reasoning(&mut self, thinking: &Thinking) -> Option<Map<String, Value>> {
+        let signature = thinking.thinking_signature.as_deref()?;
+        let mut item: Map<String, Value> = serde_json::from_str(signature).ok()?;
+        if item.get("type").and_then(Value::as_str) != Some("reasoning") {
+            return None;
+        }
+        item.retain(|_, value| !value.is_null());
+        let filled = |name: &str| item.get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        if self.compat.requires_encrypted_reasoning && !filled("encrypted_content") {
+            return None;
+        }
+        let id = item.get("id").and_then(Value::as_str).filter(|id| !id.is_empty())?;
+        if !self.ids.insert(id.to_owned()) {
+            return None;
+        }
+        item.entry("summary").or_insert_with(|| json!([]));
+        Some(item)
+    }
+
+    /// `id` if it may go back: of its kind, short enough, not there yet. Else
+    /// one of our own for servers that want one.
+    fn id(&mut self, prefix: &str, id: Option<&str>) -> Option<String> {
+        let is_word = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        let kept = id.filter(|id| id.starts_with(prefix) && id.len() <= MAX_ID && is_word(id));
+        if let Some(id) = kept
+            && self.ids.insert(id.to_owned())
+        {
+            return Some(id.to_owned());
+        }
+        if !self.compat.requires_item_ids {
+            return None;
+        }
+        // The place in the conversation makes it the same in every later request.
+        let mut place = self.items.len();
+        loop {
+            let id = format!("{prefix}{place}");
+            if self.ids.insert(id.clone()) {
+                return Some(id);
+            }
+            place += 1;
+        }
+    }
+}
+
+/// `call_id|item_id` as [`IdRule::CallAndItem`] makes it.
+fn split_id(id: &str) -> (&str, Option<&str>) {
+    id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)))
+}
+
+fn part<'a>(content: &'a transform::Content<'a>) -> Part<'a> {
+    match content {
+        transform::Content::Text(text) => Part::InputText { text },
+        transform::Content::Image(source) => Part::image(source),
+    }
+}
+
+/// A string where that is possible: not every server takes parts.
+fn output<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
+    let texts: Option<Vec<&str>> = content
+        .iter()
+        .map(|part| match part {
+            transform::Content::Text(text) => Some(&**text),
+            transform::Content::Image(_) => None,
+        })
+        .collect();
+    match texts.as_deref() {
+        Some([text]) => Content::Text(Cow::Borrowed(text)),
+        Some(texts) => Content::Text(Cow::Owned(texts.join("\n"))),
+        None => Content::Parts(content.iter().map(part).collect()),
+    }
+}
+
+/// Past calls need no declarations here.
+fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Vec<Tool<'a>> {
+    if prompt.tools_are_history {
+        return Vec::new();
+    }
+    let tools = prompt.tools.iter().map(|tool| Tool {
+        kind: "function",
+        name: &tool.name,
+        description: &tool.description,
+        parameters: match &tool.parameters {
+            parameters @ Value::Object(_) => Cow::Borrowed(parameters),
+            _ => Cow::Owned(json!({"type": "object", "properties": {}})),
+        },
+        // Without a word the API makes every property required.
+        strict: compat.supports_strict_mode.then_some(false),
+    });
+    tools.collect()
+}
+
+fn tool_choice(choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => Value::from("auto"),
+        ToolChoice::None => Value::from("none"),
+        ToolChoice::Any => Value::from("required"),
+        ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
+    }
+}

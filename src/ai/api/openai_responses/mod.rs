@@ -1,0 +1,36 @@
+//! OpenAI Responses: <https://platform.openai.com/docs/api-reference/responses>,
+//! streaming as in
+//! <https://platform.openai.com/docs/api-reference/responses-streaming>.
+//!
+//! Used without state on the server: nothing is stored there, so every request
+//! brings the whole conversation, and reasoning comes and goes encrypted. What
+//! must be sent back unchanged is kept in the blocks of an answer: a reasoning
+//! item whole in the signature of its thinking, id and phase of a message in the
+//! signature of its text, and a call's two ids as `call_id|item_id` in its id.
+//! Session files of the original have the same forms.
+//!
+//! The service behind ChatGPT and Azure speak the same API at other addresses;
+//! what differs is in `compat`.
+
+mod decode;
+mod encode;
+mod wire;
+
+use super::super::provider::Request;
+use super::{Decode, EncodeError, HttpRequest, WireApi};
+
+#[derive(Debug)]
+pub(super) struct OpenAiResponses {
+    /// Appended to the base URL.
+    pub(super) path: &'static str,
+}
+
+impl WireApi for OpenAiResponses {
+    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+        encode::encode(request, self.path)
+    }
+
+    fn decoder(&self, request: &Request) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(&request.model.id))
+    }
+}

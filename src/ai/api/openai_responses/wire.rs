@@ -1,0 +1,244 @@
+//! Responses JSON, as far as it is used. Fields not named here are ignored.
+//!
+//! What an event holds is read only once its type is known, so that events and
+//! items nobody has heard of cannot be malformed.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::super::super::message::Image;
+use super::super::{Count, Str};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Body<'a> {
+    pub(super) model: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) instructions: Option<&'a str>,
+    pub(super) input: Vec<Item<'a>>,
+    pub(super) stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) store: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_choice: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
+    pub(super) include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt_cache_retention: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt_cache_options: Option<CacheOptions>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct CacheOptions {
+    pub(super) ttl: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Reasoning {
+    pub(super) effort: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) summary: Option<&'static str>,
+}
+
+/// One item of the input.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Item<'a> {
+    /// Instructions, or what the user said.
+    Said {
+        role: &'static str,
+        content: Content<'a>,
+    },
+    /// As the server wrote it.
+    Reasoning(Map<String, Value>),
+    Known(KnownItem<'a>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum KnownItem<'a> {
+    Message {
+        role: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        status: &'static str,
+        content: [OutputText<'a>; 1],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<String>,
+    },
+    FunctionCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        call_id: &'a str,
+        name: &'a str,
+        /// JSON text.
+        arguments: String,
+    },
+    CustomToolCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        call_id: &'a str,
+        name: &'a str,
+        input: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Content<'a>,
+    },
+    CustomToolCallOutput {
+        call_id: &'a str,
+        output: Content<'a>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "output_text")]
+pub(super) struct OutputText<'a> {
+    pub(super) text: &'a str,
+    /// The API refuses a text without the list.
+    pub(super) annotations: [(); 0],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part<'a> {
+    InputText { text: &'a str },
+    InputImage { detail: &'static str, image_url: String },
+}
+
+impl Part<'_> {
+    pub(super) fn image(image: &Image) -> Self {
+        let image_url = format!("data:{};base64,{}", image.mime_type, image.data);
+        Self::InputImage { detail: "auto", image_url }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Tool<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    pub(super) name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) description: &'a str,
+    pub(super) parameters: Cow<'a, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) strict: Option<bool>,
+}
+
+/// What must go back with a text, in the form that session files keep it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct TextSignature {
+    /// Version of the form.
+    #[serde(default)]
+    pub(super) v: u64,
+    /// The message item's id.
+    pub(super) id: String,
+    /// `commentary` or `final_answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) phase: Option<String>,
+}
+
+impl TextSignature {
+    pub(super) const VERSION: u64 = 1;
+
+    /// Older files have the bare id.
+    pub(super) fn parse(signature: &str) -> Self {
+        let parsed = serde_json::from_str(signature).ok();
+        parsed.unwrap_or_else(|| Self { id: signature.to_owned(), ..Self::default() })
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Str<'a>,
+    pub(super) output_index: Option<Count>,
+    pub(super) content_index: Option<Count>,
+    pub(super) summary_index: Option<Count>,
+    #[serde(borrow)]
+    pub(super) delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Response<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) status: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) service_tier: Option<Str<'a>>,
+    pub(super) error: Option<Value>,
+    pub(super) incomplete_details: Option<Value>,
+    #[serde(borrow)]
+    pub(super) output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) usage: Option<Usage<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Usage<'a> {
+    pub(super) input_tokens: Option<Count>,
+    pub(super) output_tokens: Option<Count>,
+    pub(super) total_tokens: Option<Count>,
+    pub(super) input_tokens_details: Option<InputTokensDetails>,
+    pub(super) output_tokens_details: Option<OutputTokensDetails>,
+    /// US dollars at OpenRouter.
+    #[serde(borrow)]
+    pub(super) cost: Option<&'a RawValue>,
+    pub(super) is_byok: Option<bool>,
+    pub(super) cost_details: Option<CostDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct InputTokensDetails {
+    pub(super) cached_tokens: Option<Count>,
+    pub(super) cache_write_tokens: Option<Count>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct OutputTokensDetails {
+    pub(super) reasoning_tokens: Option<Count>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CostDetails {
+    pub(super) upstream_inference_cost: Option<f64>,
+}
