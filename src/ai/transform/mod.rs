@@ -101,9 +101,10 @@ pub(super) enum Content<'a> {
 
 #[derive(Debug)]
 pub(super) enum Block<'a> {
-    /// Signed only if this very model wrote it.
+    /// Blank only with a signature.
     Text {
         text: &'a str,
+        /// Of this very model, not empty; the same holds for those of calls.
         signature: Option<&'a str>,
     },
     Thinking(&'a Thinking),
@@ -111,6 +112,7 @@ pub(super) enum Block<'a> {
         id: String,
         name: &'a str,
         arguments: Cow<'a, Value>,
+        signature: Option<&'a str>,
     },
 }
 
@@ -190,12 +192,14 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
             Turn::Assistant(turn) => {
                 for block in &turn.blocks {
                     total += match block {
-                        Block::Text { text, .. } => chars(text),
+                        Block::Text { text, signature } => chars(text) + signature.map_or(0, chars),
                         Block::Thinking(thinking) => {
                             chars(&thinking.thinking)
                                 + thinking.thinking_signature.as_deref().map_or(0, chars)
                         }
-                        Block::ToolCall { name, arguments, .. } => chars(name) + json_chars(arguments),
+                        Block::ToolCall { name, arguments, signature, .. } => {
+                            chars(name) + json_chars(arguments) + signature.map_or(0, chars)
+                        }
                     };
                 }
                 total += turn.results.iter().map(|result| content(&result.content)).sum::<u64>();
@@ -342,12 +346,18 @@ fn assistant_turn<'a>(
     ids: &mut Ids,
 ) -> Option<AssistantTurn<'a>> {
     let same_model = answer.provider == model.provider && answer.api == model.api && answer.model == model.id;
+    // What one model has signed, no other can read.
+    let signature = |signed: &'a Option<String>| {
+        signed.as_deref().filter(|signature| same_model && !signature.is_empty())
+    };
     let mut turn = AssistantTurn { blocks: Vec::new(), results: Vec::new() };
     for block in &answer.content {
         match block {
-            AssistantBlock::Text(text) if !text.text.trim().is_empty() => {
-                let signature = text.text_signature.as_deref().filter(|_| same_model);
-                turn.blocks.push(Block::Text { text: &text.text, signature });
+            AssistantBlock::Text(text) => {
+                let signature = signature(&text.text_signature);
+                if signature.is_some() || !text.text.trim().is_empty() {
+                    turn.blocks.push(Block::Text { text: &text.text, signature });
+                }
             }
             AssistantBlock::Thinking(thinking) if same_model && is_worth_replaying(thinking) => {
                 turn.blocks.push(Block::Thinking(thinking));
@@ -361,9 +371,10 @@ fn assistant_turn<'a>(
                     arguments @ Value::Object(_) => Cow::Borrowed(arguments),
                     _ => Cow::Owned(Value::Object(Map::new())),
                 };
-                turn.blocks.push(Block::ToolCall { id, name: &call.name, arguments });
+                let signature = signature(&call.thought_signature);
+                turn.blocks.push(Block::ToolCall { id, name: &call.name, arguments, signature });
             }
-            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
+            AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
         }
     }
     (!turn.blocks.is_empty()).then_some(turn)

@@ -35,11 +35,16 @@ fn outline(prompt: &Prompt<'_>) -> Vec<String> {
             Turn::Assistant(turn) => {
                 for block in &turn.blocks {
                     lines.push(match block {
-                        Block::Text { text, signature } => {
-                            format!("text {text}{}", signature.unwrap_or_default())
+                        Block::Text { text, signature: None } => format!("text {text}"),
+                        Block::Text { text, signature: Some(signature) } => {
+                            format!("text {text}~{signature}")
                         }
                         Block::Thinking(thinking) => format!("thinking {}", thinking.thinking),
-                        Block::ToolCall { id, name, arguments } => format!("call {id} {name}{arguments}"),
+                        Block::ToolCall { id, name, arguments, signature } => {
+                            let signed =
+                                signature.map_or_else(String::new, |signature| format!("~{signature}"));
+                            format!("call {id} {name}{arguments}{signed}")
+                        }
                     });
                 }
                 for result in &turn.results {
@@ -186,12 +191,19 @@ fn ids_of_two_parts_are_told_apart_by_the_first() {
 }
 
 #[test]
-fn signatures_of_texts_are_the_models_own() {
-    let text = json!([{"type": "text", "text": "hi", "textSignature": "+sig"}]);
-    check(json!([answer(text.clone())]), &["text hi+sig"]);
-    let mut foreign = answer(text);
-    foreign["provider"] = json!("elsewhere");
-    check(json!([foreign]), &["text hi"]);
+fn signatures_go_back_to_the_model_that_made_them() {
+    let mut call = call("c");
+    call["thoughtSignature"] = json!("S");
+    let mut signed = answer(json!([
+        {"type": "text", "text": "a", "textSignature": "T"},
+        {"type": "text", "text": "", "textSignature": "U"},
+        {"type": "text", "text": "b", "textSignature": ""},
+        call,
+    ]));
+    let messages = |answer: &Value| json!([answer, result("c", "r")]);
+    check(messages(&signed), &["text a~T", "text ~U", "text b", "call c read{}~S", "result c r"]);
+    signed["model"] = json!("other");
+    check(messages(&signed), &["text a", "text b", "call c read{}", "result c r"]);
 }
 
 #[test]

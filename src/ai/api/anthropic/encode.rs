@@ -204,8 +204,10 @@ fn image(image: &Image) -> Block<'_> {
 fn assistant_blocks<'a>(turn: &'a AssistantTurn<'a>, compat: &AnthropicCompat) -> Vec<Block<'a>> {
     let blocks = turn.blocks.iter().filter_map(|block| {
         let body = match block {
+            // Blank because all of it is its signature, which this API has no place for.
+            transform::Block::Text { text, .. } if text.trim().is_empty() => return None,
             transform::Block::Text { text, .. } => BlockBody::Text { text: Cow::Borrowed(text) },
-            transform::Block::ToolCall { id, name, arguments } => {
+            transform::Block::ToolCall { id, name, arguments, .. } => {
                 BlockBody::ToolUse { id, name, input: arguments }
             }
             transform::Block::Thinking(thinking) => {

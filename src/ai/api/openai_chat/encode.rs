@@ -159,9 +159,11 @@ fn assistant<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat) -> Option<Mes
     let mut tool_calls = Vec::new();
     for block in &turn.blocks {
         match block {
+            // Blank because all of it is its signature, which this API has no place for.
+            Block::Text { text, .. } if text.trim().is_empty() => {}
             Block::Text { text, .. } => texts.push(text),
             Block::Thinking(thinking) => thoughts.push(thinking),
-            Block::ToolCall { id, name, arguments } => tool_calls.push(ToolCall {
+            Block::ToolCall { id, name, arguments, .. } => tool_calls.push(ToolCall {
                 id,
                 kind: "function",
                 function: FunctionCall { name, arguments: arguments.to_string() },

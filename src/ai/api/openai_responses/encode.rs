@@ -179,8 +179,9 @@ impl<'a> Input<'a, '_> {
             }
             self.items.extend(reasoning.drain(..).map(Item::Reasoning));
             match block {
+                Block::Text { text, .. } if text.trim().is_empty() => {}
                 Block::Text { text, signature } => self.message(text, *signature, is_lost),
-                Block::ToolCall { id, name, arguments } => {
+                Block::ToolCall { id, name, arguments, .. } => {
                     let (call_id, item_id) = split_id(id);
                     let item_id = item_id.filter(|_| !is_lost);
                     if let Some(item) = self.custom_call(call_id, item_id, name, arguments) {
