@@ -55,6 +55,18 @@ fn openai_responses(bencher: divan::Bencher<'_, '_>) {
     decode(bencher, "openai-responses", &body);
 }
 
+#[divan::bench]
+fn google_generative_ai(bencher: divan::Bencher<'_, '_>) {
+    let frame = |part: &str, finish: &str| {
+        format!(
+            "data: {{\"candidates\": [{{\"content\": {{\"parts\": [{part}],\"role\": \"model\"}},{finish}\"index\": 0}}],\"usageMetadata\": {{\"promptTokenCount\": 11,\"candidatesTokenCount\": 14,\"totalTokenCount\": 231,\"promptTokensDetails\": [{{\"modality\": \"TEXT\",\"tokenCount\": 11}}],\"thoughtsTokenCount\": 206}},\"modelVersion\": \"m\",\"responseId\": \"r\"}}\r\n\r\n"
+        )
+    };
+    let mut body = frame("{\"text\": \" and so on\"}", "").repeat(N_DELTAS);
+    body.push_str(&frame("{\"text\": \"\",\"thoughtSignature\": \"AAAA\"}", "\"finishReason\": \"STOP\","));
+    decode(bencher, "google-generative-ai", &body);
+}
+
 fn decode(bencher: divan::Bencher<'_, '_>, api: &str, body: &str) {
     let model = serde_json::json!({"id": "m", "api": api, "provider": "p"});
     let request = Request {

@@ -5,13 +5,17 @@
 //! decided in `http_provider`. What is not an event stream at all (a web page, a
 //! JSON document, nothing) becomes a failure that says so.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+
 use super::api::{self, Decode, DecodeError, End, WireApi};
 use super::failure::{ErrorBody, clip};
 use super::http::html_text;
 use super::message::{AssistantMessage, Millis, StopReason};
 use super::model::Model;
 use super::provider::Request;
-use super::sse::{FRAME_LIMIT_BYTES, SseItem, SseParser};
+use super::sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem, SseParser};
 use super::stream::StreamEvent;
 
 /// How much is kept of a body that turns out not to be a stream.
@@ -133,12 +137,26 @@ impl Answer {
                 }
                 Some(SseItem::Bare(document)) if document.trim() == "[DONE]" => {}
                 Some(SseItem::Bare(document)) => {
-                    let value: serde_json::Value = serde_json::from_str(&document)?;
-                    let error = ErrorBody::from_json(&value).map(ErrorBody::in_stream);
-                    return Err(DecodeError::Failed(error.unwrap_or_else(|| {
-                        let start = clip(document.trim());
-                        format!("{} answered with JSON instead of an event stream: {start}", self.service)
-                    })));
+                    let items = match serde_json::from_str(&document)? {
+                        // A stream that is one list, which some servers make of it.
+                        Value::Array(items) => items,
+                        other => vec![other],
+                    };
+                    for item in &items {
+                        if let Some(error) = ErrorBody::from_json(item) {
+                            return Err(DecodeError::Failed(error.in_stream()));
+                        }
+                        if !self.decoder.reads_document(item) {
+                            let start = clip(document.trim());
+                            let service = &self.service;
+                            return Err(DecodeError::Failed(format!(
+                                "{service} answered with JSON instead of an event stream: {start}"
+                            )));
+                        }
+                        self.n_frames += 1;
+                        let data = Cow::Owned(item.to_string());
+                        self.decoder.frame(&SseFrame { event: Cow::Borrowed(""), data }, out)?;
+                    }
                 }
                 None => return Ok(()),
             }

@@ -371,6 +371,27 @@ impl ResponsesCompat {
     }
 }
 
+/// Dialect of a server that speaks Google's `generateContent`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct GoogleCompat {
+    /// Takes JSON Schema for tools; others know a subset of OpenAPI.
+    pub(super) json_schema: bool,
+    /// Streams tool arguments when asked to, as Vertex AI does for Gemini 3.
+    pub(super) stream_arguments: bool,
+    pub(super) supports_temperature: bool,
+}
+
+impl GoogleCompat {
+    pub(super) fn of(model: &Model) -> Self {
+        let flags = Flags(&model.compat);
+        Self {
+            json_schema: flags.bool("supportsParametersJsonSchema").unwrap_or(true),
+            stream_arguments: flags.bool("streamFunctionCallArguments").unwrap_or(false),
+            supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
+        }
+    }
+}
+
 /// The flags as `models.json` has them; a value of the wrong type counts as absent.
 struct Flags<'a>(&'a Map<String, Value>);
 

@@ -25,6 +25,7 @@ mod sse;
 mod stream;
 mod transform;
 mod vendors;
+mod vertex;
 
 pub use answer::decode_recorded;
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
@@ -47,6 +48,7 @@ pub use sampling::{Sampling, SamplingPolicy};
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use transform::{SystemState, system_state};
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
+pub use vertex::{VERTEX_TEMPLATE, VertexPlace};
 
 /// The wire APIs a model can be spoken to in, by their names in `models.json`.
 pub fn supported_apis() -> Vec<&'static str> {

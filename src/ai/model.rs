@@ -25,6 +25,12 @@ impl Api {
     pub const OPENAI_CODEX_RESPONSES: Self = Self(Cow::Borrowed("openai-codex-responses"));
     /// Responses at Azure's addresses.
     pub const AZURE_OPENAI_RESPONSES: Self = Self(Cow::Borrowed("azure-openai-responses"));
+    /// Gemini, and what else the Gemini API offers.
+    pub const GOOGLE_GENERATIVE_AI: Self = Self(Cow::Borrowed("google-generative-ai"));
+    /// Google's models on Vertex AI.
+    pub const GOOGLE_VERTEX: Self = Self(Cow::Borrowed("google-vertex"));
+    /// Anthropic's models on Vertex AI.
+    pub const ANTHROPIC_VERTEX: Self = Self(Cow::Borrowed("anthropic-vertex"));
     /// The offline demo model.
     pub const DEMO: Self = Self(Cow::Borrowed("demo"));
 

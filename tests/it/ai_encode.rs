@@ -14,6 +14,8 @@ use pi::ai::{
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use crate::support::google;
+
 #[test]
 fn accepted_requests_are_reproduced_in_structure() {
     let rows = [
@@ -42,6 +44,17 @@ fn accepted_requests_are_reproduced_in_structure() {
         let outline = if of_responses { responses_outline } else { outline };
         assert_eq!(outline(&sent), outline(&accepted), "{name}");
     }
+}
+
+#[test]
+fn an_accepted_request_of_google_is_reproduced_in_structure() {
+    let path = "tests/fixtures/ai/replay/gemini25-thinking-tool-result.request.json";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let accepted: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let model = json!({"id": "gemini-2.5-pro", "api": "google-generative-ai", "provider": "google",
+        "compat": {"supportsParametersJsonSchema": false}});
+    let sent = body(&request(model.clone(), google::conversation(&accepted, &model)));
+    assert_eq!(google::outline(&sent), google::outline(&accepted));
 }
 
 #[test]
@@ -117,6 +130,10 @@ fn credentials_go_where_the_service_looks() {
     check("azure-openai-responses", "azure", key(), "api-key");
     check("azure-openai-responses", "azure", Credential::Bearer("t".to_owned()), "authorization");
     check("openai-codex-responses", "openai-codex", signed_in(), "authorization");
+    check("google-generative-ai", "google", key(), "x-goog-api-key");
+    check("google-generative-ai", "google", Credential::Bearer("t".to_owned()), "authorization");
+    check("google-vertex", "google-vertex", key(), "x-goog-api-key");
+    check("anthropic-vertex", "google-vertex", Credential::Bearer("t".to_owned()), "authorization");
 }
 
 fn signed_in() -> Credential {
@@ -610,12 +627,14 @@ fn any_message() -> impl Strategy<Value = Value> {
         json!({"v": 1, "id": "msg_1", "phase": "final_answer"}),
         json!({"v": 1, "id": "capture-id"}),
     ]);
-    let block = (0..8, text.clone(), id.clone(), item).prop_map(|(kind, text, id, item)| match kind {
+    let block = (0..10, text.clone(), id.clone(), item).prop_map(|(kind, text, id, item)| match kind {
         0 | 1 => json!({"type": "text", "text": text}),
         6 => json!({"type": "text", "text": "signed", "textSignature": item.to_string()}),
         7 => json!({"type": "thinking", "thinking": text, "thinkingSignature": item.to_string()}),
         2 => json!({"type": "thinking", "thinking": text, "thinkingSignature": "sig"}),
         3 => json!({"type": "thinking", "thinking": text}),
+        4 => json!({"type": "text", "text": text, "textSignature": "c2ln"}),
+        5 => json!({"type": "toolCall", "id": id, "name": "f", "arguments": {}, "thoughtSignature": "c2ln"}),
         _ => json!({"type": "toolCall", "id": id, "name": "f", "arguments": {"x": text}}),
     });
     let model = prop::sample::select(vec!["m", "other"]);
@@ -659,6 +678,32 @@ proptest! {
                 _ => broken_responses(&body, provider == "openrouter"),
             };
             prop_assert_eq!(broken, None, "{}", body);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_conversation_obeys_the_rules_of_google(messages in prop::collection::vec(any_message(), 0..12)) {
+        for (id, is_3) in [("gemini-2.5-flash", false), ("gemini-3-pro-preview", true)] {
+            let mut messages = messages.clone();
+            for message in messages.iter_mut().filter(|message| message["role"] == "assistant") {
+                message["api"] = json!("google-generative-ai");
+                let is_own = message["model"] == "m";
+                message["model"] = json!(if is_own { id } else { "other" });
+                for block in message["content"].as_array_mut().unwrap().iter_mut().filter(|_| !is_own) {
+                    for signature in ["textSignature", "thoughtSignature", "thinkingSignature"] {
+                        if let Some(signature) = block.get_mut(signature) {
+                            *signature = json!("b3RoZXJz");
+                        }
+                    }
+                }
+            }
+            let model = json!({"id": id, "api": "google-generative-ai", "provider": "p",
+                "input": ["text", "image"], "reasoning": true});
+            let body = body(&request(model, messages));
+            prop_assert_eq!(google::broken(&body, is_3), None, "{}", body);
+            prop_assert!(!body.to_string().contains("b3RoZXJz"), "{}", body);
         }
     }
 }

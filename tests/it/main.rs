@@ -5,6 +5,7 @@ mod agent_loop;
 mod ai_decode;
 mod ai_encode;
 mod ai_errors;
+mod ai_google;
 mod ai_http;
 mod docs;
 mod layers;

@@ -8,6 +8,7 @@
 
 mod anthropic;
 mod azure;
+mod google;
 mod openai_chat;
 mod openai_responses;
 
@@ -47,6 +48,12 @@ pub(super) trait Decode: Send {
     /// What the answer costs, compared with the model's listed prices.
     fn price_factor(&self) -> f64 {
         1.0
+    }
+
+    /// Whether `document`, which came outside of any frame, is a frame's data
+    /// all the same. Only asked about what is no error.
+    fn reads_document(&self, _document: &Value) -> bool {
+        false
     }
 
     /// Closes all blocks and sums up, once no more frames come.
@@ -93,6 +100,8 @@ pub(super) enum EncodeError {
     Header(String),
     #[error("{0} has no address; set \"baseUrl\" in models.json")]
     NoAddress(String),
+    #[error("no project for Vertex AI; set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION")]
+    NoPlace,
     #[error("the request cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -107,7 +116,10 @@ pub(super) struct HttpRequest {
 
 /// The codec of each API this program speaks, by name.
 const APIS: &[(Api, &'static dyn WireApi)] = &[
-    (Api::ANTHROPIC_MESSAGES, &anthropic::AnthropicMessages),
+    (Api::ANTHROPIC_MESSAGES, &anthropic::AnthropicMessages { host: anthropic::Host::Direct }),
+    (Api::ANTHROPIC_VERTEX, &anthropic::AnthropicMessages { host: anthropic::Host::Vertex }),
+    (Api::GOOGLE_GENERATIVE_AI, &google::GoogleGenerativeAi),
+    (Api::GOOGLE_VERTEX, &google::GoogleVertex),
     (Api::OPENAI_COMPLETIONS, &openai_chat::OpenAiChat { path: "/chat/completions" }),
     (Api::MISTRAL_CONVERSATIONS, &openai_chat::OpenAiChat { path: "/v1/chat/completions" }),
     (Api::OPENAI_RESPONSES, &openai_responses::OpenAiResponses { path: "/responses" }),
@@ -134,6 +146,27 @@ fn join_url(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
     let base = if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
     format!("{base}{path}")
+}
+
+/// `text` as one segment of a path. What RFC 3986 allows there stays, apart
+/// from the colon, which separates a method from its model.
+pub(super) fn escape_segment(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' | b'@' => escaped.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => escaped.push(char::from(byte)),
+            _ => {
+                escaped.push('%');
+                for digit in [byte >> 4, byte & 15] {
+                    escaped.extend(
+                        char::from_digit(u32::from(digit), 16).map(|digit| digit.to_ascii_uppercase()),
+                    );
+                }
+            }
+        }
+    }
+    escaped
 }
 
 /// Headers by name; a later header replaces an earlier one.
@@ -402,6 +435,20 @@ impl Blocks {
         self.open.get(index) == Some(&true)
     }
 
+    fn text_mut(&mut self, index: usize) -> Option<&mut Text> {
+        match self.content.get_mut(index)? {
+            AssistantBlock::Text(text) => Some(text),
+            AssistantBlock::Thinking(_) | AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    fn call_mut(&mut self, index: usize) -> Option<&mut ToolCall> {
+        match self.content.get_mut(index)? {
+            AssistantBlock::ToolCall(call) => Some(call),
+            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
     fn has_calls(&self) -> bool {
         self.content.iter().any(|block| matches!(block, AssistantBlock::ToolCall(_)))
     }
@@ -414,6 +461,30 @@ impl Blocks {
     /// Ends a block that arrived whole.
     fn end(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
         self.end_as(index, true, out);
+    }
+
+    /// Ends a block of which more was to come.
+    fn cut(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
+        self.end_as(index, false, out);
+    }
+
+    /// Ends a call with arguments that count before their text; an error says
+    /// why there are none.
+    fn end_call(&mut self, index: usize, arguments: Result<Value, String>, out: &mut Vec<StreamEvent>) {
+        match self.open.get_mut(index) {
+            Some(open) if *open => *open = false,
+            _ => return,
+        }
+        let text = std::mem::take(&mut self.arguments[index]);
+        if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
+            match arguments {
+                Ok(arguments) => call.arguments = arguments,
+                Err(error) => {
+                    call.arguments_error = Some(format!("{error}\n\nReceived arguments:\n{text}"));
+                }
+            }
+        }
+        out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
     }
 
     /// Ends all open blocks, `whole` or not.
@@ -451,6 +522,14 @@ mod tests {
         check("https://a.b", "/v1/messages", "https://a.b/v1/messages");
         check("https://a.b/v1/", "/v1/messages", "https://a.b/v1/messages");
         check("https://a.b/api/v1/", "/chat/completions", "https://a.b/api/v1/chat/completions");
+    }
+
+    #[test]
+    fn segments_hold_no_separators() {
+        let check = |text: &str, expected: &str| assert_eq!(escape_segment(text), expected);
+        check("claude-sonnet-4-5@20250929", "claude-sonnet-4-5@20250929");
+        check("a/b:c?d#é %", "a%2Fb%3Ac%3Fd%23%C3%A9%20%25");
+        check("..", "..");
     }
 
     #[test]

@@ -3,7 +3,13 @@
 //! Patterns are lower case and found anywhere in the text; `*` stands for any
 //! text and `#` for a number. A new wording is a new row.
 
-pub(super) const TOOL_USE_FAILED: &[&str] = &["tool_use_failed", "failed to call a function"];
+pub(super) const TOOL_USE_FAILED: &[&str] = &[
+    "tool_use_failed",
+    "failed to call a function",
+    // Gemini's names for calls that its own parser could not read.
+    "malformed_function_call",
+    "finishreason: malformed_response",
+];
 
 pub(super) const CONFIG: &[&str] = &[
     "provide the mmproj",
@@ -121,6 +127,13 @@ pub(super) const REFUSED: &[&str] = &[
     "finish_reason: sensitive",
     "content management policy",
     "usage policy",
+    "finishreason: safety",
+    "finishreason: recitation",
+    "finishreason: blocklist",
+    "finishreason: prohibited_content",
+    "finishreason: spii",
+    "finishreason: image_",
+    "blockreason: ",
     "content_policy_violation",
 ];
 
@@ -170,6 +183,7 @@ pub(super) const OVERLOADED: &[&str] = &[
     "service unavailable",
     "service temporarily unavailable",
     "service is temporarily unavailable",
+    "service is currently unavailable",
     "service_unavailable",
     "insufficient_system_resource",
     "subscription_sharing_*unavailable",
@@ -202,6 +216,8 @@ pub(super) const NETWORK: &[&str] = &[
     "socket connection was closed",
     "timed out",
     "timeout",
+    "deadline expired",
+    "deadline_exceeded",
     "terminated",
     "websocket closed",
     "websocket error",

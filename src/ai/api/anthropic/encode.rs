@@ -13,20 +13,25 @@ use super::super::super::message::{Image, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
+use super::super::super::vertex;
 use super::super::{EncodeError, Headers, HttpRequest, join_url, mapped_level, thinking_budget, write_body};
+use super::Host;
 use super::wire::{self, Block, BlockBody, EPHEMERAL, ThinkingMode};
 
 /// Fewest thinking tokens the API takes, and fewest left to answer with.
 const MIN_BUDGET: u64 = 1_024;
 
-pub(super) fn encode(request: &Request) -> Result<HttpRequest, EncodeError> {
+pub(super) fn encode(request: &Request, host: Host) -> Result<HttpRequest, EncodeError> {
     let compat = AnthropicCompat::of(&request.model);
     let prompt = transform::prompt(request, IdRule::Word { max: 64 });
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
-    let body = body(request, &compat, &prompt, &thinking);
+    let body = body(request, host, &compat, &prompt, &thinking);
     Ok(HttpRequest {
-        url: join_url(request.base_url(), "/v1/messages"),
-        headers: headers(request, &compat, &prompt, &thinking)?.0,
+        url: match host {
+            Host::Direct => join_url(request.base_url(), "/v1/messages"),
+            Host::Vertex => vertex::model_url(request, "anthropic", "streamRawPredict")?,
+        },
+        headers: headers(request, host, &compat, &prompt, &thinking)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })
 }
@@ -66,6 +71,7 @@ impl Thinking {
 
 fn headers(
     request: &Request,
+    host: Host,
     compat: &AnthropicCompat,
     prompt: &Prompt<'_>,
     thinking: &Thinking,
@@ -73,9 +79,15 @@ fn headers(
     let mut headers = Headers::default();
     headers.set("content-type", "application/json")?;
     headers.set("accept", "text/event-stream")?;
-    headers.set("anthropic-version", "2023-06-01")?;
+    if host == Host::Direct {
+        headers.set("anthropic-version", "2023-06-01")?;
+    }
     let mut betas = Vec::new();
     let token = match &request.credential {
+        Credential::ApiKey(key) if host == Host::Vertex => {
+            headers.set_secret("x-goog-api-key", key)?;
+            None
+        }
         Credential::ApiKey(key) if !compat.bearer_key && !is_oauth(key) => {
             headers.set_secret("x-api-key", key)?;
             None
@@ -114,6 +126,7 @@ fn is_oauth(token: &str) -> bool {
 
 fn body<'a>(
     request: &'a Request,
+    host: Host,
     compat: &AnthropicCompat,
     prompt: &'a Prompt<'a>,
     thinking: &Thinking,
@@ -127,7 +140,8 @@ fn body<'a>(
         system.push(Block { body: BlockBody::Text { text }, cache_control: Some(EPHEMERAL) });
     }
     wire::Body {
-        model: &request.model.id,
+        model: (host == Host::Direct).then_some(&request.model.id),
+        anthropic_version: (host == Host::Vertex).then_some("vertex-2023-10-16"),
         max_tokens: prompt.max_tokens,
         stream: true,
         system,

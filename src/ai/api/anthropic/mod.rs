@@ -11,12 +11,24 @@ mod wire;
 use super::super::provider::Request;
 use super::{Decode, EncodeError, HttpRequest, WireApi};
 
+/// Who runs the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Host {
+    /// Anthropic, or a service that copies its API.
+    Direct,
+    /// Vertex AI, which has the model in the URL:
+    /// <https://docs.anthropic.com/en/api/claude-on-vertex-ai>.
+    Vertex,
+}
+
 #[derive(Debug)]
-pub(super) struct AnthropicMessages;
+pub(super) struct AnthropicMessages {
+    pub(super) host: Host,
+}
 
 impl WireApi for AnthropicMessages {
     fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
-        encode::encode(request)
+        encode::encode(request, self.host)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {

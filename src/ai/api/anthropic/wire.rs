@@ -10,7 +10,12 @@ use super::super::{Count, Str};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
-    pub(super) model: &'a str,
+    /// Absent where the URL names the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<&'a str>,
+    /// In place of the header of that name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) anthropic_version: Option<&'static str>,
     pub(super) max_tokens: u64,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]

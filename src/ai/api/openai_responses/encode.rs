@@ -164,6 +164,10 @@ impl<'a> Input<'a, '_> {
         let mut in_reasoning = false;
         let mut custom: Vec<&str> = Vec::new();
         for block in &turn.blocks {
+            // Blank because all of it is its signature, which this API has no place for.
+            if matches!(block, Block::Text { text, .. } if text.trim().is_empty()) {
+                continue;
+            }
             if let Block::Thinking(thinking) = block {
                 is_lost &= in_reasoning;
                 in_reasoning = true;
@@ -179,7 +183,6 @@ impl<'a> Input<'a, '_> {
             }
             self.items.extend(reasoning.drain(..).map(Item::Reasoning));
             match block {
-                Block::Text { text, .. } if text.trim().is_empty() => {}
                 Block::Text { text, signature } => self.message(text, *signature, is_lost),
                 Block::ToolCall { id, name, arguments, .. } => {
                     let (call_id, item_id) = split_id(id);

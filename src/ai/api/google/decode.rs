@@ -1,0 +1,347 @@
+//! Reads a stream of `GenerateContentResponse`s.
+//!
+//! Nothing in the stream says that it is over: some models name a reason to
+//! stop with every chunk, others in the middle of an answer. So the stream is
+//! read to its end, and the last reason counts.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::super::super::message::{StopReason, Usage};
+use super::super::super::sse::SseFrame;
+use super::super::super::stream::StreamEvent;
+use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, reported_error, with_json};
+use super::partial_args::PartialArgs;
+use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
+
+pub(super) struct Decoder {
+    asked_for: String,
+    /// Makes ids of calls that come without one unique beyond this answer.
+    call_seed: u64,
+    n_calls: usize,
+    blocks: Blocks,
+    /// The text or thinking that the next part may go on with.
+    open: Option<OpenBlock>,
+    /// The call whose arguments are still coming.
+    call: Option<OpenCall>,
+    ids: Vec<String>,
+    usage: Usage,
+    response_id: Option<String>,
+    response_model: Option<String>,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+    finish: FinishPlace,
+    /// Chunks with a piece of the answer so far.
+    n_candidates: u64,
+    /// Why the prompt was refused.
+    blocked: Option<String>,
+}
+
+struct OpenBlock {
+    slot: usize,
+    is_thought: bool,
+    signature: Option<String>,
+}
+
+struct OpenCall {
+    slot: usize,
+    id: String,
+    arguments: PartialArgs,
+}
+
+/// Where in the stream the reason to stop was named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FinishPlace {
+    NotYet,
+    /// In the last chunk and in none before: it marks the end.
+    AtTheEnd,
+    /// In the first chunk, as servers do that name it in every one, or before
+    /// the last: it says nothing about where the end is.
+    Anywhere,
+}
+
+impl Decoder {
+    pub(super) fn new(asked_for: &str, call_seed: u64) -> Self {
+        Self {
+            asked_for: asked_for.to_owned(),
+            call_seed,
+            n_calls: 0,
+            blocks: Blocks::default(),
+            open: None,
+            call: None,
+            ids: Vec::new(),
+            usage: Usage::default(),
+            response_id: None,
+            response_model: None,
+            finish_reason: None,
+            finish_message: None,
+            finish: FinishPlace::NotYet,
+            n_candidates: 0,
+            blocked: None,
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        if let Some(error) = chunk.error {
+            return Err(reported_error(error));
+        }
+        if let Some(id) = filled(chunk.response_id.as_ref()) {
+            self.response_id.get_or_insert_with(|| id.to_owned());
+        }
+        if let Some(model) = filled(chunk.model_version.as_ref()) {
+            self.response_model.get_or_insert_with(|| model.to_owned());
+        }
+        if let Some(usage) = &chunk.usage_metadata {
+            self.update_usage(usage);
+        }
+        if let Some(feedback) = &chunk.prompt_feedback
+            && let Some(reason) = filled(feedback.block_reason.as_ref())
+        {
+            self.blocked = Some(reason.to_owned());
+            self.finish_message = filled(feedback.block_reason_message.as_ref()).map(str::to_owned);
+        }
+        // Further candidates are other answers; none are asked for.
+        let is_first = |candidate: &Candidate<'_>| candidate.index.is_none_or(|index| index == Count(0));
+        match chunk.candidates.into_iter().flatten().find(is_first) {
+            Some(candidate) => self.candidate(candidate, out),
+            None => Ok(()),
+        }
+    }
+
+    fn candidate(&mut self, candidate: Candidate<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+            self.part(part, out)?;
+        }
+        let reason = filled(candidate.finish_reason.as_ref());
+        self.finish = match (self.finish, reason) {
+            (FinishPlace::NotYet, None) => FinishPlace::NotYet,
+            (FinishPlace::NotYet, Some(_)) if self.n_candidates > 0 => FinishPlace::AtTheEnd,
+            _ => FinishPlace::Anywhere,
+        };
+        self.n_candidates += 1;
+        if let Some(reason) = reason {
+            self.finish_reason = Some(reason.to_owned());
+            self.finish_message = filled(candidate.finish_message.as_ref()).map(str::to_owned);
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: AnswerPart<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        let is_foreign = part.is_foreign();
+        let signature = filled(part.thought_signature.as_ref());
+        if let Some(call) = part.function_call {
+            return self.function_call(&call, signature, out);
+        }
+        // An empty text may be left out, and is worth keeping if it is signed.
+        let text = part.text.map_or(Cow::Borrowed(""), |text| text.0);
+        if is_foreign || (text.is_empty() && signature.is_none()) {
+            return Ok(());
+        }
+        let slot = self.block_for(part.thought == Some(true), signature, out);
+        self.blocks.push(slot, text, out);
+        Ok(())
+    }
+
+    /// The block that a part of this kind belongs to. Parts in a row are one
+    /// block, unless that would join two signatures.
+    fn block_for(&mut self, is_thought: bool, signature: Option<&str>, out: &mut Vec<StreamEvent>) -> usize {
+        let fits = |open: &&OpenBlock| {
+            let joins = open.signature.as_deref().zip(signature).is_some_and(|(one, other)| one != other);
+            open.is_thought == is_thought && !joins
+        };
+        let slot = match self.open.as_ref().filter(fits) {
+            Some(open) => open.slot,
+            None => {
+                self.end_block(out);
+                let slot =
+                    if is_thought { self.blocks.start_thinking(out) } else { self.blocks.start_text(out) };
+                self.open = Some(OpenBlock { slot, is_thought, signature: None });
+                slot
+            }
+        };
+        if let Some(signature) = signature {
+            if let Some(thinking) = self.blocks.thinking_mut(slot) {
+                thinking.thinking_signature = Some(signature.to_owned());
+            } else if let Some(text) = self.blocks.text_mut(slot) {
+                text.text_signature = Some(signature.to_owned());
+            }
+            self.open = Some(OpenBlock { slot, is_thought, signature: Some(signature.to_owned()) });
+        }
+        slot
+    }
+
+    fn end_block(&mut self, out: &mut Vec<StreamEvent>) {
+        if let Some(open) = self.open.take() {
+            self.blocks.end(open.slot, out);
+        }
+    }
+
+    fn function_call(
+        &mut self,
+        call: &FunctionCall<'_>,
+        signature: Option<&str>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
+        self.end_block(out);
+        let id = filled(call.id.as_ref()).unwrap_or_default();
+        let goes_on = call.will_continue == Some(true);
+        let continued = self.call.take_if(|open| match filled(call.name.as_ref()) {
+            None => true,
+            // Not every server leaves the name out of the pieces that follow.
+            Some(_) => !id.is_empty() && open.id == id,
+        });
+        if let Some(open) = continued {
+            self.continue_call(open, call, signature, goes_on, out);
+            return Ok(());
+        }
+        let Some(name) = filled(call.name.as_ref()) else {
+            // The end of a call that was not begun.
+            if call.args.is_none() && call.partial_args.is_none() {
+                return Ok(());
+            }
+            return Err(DecodeError::Failed("malformed_function_call: a call without a name".to_owned()));
+        };
+        // A call that begins before the last one has ended leaves that one unfinished.
+        if let Some(open) = self.call.take() {
+            self.blocks.cut(open.slot, out);
+        }
+        let unique_id = self.unique_id(id);
+        let slot = self.blocks.start_call(unique_id, name.to_owned(), out);
+        self.n_calls += 1;
+        if call.partial_args.is_none() && !goes_on {
+            self.sign_call(slot, signature);
+            let arguments = call.args.map_or("", |arguments| arguments.get());
+            if arguments != "null" {
+                self.blocks.push(slot, Cow::Borrowed(arguments), out);
+            }
+            self.blocks.end(slot, out);
+            return Ok(());
+        }
+        let open = OpenCall { slot, id: id.to_owned(), arguments: PartialArgs::new() };
+        self.continue_call(open, call, signature, goes_on, out);
+        Ok(())
+    }
+
+    /// Takes the next piece of a call, which is its last unless it goes on.
+    fn continue_call(
+        &mut self,
+        mut open: OpenCall,
+        call: &FunctionCall<'_>,
+        signature: Option<&str>,
+        goes_on: bool,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        self.sign_call(open.slot, signature);
+        if let Some(Ok(Value::Object(whole))) = call.args.map(|args| serde_json::from_str(args.get()))
+            && !whole.is_empty()
+        {
+            open.arguments.start_with(whole);
+        }
+        let mut added = String::new();
+        for piece in call.partial_args.iter().flatten() {
+            open.arguments.push(piece, &mut added);
+        }
+        if goes_on {
+            self.blocks.push(open.slot, Cow::Owned(added), out);
+            self.call = Some(open);
+            return;
+        }
+        let arguments = open.arguments.finish(&mut added);
+        self.blocks.push(open.slot, Cow::Owned(added), out);
+        self.blocks.end_call(open.slot, arguments, out);
+    }
+
+    fn sign_call(&mut self, slot: usize, signature: Option<&str>) {
+        if let (Some(call), Some(signature)) = (self.blocks.call_mut(slot), signature) {
+            call.thought_signature.get_or_insert_with(|| signature.to_owned());
+        }
+    }
+
+    /// `id`, or one of ours if the server gave none or gave it before.
+    fn unique_id(&mut self, id: &str) -> String {
+        let id = if id.is_empty() || self.ids.iter().any(|known| known == id) {
+            format!("call_{}_{}", self.call_seed, self.n_calls)
+        } else {
+            id.to_owned()
+        };
+        self.ids.push(id.clone());
+        id
+    }
+
+    /// Takes the counts of a chunk, which are totals. Some chunks only say how
+    /// the request is billed.
+    fn update_usage(&mut self, usage: &UsageMetadata) {
+        let count = |count: Option<Count>| count.unwrap_or_default().0;
+        if usage.prompt_token_count.is_none() && usage.total_token_count.is_none() {
+            return;
+        }
+        let cached = count(usage.cached_content_token_count);
+        let prompt = count(usage.prompt_token_count).saturating_add(count(usage.tool_use_prompt_token_count));
+        let thoughts = count(usage.thoughts_token_count);
+        self.usage = Usage {
+            input: prompt.saturating_sub(cached),
+            output: count(usage.candidates_token_count).saturating_add(thoughts),
+            cache_read: cached,
+            reasoning: usage.thoughts_token_count.map(|_| thoughts),
+            total_tokens: count(usage.total_token_count),
+            ..Usage::default()
+        };
+        if usage.total_token_count.is_none() {
+            self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
+        }
+    }
+
+    fn outcome(&self) -> Result<StopReason, String> {
+        let explained = |text: String| match &self.finish_message {
+            Some(message) => format!("{text} ({message})"),
+            None => text,
+        };
+        match (self.finish_reason.as_deref(), self.blocked.as_deref()) {
+            (Some("STOP"), _) if self.blocks.has_calls() => Ok(StopReason::ToolUse),
+            (Some("STOP"), _) => Ok(StopReason::Stop),
+            (Some("MAX_TOKENS"), _) => Ok(StopReason::Length),
+            (Some(reason), _) => Err(explained(format!("finishReason: {reason}"))),
+            (None, Some(reason)) => Err(explained(format!("blockReason: {reason}"))),
+            (None, None) => Err("stream ended without a finish reason".to_owned()),
+        }
+    }
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        // Some gateways end the stream the way Chat Completions does.
+        if frame.data == "[DONE]" {
+            return Ok(());
+        }
+        with_json(&frame.data, &mut String::new(), |chunk: Chunk<'_>| self.chunk(chunk, out))
+    }
+
+    fn is_complete(&self) -> bool {
+        false
+    }
+
+    /// Servers that are asked without `alt=sse` send the chunks as they are.
+    fn reads_document(&self, document: &Value) -> bool {
+        ["candidates", "promptFeedback", "usageMetadata"].iter().any(|key| document.get(key).is_some())
+    }
+
+    fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
+        self.end_block(out);
+        // A call whose end has not come is not whole, whatever it holds.
+        self.blocks.end_all(false, out);
+        let outcome = match end {
+            End::Closed => self.outcome(),
+            End::Lost if self.finish == FinishPlace::AtTheEnd => self.outcome(),
+            End::Lost | End::Cut => Err("stream interrupted".to_owned()),
+        };
+        Finish {
+            content: self.blocks.content,
+            usage: self.usage,
+            outcome,
+            response_id: self.response_id,
+            response_model: self.response_model.filter(|model| *model != self.asked_for),
+            raw_stop_reason: self.finish_reason.or(self.blocked),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Google's `generateContent`: <https://ai.google.dev/api/generate-content>, as
+//! the Gemini API and as Vertex AI offer it.
+//!
+//! Server-side tools are never asked for; their parts are skipped if they come
+//! anyway. Signatures are opaque: they go back with the part they came on, to
+//! the model that made them, and are never joined.
+
+mod decode;
+mod encode;
+mod family;
+mod partial_args;
+mod schema;
+mod wire;
+
+use super::super::provider::Request;
+use super::super::vertex;
+use super::{Decode, EncodeError, HttpRequest, WireApi, escape_segment, join_url};
+
+/// The Gemini API, by API key.
+#[derive(Debug)]
+pub(super) struct GoogleGenerativeAi;
+
+impl WireApi for GoogleGenerativeAi {
+    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+        // Tuned models have a collection of their own.
+        let id = request.model.id.as_str();
+        let (collection, id) = match id.split_once('/') {
+            Some((collection @ ("models" | "tunedModels"), id)) => (collection, id),
+            _ => ("models", id),
+        };
+        let path = format!("/{collection}/{}:streamGenerateContent?alt=sse", escape_segment(id));
+        encode::encode(request, join_url(request.base_url(), &path))
+    }
+
+    fn decoder(&self, request: &Request) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::new(&request.model.id, request.options.started_ms))
+    }
+}
+
+/// Google's own models on Vertex AI.
+#[derive(Debug)]
+pub(super) struct GoogleVertex;
+
+impl WireApi for GoogleVertex {
+    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+        let url = vertex::model_url(request, "google", "streamGenerateContent?alt=sse")?;
+        encode::encode(request, url)
+    }
+
+    fn decoder(&self, request: &Request) -> Box<dyn Decode> {
+        GoogleGenerativeAi.decoder(request)
+    }
+}

@@ -1,0 +1,127 @@
+//! Where a model is on Vertex AI: the address depends on project and location.
+//!
+//! Base URLs of Vertex models are templates. Whoever finds the credential of a
+//! request also knows the account's [`VertexPlace`]; it fills the template and
+//! hands the result over as [`SignIn::base_url`](super::provider::SignIn). An
+//! API key needs neither: express mode has one address for all, to which an
+//! unfilled template leads. Nothing here reads settings or environment.
+//!
+//! Addresses: <https://cloud.google.com/vertex-ai/docs/reference/rest>,
+//! <https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview>.
+
+use super::api::{EncodeError, escape_segment};
+use super::provider::{Credential, Request};
+
+/// The base URL of a Vertex model before project and location are known.
+pub const VERTEX_TEMPLATE: &str = "https://{location}-aiplatform.googleapis.com";
+
+/// Project and location that requests to Vertex AI are billed to and served from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VertexPlace {
+    /// Id or number of the project.
+    pub project: String,
+    /// A region such as `europe-west4`, or `global`.
+    pub location: String,
+}
+
+impl VertexPlace {
+    /// `template` with `{project}` and `{location}` filled in; project and
+    /// location are appended as a path if the template has none. Up to the
+    /// version, a template is
+    /// [`VERTEX_TEMPLATE`] or the address of a proxy.
+    pub fn base_url(&self, template: &str) -> String {
+        let project = escape_segment(&self.project);
+        let location = escape_segment(&self.location);
+        // The global endpoint has no location in its host.
+        let template = match self.location.as_str() {
+            "global" => template.replace("{location}-aiplatform", "aiplatform"),
+            _ => template.to_owned(),
+        };
+        let filled = template.replace("{project}", &project).replace("{location}", &location);
+        let filled = filled.trim_end_matches('/');
+        if filled.contains("/projects/") {
+            return filled.to_owned();
+        }
+        format!("{}/projects/{project}/locations/{location}", versioned(filled))
+    }
+}
+
+/// `base` with the version of the API, unless it has one.
+fn versioned(base: &str) -> String {
+    let last = base.rsplit('/').next().unwrap_or_default();
+    let is_version =
+        last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()));
+    if is_version { base.to_owned() } else { format!("{base}/v1") }
+}
+
+/// The URL of `method` of the request's model, published by `publisher`.
+///
+/// # Errors
+/// When project and location are needed and were not filled in.
+pub(super) fn model_url(request: &Request, publisher: &str, method: &str) -> Result<String, EncodeError> {
+    let base = request.base_url().trim_end_matches('/');
+    let base = match &request.credential {
+        Credential::ApiKey(_) => express(base),
+        _ if base.contains("{project}") || base.contains("{location}") => return Err(EncodeError::NoPlace),
+        _ if base.contains("/projects/") => base.to_owned(),
+        _ => versioned(base),
+    };
+    let id = request.model.id.as_str();
+    let id = id.strip_prefix(publisher).and_then(|rest| rest.strip_prefix('/')).unwrap_or(id);
+    Ok(format!("{base}/publishers/{publisher}/models/{}:{method}", escape_segment(id)))
+}
+
+/// The address for API keys, which know their project.
+fn express(base: &str) -> String {
+    let host = base.replace("{location}-aiplatform", "aiplatform");
+    if host.contains("/projects/") && !host.contains('{') {
+        return host;
+    }
+    let host = host.split("/projects/").next().unwrap_or_default();
+    versioned(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_take_project_and_location() {
+        let check = |template: &str, location: &str, expected: &str| {
+            let place = VertexPlace { project: "p/1".to_owned(), location: location.to_owned() };
+            assert_eq!(place.base_url(template), expected);
+        };
+        check(
+            VERTEX_TEMPLATE,
+            "europe-west4",
+            "https://europe-west4-aiplatform.googleapis.com/v1/projects/p%2F1/locations/europe-west4",
+        );
+        check(
+            VERTEX_TEMPLATE,
+            "global",
+            "https://aiplatform.googleapis.com/v1/projects/p%2F1/locations/global",
+        );
+        check(
+            "http://proxy/vertex/v1beta1/",
+            "global",
+            "http://proxy/vertex/v1beta1/projects/p%2F1/locations/global",
+        );
+        check(
+            "http://x/v1/projects/{project}/locations/{location}",
+            "us-east5",
+            "http://x/v1/projects/p%2F1/locations/us-east5",
+        );
+    }
+
+    #[test]
+    fn keys_need_no_place() {
+        let check = |base: &str, expected: &str| assert_eq!(express(base), expected);
+        check(VERTEX_TEMPLATE, "https://aiplatform.googleapis.com/v1");
+        check(
+            "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}",
+            "https://aiplatform.googleapis.com/v1",
+        );
+        check("http://x/v1/projects/p/locations/l", "http://x/v1/projects/p/locations/l");
+        check("http://x", "http://x/v1");
+    }
+}
