@@ -59,7 +59,7 @@ impl Transport {
         self.client(true).map_or_else(drop, drop);
     }
 
-    fn client(&self, tls: bool) -> Result<&Client, String> {
+    pub(super) fn client(&self, tls: bool) -> Result<&Client, String> {
         let slot = if tls { &self.clients.tls } else { &self.clients.plain };
         slot.get_or_init(|| build(tls)).as_ref().map_err(Clone::clone)
     }
@@ -139,7 +139,7 @@ impl HttpFailure {
         Self { text, is_retryable: true, retry_after: None }
     }
 
-    fn connecting(error: &reqwest::Error, origin: &str) -> Self {
+    pub(super) fn connecting(error: &reqwest::Error, origin: &str) -> Self {
         let cause = root_cause(error);
         let text = if error.is_timeout() {
             format!("connection error: connecting to {origin} timed out")
@@ -215,7 +215,7 @@ fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
 }
 
 /// The start of a response's body as text, as far as it arrives.
-async fn read_capped(mut response: Response, limit_bytes: usize) -> String {
+pub(super) async fn read_capped(mut response: Response, limit_bytes: usize) -> String {
     let mut body = Vec::new();
     while body.len() < limit_bytes {
         match response.chunk().await {

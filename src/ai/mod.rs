@@ -7,6 +7,7 @@
 
 mod answer;
 mod api;
+mod call;
 mod catalog;
 mod compat;
 mod demo;
@@ -28,6 +29,7 @@ mod vendors;
 mod vertex;
 
 pub use answer::decode_recorded;
+pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay};

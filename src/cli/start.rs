@@ -14,7 +14,9 @@ use crate::ai::{
     Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, LocalAddresses, Model, Router,
     ScopedModel, ThinkingLevel, Transport,
 };
-use crate::config::{self, Credentials, Dirs, Env, Settings, SettingsFile};
+use crate::config::{
+    self, Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, SettingsFile,
+};
 use crate::modes::{self, Prompt, Terminals};
 use crate::session::{self, PromptOptions, Services, SessionCommand, Wishes};
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig};
@@ -32,6 +34,8 @@ pub(super) struct Setup {
     settings: Settings,
     pub(super) catalog: Catalog,
     pub(super) credentials: Credentials,
+    transport: Transport,
+    pub(super) clock: Clock,
     /// What is wrong in the user's files, one line each. None of it is fatal.
     pub(super) problems: Vec<String>,
 }
@@ -52,8 +56,19 @@ impl Setup {
         if let Some(theme) = &args.use_theme {
             settings.theme.clone_from(theme);
         }
-        let credentials = Credentials::new(env.clone());
-        Ok(Self { env, dirs, cwd, settings, catalog, credentials, problems })
+        let (transport, clock) = (Transport::new(), Clock::system());
+        let auth_file = Arc::new(AuthFile::open(dirs.auth_file()));
+        problems.extend(auth_file.known().problem().map(str::to_owned));
+        let client_id = env.get("PI_COPILOT_CLIENT_ID").or_else(|| settings.copilot_client_id.clone());
+        let accounts = Accounts::new(
+            transport.clone(),
+            clock.clone(),
+            Endpoints::default(),
+            Arc::clone(&auth_file),
+            client_id,
+        );
+        let credentials = Credentials::new(env.clone()).with_store(auth_file, accounts);
+        Ok(Self { env, dirs, cwd, settings, catalog, credentials, transport, clock, problems })
     }
 
     /// The model and thinking level that the command line asks for.
@@ -144,27 +159,29 @@ impl Setup {
             ..BashConfig::new(std::env::temp_dir(), SessionEnv::default())
         };
         let tools = tools::registry(&self.tools_config(&bash), &self.tool_names(args)?);
-        let clock = Clock::system();
+        let prompt = PromptOptions {
+            custom: self.prompt_text(args.system_prompt.as_deref(), "SYSTEM.md"),
+            addendum: self.addendum(args),
+            no_context_files: args.no_context_files,
+        };
+        let clock = self.clock;
         let idle = self.settings.http_idle_timeout;
         let options = HttpOptions {
             idle_timeout: (idle > Duration::ZERO).then_some(idle),
             max_retries: self.settings.provider_max_retries,
             ..HttpOptions::default()
         };
-        let transport = Transport::new();
         let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
         let demo = Arc::new(DemoProvider::new(pace));
-        let provider = Router::new(HttpProvider::new(transport, clock.clone(), options), Some(demo));
-        let prompt = PromptOptions {
-            custom: self.prompt_text(args.system_prompt.as_deref(), "SYSTEM.md"),
-            addendum: self.addendum(args),
-            no_context_files: args.no_context_files,
-        };
+        let provider = Router::new(HttpProvider::new(self.transport, clock.clone(), options), Some(demo));
+        let catalog = Arc::new(LiveCatalog::new(self.catalog));
+        let credentials = self.credentials;
+        let provider = Authorised::new(Arc::new(provider), credentials.clone(), Arc::clone(&catalog));
         let problems = self.problems;
         let services = Services {
             provider: Arc::new(provider),
-            catalog: LiveCatalog::new(self.catalog),
-            credentials: self.credentials,
+            catalog,
+            credentials,
             tools,
             bash,
             settings: self.settings,
@@ -259,12 +276,15 @@ pub(super) fn print(
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let (services, problems) = setup.into_services(args, keep(args, &folders), false)?;
+    let credentials = services.credentials.clone();
     runtime.block_on(async move {
         let (handle, events) = session::start(Arc::new(services), cwd, open).await?;
         if let Some(name) = &args.name {
             handle.send(SessionCommand::SetName { name: name.clone() });
         }
-        Ok(modes::print(&handle, events, prompts, &problems).await)
+        let code = modes::print(&handle, events, prompts, &problems).await;
+        credentials.settled().await;
+        Ok(code)
     })
 }
 
@@ -275,6 +295,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     let open = sessions::choose(args, &folders, &cwd)?;
     let env = setup.env.clone();
     let (services, problems) = setup.into_services(args, keep(args, &folders), true)?;
+    let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {
         services: Arc::new(services),
         cwd: cwd.clone(),
@@ -287,7 +308,11 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         sessions_filter: folders.filter(&cwd).map(Path::to_owned),
         name: args.name.clone(),
     };
-    runtime.block_on(modes::interactive(start))
+    runtime.block_on(async move {
+        let code = modes::interactive(start).await;
+        credentials.settled().await;
+        code
+    })
 }
 
 fn first_prompts(setup: &Setup, args: &Args, piped: Option<String>) -> anyhow::Result<Vec<Prompt>> {

@@ -1,34 +1,131 @@
 //! Which key opens which provider.
 //!
-//! In order: the key from the command line, the provider's `apiKey` in
-//! `models.json`, the provider's environment variables.
+//! In order: the key from the command line, `auth.json`, the provider's `apiKey`
+//! in `models.json`, the provider's environment variables.
 
-use std::process::Command;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
 
 use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, vendor};
 
+use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
 use super::env::Env;
+use super::oauth::{Accounts, SignInError, SignInFlow, SignInOffer, sign_in_offer};
+use super::value;
 
-/// Finds keys; holds the one from the command line.
+/// How long the end of the program waits for a token that is being renewed.
+const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Finds keys; holds the one from the command line. Cheap to clone.
 #[derive(Clone)]
 pub struct Credentials {
-    env: Env,
+    env: Arc<Env>,
     /// Provider and key of `--api-key`.
     command_line: Option<(String, String)>,
+    store: Option<Store>,
+    /// What commands in `auth.json` printed: they run once per process.
+    outputs: Arc<Mutex<HashMap<String, String>>>,
+}
+
+#[derive(Clone)]
+struct Store {
+    file: Arc<AuthFile>,
+    accounts: Accounts,
 }
 
 /// Why a model cannot be asked; says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    #[error("no key for {provider}; set {variables}, or choose another model with /model or --model")]
+    #[error(
+        "no key for {provider}; set {variables}, store one with /login {provider} or pi auth login {provider}, \
+         or choose another model with /model or --model"
+    )]
     Missing { provider: String, variables: String },
     #[error("no key for {provider}: {problem}")]
     Unresolved { provider: String, problem: String },
+    /// The file with the keys cannot be read, and there is no other key.
+    #[error("no key for {provider}: {problem}")]
+    Broken { provider: String, problem: String },
+    /// The account's tokens are worth nothing any more.
+    #[error("the sign-in for {provider} has ended ({reason}); sign in again with /login {provider}")]
+    SignedOut { provider: String, reason: String },
+    /// The sign-in is kept, and may work later.
+    #[error("the sign-in for {provider} cannot be renewed now: {reason}")]
+    NotRenewed { provider: String, reason: String },
+}
+
+/// Where a provider's key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    CommandLine,
+    /// A key in `auth.json`.
+    Stored,
+    /// An account in `auth.json`; its token ends at this time, milliseconds since
+    /// the Unix epoch, and is renewed before.
+    SignedIn {
+        expires_ms: u64,
+    },
+    /// An account in `auth.json` of a kind this program does not use.
+    Unusable,
+    ModelsFile,
+    /// The variable.
+    Environment(&'static str),
+    /// The provider asks for none.
+    NotNeeded,
+    None,
+}
+
+/// A provider, as a list of keys shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderKeys {
+    pub id: String,
+    pub name: String,
+    pub source: KeySource,
+    /// Whether `auth.json` has something for it, used or not.
+    pub is_stored: bool,
+    /// Whether there are models of this provider.
+    pub is_known: bool,
+}
+
+/// What there is for a provider, before commands run and tokens are renewed.
+enum Found {
+    CommandLine(String),
+    Stored(StoredKey),
+    Account(&'static SignInOffer, OAuthEntry),
+    Unusable,
+    /// The template of `models.json`.
+    Configured(String),
+    Environment {
+        name: &'static str,
+        value: String,
+        bearer: bool,
+    },
+    NotNeeded,
+    Nothing,
+}
+
+/// What takes the network to make a credential of.
+enum Ready {
+    Credential(Credential),
+    Account(&'static SignInOffer, OAuthEntry),
+    /// A GitHub token, which gives Copilot tokens.
+    GitHub(&'static SignInOffer, String),
 }
 
 impl Credentials {
+    /// Keys of command line, `models.json` and environment alone.
     pub fn new(env: Env) -> Self {
-        Self { env, command_line: None }
+        Self { env: Arc::new(env), command_line: None, store: None, outputs: Arc::default() }
+    }
+
+    /// With the keys and accounts of `auth.json` too.
+    #[must_use]
+    pub fn with_store(self, file: Arc<AuthFile>, accounts: Accounts) -> Self {
+        Self { store: Some(Store { file, accounts }), ..self }
     }
 
     /// Uses `key` for `provider`, before anything else.
@@ -36,165 +133,481 @@ impl Credentials {
         self.command_line = Some((provider.to_owned(), key.trim().to_owned()));
     }
 
-    /// Whether a provider can be used, as far as can be told without running
-    /// the user's key command.
+    /// `auth.json`; `None` where keys are not stored.
+    pub fn file(&self) -> Option<&Arc<AuthFile>> {
+        self.store.as_ref().map(|store| &store.file)
+    }
+
+    pub fn accounts(&self) -> Option<&Accounts> {
+        self.store.as_ref().map(|store| &store.accounts)
+    }
+
+    /// Whether a provider can be used, as far as can be told without the disk, the
+    /// network and the user's key command.
     pub fn is_available(&self, provider: &ProviderInfo) -> bool {
-        if provider.id == DEMO_PROVIDER || self.command_line_key(&provider.id).is_some() {
+        if provider.id == DEMO_PROVIDER {
             return true;
         }
-        match &provider.api_key {
-            Some(template) if template.starts_with('!') => true,
-            Some(template) => expand(template, &self.env).is_ok_and(|key| !key.is_empty()),
-            // A custom provider without a key is a server that asks for none.
-            None => provider.custom || self.environment_key(&provider.id).is_some(),
+        match self.find(&provider.id, Some(provider), &self.known()) {
+            Found::Stored(stored) => self.is_resolvable(&stored.key, &stored.env),
+            Found::Configured(template) => self.is_resolvable(&template, &[]),
+            Found::CommandLine(_) | Found::Account(..) | Found::Environment { .. } | Found::NotNeeded => true,
+            Found::Unusable | Found::Nothing => false,
         }
     }
 
-    /// The key for `model`. Blocks when the key is a command's output.
+    fn is_resolvable(&self, template: &str, variables: &[(String, String)]) -> bool {
+        value::command(template).is_some()
+            || self.expand(template, variables).is_ok_and(|key| !key.is_empty())
+    }
+
+    /// Every provider of the catalogue but the demo model's, and what else is
+    /// stored; where each one's key comes from. Looks at the disk.
+    pub fn providers(&self, catalog: &Catalog) -> Vec<ProviderKeys> {
+        let entries = self.latest();
+        let known = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
+        let mut providers: Vec<ProviderKeys> = known
+            .map(|provider| ProviderKeys {
+                id: provider.id.clone(),
+                name: provider.name.clone(),
+                source: self.find(&provider.id, Some(provider), &entries).source(),
+                is_stored: entries.get(&provider.id).is_some(),
+                is_known: true,
+            })
+            .collect();
+        let others = entries.iter().filter(|(id, _)| catalog.provider(id).is_none());
+        providers.extend(others.map(|(id, _)| ProviderKeys {
+            id: id.to_owned(),
+            name: sign_in_offer(id).map_or(id, |offer| offer.name).to_owned(),
+            source: self.find(id, None, &entries).source(),
+            is_stored: true,
+            is_known: false,
+        }));
+        providers
+    }
+
+    /// The key for `model`, or `Credential::None` if it takes the network to get
+    /// it: [`super::Authorised`] asks for that one when a request is sent. Runs the
+    /// user's key command.
     ///
     /// # Errors
     /// When there is no key, or the user's template or command yields none.
-    pub fn resolve(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
+    pub async fn prepare(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
+        match self.ready(model, catalog).await? {
+            Ready::Credential(credential) => Ok(credential),
+            Ready::Account(..) | Ready::GitHub(..) => Ok(Credential::None),
+        }
+    }
+
+    /// The key for `model`: a key as it is, a command's output, an account's token,
+    /// renewed if it ends soon. Stored changes of other processes count.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be had.
+    pub async fn resolve(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
+        self.resolve_but(model, catalog, None).await
+    }
+
+    /// Another token for an account whose token was not taken.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be had.
+    pub async fn renew(
+        &self,
+        model: &Model,
+        catalog: &Catalog,
+        rejected: &str,
+    ) -> Result<Credential, CredentialError> {
+        self.resolve_but(model, catalog, Some(rejected)).await
+    }
+
+    async fn resolve_but(
+        &self,
+        model: &Model,
+        catalog: &Catalog,
+        rejected: Option<&str>,
+    ) -> Result<Credential, CredentialError> {
+        let ready = self.ready(model, catalog).await?;
+        let Some(accounts) = self.accounts() else { return ready.without_network(&model.provider) };
+        let (offer, entry) = match ready {
+            Ready::Credential(credential) => return Ok(credential),
+            Ready::Account(offer, entry) => (offer, accounts.fresh(offer, &entry, rejected).await),
+            Ready::GitHub(offer, token) => (offer, accounts.borrowed(&token, rejected).await),
+        };
+        let entry = entry.map_err(|error| CredentialError::of_account(&model.provider, error))?;
+        Ok(Credential::SignedIn(Box::new(accounts.credential(offer.flow, &entry))))
+    }
+
+    /// Returns when no token is being renewed any more, or takes too long: at the
+    /// end of the program a new token must not be lost.
+    pub async fn settled(&self) {
+        if let Some(accounts) = self.accounts() {
+            drop(tokio::time::timeout(SETTLE_LIMIT, accounts.settled()).await);
+        }
+    }
+
+    /// Everything short of the network.
+    async fn ready(&self, model: &Model, catalog: &Catalog) -> Result<Ready, CredentialError> {
         if model.api == Api::DEMO {
-            return Ok(Credential::None);
+            return Ok(Ready::Credential(Credential::None));
         }
-        let provider = catalog.provider(&model.provider);
+        let credentials = self.clone();
+        let id = model.provider.clone();
+        let provider = catalog.provider(&model.provider).cloned();
+        // The disk may be slow, and so may a command.
+        let ready = spawn_blocking(move || credentials.ready_blocking(&id, provider.as_ref())).await;
+        ready.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    fn ready_blocking(&self, id: &str, provider: Option<&ProviderInfo>) -> Result<Ready, CredentialError> {
         let bearer = provider.is_some_and(|provider| provider.auth_header);
-        let wrap = |key: String| if bearer { Credential::Bearer(key) } else { Credential::ApiKey(key) };
-        if let Some(key) = self.command_line_key(&model.provider) {
-            return Ok(wrap(key.to_owned()));
-        }
-        if let Some(template) = provider.and_then(|provider| provider.api_key.as_deref()) {
-            return resolve_template(template, &self.env).map(wrap).map_err(|problem| {
-                CredentialError::Unresolved { provider: model.provider.clone(), problem }
-            });
-        }
-        if let Some(credential) = self.environment_key(&model.provider) {
-            return Ok(credential);
-        }
-        if provider.is_some_and(|provider| provider.custom) {
-            return Ok(Credential::None);
-        }
-        let variables = vendor(&model.provider)
-            .map(|vendor| vendor.env_keys.iter().map(|key| key.name).collect::<Vec<_>>().join(" or "))
-            .unwrap_or_else(|| "apiKey in models.json".to_owned());
-        Err(CredentialError::Missing { provider: model.provider.clone(), variables })
-    }
-
-    fn command_line_key(&self, provider: &str) -> Option<&str> {
-        self.command_line.as_ref().filter(|(owner, _)| owner == provider).map(|(_, key)| key.as_str())
-    }
-
-    fn environment_key(&self, provider: &str) -> Option<Credential> {
-        vendor(provider)?.env_keys.iter().find_map(|key| {
-            let value = self.env.get(key.name)?.trim().to_owned();
-            if value.is_empty() {
-                return None;
+        let wrap = |key: String, bearer: bool| {
+            Ready::Credential(if bearer { Credential::Bearer(key) } else { Credential::ApiKey(key) })
+        };
+        let unresolved = |problem| CredentialError::Unresolved { provider: id.to_owned(), problem };
+        let entries = self.latest();
+        match self.find(id, provider, &entries) {
+            Found::CommandLine(key) => Ok(wrap(key, bearer)),
+            Found::Stored(stored) => {
+                let key = match value::command(&stored.key) {
+                    Some(command) => self.output_once(command),
+                    None => self.expand(&stored.key, &stored.env),
+                };
+                let key = key.and_then(|key| not_empty(key, "the stored key is empty"));
+                key.map(|key| wrap(key, bearer)).map_err(unresolved)
             }
-            Some(if key.bearer { Credential::Bearer(value) } else { Credential::ApiKey(value) })
+            Found::Configured(template) => {
+                let key = match value::command(&template) {
+                    Some(command) => value::output_of(command),
+                    None => self.expand(&template, &[]),
+                };
+                let key = key.and_then(|key| not_empty(key, "the configured apiKey is empty"));
+                key.map(|key| wrap(key, bearer)).map_err(unresolved)
+            }
+            Found::Account(offer, entry) => Ok(Ready::Account(offer, entry)),
+            Found::Environment { value, bearer, .. } => {
+                match sign_in_offer(id).filter(|offer| offer.flow == SignInFlow::Copilot) {
+                    Some(offer) => Ok(Ready::GitHub(offer, value)),
+                    None => Ok(wrap(value, bearer)),
+                }
+            }
+            Found::NotNeeded => Ok(Ready::Credential(Credential::None)),
+            Found::Unusable => {
+                Err(unresolved("pi does not use the account stored for it; store a key instead".to_owned()))
+            }
+            Found::Nothing => Err(match entries.problem() {
+                Some(problem) => {
+                    CredentialError::Broken { provider: id.to_owned(), problem: problem.to_owned() }
+                }
+                None => CredentialError::Missing { provider: id.to_owned(), variables: variables(id) },
+            }),
+        }
+    }
+
+    /// The first source that has something, of these in order. Cloud credentials
+    /// of the machine would be one more before `NotNeeded`.
+    fn find(&self, id: &str, provider: Option<&ProviderInfo>, entries: &AuthEntries) -> Found {
+        if let Some((owner, key)) = &self.command_line
+            && owner == id
+        {
+            return Found::CommandLine(key.clone());
+        }
+        let mut is_unusable = false;
+        match entries.get(id) {
+            Some(AuthEntry::ApiKey(stored)) => match stored_key(id, stored) {
+                Some(stored) => return Found::Stored(stored),
+                None => is_unusable = true,
+            },
+            Some(AuthEntry::OAuth(entry)) => match sign_in_offer(id) {
+                Some(offer) => return Found::Account(offer, entry.clone()),
+                None => is_unusable = true,
+            },
+            Some(AuthEntry::Unknown) => is_unusable = true,
+            None => {}
+        }
+        if let Some(template) = provider.and_then(|provider| provider.api_key.clone()) {
+            return Found::Configured(template);
+        }
+        if let Some(found) = self.environment(id) {
+            return found;
+        }
+        if is_unusable {
+            return Found::Unusable;
+        }
+        // A custom provider without a key is a server that asks for none.
+        if provider.is_some_and(|provider| provider.custom) { Found::NotNeeded } else { Found::Nothing }
+    }
+
+    fn environment(&self, id: &str) -> Option<Found> {
+        vendor(id)?.env_keys.iter().find_map(|key| {
+            let value = self.env.get(key.name)?.trim().to_owned();
+            let found = Found::Environment { name: key.name, value, bearer: key.bearer };
+            (!found.is_empty()).then_some(found)
         })
     }
-}
 
-/// A config value: `!command` is the command's output, anything else a template.
-fn resolve_template(template: &str, env: &Env) -> Result<String, String> {
-    let key = match template.strip_prefix('!') {
-        Some(command) => output_of(command)?,
-        None => expand(template, env)?,
-    };
-    if key.is_empty() { Err("the configured apiKey is empty".to_owned()) } else { Ok(key) }
-}
-
-/// First line of what a shell command prints.
-fn output_of(command: &str) -> Result<String, String> {
-    let output = Command::new("sh")
-        .args(["-c", command])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot run its command: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("its command failed ({})", output.status));
+    fn expand(&self, template: &str, variables: &[(String, String)]) -> Result<String, String> {
+        value::expand(template, &|name| {
+            let own = variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+            own.or_else(|| self.env.get(name))
+        })
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+
+    /// The output of a command that has run before, or runs now. Failures are not
+    /// kept: the user may unlock a key store meanwhile.
+    fn output_once(&self, command: &str) -> Result<String, String> {
+        let known = self.outputs.lock().unwrap_or_else(PoisonError::into_inner).get(command).cloned();
+        if let Some(output) = known {
+            return Ok(output);
+        }
+        let output = value::output_of(command)?;
+        let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        outputs.insert(command.to_owned(), output.clone());
+        Ok(output)
+    }
+
+    fn latest(&self) -> Arc<AuthEntries> {
+        self.file().map(|file| file.latest()).unwrap_or_default()
+    }
+
+    fn known(&self) -> Arc<AuthEntries> {
+        self.file().map(|file| file.known()).unwrap_or_default()
+    }
 }
 
-/// Replaces `$NAME` and `${NAME}` by variables; `$$` and `$!` are `$` and `!`.
-///
-/// # Errors
-/// Names the variable that is not set.
-fn expand(template: &str, env: &Env) -> Result<String, String> {
-    let mut out = String::new();
-    let mut rest = template;
-    while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix(['$', '!']) {
-            out.push_str(&rest[..rest.len() - after.len()]);
-            rest = after;
-            continue;
+/// The key of an entry; one may stand among its variables instead.
+fn stored_key(id: &str, stored: &StoredKey) -> Option<StoredKey> {
+    if !stored.key.is_empty() {
+        return Some(stored.clone());
+    }
+    let names = vendor(id)?.env_keys.iter().map(|key| key.name);
+    let mut held = names.filter_map(|name| stored.env.iter().find(|(known, _)| known == name));
+    let (name, _) = held.next()?;
+    Some(StoredKey { key: format!("${{{name}}}"), env: stored.env.clone() })
+}
+
+fn not_empty(key: String, problem: &str) -> Result<String, String> {
+    if key.is_empty() { Err(problem.to_owned()) } else { Ok(key) }
+}
+
+fn variables(id: &str) -> String {
+    match vendor(id) {
+        Some(vendor) => vendor.env_keys.iter().map(|key| key.name).collect::<Vec<_>>().join(" or "),
+        None => "apiKey in models.json".to_owned(),
+    }
+}
+
+impl Found {
+    fn source(&self) -> KeySource {
+        match self {
+            Self::CommandLine(_) => KeySource::CommandLine,
+            Self::Stored(_) => KeySource::Stored,
+            Self::Account(_, entry) => KeySource::SignedIn { expires_ms: entry.expires_ms },
+            Self::Unusable => KeySource::Unusable,
+            Self::Configured(_) => KeySource::ModelsFile,
+            Self::Environment { name, .. } => KeySource::Environment(name),
+            Self::NotNeeded => KeySource::NotNeeded,
+            Self::Nothing => KeySource::None,
         }
-        let (name, after) = match rest.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
-            Some(split) => split,
-            None => {
-                let end = rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-                rest.split_at(end)
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Environment { value, .. } if value.is_empty())
+    }
+}
+
+impl Ready {
+    fn without_network(self, provider: &str) -> Result<Credential, CredentialError> {
+        match self {
+            Self::Credential(credential) => Ok(credential),
+            Self::Account(..) | Self::GitHub(..) => Err(CredentialError::Unresolved {
+                provider: provider.to_owned(),
+                problem: "accounts are not used here".to_owned(),
+            }),
+        }
+    }
+}
+
+impl CredentialError {
+    fn of_account(provider: &str, error: SignInError) -> Self {
+        let provider = provider.to_owned();
+        match error {
+            SignInError::Unreachable { .. } | SignInError::Save(_) => {
+                Self::NotRenewed { provider, reason: error.to_string() }
             }
-        };
-        if name.is_empty() {
-            out.push('$');
-        } else {
-            out.push_str(
-                &env.get(name).ok_or_else(|| format!("the environment variable {name} is not set"))?,
-            );
+            SignInError::Refused { reason } => Self::SignedOut { provider, reason },
+            SignInError::Denied
+            | SignInError::Expired
+            | SignInError::Protocol { .. }
+            | SignInError::ScopeMissing { .. }
+            | SignInError::ClientIdMissing
+            | SignInError::DeviceCodesDisabled
+            | SignInError::NotOffered { .. } => Self::SignedOut { provider, reason: error.to_string() },
         }
-        rest = after;
     }
-    out.push_str(rest);
-    Ok(out)
+}
+
+impl KeySource {
+    /// Its name for programs.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Self::CommandLine => "command-line",
+            Self::Stored => "auth.json",
+            Self::SignedIn { .. } => "account",
+            Self::Unusable => "unusable",
+            Self::ModelsFile => "models.json",
+            Self::Environment(_) => "environment",
+            Self::NotNeeded => "not-needed",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CommandLine => f.write_str("key from --api-key"),
+            Self::Stored => f.write_str("key in auth.json"),
+            Self::SignedIn { .. } => f.write_str("signed in"),
+            Self::Unusable => f.write_str("an account pi does not use"),
+            Self::ModelsFile => f.write_str("key in models.json"),
+            Self::Environment(name) => write!(f, "key in {name}"),
+            Self::NotNeeded => f.write_str("needs no key"),
+            Self::None => f.write_str("no key"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use crate::ai::Transport;
+    use crate::util::clock::Clock;
+
+    use super::super::oauth::Endpoints;
     use super::*;
 
-    #[test]
-    fn templates_take_variables() {
-        let env = Env::of(&[("A", "x"), ("B_2", "y")]);
-        let check = |template: &str, expected: Result<&str, &str>| {
-            assert_eq!(expand(template, &env).as_deref().map_err(String::as_str), expected, "{template}");
-        };
-        check("plain", Ok("plain"));
-        check("$A-${B_2}!", Ok("x-y!"));
-        check("$$A $!", Ok("$A !"));
-        check("cost 5$", Ok("cost 5$"));
-        check("$NONE", Err("the environment variable NONE is not set"));
+    const MODELS: &str = r#"{"providers":{"deepseek":{"apiKey":"$MINE"},"home":{"baseUrl":"http://h","api":"openai-completions","models":[{"id":"m"}]}}}"#;
+
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::builtin();
+        catalog.add_user_models(MODELS).unwrap();
+        catalog
     }
 
-    #[test]
-    fn keys_come_from_the_nearest_place() {
-        let mut catalog = Catalog::builtin();
-        let models = r#"{"providers":{"deepseek":{"apiKey":"$MINE"},"home":{"baseUrl":"http://h","api":"openai-completions","models":[{"id":"m"}]}}}"#;
-        catalog.add_user_models(models).unwrap();
+    fn stored(content: &serde_json::Value, env: Env) -> (tempfile::TempDir, Credentials) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        std::fs::write(&path, content.to_string()).unwrap();
+        let file = Arc::new(AuthFile::open(path));
+        let (transport, clock) = (Transport::new(), Clock::manual(1_000));
+        let accounts = Accounts::new(transport, clock, Endpoints::default(), Arc::clone(&file), None);
+        (folder, Credentials::new(env).with_store(file, accounts))
+    }
+
+    async fn resolve(credentials: &Credentials, provider: &str) -> Result<Credential, CredentialError> {
+        let catalog = catalog();
+        let model = catalog.models().iter().find(|model| model.provider == provider).unwrap();
+        credentials.resolve(model, &catalog).await
+    }
+
+    #[tokio::test]
+    async fn keys_come_from_the_nearest_place() {
         let env = Env::of(&[
             ("MINE", "from-file"),
             ("DEEPSEEK_API_KEY", "from-env"),
             ("ANTHROPIC_AUTH_TOKEN", "tok\n"),
         ]);
-        let mut credentials = Credentials::new(env);
-        let resolve = |credentials: &Credentials, provider: &str| {
-            let model = catalog.models().iter().find(|model| model.provider == provider).unwrap();
-            credentials.resolve(model, &catalog)
-        };
-        assert_eq!(resolve(&credentials, "deepseek"), Ok(Credential::ApiKey("from-file".to_owned())));
-        assert_eq!(resolve(&credentials, "anthropic"), Ok(Credential::Bearer("tok".to_owned())));
-        assert_eq!(resolve(&credentials, "home"), Ok(Credential::None));
+        let mut credentials = Credentials::new(env.clone());
+        assert_eq!(resolve(&credentials, "deepseek").await, Ok(Credential::ApiKey("from-file".to_owned())));
+        assert_eq!(resolve(&credentials, "anthropic").await, Ok(Credential::Bearer("tok".to_owned())));
+        assert_eq!(resolve(&credentials, "home").await, Ok(Credential::None));
         credentials.set_command_line_key("deepseek", "typed");
-        assert_eq!(resolve(&credentials, "deepseek"), Ok(Credential::ApiKey("typed".to_owned())));
-        let missing = resolve(&credentials, "groq").unwrap_err().to_string();
+        assert_eq!(resolve(&credentials, "deepseek").await, Ok(Credential::ApiKey("typed".to_owned())));
+        let missing = resolve(&credentials, "groq").await.unwrap_err().to_string();
         assert_eq!(
             missing,
-            "no key for groq; set GROQ_API_KEY, or choose another model with /model or --model"
+            "no key for groq; set GROQ_API_KEY, store one with /login groq or pi auth login groq, or choose \
+             another model with /model or --model"
         );
+
+        let content = json!({"deepseek": {"type": "api_key", "key": "from-auth"}, "home": {"type": "api_key", "key": "$X-1", "env": {"X": "x"}}});
+        let (_folder, mut credentials) = stored(&content, env);
+        assert_eq!(resolve(&credentials, "deepseek").await, Ok(Credential::ApiKey("from-auth".to_owned())));
+        assert_eq!(resolve(&credentials, "home").await, Ok(Credential::ApiKey("x-1".to_owned())));
+        credentials.set_command_line_key("deepseek", "typed");
+        assert_eq!(resolve(&credentials, "deepseek").await, Ok(Credential::ApiKey("typed".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_command_in_auth_json_runs_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let command = format!("!echo ran >> '{}'; echo key", log.display());
+        let (_folder, credentials) =
+            stored(&json!({"groq": {"type": "api_key", "key": command}}), Env::default());
+        for _ in 0..2 {
+            assert_eq!(resolve(&credentials, "groq").await, Ok(Credential::ApiKey("key".to_owned())));
+        }
+        assert_eq!(std::fs::read_to_string(log).unwrap(), "ran\n");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_used_does_not_hide_what_can() {
+        let oauth = json!({"type": "oauth", "access": "a", "refresh": "r", "expires": 9_000_000_000_000_u64});
+        let content = json!({
+            "anthropic": oauth,
+            "groq": oauth,
+            "openai": oauth,
+            "xai": {"type": "api_key", "key": "", "env": {"XAI_API_KEY": "from-entry"}},
+            "acme": {"type": "hologram"},
+        });
+        let (_folder, credentials) = stored(&content, Env::of(&[("GROQ_API_KEY", "from-env")]));
+        assert_eq!(resolve(&credentials, "groq").await, Ok(Credential::ApiKey("from-env".to_owned())));
+        assert_eq!(resolve(&credentials, "xai").await, Ok(Credential::ApiKey("from-entry".to_owned())));
+        let refused = resolve(&credentials, "anthropic").await.unwrap_err().to_string();
+        assert!(refused.contains("does not use the account"), "{refused}");
+        let catalog = catalog();
+        let shown: Vec<String> = credentials
+            .providers(&catalog)
+            .iter()
+            .filter(|provider| provider.is_stored)
+            .map(|provider| format!("{}: {}", provider.id, provider.source))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "anthropic: an account pi does not use",
+                "openai: signed in",
+                "groq: key in GROQ_API_KEY",
+                "xai: key in auth.json",
+                "acme: an account pi does not use",
+            ]
+        );
+        let available: Vec<&str> = catalog
+            .providers()
+            .iter()
+            .filter(|provider| credentials.is_available(provider))
+            .map(|provider| provider.id.as_str())
+            .collect();
+        assert_eq!(
+            available,
+            ["openai", "groq", "xai", "ollama", "lmstudio", "llama.cpp", "vllm", "demo", "home"]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_broken_file_is_the_reason_when_there_is_no_other_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        std::fs::write(&path, "{").unwrap();
+        let file = Arc::new(AuthFile::open(path));
+        let accounts =
+            Accounts::new(Transport::new(), Clock::manual(0), Endpoints::default(), Arc::clone(&file), None);
+        let credentials = Credentials::new(Env::of(&[("XAI_API_KEY", "k")])).with_store(file, accounts);
+        assert_eq!(resolve(&credentials, "xai").await, Ok(Credential::ApiKey("k".to_owned())));
+        let error = resolve(&credentials, "groq").await.unwrap_err().to_string();
+        assert!(error.starts_with("no key for groq: ") && error.contains("auth.json"), "{error}");
     }
 }

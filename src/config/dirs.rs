@@ -37,6 +37,10 @@ impl Dirs {
         self.agent.join("models.json")
     }
 
+    pub fn auth_file(&self) -> PathBuf {
+        self.agent.join("auth.json")
+    }
+
     pub fn keybindings_file(&self) -> PathBuf {
         self.agent.join("keybindings.json")
     }

@@ -1,18 +1,33 @@
 //! What the user has configured, read from disk and environment.
 //!
-//! `env` is the only reader of environment variables; settings files are never
-//! overwritten when they cannot be read. Nothing here knows sessions or screens.
+//! `env` is the only reader of environment variables; files of the user are never
+//! overwritten when they cannot be read. `oauth` and `authorised` reach services,
+//! to sign in and to renew tokens; nothing else here does. Nothing here knows
+//! sessions or screens.
 
+mod auth_file;
+mod authorised;
 mod credentials;
 mod dirs;
 mod env;
+mod json_file;
 mod models_file;
+mod oauth;
+mod secret;
 mod settings;
 mod settings_file;
+mod value;
 
-pub use credentials::{CredentialError, Credentials};
+pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
+pub use authorised::Authorised;
+pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;
 pub use env::Env;
 pub use models_file::load_catalog;
+pub use oauth::{
+    Accounts, CLIENT_ID_HELP, Endpoints, SIGN_INS, SignInError, SignInFlow, SignInMethod, SignInOffer,
+    SignInPrompt, SignInRequest, SignInStep, sign_in_offer,
+};
+pub use secret::Secret;
 pub use settings::{Kind as SettingKind, ROWS, Row, Settings, SettingsProblem};
 pub use settings_file::{SaveError, SettingsFile};

@@ -33,6 +33,8 @@ pub struct Settings {
     pub urgent_words: Vec<String>,
     pub default_tools: Vec<String>,
     pub session_dir: Option<String>,
+    /// GitHub OAuth app that Copilot sign-ins use.
+    pub copilot_client_id: Option<String>,
     pub shell_path: Option<String>,
     pub shell_command_prefix: Option<String>,
     pub theme: String,
@@ -211,6 +213,12 @@ pub const ROWS: &[Row] = &[
     },
     Row { key: "sessionDir", kind: Kind::Text, default: "null", help: "Folder for all session files" },
     Row {
+        key: "copilotClientId",
+        kind: Kind::Text,
+        default: "null",
+        help: "Client id of the GitHub OAuth app that Copilot sign-ins use",
+    },
+    Row {
         key: "shellPath",
         kind: Kind::Text,
         default: "null",
@@ -313,6 +321,7 @@ impl Settings {
             urgent_words: reader.list("urgentWords"),
             default_tools: reader.list("defaultTools"),
             session_dir: reader.text("sessionDir"),
+            copilot_client_id: reader.text("copilotClientId"),
             shell_path: reader.text("shellPath"),
             shell_command_prefix: reader.text("shellCommandPrefix"),
             theme: reader.text("theme").unwrap_or_default(),

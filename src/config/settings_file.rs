@@ -11,6 +11,11 @@ use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
 
+use super::json_file::{self, FolderLock, LockError, LockTimes};
+
+/// Long enough for a write, short enough for somebody who waits for the screen.
+const LOCK: LockTimes = LockTimes { stale: Duration::from_secs(10), wait: Duration::from_secs(1) };
+
 /// A settings file as it was read.
 #[derive(Debug, Clone)]
 pub struct SettingsFile {
@@ -30,11 +35,20 @@ pub enum SaveError {
     Write { path: PathBuf, source: io::Error },
 }
 
+impl From<LockError> for SaveError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { path } => Self::Locked { path },
+            LockError::Create { path, source } => Self::Write { path, source },
+        }
+    }
+}
+
 impl SettingsFile {
     /// Reads the file at `path`; a missing one is empty. What is wrong with it
     /// is in [`Self::problem`].
     pub fn load(path: PathBuf) -> Self {
-        let (values, problem) = match read(&path) {
+        let (values, problem) = match json_file::read(&path) {
             Ok(values) => (values, None),
             Err(problem) => (Map::new(), Some(problem)),
         };
@@ -64,75 +78,16 @@ impl SettingsFile {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(write_error)?;
         }
-        let lock = FolderLock::acquire(&self.path)?;
-        let mut values = read(&self.path).map_err(|problem| SaveError::Broken { problem })?;
+        let lock = FolderLock::acquire(&self.path, LOCK)?;
+        let mut values = json_file::read(&self.path).map_err(|problem| SaveError::Broken { problem })?;
         for (key, value) in changes {
             values.insert((*key).to_owned(), value.clone());
         }
-        let text = serde_json::to_string_pretty(&values).unwrap_or_default() + "\n";
-        atomic_file::write(&self.path, text.as_bytes()).map_err(write_error)?;
+        atomic_file::write(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
         drop(lock);
         self.values = values;
         Ok(())
     }
-}
-
-fn read(path: &Path) -> Result<Map<String, Value>, String> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
-        Err(error) => return Err(format!("{}: {error}", path.display())),
-    };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    if text.trim().is_empty() {
-        return Ok(Map::new());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(values)) => Ok(values),
-        Ok(_) => Err(format!("{}: expected an object", path.display())),
-        Err(error) => Err(format!("{}: {error}", path.display())),
-    }
-}
-
-/// The lock the original takes on a settings file: a folder beside it, which
-/// only one process can create. One older than [`STALE`] was left by a crash.
-struct FolderLock(PathBuf);
-
-const STALE: Duration = Duration::from_secs(10);
-const ATTEMPTS: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(25);
-
-impl FolderLock {
-    fn acquire(file: &Path) -> Result<Self, SaveError> {
-        let mut name = file.as_os_str().to_owned();
-        name.push(".lock");
-        let path = PathBuf::from(name);
-        for _ in 0..ATTEMPTS {
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    if is_stale(&path) {
-                        drop(fs::remove_dir(&path));
-                    } else {
-                        std::thread::sleep(PAUSE);
-                    }
-                }
-                Err(source) => return Err(SaveError::Write { path, source }),
-            }
-        }
-        Err(SaveError::Locked { path })
-    }
-}
-
-impl Drop for FolderLock {
-    fn drop(&mut self) {
-        drop(fs::remove_dir(&self.0));
-    }
-}
-
-fn is_stale(path: &Path) -> bool {
-    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > STALE))
 }
 
 #[cfg(test)]

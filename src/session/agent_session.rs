@@ -626,13 +626,14 @@ impl AgentSession {
 
     /// Makes a selection the session's, for a running loop from its next request on.
     async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
-        let credential = self.credential(&selection.model).await?;
+        // A model without a key is refused now, not at the next prompt.
+        self.credential(&selection.model).await?;
         self.selection = selection;
         self.context.window = self.selection.model.context_window;
         self.record_selection();
         if matches!(self.activity, Activity::Running(_)) {
             self.live.send_replace(LiveSelection {
-                selected: Some((Arc::clone(&self.selection.model), credential, self.selection.thinking())),
+                selected: Some((Arc::clone(&self.selection.model), self.selection.thinking())),
             });
         }
         self.selection_changed();

@@ -107,17 +107,13 @@ fn new_header(cwd: &Path, now_ms: u64) -> Header {
     }
 }
 
-/// The key for `model`; off the caller's thread, since a key can be the output
-/// of a command.
+/// The key for `model`, or none yet if it takes the network to get it: the
+/// provider asks for that one when a request is sent.
 pub(super) async fn credential(
     services: &Arc<Services>,
     model: &Arc<Model>,
 ) -> Result<Credential, CredentialError> {
-    let (services, model) = (Arc::clone(services), Arc::clone(model));
-    let resolved =
-        tokio::task::spawn_blocking(move || services.credentials.resolve(&model, &services.catalog.get()))
-            .await;
-    resolved.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    services.credentials.prepare(model, &services.catalog.get()).await
 }
 
 /// What commands of the model are told about the session.

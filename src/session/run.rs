@@ -38,7 +38,7 @@ pub(super) struct ActiveRun {
 /// What the user selected while a run was going on; its next request uses it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveSelection {
-    pub(super) selected: Option<(Arc<Model>, Credential, ThinkingLevel)>,
+    pub(super) selected: Option<(Arc<Model>, ThinkingLevel)>,
 }
 
 /// What a run is started from.
@@ -136,9 +136,10 @@ impl Hooks for RunHooks {
     }
 
     fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()> {
-        if let Some((model, credential, thinking)) = &self.live.borrow().selected {
+        // A run may outlast a token, and the user may store another key meanwhile.
+        request.credential = Credential::None;
+        if let Some((model, thinking)) = &self.live.borrow().selected {
             request.model = Arc::clone(model);
-            request.credential = credential.clone();
             let session_id = request.options.session_id.take().unwrap_or_default();
             request.options = self.services.options(model, *thinking, &session_id);
         }

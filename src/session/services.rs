@@ -16,8 +16,9 @@ use super::selection::Wishes;
 
 /// Shared by all sessions of one process; put together in `cli::start`, and by tests.
 pub struct Services {
+    /// Finds the key of a request that brings none (`config::Authorised`).
     pub provider: Arc<dyn Provider>,
-    pub catalog: LiveCatalog,
+    pub catalog: Arc<LiveCatalog>,
     pub credentials: Credentials,
     pub tools: ToolRegistry,
     /// How the user's own commands are run, and what the model's are told.

@@ -7,6 +7,7 @@ mod ai_encode;
 mod ai_errors;
 mod ai_google;
 mod ai_http;
+mod auth;
 mod docs;
 mod layers;
 mod local_servers;

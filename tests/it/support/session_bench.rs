@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pi::agent::{AgentEvent, Tool, ToolRegistry};
 use pi::ai::{self, Catalog, FakeAnswer, FakeProvider, LiveCatalog, Message, ThinkingLevel};
-use pi::config::{Credentials, Dirs, Env, Settings};
+use pi::config::{Authorised, Credentials, Dirs, Env, Settings};
 use pi::session::{
     Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
     SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, WhenBusy, Wishes, start,
@@ -114,10 +114,12 @@ impl SessionBench {
         catalog.add_user_models(&self.models().to_string()).unwrap();
         let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
         assert!(problems.is_empty(), "{problems:?}");
+        let (catalog, credentials) = (Arc::new(LiveCatalog::new(catalog)), Credentials::new(Env::of(&[])));
+        let provider = Arc::new(self.provider.clone());
         Services {
-            provider: Arc::new(self.provider.clone()),
-            catalog: LiveCatalog::new(catalog),
-            credentials: Credentials::new(Env::of(&[])),
+            provider: Arc::new(Authorised::new(provider, credentials.clone(), Arc::clone(&catalog))),
+            catalog,
+            credentials,
             tools: ToolRegistry::new(self.tools.clone()),
             bash: BashConfig::new(self.path("tmp"), SessionEnv::default()),
             settings,

@@ -58,6 +58,8 @@ pub(crate) struct RecordedRequest {
     pub(crate) headers: Vec<(String, String)>,
     /// `Null` if the body is not JSON.
     pub(crate) body: Value,
+    /// The body as text.
+    pub(crate) text: String,
 }
 
 impl RecordedRequest {
@@ -172,6 +174,11 @@ impl SseServer {
         &self.url
     }
 
+    /// One more reply, after those there are.
+    pub(crate) fn reply(&self, reply: Reply) {
+        self.shared.replies.lock().unwrap().push_back(reply);
+    }
+
     pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.requests.lock().unwrap().clone()
     }
@@ -274,5 +281,6 @@ async fn read_request(socket: &mut TcpStream) -> Option<RecordedRequest> {
         }
     }
     let body = serde_json::from_slice(&bytes[head_end..]).unwrap_or_default();
-    Some(RecordedRequest { method, path, headers, body })
+    let text = String::from_utf8_lossy(&bytes[head_end..]).into_owned();
+    Some(RecordedRequest { method, path, headers, body, text })
 }

@@ -1,0 +1,495 @@
+//! `auth.json`: the keys and sign-ins the user stored, shared with the original.
+//!
+//! Read when it changed, changed entry by entry under its lock; what this program
+//! does not know survives. Only its owner may read it. A file that cannot be read
+//! is named and never written.
+
+use std::fmt;
+use std::fs::{self, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value};
+
+use crate::util::atomic_file;
+
+use super::json_file::{self, FolderLock, LockError, LockTimes};
+
+/// The original touches its lock every fifteen seconds while a token is renewed;
+/// a wait outlasts somebody else's renewal.
+const LOCK: LockTimes = LockTimes { stale: Duration::from_secs(30), wait: Duration::from_secs(40) };
+
+/// The file. Shared by all who ask for keys.
+pub struct AuthFile {
+    path: PathBuf,
+    known: Mutex<Known>,
+}
+
+/// What the file says, in its order.
+#[derive(Debug, Clone, Default)]
+pub struct AuthEntries {
+    entries: Vec<(String, AuthEntry)>,
+    problem: Option<String>,
+}
+
+/// What is stored for one provider.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AuthEntry {
+    ApiKey(StoredKey),
+    OAuth(OAuthEntry),
+    /// Of a kind this program does not know.
+    Unknown,
+}
+
+/// A key, as a config value: `!command`, or a template with variables.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredKey {
+    pub key: String,
+    /// Variables that count before those of the environment.
+    pub env: Vec<(String, String)>,
+}
+
+/// The tokens of an account.
+#[derive(Clone, PartialEq)]
+pub struct OAuthEntry {
+    pub access: String,
+    pub refresh: String,
+    /// When `access` ends, milliseconds since the Unix epoch.
+    pub expires_ms: u64,
+    /// Whatever else the provider needs: account, client id, domain.
+    pub extra: Map<String, Value>,
+}
+
+/// Why the file was not changed; it is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthFileError {
+    #[error("nothing was saved: {problem}; correct the file first")]
+    Broken { problem: String },
+    #[error("nothing was saved: another process holds {}", path.display())]
+    Locked { path: PathBuf },
+    #[error("nothing was saved: cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+struct Known {
+    stamp: Option<Stamp>,
+    entries: Arc<AuthEntries>,
+}
+
+/// Changes when the file does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    modified: Option<SystemTime>,
+    len: u64,
+    #[cfg(unix)]
+    inode: u64,
+}
+
+impl AuthFile {
+    /// Reads the file at `path`, which need not exist. Blocks on the disk.
+    pub fn open(path: PathBuf) -> Self {
+        let known = Known { stamp: None, entries: Arc::default() };
+        let file = Self { path, known: Mutex::new(known) };
+        file.latest();
+        file
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file says now: read again if it changed since the last time.
+    /// Blocks on the disk, for one look at the file's date if nothing changed.
+    pub fn latest(&self) -> Arc<AuthEntries> {
+        let metadata = fs::metadata(&self.path).ok();
+        let stamp = metadata.as_ref().map(Stamp::of);
+        let mut known = self.lock_known();
+        if known.stamp == stamp && (stamp.is_some() || known.entries.is_empty()) {
+            return Arc::clone(&known.entries);
+        }
+        if let Some(metadata) = &metadata {
+            make_private(&self.path, metadata);
+        }
+        known.stamp = stamp;
+        known.entries = Arc::new(AuthEntries::of(json_file::read(&self.path)));
+        Arc::clone(&known.entries)
+    }
+
+    /// What the file said when it was looked at last. Does not touch the disk.
+    pub fn known(&self) -> Arc<AuthEntries> {
+        Arc::clone(&self.lock_known().entries)
+    }
+
+    /// Stores the key of a provider as it is, and keeps the variables of the one
+    /// it replaces. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_key(self: &Arc<Self>, provider: &str, key: &str) -> Result<(), AuthFileError> {
+        // What looks like a command or a variable is part of the key here.
+        let mut literal = key.replace('$', "$$");
+        if literal.starts_with('!') {
+            literal.insert(0, '$');
+        }
+        self.change(|values| {
+            let mut entry = match values.remove(provider) {
+                Some(Value::Object(entry)) if entry.get("type") == Some(&"api_key".into()) => entry,
+                Some(_) | None => Map::new(),
+            };
+            entry.insert("type".to_owned(), "api_key".into());
+            entry.insert("key".to_owned(), literal.into());
+            values.insert(provider.to_owned(), Value::Object(entry));
+        })
+    }
+
+    /// Stores the account of a provider in place of what there was. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn set_account(self: &Arc<Self>, provider: &str, account: &OAuthEntry) -> Result<(), AuthFileError> {
+        self.change(|values| {
+            values.insert(provider.to_owned(), Value::Object(account.onto(Map::new())));
+        })
+    }
+
+    /// Takes out what is stored for a provider; `false` if there was nothing. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written.
+    pub fn remove(self: &Arc<Self>, provider: &str) -> Result<bool, AuthFileError> {
+        let mut lock = self.lock()?;
+        if lock.values.shift_remove(provider).is_none() {
+            return Ok(false);
+        }
+        lock.save()?;
+        Ok(true)
+    }
+
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), AuthFileError> {
+        let mut lock = self.lock()?;
+        change(&mut lock.values);
+        lock.save()
+    }
+
+    /// Keeps all other processes from changing the file, and reads it. Blocks
+    /// until nobody else does the same.
+    ///
+    /// # Errors
+    /// When the lock is not free in time, or the file is broken.
+    pub(super) fn lock(self: &Arc<Self>) -> Result<AuthLock, AuthFileError> {
+        if let Some(folder) = self.path.parent() {
+            let mut builder = fs::DirBuilder::new();
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            let created = builder.recursive(true).create(folder);
+            created.map_err(|source| AuthFileError::Write { path: folder.to_owned(), source })?;
+        }
+        let lock = FolderLock::acquire(&self.path, LOCK)?;
+        let values = json_file::read(&self.path).map_err(|problem| AuthFileError::Broken { problem })?;
+        Ok(AuthLock { file: Arc::clone(self), values, lock })
+    }
+
+    fn lock_known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The file while nobody else may change it; given back when dropped.
+pub(super) struct AuthLock {
+    file: Arc<AuthFile>,
+    values: Map<String, Value>,
+    lock: FolderLock,
+}
+
+impl AuthLock {
+    /// The account of a provider as it is stored now.
+    pub(super) fn account(&self, provider: &str) -> Option<OAuthEntry> {
+        match AuthEntry::of(self.values.get(provider)?) {
+            AuthEntry::OAuth(account) => Some(account),
+            AuthEntry::ApiKey(_) | AuthEntry::Unknown => None,
+        }
+    }
+
+    /// Stores new tokens of an account; fields this program does not know stay.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(super) fn save_account(mut self, provider: &str, account: &OAuthEntry) -> Result<(), AuthFileError> {
+        let before = match self.values.get(provider) {
+            Some(Value::Object(entry)) => entry.clone(),
+            Some(_) | None => Map::new(),
+        };
+        self.values.insert(provider.to_owned(), Value::Object(account.onto(before)));
+        self.save()
+    }
+
+    /// Shows others that the lock is still in use.
+    pub(super) fn touch(&self) {
+        self.lock.touch();
+    }
+
+    fn save(self) -> Result<(), AuthFileError> {
+        let path = &self.file.path;
+        let written = create_private(path)
+            .and_then(|()| atomic_file::write(path, json_file::text(&self.values).as_bytes()));
+        written.map_err(|source| AuthFileError::Write { path: path.clone(), source })?;
+        self.file.latest();
+        Ok(())
+    }
+}
+
+impl From<LockError> for AuthFileError {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Held { path } => Self::Locked { path },
+            LockError::Create { path, source } => Self::Write { path, source },
+        }
+    }
+}
+
+impl AuthEntries {
+    fn of(read: Result<Map<String, Value>, String>) -> Self {
+        match read {
+            Ok(values) => {
+                let entries = values.iter().map(|(provider, value)| (provider.clone(), AuthEntry::of(value)));
+                Self { entries: entries.collect(), problem: None }
+            }
+            Err(problem) => Self { entries: Vec::new(), problem: Some(problem) },
+        }
+    }
+
+    pub fn get(&self, provider: &str) -> Option<&AuthEntry> {
+        self.entries.iter().find(|(id, _)| id == provider).map(|(_, entry)| entry)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &AuthEntry)> {
+        self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
+    }
+
+    /// Why the file could not be read, with its path and line.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.problem.is_none()
+    }
+}
+
+impl AuthEntry {
+    fn of(value: &Value) -> Self {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        match value.get("type").and_then(Value::as_str) {
+            Some("api_key") => {
+                let variables = value.get("env").and_then(Value::as_object).into_iter().flatten();
+                let env =
+                    variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+                Self::ApiKey(StoredKey { key: text("key").unwrap_or_default(), env: env.collect() })
+            }
+            Some("oauth") => {
+                let (Some(access), Some(refresh)) = (text("access"), text("refresh")) else {
+                    return Self::Unknown;
+                };
+                let expires = value.get("expires");
+                // The original computes with floating point numbers.
+                let expires_ms =
+                    expires.and_then(|at| at.as_u64().or_else(|| at.as_f64().map(|ms| ms as u64)));
+                let mut extra = value.as_object().cloned().unwrap_or_default();
+                for name in OAUTH_FIELDS {
+                    extra.shift_remove(name);
+                }
+                let expires_ms = expires_ms.unwrap_or_default();
+                Self::OAuth(OAuthEntry { access, refresh, expires_ms, extra })
+            }
+            Some(_) | None => Self::Unknown,
+        }
+    }
+}
+
+const OAUTH_FIELDS: [&str; 4] = ["type", "access", "refresh", "expires"];
+
+impl OAuthEntry {
+    /// The text of an extra field.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.extra.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// As it is stored, with those fields of `before` that it does not replace.
+    fn onto(&self, before: Map<String, Value>) -> Map<String, Value> {
+        let mut entry = before;
+        entry.insert("type".to_owned(), "oauth".into());
+        entry.insert("access".to_owned(), self.access.clone().into());
+        entry.insert("refresh".to_owned(), self.refresh.clone().into());
+        entry.insert("expires".to_owned(), self.expires_ms.into());
+        entry.extend(self.extra.clone());
+        entry
+    }
+}
+
+impl fmt::Debug for StoredKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoredKey(…)")
+    }
+}
+
+impl fmt::Debug for OAuthEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthEntry").field("expires_ms", &self.expires_ms).finish_non_exhaustive()
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            modified: metadata.modified().ok(),
+            len: metadata.len(),
+            #[cfg(unix)]
+            inode: std::os::unix::fs::MetadataExt::ino(metadata),
+        }
+    }
+}
+
+/// Makes sure the file exists and nobody else can read it, before anything is in it.
+fn create_private(path: &Path) -> io::Result<()> {
+    let target = atomic_file::follow_links(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(&target) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            make_private(&target, &fs::metadata(&target)?);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes away what others may do with the file. Somebody else's file stays as it is.
+fn make_private(path: &Path, metadata: &Metadata) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
+            drop(fs::set_permissions(path, fs::Permissions::from_mode(0o600)));
+        }
+    }
+    #[cfg(not(unix))]
+    let _: (&Path, &Metadata) = (path, metadata);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn file(content: &Value) -> (tempfile::TempDir, Arc<AuthFile>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        fs::write(&path, content.to_string()).unwrap();
+        (folder, Arc::new(AuthFile::open(path)))
+    }
+
+    fn content(file: &AuthFile) -> Value {
+        serde_json::from_str(&fs::read_to_string(&file.path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_known_survives() {
+        let (_folder, file) = file(&json!({
+            "acme": {"type": "hologram", "x": 1},
+            "openai": {"type": "oauth", "access": "a", "refresh": "r", "expires": 7.5, "novel": [1]},
+            "groq": {"type": "api_key", "key": "old", "env": {"A": "b"}},
+        }));
+        file.set_key("groq", "new").unwrap();
+        let lock = file.lock().unwrap();
+        let account = lock.account("openai").unwrap();
+        assert_eq!(account.expires_ms, 7);
+        let account = OAuthEntry { access: "a2".to_owned(), ..account };
+        lock.save_account("openai", &account).unwrap();
+        assert!(file.remove("none").is_ok_and(|removed| !removed));
+        assert_eq!(
+            content(&file),
+            json!({
+                "acme": {"type": "hologram", "x": 1},
+                "openai": {"type": "oauth", "access": "a2", "refresh": "r", "expires": 7, "novel": [1]},
+                "groq": {"type": "api_key", "key": "new", "env": {"A": "b"}},
+            })
+        );
+        assert!(file.remove("acme").unwrap());
+        assert_eq!(content(&file).as_object().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_key_that_looks_like_a_command_is_still_a_key() {
+        let (_folder, file) = file(&json!({}));
+        file.set_key("groq", "!a$b").unwrap();
+        assert_eq!(content(&file)["groq"]["key"], "$!a$$b");
+    }
+
+    #[test]
+    fn changes_of_others_are_seen() {
+        let (_folder, file) = file(&json!({"groq": {"type": "api_key", "key": "one"}}));
+        let key = |entries: &AuthEntries| match entries.get("groq") {
+            Some(AuthEntry::ApiKey(stored)) => stored.key.clone(),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(key(&file.latest()), "one");
+        let other = json!({"groq": {"type": "api_key", "key": "another"}});
+        fs::write(&file.path, other.to_string()).unwrap();
+        assert_eq!(key(&file.known()), "one");
+        assert_eq!(key(&file.latest()), "another");
+        fs::remove_file(&file.path).unwrap();
+        assert_eq!(key(&file.latest()), "None");
+    }
+
+    #[test]
+    fn a_broken_file_is_named_with_its_line_and_never_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth.json");
+        let text = "{\n  \"openai\": {\n";
+        fs::write(&path, text).unwrap();
+        let file = Arc::new(AuthFile::open(path));
+        let problem = file.latest().problem().unwrap().to_owned();
+        assert!(problem.contains("auth.json") && problem.contains("line 3"), "{problem}");
+        let error = file.set_key("openai", "k").unwrap_err().to_string();
+        assert!(error.contains("correct the file first"), "{error}");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (_folder, shared) = file(&json!({}));
+        fs::set_permissions(&shared.path, fs::Permissions::from_mode(0o644)).unwrap();
+        let shared = AuthFile::open(shared.path.clone());
+        assert_eq!(mode(&shared.path), 0o600, "repaired when read");
+        fs::set_permissions(&shared.path, fs::Permissions::from_mode(0o664)).unwrap();
+        let shared = Arc::new(shared);
+        shared.set_key("groq", "k").unwrap();
+        assert_eq!(mode(&shared.path), 0o600, "and when written");
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/agent/auth.json");
+        Arc::new(AuthFile::open(path.clone())).set_key("groq", "k").unwrap();
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+    }
+
+    #[test]
+    fn what_is_printed_holds_no_secret() {
+        let (_folder, file) = file(&json!({
+            "openai": {"type": "oauth", "access": "canary", "refresh": "canary", "expires": 1, "x": "canary"},
+            "groq": {"type": "api_key", "key": "canary", "env": {"A": "canary"}},
+        }));
+        assert!(!format!("{:?}", file.latest()).contains("canary"));
+    }
+}

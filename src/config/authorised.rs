@@ -1,0 +1,110 @@
+//! Requests with the key that is good when they are sent.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
+
+use crate::ai::{
+    AssistantMessage, Credential, EventStream, LiveCatalog, Millis, Provider, Request, StopReason,
+    StreamEvent,
+};
+
+use super::credentials::Credentials;
+
+/// A provider that finds the key of each request itself, unless the request
+/// brings one: a run lasts for hours, a token for minutes. A token that the
+/// service does not take is renewed, and the request repeated once.
+#[derive(Clone)]
+pub struct Authorised {
+    inner: Arc<dyn Provider>,
+    credentials: Credentials,
+    catalog: Arc<LiveCatalog>,
+}
+
+impl Authorised {
+    pub fn new(inner: Arc<dyn Provider>, credentials: Credentials, catalog: Arc<LiveCatalog>) -> Self {
+        Self { inner, credentials, catalog }
+    }
+
+    async fn open(self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
+        let request = if request.credential == Credential::None {
+            let catalog = self.catalog.get();
+            let resolved = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    return ended(&request, StopReason::Aborted, "Request was aborted".to_owned());
+                }
+                resolved = self.credentials.resolve(&request.model, &catalog) => resolved,
+            };
+            match resolved {
+                Ok(credential) => with(request, credential),
+                Err(error) => return ended(&request, StopReason::Error, error.to_string()),
+            }
+        } else {
+            request
+        };
+        let Credential::SignedIn(account) = &request.credential else {
+            return self.inner.stream(request, cancel);
+        };
+        let mut events = self.inner.stream(Arc::clone(&request), cancel.clone());
+        let first = events.next().await;
+        let Some(StreamEvent::Done(message)) = first else {
+            return stream::iter(first).chain(events).boxed();
+        };
+        if !is_unauthorised(&message) {
+            return once(StreamEvent::Done(message));
+        }
+        let catalog = self.catalog.get();
+        let renewing = self.credentials.renew(&request.model, &catalog, &account.token);
+        let renewed = tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                return ended(&request, StopReason::Aborted, "Request was aborted".to_owned());
+            }
+            renewed = renewing => renewed,
+        };
+        match renewed {
+            Ok(credential) => self.inner.stream(with(request, credential), cancel),
+            Err(error) => {
+                let said = message.error_message.as_deref().unwrap_or_default();
+                ended(&request, StopReason::Error, format!("{said}; {error}"))
+            }
+        }
+    }
+}
+
+impl Provider for Authorised {
+    fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
+        if matches!(request.credential, Credential::ApiKey(_) | Credential::Bearer(_)) {
+            return self.inner.stream(request, cancel);
+        }
+        stream::once(self.clone().open(request, cancel)).flatten().boxed()
+    }
+}
+
+fn with(request: Arc<Request>, credential: Credential) -> Arc<Request> {
+    Arc::new(Request { credential, ..Arc::unwrap_or_clone(request) })
+}
+
+/// Whether the service did not take the token; it said so before anything else.
+fn is_unauthorised(message: &AssistantMessage) -> bool {
+    let error = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error);
+    let rest = error.and_then(|error| error.strip_prefix("401"));
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn once(event: StreamEvent) -> EventStream {
+    stream::iter([event]).boxed()
+}
+
+/// An answer that ended before the provider was asked.
+fn ended(request: &Request, stop_reason: StopReason, error: String) -> EventStream {
+    let Request { model, options, .. } = request;
+    let started = Millis(options.started_ms);
+    let mut message = AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, started);
+    message.stop_reason = stop_reason;
+    message.error_message = Some(error);
+    message.thinking_level = Some(options.thinking);
+    once(StreamEvent::Done(Box::new(message)))
+}

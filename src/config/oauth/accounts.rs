@@ -1,0 +1,300 @@
+//! The accounts of this user: signing in, and tokens that are always fresh.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::sync::RwLock;
+use tokio::task::spawn_blocking;
+
+use crate::ai::{SignIn, Transport};
+use crate::util::atomic_file;
+use crate::util::clock::Clock;
+
+use super::super::auth_file::{AuthEntry, AuthFile, AuthLock, OAuthEntry};
+use super::endpoints::Endpoints;
+use super::reply::Tokens;
+use super::{
+    SignInError, SignInFlow, SignInMethod, SignInOffer, SignInPrompt, chatgpt, codex, copilot, sign_in_offer,
+};
+
+/// A token that ends so soon is renewed before it is used.
+const MARGIN: Duration = Duration::from_secs(5 * 60);
+/// How often a lock is touched that is held while a service is asked.
+const TOUCH: Duration = Duration::from_secs(5);
+
+/// Signs in and keeps tokens fresh. Cheap to clone.
+#[derive(Clone)]
+pub struct Accounts(Arc<Shared>);
+
+struct Shared {
+    service: Service,
+    file: Arc<AuthFile>,
+    /// The GitHub OAuth app of the environment or the settings.
+    copilot_client_id: Option<String>,
+    /// Copilot tokens for GitHub tokens of the environment, which are not stored.
+    borrowed: Mutex<Vec<(String, OAuthEntry)>>,
+    /// Held for reading by every renewal that goes on.
+    renewing: RwLock<()>,
+}
+
+/// What flows ask with.
+#[derive(Clone)]
+pub(super) struct Service {
+    pub(super) transport: Transport,
+    pub(super) clock: Clock,
+    pub(super) endpoints: Endpoints,
+}
+
+/// Who wants to sign in, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInRequest {
+    pub provider: String,
+    pub method: SignInMethod,
+    /// The OAuth app to use, where one of the user's own is needed.
+    pub client_id: Option<String>,
+    /// A GitHub Enterprise server instead of github.com.
+    pub domain: Option<String>,
+}
+
+impl Accounts {
+    /// `copilot_client_id` is what environment and settings say.
+    pub fn new(
+        transport: Transport,
+        clock: Clock,
+        endpoints: Endpoints,
+        file: Arc<AuthFile>,
+        copilot_client_id: Option<String>,
+    ) -> Self {
+        Self(Arc::new(Shared {
+            service: Service { transport, clock, endpoints },
+            file,
+            copilot_client_id,
+            borrowed: Mutex::default(),
+            renewing: RwLock::default(),
+        }))
+    }
+
+    /// Whether the user has to be asked for a client id before this sign-in.
+    pub fn asks_for_client_id(&self, offer: &SignInOffer) -> bool {
+        offer.flow == SignInFlow::Copilot && self.copilot_client_id(offer.provider).is_none()
+    }
+
+    fn copilot_client_id(&self, provider: &str) -> Option<String> {
+        let stored = || self.stored(provider).as_ref().and_then(chatgpt::client_of).map(str::to_owned);
+        self.0.copilot_client_id.clone().or_else(stored)
+    }
+
+    fn stored(&self, provider: &str) -> Option<OAuthEntry> {
+        match self.0.file.latest().get(provider) {
+            Some(AuthEntry::OAuth(entry)) => Some(entry.clone()),
+            Some(AuthEntry::ApiKey(_) | AuthEntry::Unknown) | None => None,
+        }
+    }
+
+    /// Signs in and stores the account. Dropping the future gives up.
+    ///
+    /// # Errors
+    /// When the user declines, time runs out, the service refuses, or the account
+    /// cannot be stored.
+    pub async fn sign_in(&self, request: SignInRequest, mut prompt: SignInPrompt) -> Result<(), SignInError> {
+        let offer = sign_in_offer(&request.provider)
+            .filter(|offer| offer.methods.contains(&request.method))
+            .ok_or_else(|| SignInError::NotOffered { provider: request.provider.clone() })?;
+        let service = &self.0.service;
+        let entry = match offer.flow {
+            SignInFlow::ChatGpt => {
+                let before = self.stored(offer.provider);
+                let client_id = before.as_ref().and_then(chatgpt::client_of).map(str::to_owned);
+                let installation = self.installation().await?;
+                chatgpt::sign_in(service, client_id, &installation, &mut prompt).await?
+            }
+            SignInFlow::Codex => codex::sign_in(service, request.method, &mut prompt).await?,
+            SignInFlow::Copilot => {
+                let client_id = request.client_id.filter(|id| !id.is_empty());
+                let client_id = client_id.or_else(|| self.copilot_client_id(offer.provider));
+                let client_id = client_id.ok_or(SignInError::ClientIdMissing)?;
+                let domain = match request.domain.as_deref() {
+                    Some(domain) => Some(
+                        copilot::enterprise_domain(domain)
+                            .ok_or(SignInError::Protocol { what: "a domain that is none" })?,
+                    ),
+                    None => None,
+                };
+                copilot::sign_in(service, client_id, domain, &prompt).await?
+            }
+        };
+        let file = Arc::clone(&self.0.file);
+        blocking(move || file.set_account(offer.provider, &entry)).await?;
+        Ok(())
+    }
+
+    /// What tells this installation from others to services that register it.
+    async fn installation(&self) -> Result<String, SignInError> {
+        let folder = self.0.file.path().parent().unwrap_or(Path::new("."));
+        let path = folder.join("installation-id");
+        blocking(move || Ok(installation(&path))).await
+    }
+
+    /// The account's tokens, good for the next request: those of `entry` if they
+    /// last, else new ones, which are stored before they are returned. `rejected`
+    /// is a token the service did not take.
+    ///
+    /// A renewal goes on when the future is dropped: the old token may be spent
+    /// already, and the new one must not be lost.
+    pub(in crate::config) async fn fresh(
+        &self,
+        offer: &'static SignInOffer,
+        entry: &OAuthEntry,
+        rejected: Option<&str>,
+    ) -> Result<OAuthEntry, SignInError> {
+        if self.0.lasts(entry, rejected) {
+            return Ok(entry.clone());
+        }
+        let shared = Arc::clone(&self.0);
+        let rejected_token = rejected.map(str::to_owned);
+        let renewed = tokio::spawn(async move { shared.renew(offer, rejected_token.as_deref()).await }).await;
+        let renewed = renewed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        match renewed {
+            // The service is out of reach, and the old token has some minutes left.
+            Err(SignInError::Unreachable { .. })
+                if rejected.is_none() && entry.expires_ms > self.0.service.clock.now_ms() =>
+            {
+                Ok(entry.clone())
+            }
+            renewed => renewed,
+        }
+    }
+
+    /// Tokens for a GitHub token of the environment; they are kept in memory.
+    pub(in crate::config) async fn borrowed(
+        &self,
+        github_token: &str,
+        rejected: Option<&str>,
+    ) -> Result<OAuthEntry, SignInError> {
+        let held = self.0.borrowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let held = held.into_iter().find(|(token, _)| token == github_token).map(|(_, entry)| entry);
+        if let Some(entry) = held.filter(|entry| self.0.lasts(entry, rejected)) {
+            return Ok(entry);
+        }
+        let refresh = github_token.to_owned();
+        let entry = OAuthEntry { access: String::new(), refresh, expires_ms: 0, extra: Map::new() };
+        let entry = copilot::refresh(&self.0.service, &entry).await?;
+        let mut held = self.0.borrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        held.retain(|(token, _)| token != github_token);
+        held.push((github_token.to_owned(), entry.clone()));
+        Ok(entry)
+    }
+
+    /// What requests of the account need.
+    pub(in crate::config) fn credential(&self, flow: SignInFlow, entry: &OAuthEntry) -> SignIn {
+        let token = entry.access.clone();
+        match flow {
+            SignInFlow::ChatGpt => SignIn { token, base_url: None, account_id: None },
+            SignInFlow::Codex => SignIn { token, base_url: None, account_id: codex::account(entry) },
+            SignInFlow::Copilot => {
+                let base_url = Some(copilot::base_url(&self.0.service, entry));
+                SignIn { token, base_url, account_id: None }
+            }
+        }
+    }
+
+    /// Returns when no token is being renewed; for the end of the program.
+    pub async fn settled(&self) {
+        drop(self.0.renewing.write().await);
+    }
+}
+
+impl Shared {
+    fn lasts(&self, entry: &OAuthEntry, rejected: Option<&str>) -> bool {
+        let margin_ms = u64::try_from(MARGIN.as_millis()).unwrap_or(u64::MAX);
+        let ends_later = entry.expires_ms > self.service.clock.now_ms().saturating_add(margin_ms);
+        ends_later && rejected != Some(entry.access.as_str())
+    }
+
+    async fn renew(
+        self: Arc<Self>,
+        offer: &'static SignInOffer,
+        rejected: Option<&str>,
+    ) -> Result<OAuthEntry, SignInError> {
+        let _renewing = self.renewing.read().await;
+        let file = Arc::clone(&self.file);
+        let lock = blocking(move || file.lock()).await?;
+        let stored = lock.account(offer.provider);
+        let entry = stored.ok_or_else(|| SignInError::Refused { reason: "it was signed out".to_owned() })?;
+        if self.lasts(&entry, rejected) {
+            // Another process was here first.
+            return Ok(entry);
+        }
+        let asking = async {
+            match offer.flow {
+                SignInFlow::ChatGpt => chatgpt::refresh(&self.service, &entry).await,
+                SignInFlow::Codex => codex::refresh(&self.service, &entry).await,
+                SignInFlow::Copilot => copilot::refresh(&self.service, &entry).await,
+            }
+        };
+        let renewed = tokio::select! {
+            renewed = asking => renewed?,
+            () = keep(&lock) => return Err(SignInError::Expired),
+        };
+        let mut extra = entry.extra;
+        extra.extend(renewed.extra);
+        let renewed = OAuthEntry { extra, ..renewed };
+        let saved = renewed.clone();
+        blocking(move || lock.save_account(offer.provider, &saved)).await?;
+        Ok(renewed)
+    }
+}
+
+/// Touches the lock again and again; never returns.
+async fn keep(lock: &AuthLock) {
+    loop {
+        tokio::time::sleep(TOUCH).await;
+        lock.touch();
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, super::AuthFileError> + Send + 'static,
+) -> Result<T, SignInError> {
+    let done = spawn_blocking(work).await;
+    Ok(done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
+}
+
+/// Reads the id, or makes one. One that cannot be kept serves this once.
+fn installation(path: &PathBuf) -> String {
+    let known = fs::read_to_string(path).ok().and_then(|text| uuid::Uuid::parse_str(text.trim()).ok());
+    if let Some(known) = known {
+        return known.to_string();
+    }
+    let id = uuid::Uuid::new_v4().to_string();
+    drop(path.parent().map(fs::create_dir_all));
+    drop(atomic_file::write(path, format!("{id}\n").as_bytes()));
+    id
+}
+
+impl Service {
+    /// What is stored of an account. `refresh_before` holds where the service gave
+    /// no new one.
+    pub(super) fn entry(
+        &self,
+        tokens: Tokens,
+        refresh_before: Option<&str>,
+        extra: Map<String, Value>,
+    ) -> Result<OAuthEntry, SignInError> {
+        let refresh = tokens.refresh.or_else(|| refresh_before.map(str::to_owned));
+        let refresh = refresh.ok_or(SignInError::Protocol { what: "no refresh token" })?;
+        let life_ms = tokens.expires_in.saturating_mul(1_000);
+        let expires_ms = self.clock.now_ms().saturating_add(life_ms);
+        Ok(OAuthEntry { access: tokens.access, refresh, expires_ms, extra })
+    }
+}
+
+#[cfg(test)]
+impl Default for Service {
+    fn default() -> Self {
+        Self { transport: Transport::new(), clock: Clock::manual(0), endpoints: Endpoints::default() }
+    }
+}

@@ -1,0 +1,220 @@
+//! How a browser brings its answer back: to a port of this machine, or as an
+//! address that the user pastes.
+//!
+//! Anybody on this machine can talk to the port, and any web page can send the
+//! browser there. So nothing counts that does not repeat the `state` of this
+//! sign-in, and nothing of a request is repeated in the page that answers it.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::reply::plain;
+use super::{SignInError, SignInPrompt, SignInStep};
+
+/// Where browsers come back to.
+pub(super) const PATH: &str = "/auth/callback";
+/// How long the user may take.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long a browser may take to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_LIMIT_BYTES: usize = 16 << 10;
+
+/// What a service sends back with the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) code: String,
+    /// Of services that register a client with the sign-in.
+    pub(super) client_id: Option<String>,
+}
+
+/// The port that waits; `None` when another program has it, so that only pasting
+/// is left.
+pub(super) async fn listen(port: u16) -> Option<(TcpListener, u16)> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.ok()?;
+    let port = listener.local_addr().ok()?.port();
+    Some((listener, port))
+}
+
+/// Waits for the browser or the user, whoever is first.
+///
+/// # Errors
+/// When the user declines, the service refuses, or nobody comes.
+pub(super) async fn answer(
+    listener: Option<TcpListener>,
+    state: &str,
+    prompt: &mut SignInPrompt,
+) -> Result<Answer, SignInError> {
+    let steps = prompt.steps.clone();
+    let browser = async {
+        match listener {
+            Some(listener) => serve(&listener, state).await,
+            None => std::future::pending().await,
+        }
+    };
+    let pasting = async {
+        loop {
+            match pasted(prompt.next_paste().await.expose(), state) {
+                Ok(answer) => return answer,
+                Err(problem) => drop(steps.send(SignInStep::Problem(problem.to_owned()))),
+            }
+        }
+    };
+    tokio::select! {
+        answer = browser => answer,
+        answer = pasting => answer,
+        () = tokio::time::sleep(PATIENCE) => Err(SignInError::Expired),
+    }
+}
+
+/// Answers browsers until one brings what is waited for. Connections end with
+/// this future.
+async fn serve(listener: &TcpListener, state: &str) -> Result<Answer, SignInError> {
+    let mut connections = JoinSet::new();
+    loop {
+        // Browsers open connections they do not use, so none may keep others waiting.
+        tokio::select! {
+            Ok((socket, _)) = listener.accept() => {
+                let state = state.to_owned();
+                connections.spawn(async move { timeout(REQUEST_TIMEOUT, visit(socket, &state)).await });
+            }
+            Some(visited) = connections.join_next() => {
+                if let Ok(Ok(Some(answer))) = visited {
+                    return answer;
+                }
+            }
+        }
+    }
+}
+
+/// One request, and the page it gets.
+async fn visit(mut socket: TcpStream, state: &str) -> Option<Result<Answer, SignInError>> {
+    let target = request_target(&mut socket).await?;
+    let (status, text, answer) = match callback(&target, state) {
+        Some(Ok(answer)) => ("200 OK", "You are signed in. You can close this page.", Some(Ok(answer))),
+        Some(Err(error)) => ("200 OK", "You are not signed in. You can close this page.", Some(Err(error))),
+        None => ("400 Bad Request", "This is not the answer pi waits for.", None),
+    };
+    let body = format!("<!doctype html><meta charset=utf-8><title>pi</title><p>{text}</p>\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: {}\r\n\
+         cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    // The browser may be gone; its answer counts all the same.
+    drop(socket.write_all(&[head.as_bytes(), body.as_bytes()].concat()).await);
+    drop(socket.shutdown().await);
+    answer
+}
+
+/// What follows `GET`.
+async fn request_target(socket: &mut TcpStream) -> Option<String> {
+    let mut bytes = Vec::new();
+    while !bytes.windows(4).any(|window| window == b"\r\n\r\n") {
+        if bytes.len() > REQUEST_LIMIT_BYTES || socket.read_buf(&mut bytes).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let head = String::from_utf8_lossy(&bytes);
+    let target = head.lines().next()?.strip_prefix("GET ")?.split(' ').next()?;
+    Some(target.to_owned())
+}
+
+/// The answer in the target of a request; `None` if it is for somebody else.
+fn callback(target: &str, state: &str) -> Option<Result<Answer, SignInError>> {
+    let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
+    if url.path() != PATH {
+        return None;
+    }
+    answer_of(&url, state)
+}
+
+/// The answer in an address; `None` if it does not belong to this sign-in.
+fn answer_of(url: &Url, state: &str) -> Option<Result<Answer, SignInError>> {
+    let value = |wanted: &str| {
+        let mut found = url.query_pairs().filter(|(name, _)| name == wanted);
+        found.next().map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
+    };
+    if value("state").as_deref() != Some(state) {
+        return None;
+    }
+    if let Some(error) = value("error") {
+        return Some(Err(match error.as_str() {
+            "access_denied" => SignInError::Denied,
+            _ => SignInError::Refused { reason: plain(&value("error_description").unwrap_or(error)) },
+        }));
+    }
+    let code = value("code").ok_or(SignInError::Protocol { what: "no code" });
+    Some(code.map(|code| Answer { code, client_id: value("client_id") }))
+}
+
+/// What the user pasted: the address the browser ended at, or `code#state`.
+///
+/// # Errors
+/// Says what to paste instead.
+fn pasted(text: &str, state: &str) -> Result<Result<Answer, SignInError>, &'static str> {
+    let text = text.trim();
+    if let Ok(url) = text.parse::<Url>()
+        && url.has_host()
+    {
+        return answer_of(&url, state)
+            .ok_or("this address is not of this sign-in; paste the one the browser ended at");
+    }
+    match text.split_once('#') {
+        Some((code, given)) if given == state && !code.is_empty() => {
+            Ok(Ok(Answer { code: code.to_owned(), client_id: None }))
+        }
+        Some(_) => Err("this code is not of this sign-in; paste the address the browser ended at"),
+        None => Err("paste the whole address the browser ended at"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(answer: Option<Result<Answer, SignInError>>) -> String {
+        match answer {
+            None => "not ours".to_owned(),
+            Some(Ok(answer)) => format!("{} {:?}", answer.code, answer.client_id),
+            Some(Err(error)) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn only_an_answer_to_this_sign_in_counts() {
+        let check =
+            |target: &str, expected: &str| assert_eq!(shown(callback(target, "s1")), expected, "{target}");
+        check("/auth/callback?code=c&state=s1", "c None");
+        check("/auth/callback?code=a%2Bb&state=s1&client_id=app", "a+b Some(\"app\")");
+        check("/auth/callback?code=c&state=s2", "not ours");
+        check("/auth/callback?code=c", "not ours");
+        check("/auth/callback?state=s2&code=c&state=s1", "not ours");
+        check("/favicon.ico?code=c&state=s1", "not ours");
+        check("//evil.example/?code=c&state=s1", "not ours");
+        check("/auth/callback?state=s1", "the service answered something unexpected: no code");
+        check("/auth/callback?state=s1&error=access_denied", "the sign-in was declined");
+        check("/auth/callback?state=s1&error=x&error_description=n%1bo", "the service refused it: no");
+        check("\\", "not ours");
+    }
+
+    #[test]
+    fn addresses_and_codes_can_be_pasted() {
+        let check = |text: &str, expected: Result<&str, &str>| {
+            let answer = pasted(text, "s1").map(|answer| shown(Some(answer)));
+            assert_eq!(answer.as_deref().map_err(|problem| *problem), expected, "{text}");
+        };
+        check(" http://localhost:1455/auth/callback?code=c&state=s1 ", Ok("c None"));
+        check("c#s1", Ok("c None"));
+        check("c#s2", Err("this code is not of this sign-in; paste the address the browser ended at"));
+        check("c", Err("paste the whole address the browser ended at"));
+        check(
+            "http://localhost:1455/auth/callback?code=c&state=s2",
+            Err("this address is not of this sign-in; paste the one the browser ended at"),
+        );
+    }
+}

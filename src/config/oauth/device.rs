@@ -1,0 +1,107 @@
+//! Waiting for a code to be typed elsewhere (RFC 8628, section 3.5).
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::SignInError;
+
+/// The interval when the service names none.
+pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
+/// What `slow_down` adds to the interval.
+const SLOWER: Duration = Duration::from_secs(5);
+/// Bounds of what a service may demand.
+const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// What one question came to.
+pub(super) enum Poll<T> {
+    Done(T),
+    Pending,
+    /// Pending, with the interval to keep from now on, if the service names one.
+    SlowDown(Option<Duration>),
+}
+
+/// How often to ask, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) interval: Duration,
+    pub(super) expires_in: Duration,
+}
+
+/// Asks until the answer is there, waiting before each question. A service that
+/// cannot be reached for a moment is asked again, more slowly.
+///
+/// # Errors
+/// [`SignInError::Expired`] when the time is over; what `ask` fails with.
+pub(super) async fn poll<T, F>(pace: Pace, ask: impl Fn() -> F) -> Result<T, SignInError>
+where
+    F: Future<Output = Result<Poll<T>, SignInError>>,
+{
+    let deadline = Instant::now() + pace.expires_in;
+    let clamp = |interval: Duration| interval.clamp(INTERVALS.0, INTERVALS.1);
+    let mut interval = clamp(pace.interval);
+    loop {
+        if Instant::now() + interval > deadline {
+            return Err(SignInError::Expired);
+        }
+        sleep(interval).await;
+        match ask().await {
+            Ok(Poll::Done(done)) => return Ok(done),
+            Ok(Poll::Pending) => {}
+            Ok(Poll::SlowDown(demanded)) => {
+                interval = clamp(demanded.unwrap_or_default().max(interval + SLOWER));
+            }
+            Err(SignInError::Unreachable { .. }) => interval = clamp(interval + SLOWER),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Seconds at which questions are asked, and how it ends.
+    async fn asked(interval: u64, expires_in: u64, answers: &[&str]) -> (Vec<u64>, String) {
+        let pace =
+            Pace { interval: Duration::from_secs(interval), expires_in: Duration::from_secs(expires_in) };
+        let start = Instant::now();
+        let at = RefCell::new(Vec::new());
+        let ended = poll(pace, || async {
+            at.borrow_mut().push(start.elapsed().as_secs());
+            match answers.get(at.borrow().len() - 1).copied() {
+                Some("slow") => Ok(Poll::SlowDown(None)),
+                Some("slower") => Ok(Poll::SlowDown(Some(Duration::from_secs(20)))),
+                Some("lost") => Err(SignInError::Unreachable { reason: "lost".to_owned() }),
+                Some("denied") => Err(SignInError::Denied),
+                Some("done") => Ok(Poll::Done(())),
+                _ => Ok(Poll::Pending),
+            }
+        })
+        .await;
+        (at.into_inner(), ended.map_or_else(|error| error.to_string(), |()| "done".to_owned()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_waits_first_and_slows_down_when_told() {
+        assert_eq!(asked(5, 900, &["wait", "done"]).await, (vec![5, 10], "done".to_owned()));
+        assert_eq!(asked(5, 900, &["slow", "wait", "done"]).await.0, [5, 15, 25]);
+        assert_eq!(asked(5, 900, &["slower", "wait", "done"]).await.0, [5, 25, 45]);
+        assert_eq!(asked(0, 900, &["done"]).await.0, [1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_ends_when_the_code_does_and_when_it_is_refused() {
+        let (at, ended) = asked(5, 14, &[]).await;
+        assert_eq!((at, ended), (vec![5, 10], "the time to sign in is over; start again".to_owned()));
+        let (at, ended) = asked(5, 900, &["wait", "denied"]).await;
+        assert_eq!((at, ended), (vec![5, 10], "the sign-in was declined".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_connection_is_not_the_end() {
+        assert_eq!(asked(5, 900, &["lost", "done"]).await, (vec![5, 15], "done".to_owned()));
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading what services answer: tokens, refusals, and what a token says of its
+//! account. Pure but for [`send`].
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
+use crate::ai::{Call, CallReply, Transport};
+
+use super::SignInError;
+
+/// Most of a service's own words that are repeated.
+const REASON_LIMIT_CHARS: usize = 200;
+
+/// What a token endpoint gives.
+pub(super) struct Tokens {
+    pub(super) access: String,
+    /// Services that do not rotate it may leave it out.
+    pub(super) refresh: Option<String>,
+    /// Seconds.
+    pub(super) expires_in: u64,
+    pub(super) scope: Option<String>,
+    pub(super) id_token: Option<String>,
+}
+
+/// Sends a call; a service that is down or busy counts as out of reach.
+pub(super) async fn send(transport: &Transport, call: Call) -> Result<CallReply, SignInError> {
+    let reply = transport.call(call).await;
+    let reply = reply.map_err(|error| SignInError::Unreachable { reason: error.to_string() })?;
+    match reply.status {
+        408 | 429 | 500.. => {
+            let reason = format!("{}: the sign-in service is not available now", reply.status);
+            Err(SignInError::Unreachable { reason })
+        }
+        _ => Ok(reply),
+    }
+}
+
+/// The JSON of a successful reply.
+pub(super) fn json(reply: &CallReply) -> Result<Value, SignInError> {
+    if !(200..300).contains(&reply.status) {
+        return Err(SignInError::Refused { reason: reason(reply) });
+    }
+    serde_json::from_str(&reply.body).map_err(|_| SignInError::Protocol { what: "no JSON" })
+}
+
+/// The tokens of a reply.
+pub(super) fn tokens(reply: &CallReply) -> Result<Tokens, SignInError> {
+    let value = json(reply)?;
+    let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let access = text("access_token").ok_or(SignInError::Protocol { what: "no token" })?;
+    Ok(Tokens {
+        access: access.to_owned(),
+        refresh: text("refresh_token").map(str::to_owned),
+        // An hour is what services give that do not say.
+        expires_in: value.get("expires_in").and_then(number).unwrap_or(3_600),
+        scope: text("scope").map(str::to_owned),
+        id_token: text("id_token").map(str::to_owned),
+    })
+}
+
+/// The error code of a reply, where OAuth or its relatives put it.
+pub(super) fn error_code(value: &Value) -> Option<&str> {
+    let error = value.get("error")?;
+    error.as_str().or_else(|| error.get("code").and_then(Value::as_str))
+}
+
+/// A number, or a text that is one.
+pub(super) fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// Why a reply is a refusal, in the service's words as far as they can be shown.
+fn reason(reply: &CallReply) -> String {
+    let value: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+    let error = value.get("error");
+    let described = value
+        .get("error_description")
+        .or_else(|| error.and_then(|error| error.get("message")))
+        .or_else(|| value.get("message"))
+        .and_then(Value::as_str);
+    let reason = match (described, error_code(&value)) {
+        (Some(text), Some(code)) => format!("{text} ({code})"),
+        (Some(text), None) => text.to_owned(),
+        (None, Some(code)) => code.to_owned(),
+        (None, None) => format!("status {}", reply.status),
+    };
+    plain(&reason)
+}
+
+/// One short line without control characters.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(REASON_LIMIT_CHARS).collect()
+}
+
+/// The claims of a token, unverified: it came from the service itself, by TLS.
+pub(super) fn claims(token: &str) -> Option<Value> {
+    let payload = token.split('.').nth(1)?;
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()
+}
+
+/// An address that may be shown and opened.
+pub(super) fn web_address(text: &str) -> Option<String> {
+    let url: reqwest::Url = text.parse().ok()?;
+    // Parsing has taken control characters out.
+    matches!(url.scheme(), "http" | "https").then(|| url.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn reply(status: u16, body: &Value) -> CallReply {
+        CallReply { status, body: body.to_string() }
+    }
+
+    #[test]
+    fn refusals_say_why_without_escape_sequences() {
+        let check = |status: u16, body: Value, expected: &str| {
+            let error = tokens(&reply(status, &body)).map(drop).unwrap_err();
+            assert_eq!(error.to_string(), format!("the service refused it: {expected}"));
+        };
+        check(400, json!({"error": "invalid_grant"}), "invalid_grant");
+        check(
+            400,
+            json!({"error": "invalid_grant", "error_description": "spent\u{1b}[31m"}),
+            "spent[31m (invalid_grant)",
+        );
+        check(
+            401,
+            json!({"error": {"message": "reused", "code": "refresh_token_reused"}}),
+            "reused (refresh_token_reused)",
+        );
+        check(403, json!("<html>"), "status 403");
+    }
+
+    #[test]
+    fn tokens_are_read_and_their_absence_noticed() {
+        let read = tokens(&reply(200, &json!({"access_token": "a", "expires_in": "60"}))).unwrap();
+        assert_eq!((read.access.as_str(), read.expires_in, read.refresh), ("a", 60, None));
+        assert!(tokens(&reply(200, &json!({"access_token": ""}))).is_err());
+        assert!(tokens(&reply(200, &json!([]))).is_err());
+    }
+
+    #[test]
+    fn claims_are_read_from_the_middle_of_a_token() {
+        let payload = URL_SAFE_NO_PAD.encode(r#"{"nonce":"n"}"#);
+        assert_eq!(claims(&format!("h.{payload}.s")), Some(json!({"nonce": "n"})));
+        for token in ["", "a", "a.b", "a.!.c", "a.e30"] {
+            assert!(claims(token).is_none_or(|claims| claims == json!({})), "{token}");
+        }
+    }
+
+    #[test]
+    fn only_web_addresses_are_opened() {
+        assert_eq!(web_address("https://a.b/c\n d").as_deref(), Some("https://a.b/c%20d"));
+        for refused in ["file:///etc/passwd", "javascript:alert(1)", "ssh://x", "github.com/login"] {
+            assert_eq!(web_address(refused), None, "{refused}");
+        }
+    }
+}

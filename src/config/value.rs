@@ -1,0 +1,141 @@
+//! Config values: texts that name variables, or a command whose output they are.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a command may take.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most that is read of its output.
+const OUTPUT_LIMIT_BYTES: u64 = 64 << 10;
+
+/// The command of a value that is one: `!command`.
+pub(super) fn command(value: &str) -> Option<&str> {
+    value.strip_prefix('!')
+}
+
+/// First line of what a shell command prints; 10 s at most. Blocks.
+///
+/// # Errors
+/// Says why there is none. The text never holds anything the command printed.
+pub(super) fn output_of(command: &str) -> Result<String, String> {
+    output_within(command, COMMAND_TIMEOUT)
+}
+
+fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]);
+    // What it says to people would land in the middle of the screen.
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+    let mut child = shell.spawn().map_err(|error| format!("cannot run its command: {error}"))?;
+    let stdout = child.stdout.take().expect("standard output is piped above");
+    let group = child.id();
+    let (done, ended) = mpsc::channel();
+    // Ends with the command, at the latest when its group is killed below.
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.take(OUTPUT_LIMIT_BYTES).read_to_end(&mut bytes);
+        let ended = read.and_then(|_| child.wait()).map(|status| (status, bytes));
+        drop(done.send(ended));
+    });
+    let (status, bytes) = match ended.recv_timeout(timeout) {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(error)) => return Err(format!("cannot read what its command prints: {error}")),
+        Err(_) => {
+            kill(group);
+            return Err(format!("its command took more than {} s", timeout.as_secs_f64()));
+        }
+    };
+    if !status.success() {
+        return Err(format!("its command failed ({status})"));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// Ends a command with everything it started. The thread that waits for it reaps it.
+fn kill(group: u32) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw) {
+        // An error means that nothing is left to kill.
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap_or_default();
+    }
+    #[cfg(not(unix))]
+    let _: u32 = group;
+}
+
+/// Replaces `$NAME` and `${NAME}` by variables; `$$` and `$!` are `$` and `!`.
+///
+/// # Errors
+/// Names the variable that is not set.
+pub(super) fn expand(template: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix(['$', '!']) {
+            out.push_str(&rest[..rest.len() - after.len()]);
+            rest = after;
+            continue;
+        }
+        let (name, after) = match rest.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+            Some(split) => split,
+            None => {
+                let end = rest.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+                rest.split_at(end)
+            }
+        };
+        if name.is_empty() {
+            out.push('$');
+        } else {
+            let value = variable(name);
+            out.push_str(&value.ok_or_else(|| format!("the environment variable {name} is not set"))?);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_take_variables() {
+        let variable = |name: &str| match name {
+            "A" => Some("x".to_owned()),
+            "B_2" => Some("y".to_owned()),
+            _ => None,
+        };
+        let check = |template: &str, expected: Result<&str, &str>| {
+            let expanded = expand(template, &variable);
+            assert_eq!(expanded.as_deref().map_err(String::as_str), expected, "{template}");
+        };
+        check("plain", Ok("plain"));
+        check("$A-${B_2}!", Ok("x-y!"));
+        check("$$A $!", Ok("$A !"));
+        check("cost 5$", Ok("cost 5$"));
+        check("$NONE", Err("the environment variable NONE is not set"));
+    }
+
+    #[test]
+    fn a_command_gives_its_first_line_or_a_reason() {
+        let check = |command: &str, expected: Result<&str, &str>| {
+            let output = output_within(command, Duration::from_secs(20));
+            assert_eq!(output.as_deref().map_err(String::as_str), expected, "{command}");
+        };
+        check("echo ' key '; echo more; echo said >&2", Ok("key"));
+        check("echo canary; exit 3", Err("its command failed (exit status: 3)"));
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_given_up_with_what_it_started() {
+        let late = output_within("sleep 1000 & sleep 1000", Duration::from_millis(50));
+        assert_eq!(late, Err("its command took more than 0.05 s".to_owned()));
+    }
+}
