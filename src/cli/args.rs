@@ -13,7 +13,7 @@ use crate::ai::ThinkingLevel;
     name = "pi",
     version,
     disable_version_flag = true,
-    after_help = "Without a key in the environment pi starts with its offline demo model.\n\
+    after_help = "Without a key pi starts with its offline demo model; pi auth login stores one (pi auth --help).\n\
                   Keys in the terminal: /hotkeys. Settings: ~/.pi/agent/settings.json."
 )]
 pub struct Args {

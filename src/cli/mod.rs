@@ -1,6 +1,7 @@
 //! The command line: arguments in, a running mode out.
 
 mod args;
+mod auth;
 mod initial;
 mod sessions;
 mod start;
@@ -14,19 +15,33 @@ use crate::config::Env;
 use crate::modes::{self, Terminals};
 
 pub use args::Args;
+pub use auth::AuthArgs;
 
 /// Runs the program. Exit code 0 means done, 1 that something failed, 2 that the
 /// command line is wrong.
 pub fn main() -> ExitCode {
     let env = Env::process();
-    let args = match Args::try_parse_from(args::expand_short(std::env::args_os())) {
-        Ok(args) => args,
+    let mut words = std::env::args_os().skip(1).peekable();
+    let parsed = if words.next_if(|word| word == "auth").is_some() {
+        AuthArgs::try_parse_from(words).map(Parsed::Auth)
+    } else {
+        Args::try_parse_from(args::expand_short(std::env::args_os())).map(|args| Parsed::Args(Box::new(args)))
+    };
+    let done = match parsed {
+        Ok(Parsed::Args(args)) => run(*args, env),
+        Ok(Parsed::Auth(args)) => auth::run(args, env),
         Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),
     };
-    match run(args, env) {
+    match done {
         Ok(code) => code,
         Err(error) => modes::report_error(&error),
     }
+}
+
+/// What the first word decides.
+enum Parsed {
+    Args(Box<Args>),
+    Auth(AuthArgs),
 }
 
 fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {

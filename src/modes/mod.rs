@@ -3,6 +3,7 @@
 //! Only this layer writes to standard output and error. `interactive` is the
 //! only one that knows the terminal toolkit.
 
+mod auth;
 mod interactive;
 mod models;
 mod output;
@@ -10,6 +11,7 @@ mod print;
 
 use crate::ai::Image;
 
+pub use auth::{auth_status, read_key, say, sign_in};
 pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_usage};

@@ -25,7 +25,7 @@ pub async fn print(
     }
     if handle.state().model.provider == DEMO_PROVIDER {
         write_err(
-            "pi: this is the offline demo model; set a key such as ANTHROPIC_API_KEY to talk to a real one",
+            "pi: this is the offline demo model; set a key such as ANTHROPIC_API_KEY, or store one with pi auth login",
         );
     }
     let code = tokio::select! {

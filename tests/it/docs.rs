@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Arg, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 use pi::ai::{Catalog, VENDORS};
-use pi::cli::Args;
+use pi::cli::{Args, AuthArgs};
 use pi::config::{Env, ROWS, Settings};
 use pi::modes::{commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
@@ -93,6 +93,22 @@ fn usage(arg: &Arg) -> String {
         usage.push_str(&value);
     }
     usage
+}
+
+#[test]
+fn sub_commands_are_listed() {
+    let auth = AuthArgs::command();
+    let rows = auth.get_subcommands().map(|command| {
+        let arguments = command.get_arguments().map(|arg| match arg.get_long() {
+            Some(_) => format!("[{}]", usage(arg)),
+            None if arg.is_required_set() => arg.get_id().to_string().to_uppercase(),
+            None => format!("[{}]", arg.get_id().to_string().to_uppercase()),
+        });
+        let arguments: Vec<String> = arguments.collect();
+        let usage = ["pi auth", command.get_name(), &arguments.join(" ")].join(" ");
+        row(&[&code(usage.trim()), &command.get_about().unwrap().to_string()])
+    });
+    assert_generated("docs/cli.md", "auth", &table(&["command", "what it does"], rows));
 }
 
 #[test]
@@ -271,7 +287,9 @@ fn functions() -> BTreeSet<String> {
 fn flags_that_pages_name_exist() {
     let mut command = Args::command();
     command.build();
-    let known: BTreeSet<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+    let auth = AuthArgs::command();
+    let of_auth = auth.get_subcommands().flat_map(Command::get_arguments);
+    let known: BTreeSet<&str> = command.get_arguments().chain(of_auth).filter_map(Arg::get_long).collect();
     for (page, text) in pages() {
         // Other programs have flags of their own.
         for line in text.lines().filter(|line| !["cargo ", "git "].iter().any(|name| line.contains(name))) {

@@ -8,6 +8,7 @@ mod ai_errors;
 mod ai_google;
 mod ai_http;
 mod auth;
+mod auth_process;
 mod docs;
 mod layers;
 mod local_servers;

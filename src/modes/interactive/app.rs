@@ -111,6 +111,8 @@ impl App {
             }
             AppMsg::Session(command) => out.push(Effect::Session(command)),
             AppMsg::TakeQueued(slot) => out.push(Effect::TakeQueued(slot)),
+            AppMsg::Login(msg) => self.login(msg, out),
+            AppMsg::Done(EffectDone::Login(done)) => self.login_done(done, out),
             AppMsg::Done(done) => self.effect_done(done),
         }
     }
@@ -141,7 +143,7 @@ impl App {
     fn overlay_step(&mut self, step: OverlayStep, out: &mut Vec<Effect>) {
         match step {
             OverlayStep::Stay => {}
-            OverlayStep::Do(msg) => self.update(msg, out),
+            OverlayStep::StayWith(msg) => self.update(msg, out),
             OverlayStep::Close => drop(self.overlays.pop()),
             OverlayStep::CloseWith(msg) => {
                 self.overlays.pop();
@@ -494,6 +496,7 @@ impl App {
             EffectDone::Edited(Ok(text)) => self.prompt.composer.set_text(&text),
             EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => self.fail(&error),
             EffectDone::Told(text) => self.status.hint = Some(text),
+            EffectDone::Login(_) => {}
         }
     }
 
@@ -540,7 +543,7 @@ impl App {
                     .to_owned(),
             );
             lines.push(
-                "To connect a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY and start again."
+                "To connect a real model type /login, or set ANTHROPIC_API_KEY or another key and start again."
                     .to_owned(),
             );
         }

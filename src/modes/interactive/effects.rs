@@ -14,6 +14,7 @@ use crate::session::{self, Reply, Services, SessionCommand, SessionHandle, Taken
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
+use super::login::SignInTask;
 use super::msg::{Effect, EffectDone};
 
 /// What effects are done with.
@@ -24,14 +25,16 @@ pub(super) struct Effects {
     pub(super) sessions: PathBuf,
     pub(super) sessions_filter: Option<PathBuf>,
     pub(super) settings_file: PathBuf,
-    pub(super) services: Arc<Services>,
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,
+    pub(super) services: Arc<Services>,
+    /// The sign-in that goes on; it ends when this is dropped.
+    pub(super) sign_in: Option<SignInTask>,
 }
 
 impl Effects {
     /// Starts an effect; those of the screen are the loop's own.
-    pub(super) fn start(&self, effect: Effect) {
+    pub(super) fn start(&mut self, effect: Effect) {
         match effect {
             Effect::Session(command) => self.command(command),
             Effect::TakeQueue => self.take_queue(SessionCommand::TakeQueue, EffectDone::QueueTaken),
@@ -43,6 +46,7 @@ impl Effects {
             Effect::RefreshModels => self.refresh_models(),
             Effect::ReadBranch => self.read_branch(),
             Effect::SaveSetting { key, value } => self.save_setting(key, value),
+            Effect::Login(effect) => self.login(effect),
             Effect::LoadGrammars => self.highlighter.load_in_background(|| {}),
             Effect::Copy(_)
             | Effect::SetTitle(_)

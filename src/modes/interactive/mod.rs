@@ -10,6 +10,7 @@ mod completion;
 mod effects;
 mod footer;
 mod layout;
+mod login;
 mod msg;
 mod overlays;
 mod pending;
@@ -120,9 +121,10 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         sessions: start.sessions.clone(),
         sessions_filter: start.sessions_filter.clone(),
         settings_file: start.services.dirs.settings_file(),
-        services: Arc::clone(&start.services),
         env: start.env.clone(),
         highlighter,
+        services: Arc::clone(&start.services),
+        sign_in: None,
     };
     let mut terminal = Interactive {
         ui: Ui::new(app, screen),

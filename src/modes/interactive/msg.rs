@@ -7,6 +7,8 @@ use crate::agent::QueueSlot;
 use crate::ai::{Model, ThinkingLevel};
 use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue};
 
+use super::login::{LoginDone, LoginEffect, LoginMsg};
+
 /// Something for the app to take in.
 #[derive(Debug)]
 pub(super) enum AppMsg {
@@ -27,6 +29,7 @@ pub(super) enum AppMsg {
     Session(SessionCommand),
     /// A queued message to edit.
     TakeQueued(QueueSlot),
+    Login(LoginMsg),
     Done(EffectDone),
 }
 
@@ -57,6 +60,8 @@ pub(super) enum Effect {
     },
     /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
     OpenEditor(String),
+    /// Something about keys and accounts; answers with [`EffectDone::Login`].
+    Login(LoginEffect),
     Suspend,
     /// Loads the grammars for highlighting, on a thread of its own.
     LoadGrammars,
@@ -89,6 +94,7 @@ pub(super) enum EffectDone {
         text: String,
         error: String,
     },
+    Login(LoginDone),
     Failed(String),
     Told(String),
 }

@@ -50,7 +50,9 @@ impl PromptEditor {
             return submission;
         }
         self.composer.take();
-        self.composer.add_to_history(trimmed);
+        if !may_hold_key(&submission) {
+            self.composer.add_to_history(trimmed);
+        }
         submission
     }
 
@@ -113,6 +115,14 @@ impl PromptEditor {
     }
 }
 
+/// Whether somebody may have typed a key behind `/login PROVIDER`, where it does
+/// not belong.
+fn may_hold_key(submission: &Submission) -> bool {
+    let Submission::Command(line) = submission else { return false };
+    let mut words = line.split_whitespace();
+    matches!(words.next(), Some("login" | "logout")) && words.nth(1).is_some()
+}
+
 fn classify(trimmed: &str, is_command: impl Fn(&str) -> bool) -> Submission {
     if let Some(rest) = trimmed.strip_prefix('!') {
         let (command, exclude_from_context) = match rest.strip_prefix('!') {
@@ -150,6 +160,16 @@ fn thinking_style(theme: &Theme, level: ThinkingLevel) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_behind_login_is_not_remembered() {
+        let check = |line: &str, expected: bool| {
+            assert_eq!(may_hold_key(&Submission::Command(line.to_owned())), expected, "{line}");
+        };
+        check("login openai sk-canary", true);
+        check("login openai", false);
+        check("model openai/gpt a", false);
+    }
 
     #[test]
     fn what_is_typed_decides_what_it_is() {

@@ -4,12 +4,14 @@
 //! of its own; none knows what it is used for.
 
 mod diff;
+mod field;
 mod fuzzy;
 mod pager;
 mod picker;
 mod spinner;
 
 pub use diff::{DiffKind, DiffLine, diff_lines, diff_rows, parse_diff};
+pub use field::Field;
 pub use fuzzy::fuzzy_rank;
 pub use pager::{Pager, PagerOutcome};
 pub use picker::{Picker, PickerItem, PickerOutcome, PickerRows};

@@ -1,5 +1,6 @@
 //! TABLE: the slash commands. Parser, completion and help read it.
 
+mod login;
 mod model;
 mod session;
 mod view;
@@ -18,7 +19,7 @@ pub(super) struct Command {
     pub(super) run: fn(&mut App, &str, &mut Vec<Effect>),
 }
 
-const TABLES: &[&[Command]] = &[session::COMMANDS, model::COMMANDS, view::COMMANDS];
+const TABLES: &[&[Command]] = &[session::COMMANDS, model::COMMANDS, login::COMMANDS, view::COMMANDS];
 
 /// All commands, in the order help lists them.
 pub(super) fn all() -> impl Iterator<Item = &'static Command> {

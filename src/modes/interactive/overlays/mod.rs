@@ -1,11 +1,16 @@
 //! What has the keyboard until it closes.
 
+mod dialog;
+mod entry;
+mod logins;
 mod models;
 mod queue;
 mod scope;
 mod sessions;
+mod sign_in;
 mod thinking;
 
+use crate::config::SignInStep;
 use crate::session::SessionState;
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
@@ -14,10 +19,13 @@ use crate::tui::theme::Theme;
 
 use super::msg::AppMsg;
 
+pub(super) use entry::Entry;
+pub(super) use logins::{LoginMethods, Logins};
 pub(super) use models::{ModelChoice, Models};
 pub(super) use queue::QueuedMessages;
 pub(super) use scope::ModelScope;
 pub(super) use sessions::Sessions;
+pub(super) use sign_in::SignInDialog;
 pub(super) use thinking::ThinkingLevels;
 
 /// Something over transcript and dock that takes all input.
@@ -34,14 +42,24 @@ pub(super) trait Overlay {
 
     /// Its rows, `max_rows` at most, and the cursor's row and column among them.
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>);
+
+    /// Takes in what a sign-in tells. `false` if this overlay shows none.
+    fn sign_in_step(&mut self, _step: &SignInStep) -> bool {
+        false
+    }
+
+    /// Whether it belongs to a sign-in, and goes with it.
+    fn is_sign_in(&self) -> bool {
+        false
+    }
 }
 
 /// What became of an input.
 #[derive(Debug)]
 pub(super) enum OverlayStep {
     Stay,
-    /// Stays and asks for something.
-    Do(AppMsg),
+    /// Stays, and something happens.
+    StayWith(AppMsg),
     Close,
     CloseWith(AppMsg),
 }

@@ -41,7 +41,7 @@ impl QueuedMessages {
 
     fn put(&mut self, slot: QueueSlot, kind: QueueKind, index: usize) -> OverlayStep {
         self.moved = Some(QueueSlot { kind, index, text: slot.text.clone() });
-        OverlayStep::Do(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index }))
+        OverlayStep::StayWith(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index }))
     }
 
     /// Up within its queue and from the first follow-up on to the steering messages,
@@ -99,7 +99,7 @@ impl Overlay for QueuedMessages {
                 return self.put(slot, other, end);
             }
             if is("app.queue.drop") {
-                return OverlayStep::Do(AppMsg::Session(SessionCommand::TakeQueued { slot }));
+                return OverlayStep::StayWith(AppMsg::Session(SessionCommand::TakeQueued { slot }));
             }
         }
         match self.picker.handle(input, keymap) {
@@ -154,10 +154,10 @@ mod tests {
             OverlayStep::Stay => "stay".to_owned(),
             OverlayStep::Close => "close".to_owned(),
             OverlayStep::CloseWith(AppMsg::TakeQueued(slot)) => format!("edit {}", slot.text),
-            OverlayStep::Do(AppMsg::Session(SessionCommand::TakeQueued { slot })) => {
+            OverlayStep::StayWith(AppMsg::Session(SessionCommand::TakeQueued { slot })) => {
                 format!("drop {}", slot.text)
             }
-            OverlayStep::Do(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index })) => {
+            OverlayStep::StayWith(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index })) => {
                 format!("{} to {kind:?} {index}", slot.text)
             }
             other => format!("{other:?}"),

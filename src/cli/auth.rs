@@ -1,0 +1,177 @@
+//! `pi auth`: keys and sign-ins from the shell.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand, ValueEnum};
+use tokio::runtime::Builder;
+
+use crate::config::{
+    CLIENT_ID_HELP, Credentials, Env, SignInMethod, SignInOffer, SignInRequest, sign_in_offer,
+};
+use crate::modes::{self, Terminals};
+
+use super::args::Args;
+use super::start::Setup;
+
+/// Keys and sign-ins of providers.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "pi auth", bin_name = "pi auth", no_binary_name = true)]
+pub struct AuthArgs {
+    #[command(subcommand)]
+    command: AuthCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum AuthCommand {
+    /// Show where the key of each provider comes from, never the key
+    Status {
+        /// Only this provider
+        provider: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Store a key, typed or piped in, or sign in to an account
+    Login {
+        provider: String,
+        /// How to log in; without it the first way the provider has
+        #[arg(long, value_name = "HOW")]
+        with: Option<How>,
+        /// GitHub Enterprise server to sign in to, such as company.ghe.com
+        #[arg(long, value_name = "HOST")]
+        domain: Option<String>,
+    },
+    /// Forget a stored key or sign-in
+    Logout { provider: String },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum How {
+    /// An API key
+    Key,
+    /// An account, in the browser
+    Browser,
+    /// An account, with a code typed in a browser anywhere
+    Device,
+}
+
+/// Runs the sub-command.
+pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
+    let setup = Setup::new(&Args::try_parse_from(["pi"]).context("no arguments")?, env)?;
+    let credentials = &setup.credentials;
+    match args.command {
+        AuthCommand::Status { provider, json } => {
+            let mut providers = credentials.providers(&setup.catalog);
+            if let Some(wanted) = provider {
+                providers.retain(|provider| provider.id == wanted);
+                if providers.is_empty() {
+                    anyhow::bail!("there is no provider \"{wanted}\"; pi auth status lists them");
+                }
+            }
+            let problem = credentials.file().and_then(|file| file.known().problem().map(str::to_owned));
+            Ok(modes::auth_status(&providers, problem.as_deref(), setup.clock.now_ms(), json))
+        }
+        AuthCommand::Login { provider, with, domain } => {
+            let known = credentials.providers(&setup.catalog);
+            if !known.iter().any(|known| known.is_known && known.id == provider) {
+                let known: Vec<String> =
+                    known.into_iter().filter(|known| known.is_known).map(|known| known.id).collect();
+                anyhow::bail!("there is no provider \"{provider}\"; known are {}", known.join(", "));
+            }
+            match way(&provider, with)? {
+                None => store_key(credentials, &provider),
+                Some(method) => sign_in(credentials, provider, method, domain),
+            }
+        }
+        AuthCommand::Logout { provider } => {
+            let file = credentials.file().context("keys are not stored here")?;
+            if !file.remove(&provider)? {
+                anyhow::bail!("nothing is stored for {provider}");
+            }
+            modes::say(&format!("What was stored for {provider} is forgotten."));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// How to log in; `None` means with a key.
+fn way(provider: &str, with: Option<How>) -> anyhow::Result<Option<SignInMethod>> {
+    let offer = sign_in_offer(provider);
+    let takes_key = offer.is_none_or(SignInOffer::takes_key);
+    let methods = offer.map_or(&[][..], |offer| offer.methods);
+    let method = match with {
+        None if takes_key => return Ok(None),
+        None => methods.first().copied(),
+        Some(How::Key) if takes_key => return Ok(None),
+        Some(How::Key) => None,
+        Some(How::Browser) => methods.iter().copied().find(|method| *method == SignInMethod::Browser),
+        Some(How::Device) => methods.iter().copied().find(|method| *method == SignInMethod::DeviceCode),
+    };
+    let method = method.with_context(|| format!("{provider} has no such way to log in"))?;
+    Ok(Some(method))
+}
+
+fn store_key(credentials: &Credentials, provider: &str) -> anyhow::Result<ExitCode> {
+    let file = credentials.file().context("keys are not stored here")?;
+    // Before the user types something for nothing.
+    if let Some(problem) = file.known().problem() {
+        anyhow::bail!("{problem}; correct the file first");
+    }
+    let key = modes::read_key(provider, Terminals::detect().stdin)?;
+    if key.is_empty() {
+        anyhow::bail!("no key was given; nothing is stored");
+    }
+    file.set_key(provider, key.expose())?;
+    modes::say(&format!("The key for {provider} is stored in {}.", file.path().display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn sign_in(
+    credentials: &Credentials,
+    provider: String,
+    method: SignInMethod,
+    domain: Option<String>,
+) -> anyhow::Result<ExitCode> {
+    let accounts = credentials.accounts().context("accounts are not stored here")?;
+    if sign_in_offer(&provider).is_some_and(|offer| accounts.asks_for_client_id(offer)) {
+        anyhow::bail!("{provider} needs a client id. {}", CLIENT_ID_HELP.join(" "));
+    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let request = SignInRequest { provider, method, client_id: None, domain };
+    let signed_in = runtime.block_on(modes::sign_in(accounts, request, Terminals::detect().stdin));
+    // A thread may still wait for a line of the terminal.
+    runtime.shutdown_background();
+    signed_in.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_consistent() {
+        AuthArgs::command().debug_assert();
+        for wrong in [&[][..], &["login"], &["status", "--bogus"], &["login", "groq", "--with", "charm"]] {
+            assert!(AuthArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_the_usual_way_where_one_is_taken() {
+        let check = |provider: &str, with: Option<How>, expected: Result<Option<SignInMethod>, ()>| {
+            assert_eq!(way(provider, with).map_err(drop), expected, "{provider} {with:?}");
+        };
+        check("groq", None, Ok(None));
+        check("groq", Some(How::Browser), Err(()));
+        check("openai", None, Ok(None));
+        check("openai", Some(How::Browser), Ok(Some(SignInMethod::Browser)));
+        check("openai-codex", None, Ok(Some(SignInMethod::Browser)));
+        check("openai-codex", Some(How::Device), Ok(Some(SignInMethod::DeviceCode)));
+        check("github-copilot", None, Ok(Some(SignInMethod::DeviceCode)));
+        check("github-copilot", Some(How::Key), Err(()));
+        check("anthropic", Some(How::Browser), Err(()));
+    }
+}

@@ -1,0 +1,262 @@
+//! Keys and sign-ins in a shell: a table, a key that is not shown, the steps of
+//! a sign-in. What is stored where is the business of `config`.
+
+use std::io::{self, BufRead as _, Read as _};
+use std::process::ExitCode;
+use std::thread;
+
+use anyhow::Context as _;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::config::{Accounts, KeySource, ProviderKeys, Secret, SignInPrompt, SignInRequest, SignInStep};
+
+use super::output::{write_err, write_out};
+
+/// Most that is read of a piped key.
+const KEY_LIMIT_BYTES: u64 = 64 << 10;
+
+/// Prints where the key of each provider comes from, those with one first. Exit
+/// code 1 when the file of keys cannot be read, which `problem` says.
+pub fn auth_status(providers: &[ProviderKeys], problem: Option<&str>, now_ms: u64, json: bool) -> ExitCode {
+    if let Some(problem) = problem {
+        write_err(&format!("pi: {problem}"));
+    }
+    let mut providers: Vec<&ProviderKeys> = providers.iter().collect();
+    providers.sort_by_key(|provider| provider.source == KeySource::None);
+    if json {
+        let providers: Vec<Value> = providers.into_iter().map(status_json).collect();
+        write_out(&format!("{:#}\n", Value::from(providers)));
+    } else {
+        write_out(&status_table(&providers, now_ms));
+    }
+    if problem.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
+fn status_json(provider: &ProviderKeys) -> Value {
+    let (source, expires) = match provider.source {
+        KeySource::SignedIn { expires_ms } => (provider.source.id(), Some(expires_ms)),
+        KeySource::CommandLine
+        | KeySource::Stored
+        | KeySource::Unusable
+        | KeySource::ModelsFile
+        | KeySource::Environment(_)
+        | KeySource::NotNeeded
+        | KeySource::None => (provider.source.id(), None),
+    };
+    let variable = match provider.source {
+        KeySource::Environment(name) => Some(name),
+        _ => None,
+    };
+    json!({
+        "provider": provider.id,
+        "name": provider.name,
+        "source": source,
+        "variable": variable,
+        "stored": provider.is_stored,
+        "expires": expires,
+    })
+}
+
+fn status_table(providers: &[&ProviderKeys], now_ms: u64) -> String {
+    let header = ["provider", "key", "token ends"].map(str::to_owned);
+    let rows = providers.iter().map(|provider| {
+        let ends = match provider.source {
+            KeySource::SignedIn { expires_ms } => remaining(expires_ms, now_ms),
+            _ => String::new(),
+        };
+        [provider.id.clone(), provider.source.to_string(), ends]
+    });
+    let rows: Vec<[String; 3]> = std::iter::once(header).chain(rows).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let (first, second) = (width(0), width(1));
+    let lines = rows.iter().map(|[id, source, ends]| {
+        let line = format!("{id:<first$}  {source:<second$}  {ends}");
+        line.trim_end().to_owned() + "\n"
+    });
+    lines.collect()
+}
+
+/// How long a token lasts. An ended one is renewed when it is used.
+fn remaining(expires_ms: u64, now_ms: u64) -> String {
+    let minutes = expires_ms.saturating_sub(now_ms) / 60_000;
+    match minutes {
+        0 => "renewed at next use".to_owned(),
+        1..120 => format!("in {minutes} min"),
+        120..2_880 => format!("in {} h", minutes / 60),
+        _ => format!("in {} days", minutes / 1_440),
+    }
+}
+
+/// Prints a line for the user on standard output.
+pub fn say(text: &str) {
+    write_out(&format!("{text}\n"));
+}
+
+/// Reads a key: from the terminal without showing it, or all of standard input.
+///
+/// # Errors
+/// When standard input cannot be read, or the user pressed ctrl+c.
+pub fn read_key(provider: &str, is_terminal: bool) -> anyhow::Result<Secret> {
+    if is_terminal {
+        let typed = read_hidden(&format!("Key for {provider} (not shown): "))?;
+        return Ok(Secret::typed(&typed));
+    }
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(KEY_LIMIT_BYTES).read_to_end(&mut bytes);
+    read.context("cannot read standard input")?;
+    Ok(Secret::typed(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Gives the terminal its echo back.
+struct Restore(Termios);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        // The terminal may be gone.
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0).unwrap_or_default();
+    }
+}
+
+/// A line of the terminal, read key by key: with the terminal's own line editing
+/// ctrl+c would end the program and leave the echo off.
+fn read_hidden(prompt: &str) -> anyhow::Result<String> {
+    let terminal = rustix::stdio::stdin();
+    let before = tcgetattr(terminal).context("cannot turn the terminal's echo off")?;
+    let mut hidden = before.clone();
+    hidden.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+    hidden.special_codes[SpecialCodeIndex::VMIN] = 1;
+    hidden.special_codes[SpecialCodeIndex::VTIME] = 0;
+    let restore = Restore(before);
+    let flush = OptionalActions::Flush;
+    tcsetattr(terminal, flush, &hidden).context("cannot turn the terminal's echo off")?;
+    write_out(prompt);
+    let line = read_line(|| {
+        let mut byte = [0];
+        let n = rustix::io::retry_on_intr(|| rustix::io::read(terminal, &mut byte)).unwrap_or_default();
+        (n == 1).then_some(byte[0])
+    });
+    drop(restore);
+    write_out("\n");
+    line.context("no key was given; nothing is stored")
+}
+
+/// The bytes of a line, edited; `None` if it was given up.
+fn read_line(mut next: impl FnMut() -> Option<u8>) -> Option<String> {
+    const CTRL_C: u8 = 3;
+    const CTRL_D: u8 = 4;
+    const CTRL_U: u8 = 21;
+    let mut line: Vec<u8> = Vec::new();
+    loop {
+        match next()? {
+            b'\r' | b'\n' => return Some(String::from_utf8_lossy(&line).into_owned()),
+            CTRL_C => return None,
+            CTRL_D if line.is_empty() => return None,
+            CTRL_U => line.clear(),
+            // A character of several bytes goes as a whole.
+            8 | 127 => while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {},
+            byte if line.len() < 16_384 => line.push(byte),
+            _ => {}
+        }
+    }
+}
+
+/// Signs in, telling the steps on standard error. Lines of the terminal are what
+/// the user pastes.
+///
+/// # Errors
+/// When the user is not signed in, and why.
+pub async fn sign_in(accounts: &Accounts, request: SignInRequest, is_terminal: bool) -> anyhow::Result<()> {
+    let provider = request.provider.clone();
+    let (steps, mut told) = mpsc::unbounded_channel();
+    let (paste, pasted) = mpsc::unbounded_channel();
+    let mut paste = is_terminal.then_some(paste);
+    let signing_in = accounts.sign_in(request, SignInPrompt { steps, pasted });
+    tokio::pin!(signing_in);
+    let ended = loop {
+        tokio::select! {
+            biased;
+            Some(step) = told.recv() => {
+                tell(&step, is_terminal);
+                if matches!(step, SignInStep::Browser { .. })
+                    && let Some(paste) = paste.take()
+                {
+                    // Ends with the program: a read of the terminal cannot be given up.
+                    thread::spawn(move || read_lines(&paste));
+                }
+            }
+            ended = &mut signing_in => break ended,
+        }
+    };
+    ended.with_context(|| format!("cannot sign in to {provider}"))?;
+    write_err(&format!("You are signed in to {provider}."));
+    Ok(())
+}
+
+fn tell(step: &SignInStep, is_terminal: bool) {
+    match step {
+        SignInStep::Browser { url } => {
+            write_err(&format!("Open this address in your browser:\n\n{url}\n"));
+            if is_terminal {
+                write_err("If the browser is on another machine, paste the address it ends at here.");
+            }
+        }
+        SignInStep::Device { url, code } => {
+            write_err(&format!("Open {url} in any browser and type this code: {code}"));
+        }
+        SignInStep::Progress(text) | SignInStep::Problem(text) => write_err(text),
+    }
+}
+
+fn read_lines(paste: &mpsc::UnboundedSender<Secret>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        if !line.trim().is_empty() && paste.send(Secret::typed(&line)).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_edited_without_being_shown() {
+        let check = |bytes: &str, expected: Option<&str>| {
+            let mut bytes = bytes.bytes();
+            assert_eq!(read_line(|| bytes.next()).as_deref(), expected);
+        };
+        check("key\r", Some("key"));
+        check("kex\u{7f}y\n", Some("key"));
+        check("é\u{7f}\u{7f}k\n", Some("k"));
+        check("wrong\u{15}key\n", Some("key"));
+        check("key\u{3}", None);
+        check("\u{4}", None);
+        check("key", None);
+    }
+
+    #[test]
+    fn the_table_says_where_keys_are_and_when_tokens_end() {
+        let provider = |id: &str, source: KeySource| ProviderKeys {
+            id: id.to_owned(),
+            name: id.to_owned(),
+            source,
+            is_stored: false,
+            is_known: true,
+        };
+        let providers = [
+            provider("openai", KeySource::SignedIn { expires_ms: 3_600_000 }),
+            provider("groq", KeySource::Environment("GROQ_API_KEY")),
+        ];
+        let providers: Vec<&ProviderKeys> = providers.iter().collect();
+        insta::assert_snapshot!(status_table(&providers, 60_000), @r"
+        provider  key                  token ends
+        openai    signed in            in 59 min
+        groq      key in GROQ_API_KEY
+        ");
+        let shown = [0, 60_000, 7_300_000, 864_000_000].map(|ms| remaining(ms, 0));
+        assert_eq!(shown, ["renewed at next use", "in 1 min", "in 2 h", "in 10 days"]);
+    }
+}

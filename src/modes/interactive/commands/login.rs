@@ -1,0 +1,30 @@
+//! Commands about keys and accounts.
+
+use super::super::app::App;
+use super::super::login::{LoginEffect, Purpose};
+use super::super::msg::Effect;
+use super::Command;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "login",
+        args: "[PROVIDER]",
+        help: "Store a key for a provider, or sign in to it",
+        run: |app, args, out| list(app, Purpose::Login, args, out),
+    },
+    Command {
+        name: "logout",
+        args: "[PROVIDER]",
+        help: "Forget a stored key or sign-in",
+        run: |app, args, out| list(app, Purpose::Logout, args, out),
+    },
+];
+
+fn list(app: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
+    if args.contains(char::is_whitespace) {
+        // Not repeated: it may be a key.
+        return app.fail("type the name of a provider and nothing else; a key is asked for next");
+    }
+    let wanted = (!args.is_empty()).then(|| args.to_owned());
+    out.push(Effect::Login(LoginEffect::List { purpose, wanted }));
+}

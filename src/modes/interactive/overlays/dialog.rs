@@ -1,0 +1,55 @@
+//! What dialogs look like: a border, a title, some text, a line to type into, a
+//! word about what is wrong, and what keys do.
+
+use ratatui::style::Modifier;
+
+use crate::tui::text::{Ellipsis, Row, truncate_row, wrap_plain};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::Field;
+
+/// One frame of a dialog.
+pub(super) struct Dialog<'a> {
+    pub(super) title: &'a str,
+    /// As wide as asked already.
+    pub(super) body: Vec<Row>,
+    pub(super) field: Option<&'a Field>,
+    /// A word to the user, and its colour.
+    pub(super) note: Option<(&'a str, Token)>,
+    pub(super) hints: &'a str,
+}
+
+impl Dialog<'_> {
+    /// The rows, and where the cursor is. On a small screen the text goes first.
+    pub(super) fn render(
+        mut self,
+        width: u16,
+        max_rows: u16,
+        theme: &Theme,
+    ) -> (Vec<Row>, Option<(u16, u16)>) {
+        let columns = width.max(1);
+        let note = self.note.map(|(text, token)| wrap_plain(text, columns, theme.style(token)));
+        let note = note.unwrap_or_default();
+        let n_fixed = 3 + note.len() + usize::from(self.field.is_some());
+        self.body.truncate(usize::from(max_rows).saturating_sub(n_fixed));
+        let mut rows = vec![
+            Row::styled("─".repeat(usize::from(columns)), theme.style(Token::Border)),
+            Row::styled(self.title, theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
+        ];
+        rows.extend(self.body);
+        let mut cursor = None;
+        if let Some(field) = self.field {
+            let (row, column) = field.render(columns, theme);
+            cursor = Some((u16::try_from(rows.len()).unwrap_or(0), column));
+            rows.push(row);
+        }
+        rows.extend(note);
+        rows.push(Row::styled(self.hints, theme.style(Token::Dim)));
+        for row in &mut rows {
+            truncate_row(row, columns, Ellipsis::One);
+        }
+        rows.truncate(usize::from(max_rows.max(1)));
+        let is_shown = |(row, _): &(u16, u16)| usize::from(*row) < rows.len();
+        let cursor = cursor.filter(is_shown);
+        (rows, cursor)
+    }
+}

@@ -1,0 +1,75 @@
+//! Asking for one line of text, which may be a secret.
+
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Row, wrap_plain};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::Field;
+
+use super::super::msg::AppMsg;
+use super::dialog::Dialog;
+use super::{Overlay, OverlayStep};
+
+/// A dialog with a line to type into. An empty line is not taken.
+pub(in super::super) struct Entry {
+    title: String,
+    about: Vec<String>,
+    field: Field,
+    is_refused: bool,
+    entered: Box<dyn Fn(&str) -> AppMsg>,
+}
+
+impl Entry {
+    /// Shows dots. `entered` makes the message of what was typed.
+    pub(in super::super) fn hidden(
+        title: String,
+        about: Vec<String>,
+        entered: impl Fn(&str) -> AppMsg + 'static,
+    ) -> Self {
+        Self { title, about, field: Field::hidden(), is_refused: false, entered: Box::new(entered) }
+    }
+
+    /// Shows what is typed.
+    pub(in super::super) fn plain(
+        title: String,
+        about: Vec<String>,
+        entered: impl Fn(&str) -> AppMsg + 'static,
+    ) -> Self {
+        Self { field: Field::plain(), ..Self::hidden(title, about, entered) }
+    }
+}
+
+impl Overlay for Entry {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let bound = match input {
+            InputEvent::Key(key) => keymap.lookup(Context::Select, key),
+            _ => None,
+        };
+        match bound {
+            Some("tui.select.cancel") => return OverlayStep::Close,
+            Some("tui.select.confirm") if self.field.text().trim().is_empty() => self.is_refused = true,
+            Some("tui.select.confirm") => {
+                return OverlayStep::CloseWith((self.entered)(self.field.text()));
+            }
+            _ => {
+                if self.field.handle(input) {
+                    self.is_refused = false;
+                }
+            }
+        }
+        OverlayStep::Stay
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let muted = theme.style(Token::Muted);
+        let body = self.about.iter().flat_map(|line| wrap_plain(line, width, muted)).collect();
+        let dialog = Dialog {
+            title: &self.title,
+            body,
+            field: Some(&self.field),
+            note: self.is_refused.then_some(("type or paste it first", Token::Warning)),
+            hints: "enter: go on · escape: cancel",
+        };
+        dialog.render(width, max_rows, theme)
+    }
+}

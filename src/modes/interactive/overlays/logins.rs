@@ -1,0 +1,104 @@
+//! Choosing a provider to log in to or out of, and the way to do it.
+
+use crate::config::SignInMethod;
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+
+use super::super::login::{LoginMethod, LoginMsg, LoginProvider, Purpose};
+use super::super::msg::AppMsg;
+use super::{Overlay, OverlayStep};
+
+/// The providers, each with where its key comes from.
+pub(in super::super) struct Logins {
+    picker: Picker<LoginProvider>,
+    purpose: Purpose,
+}
+
+impl Logins {
+    pub(in super::super) fn new(purpose: Purpose, providers: Vec<LoginProvider>) -> Self {
+        let items = providers
+            .into_iter()
+            .map(|provider| {
+                let detail = match (purpose, provider.offer) {
+                    (Purpose::Login, Some(offer)) => format!("{}: {}", offer.name, offer.note),
+                    (Purpose::Login, None) | (Purpose::Logout, _) => String::new(),
+                };
+                let (name, note) = (provider.keys.name.clone(), provider.keys.source.to_string());
+                let keywords = provider.keys.id.clone();
+                PickerItem::new(provider, name).note(note).detail(detail).keywords(keywords)
+            })
+            .collect();
+        let (title, hints) = match purpose {
+            Purpose::Login => ("Log in to a provider", "enter: choose · escape: cancel"),
+            Purpose::Logout => ("Forget what is stored for a provider", "enter: forget · escape: cancel"),
+        };
+        Self { picker: Picker::new(title, items).hints(hints), purpose }
+    }
+}
+
+impl Overlay for Logins {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match self.picker.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(provider) => OverlayStep::CloseWith(AppMsg::Login(match self.purpose {
+                Purpose::Login => LoginMsg::Chosen(provider),
+                Purpose::Logout => LoginMsg::ForgetChosen(provider.keys.id),
+            })),
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let drawn = self.picker.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}
+
+/// The ways to get access to one provider.
+pub(in super::super) struct LoginMethods {
+    picker: Picker<LoginMethod>,
+    provider: LoginProvider,
+}
+
+impl LoginMethods {
+    pub(in super::super) fn new(provider: &LoginProvider) -> Self {
+        let items = provider.methods().into_iter().map(|method| {
+            let (label, note) = match (method, provider.offer) {
+                (LoginMethod::SignIn(method), Some(offer)) => {
+                    let way = match method {
+                        SignInMethod::Browser => "with the browser",
+                        SignInMethod::DeviceCode => "with a code, from any device",
+                    };
+                    let label = if offer.methods.len() > 1 { way.to_owned() } else { offer.name.to_owned() };
+                    (label, offer.note)
+                }
+                (LoginMethod::Key | LoginMethod::SignIn(_), _) => ("API key".to_owned(), ""),
+            };
+            PickerItem::new(method, label).note(note)
+        });
+        let title = format!("How to log in to {}", provider.keys.name);
+        let picker = Picker::new(title, items.collect()).without_filter();
+        Self { picker: picker.hints("enter: choose · escape: cancel"), provider: provider.clone() }
+    }
+}
+
+impl Overlay for LoginMethods {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match self.picker.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(method) => {
+                let msg = LoginMsg::MethodChosen(self.provider.clone(), method);
+                OverlayStep::CloseWith(AppMsg::Login(msg))
+            }
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let drawn = self.picker.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}

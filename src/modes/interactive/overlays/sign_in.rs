@@ -1,0 +1,236 @@
+//! A sign-in while it goes on: where to go, what to type there, what happens.
+
+use crate::config::{Secret, SignInStep};
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{LinkTarget, Row, Run, Wrap, sanitize_line, wrap_plain};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::Field;
+
+use super::super::login::LoginMsg;
+use super::super::msg::AppMsg;
+use super::dialog::Dialog;
+use super::{Overlay, OverlayStep};
+
+/// The dialog of a sign-in. Closing it gives the sign-in up.
+pub(in super::super) struct SignInDialog {
+    title: String,
+    copy_key: String,
+    phase: Phase,
+    note: Option<(String, Token)>,
+}
+
+enum Phase {
+    /// The service has not said yet where to go.
+    Starting,
+    /// The address the browser ends at can be pasted.
+    Browser {
+        url: String,
+        pasted: Field,
+    },
+    Device {
+        url: String,
+        code: String,
+    },
+}
+
+impl SignInDialog {
+    /// `copy_key` copies the address, or the code.
+    pub(in super::super) fn new(name: &str, copy_key: &str) -> Self {
+        let note = Some(("asking the service…".to_owned(), Token::Muted));
+        Self { title: name.to_owned(), copy_key: copy_key.to_owned(), phase: Phase::Starting, note }
+    }
+
+    fn confirm(&mut self) -> OverlayStep {
+        match &mut self.phase {
+            Phase::Starting => OverlayStep::Stay,
+            Phase::Browser { pasted, .. } if !pasted.is_empty() => {
+                let text = Secret::typed(pasted.text());
+                pasted.clear();
+                self.note = None;
+                OverlayStep::StayWith(AppMsg::Login(LoginMsg::Pasted(text)))
+            }
+            Phase::Browser { url, .. } | Phase::Device { url, .. } => {
+                OverlayStep::StayWith(AppMsg::Login(LoginMsg::Open(url.clone())))
+            }
+        }
+    }
+
+    fn copy(&mut self) -> OverlayStep {
+        let (text, what) = match &self.phase {
+            Phase::Starting => return OverlayStep::Stay,
+            Phase::Browser { url, .. } => (url.clone(), "the address"),
+            Phase::Device { code, .. } => (code.clone(), "the code"),
+        };
+        self.note = Some((format!("{what} is copied"), Token::Muted));
+        OverlayStep::StayWith(AppMsg::Login(LoginMsg::Copy(text)))
+    }
+
+    fn body(&self, width: u16, theme: &Theme) -> Vec<Row> {
+        let text = |text: &str| wrap_plain(text, width, theme.style(Token::Text));
+        match &self.phase {
+            Phase::Starting => Vec::new(),
+            Phase::Browser { url, .. } => {
+                let mut rows = text("Open this address in your browser:");
+                rows.extend(address(url, width, theme));
+                rows.extend(text("If the browser is on another machine, paste the address it ends at:"));
+                rows
+            }
+            Phase::Device { url, code } => {
+                let mut rows = text("Open this address in any browser and type the code:");
+                rows.extend(address(url, width, theme));
+                rows.extend(wrap_plain(code, width, theme.style(Token::Accent)));
+                rows
+            }
+        }
+    }
+}
+
+/// An address on as many rows as it takes, each leading there.
+fn address(url: &str, width: u16, theme: &Theme) -> Vec<Row> {
+    let (text, style) = (sanitize_line(url).into_owned(), theme.style(Token::MdLink));
+    let run = match LinkTarget::new(url) {
+        Some(link) => Run::linked(text, style, link),
+        None => Run::new(text, style),
+    };
+    Wrap::new(width).runs(&[run])
+}
+
+impl Overlay for SignInDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        if let InputEvent::Key(key) = input {
+            match keymap.lookup(Context::Select, key) {
+                Some("tui.select.cancel") => {
+                    return OverlayStep::CloseWith(AppMsg::Login(LoginMsg::Cancelled));
+                }
+                Some("tui.select.confirm") => return self.confirm(),
+                _ if keymap.is("app.message.copy", key) => return self.copy(),
+                _ => {}
+            }
+        }
+        if let Phase::Browser { pasted, .. } = &mut self.phase {
+            pasted.handle(input);
+        }
+        OverlayStep::Stay
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let hints = match &self.phase {
+            Phase::Starting => "escape: cancel".to_owned(),
+            Phase::Browser { pasted, .. } if !pasted.is_empty() => "enter: go on · escape: cancel".to_owned(),
+            Phase::Browser { .. } => {
+                format!("enter: open the browser · {}: copy it · escape: cancel", self.copy_key)
+            }
+            Phase::Device { .. } => {
+                format!("enter: open the browser · {}: copy the code · escape: cancel", self.copy_key)
+            }
+        };
+        let dialog = Dialog {
+            title: &self.title,
+            body: self.body(width, theme),
+            field: match &self.phase {
+                Phase::Browser { pasted, .. } => Some(pasted),
+                Phase::Starting | Phase::Device { .. } => None,
+            },
+            note: self.note.as_ref().map(|(text, token)| (text.as_str(), *token)),
+            hints: &hints,
+        };
+        dialog.render(width, max_rows, theme)
+    }
+
+    fn sign_in_step(&mut self, step: &SignInStep) -> bool {
+        match step {
+            SignInStep::Browser { url } => {
+                let starting = matches!(self.phase, Phase::Starting);
+                self.phase = Phase::Browser { url: url.clone(), pasted: Field::hidden() };
+                // A problem told before the address stays.
+                if starting && self.note.as_ref().is_some_and(|(_, token)| *token == Token::Muted) {
+                    self.note = None;
+                }
+            }
+            SignInStep::Device { url, code } => {
+                self.phase = Phase::Device { url: url.clone(), code: code.clone() };
+                self.note = Some(("waiting for you to type the code…".to_owned(), Token::Muted));
+            }
+            SignInStep::Progress(text) => self.note = Some((text.clone(), Token::Muted)),
+            SignInStep::Problem(text) => self.note = Some((text.clone(), Token::Warning)),
+        }
+        true
+    }
+
+    fn is_sign_in(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use super::super::super::actions;
+    use crate::tui::keymap::{BINDINGS, Platform};
+    use crate::tui::theme::{Appearance, ColorDepth};
+
+    use super::*;
+
+    fn screen(dialog: &mut SignInDialog, width: u16, max_rows: u16) -> String {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let (rows, _) = dialog.render(width, max_rows, &theme);
+        assert!(rows.len() <= usize::from(max_rows.max(1)));
+        let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
+        rows.join("\n")
+    }
+
+    fn press(dialog: &mut SignInDialog, code: KeyCode, held: KeyModifiers) -> String {
+        let app = actions::bindings();
+        let keymap = Keymap::new(&[BINDINGS, &app], Platform::Unix);
+        format!("{:?}", dialog.handle(&InputEvent::Key(KeyEvent::new(code, held)), &keymap))
+    }
+
+    #[test]
+    fn a_browser_is_told_where_to_go_and_its_last_address_can_be_pasted() {
+        let mut dialog = SignInDialog::new("Sign in with ChatGPT", "ctrl+x");
+        dialog.sign_in_step(&SignInStep::Browser { url: "https://a.example/authorize?state=1".to_owned() });
+        dialog.sign_in_step(&SignInStep::Problem("port 1455 is in use".to_owned()));
+        let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        dialog.handle(&InputEvent::Paste("http://127.0.0.1/canary\n".to_owned()), &keymap);
+        insta::assert_snapshot!(screen(&mut dialog, 50, 20), @"
+        ──────────────────────────────────────────────────
+        Sign in with ChatGPT
+        Open this address in your browser:
+        https://a.example/authorize?state=1
+        If the browser is on another machine, paste the
+        address it ends at:
+        > •••••••••••••••••••••••
+        port 1455 is in use
+        enter: go on · escape: cancel
+        ");
+        let step = press(&mut dialog, KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(step, "StayWith(Login(Pasted(Secret(…))))");
+        let step = press(&mut dialog, KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(step, "StayWith(Login(Open(\"https://a.example/authorize?state=1\")))");
+        let step = press(&mut dialog, KeyCode::Esc, KeyModifiers::NONE);
+        assert_eq!(step, "CloseWith(Login(Cancelled))");
+    }
+
+    #[test]
+    fn a_device_code_can_be_copied() {
+        let mut dialog = SignInDialog::new("Sign in with GitHub", "ctrl+x");
+        let url = "https://github.com/login/device".to_owned();
+        dialog.sign_in_step(&SignInStep::Device { url, code: "ABCD-1234".to_owned() });
+        insta::assert_snapshot!(screen(&mut dialog, 66, 20), @"
+        ──────────────────────────────────────────────────────────────────
+        Sign in with GitHub
+        Open this address in any browser and type the code:
+        https://github.com/login/device
+        ABCD-1234
+        waiting for you to type the code…
+        enter: open the browser · ctrl+x: copy the code · escape: cancel
+        ");
+        let step = press(&mut dialog, KeyCode::Char('x'), KeyModifiers::CONTROL);
+        assert_eq!(step, "StayWith(Login(Copy(\"ABCD-1234\")))");
+        for (width, max_rows) in [(0, 0), (1, 1), (7, 3), (200, 2)] {
+            screen(&mut dialog, width, max_rows);
+        }
+    }
+}
