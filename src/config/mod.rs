@@ -10,6 +10,7 @@ mod authorised;
 mod credentials;
 mod dirs;
 mod env;
+mod google_adc;
 mod json_file;
 mod models_file;
 mod oauth;
@@ -23,6 +24,7 @@ pub use authorised::Authorised;
 pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;
 pub use env::Env;
+pub use google_adc::{AdcError, GoogleAdc, GoogleEndpoints};
 pub use models_file::load_catalog;
 pub use oauth::{
     Accounts, CLIENT_ID_HELP, Endpoints, SIGN_INS, SignInError, SignInFlow, SignInMethod, SignInOffer,

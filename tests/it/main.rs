@@ -10,6 +10,7 @@ mod ai_http;
 mod auth;
 mod auth_process;
 mod docs;
+mod google_adc;
 mod layers;
 mod local_servers;
 mod process_print;
