@@ -4,6 +4,8 @@
 //! `data/models.json`. Addresses and variables are those of the vendors' own
 //! documentation, as of autumn 2026.
 
+use super::vertex::VERTEX_TEMPLATE;
+
 /// One service that offers models.
 #[derive(Debug, Clone, Copy)]
 pub struct Vendor {
@@ -11,8 +13,10 @@ pub struct Vendor {
     pub id: &'static str,
     /// What people call it.
     pub name: &'static str,
+    /// Empty where every customer has an address of their own.
     pub base_url: &'static str,
-    /// Environment variables that hold a key, in order of preference.
+    /// Environment variables that hold a key, in order of preference; none where
+    /// only an account opens the door.
     pub env_keys: &'static [EnvKey],
     /// Used when the user chose the provider, or nothing at all.
     pub default_model: &'static str,
@@ -52,6 +56,14 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.openai.com/v1",
         env_keys: &[key("OPENAI_API_KEY")],
         default_model: "gpt-6.1-sol",
+        models_of: None,
+    },
+    Vendor {
+        id: "google",
+        name: "Google Gemini",
+        base_url: "https://generativelanguage.googleapis.com/v1beta",
+        env_keys: &[key("GEMINI_API_KEY")],
+        default_model: "gemini-4-argon",
         models_of: None,
     },
     Vendor {
@@ -158,6 +170,38 @@ pub const VENDORS: &[Vendor] = &[
         default_model: "MiniMax-M3",
         models_of: Some("minimax"),
     },
+    Vendor {
+        id: "azure",
+        name: "Azure OpenAI",
+        base_url: "",
+        env_keys: &[key("AZURE_OPENAI_API_KEY")],
+        default_model: "gpt-6.1-sol",
+        models_of: None,
+    },
+    Vendor {
+        id: "google-vertex",
+        name: "Google Vertex AI",
+        base_url: VERTEX_TEMPLATE,
+        env_keys: &[key("GOOGLE_CLOUD_API_KEY")],
+        default_model: "gemini-4-argon",
+        models_of: None,
+    },
+    Vendor {
+        id: "github-copilot",
+        name: "GitHub Copilot",
+        base_url: "https://api.individual.githubcopilot.com",
+        env_keys: &[key("COPILOT_GITHUB_TOKEN")],
+        default_model: "gpt-6.1-sol",
+        models_of: None,
+    },
+    Vendor {
+        id: "openai-codex",
+        name: "OpenAI Codex (ChatGPT account)",
+        base_url: "https://chatgpt.com/backend-api",
+        env_keys: &[],
+        default_model: "gpt-6.1-sol",
+        models_of: None,
+    },
 ];
 
 /// The vendor with that id.
@@ -171,10 +215,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_vendor_has_a_key_and_its_default_model() {
+    fn every_vendor_has_its_default_model() {
         let catalog = Catalog::builtin();
         for vendor in VENDORS {
-            assert!(!vendor.env_keys.is_empty(), "{}", vendor.id);
             assert!(catalog.get(vendor.id, vendor.default_model).is_some(), "{}", vendor.id);
         }
     }

@@ -11,11 +11,12 @@ use anyhow::Context;
 use tokio::runtime::Runtime;
 
 use crate::ai::{
-    Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, LocalAddresses, Model, Router,
-    ScopedModel, ThinkingLevel, Transport,
+    Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, Model, Router, ScopedModel,
+    ThinkingLevel, Transport,
 };
 use crate::config::{
-    self, Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, SettingsFile,
+    self, Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, GoogleAdc, Settings,
+    SettingsFile,
 };
 use crate::modes::{self, Prompt, Terminals};
 use crate::session::{self, PromptOptions, Services, SessionCommand, Wishes};
@@ -50,8 +51,7 @@ impl Setup {
         let path = dirs.display(file.path());
         let mut problems: Vec<String> = file.problem().map(str::to_owned).into_iter().collect();
         problems.extend(wrong.iter().map(|problem| format!("{path}: {problem}")));
-        let (mut catalog, wrong) = config::load_catalog(&dirs.models_file());
-        catalog.local_addresses = local_addresses(&env);
+        let (catalog, wrong) = config::load_catalog(&dirs.models_file(), &env);
         problems.extend(wrong);
         if let Some(theme) = &args.use_theme {
             settings.theme.clone_from(theme);
@@ -67,7 +67,10 @@ impl Setup {
             Arc::clone(&auth_file),
             client_id,
         );
-        let credentials = Credentials::new(env.clone()).with_store(auth_file, accounts);
+        let google = GoogleAdc::new(&env, dirs.home.as_deref(), transport.clone(), clock.clone());
+        let credentials = Credentials::new(env.clone())
+            .with_store(auth_file, accounts)
+            .with_ambient("google-vertex", Arc::new(google));
         Ok(Self { env, dirs, cwd, settings, catalog, credentials, transport, clock, problems })
     }
 
@@ -237,15 +240,6 @@ impl Setup {
 
     fn folders(&self, args: &Args) -> SessionFolders {
         SessionFolders::new(args, &self.env, &self.settings, &self.dirs, &self.cwd)
-    }
-}
-
-/// `PI_LOCAL_SERVERS` lists `ID=URL` pairs to look at instead of the usual
-/// addresses; `none` looks nowhere.
-fn local_addresses(env: &Env) -> LocalAddresses {
-    match env.get("PI_LOCAL_SERVERS") {
-        Some(list) => LocalAddresses::parse(&list),
-        None => LocalAddresses::with_ollama(env.get("OLLAMA_HOST").as_deref()),
     }
 }
 

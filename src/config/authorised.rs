@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{
-    AssistantMessage, Credential, EventStream, LiveCatalog, Millis, Provider, Request, StopReason,
+    AssistantMessage, Credential, EventStream, LiveCatalog, Millis, Model, Provider, Request, StopReason,
     StreamEvent,
 };
 
@@ -27,7 +27,15 @@ impl Authorised {
         Self { inner, credentials, catalog }
     }
 
-    async fn open(self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
+    async fn open(self, mut request: Arc<Request>, cancel: CancellationToken) -> EventStream {
+        match self.credentials.headers(&request.model).await {
+            Ok(None) => {}
+            Ok(Some(headers)) => {
+                let model = Model { headers, ..Model::clone(&request.model) };
+                request = Arc::new(Request { model: Arc::new(model), ..Arc::unwrap_or_clone(request) });
+            }
+            Err(error) => return ended(&request, StopReason::Error, error.to_string()),
+        }
         let request = if request.credential == Credential::None {
             let catalog = self.catalog.get();
             let resolved = tokio::select! {
@@ -76,7 +84,8 @@ impl Authorised {
 
 impl Provider for Authorised {
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
-        if matches!(request.credential, Credential::ApiKey(_) | Credential::Bearer(_)) {
+        let is_complete = matches!(request.credential, Credential::ApiKey(_) | Credential::Bearer(_));
+        if is_complete && request.model.headers.is_empty() {
             return self.inner.stream(request, cancel);
         }
         stream::once(self.clone().open(request, cancel)).flatten().boxed()

@@ -3,7 +3,7 @@
 //! In order: the key from the command line, `auth.json`, the provider's `apiKey`
 //! in `models.json`, the provider's environment variables.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 
 use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, vendor};
 
+use super::ambient::Ambient;
 use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
 use super::env::Env;
 use super::oauth::{Accounts, SignInError, SignInFlow, SignInOffer, sign_in_offer};
@@ -27,6 +28,8 @@ pub struct Credentials {
     /// Provider and key of `--api-key`.
     command_line: Option<(String, String)>,
     store: Option<Store>,
+    /// By provider id.
+    ambient: Vec<(&'static str, Arc<dyn Ambient>)>,
     /// What commands in `auth.json` printed: they run once per process.
     outputs: Arc<Mutex<HashMap<String, String>>>,
 }
@@ -47,6 +50,8 @@ pub enum CredentialError {
     Missing { provider: String, variables: String },
     #[error("no key for {provider}: {problem}")]
     Unresolved { provider: String, problem: String },
+    #[error("cannot ask {provider}: {problem}")]
+    Headers { provider: String, problem: String },
     /// The file with the keys cannot be read, and there is no other key.
     #[error("no key for {provider}: {problem}")]
     Broken { provider: String, problem: String },
@@ -74,6 +79,8 @@ pub enum KeySource {
     ModelsFile,
     /// The variable.
     Environment(&'static str),
+    /// The cloud account this machine is set up for.
+    Cloud,
     /// The provider asks for none.
     NotNeeded,
     None,
@@ -104,6 +111,7 @@ enum Found {
         value: String,
         bearer: bool,
     },
+    Cloud(Arc<dyn Ambient>),
     NotNeeded,
     Nothing,
 }
@@ -114,12 +122,26 @@ enum Ready {
     Account(&'static SignInOffer, OAuthEntry),
     /// A GitHub token, which gives Copilot tokens.
     GitHub(&'static SignInOffer, String),
+    Cloud(Arc<dyn Ambient>),
 }
 
 impl Credentials {
     /// Keys of command line, `models.json` and environment alone.
     pub fn new(env: Env) -> Self {
-        Self { env: Arc::new(env), command_line: None, store: None, outputs: Arc::default() }
+        Self {
+            env: Arc::new(env),
+            command_line: None,
+            store: None,
+            ambient: Vec::new(),
+            outputs: Arc::default(),
+        }
+    }
+
+    /// With the cloud account of this machine for the models of `provider`.
+    #[must_use]
+    pub fn with_ambient(mut self, provider: &'static str, source: Arc<dyn Ambient>) -> Self {
+        self.ambient.push((provider, source));
+        self
     }
 
     /// With the keys and accounts of `auth.json` too.
@@ -131,6 +153,11 @@ impl Credentials {
     /// Uses `key` for `provider`, before anything else.
     pub fn set_command_line_key(&mut self, provider: &str, key: &str) {
         self.command_line = Some((provider.to_owned(), key.trim().to_owned()));
+    }
+
+    /// The variables that keys come from.
+    pub fn env(&self) -> Arc<Env> {
+        Arc::clone(&self.env)
     }
 
     /// `auth.json`; `None` where keys are not stored.
@@ -151,7 +178,11 @@ impl Credentials {
         match self.find(&provider.id, Some(provider), &self.known()) {
             Found::Stored(stored) => self.is_resolvable(&stored.key, &stored.env),
             Found::Configured(template) => self.is_resolvable(&template, &[]),
-            Found::CommandLine(_) | Found::Account(..) | Found::Environment { .. } | Found::NotNeeded => true,
+            Found::CommandLine(_)
+            | Found::Account(..)
+            | Found::Environment { .. }
+            | Found::Cloud(_)
+            | Found::NotNeeded => true,
             Found::Unusable | Found::Nothing => false,
         }
     }
@@ -195,7 +226,7 @@ impl Credentials {
     pub async fn prepare(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
         match self.ready(model, catalog).await? {
             Ready::Credential(credential) => Ok(credential),
-            Ready::Account(..) | Ready::GitHub(..) => Ok(Credential::None),
+            Ready::Account(..) | Ready::GitHub(..) | Ready::Cloud(_) => Ok(Credential::None),
         }
     }
 
@@ -228,14 +259,54 @@ impl Credentials {
         rejected: Option<&str>,
     ) -> Result<Credential, CredentialError> {
         let ready = self.ready(model, catalog).await?;
+        if let Ready::Cloud(cloud) = &ready {
+            if let Some(token) = rejected {
+                cloud.forget(token);
+            }
+            let found = cloud.credential(&model.base_url).await;
+            return found.map_err(|problem| CredentialError::Unresolved {
+                provider: model.provider.clone(),
+                problem,
+            });
+        }
         let Some(accounts) = self.accounts() else { return ready.without_network(&model.provider) };
         let (offer, entry) = match ready {
             Ready::Credential(credential) => return Ok(credential),
+            Ready::Cloud(_) => return Ok(Credential::None),
             Ready::Account(offer, entry) => (offer, accounts.fresh(offer, &entry, rejected).await),
             Ready::GitHub(offer, token) => (offer, accounts.borrowed(&token, rejected).await),
         };
         let entry = entry.map_err(|error| CredentialError::of_account(&model.provider, error))?;
         Ok(Credential::SignedIn(Box::new(accounts.credential(offer.flow, &entry))))
+    }
+
+    /// The model's headers with their templates and commands filled in; `None` if
+    /// none has any.
+    ///
+    /// # Errors
+    /// When a variable is not set or a command fails; names the header.
+    pub async fn headers(&self, model: &Model) -> Result<Option<BTreeMap<String, String>>, CredentialError> {
+        let is_template = |value: &String| value.starts_with('!') || value.contains('$');
+        if !model.headers.values().any(is_template) {
+            return Ok(None);
+        }
+        let (credentials, headers) = (self.clone(), model.headers.clone());
+        let filled = spawn_blocking(move || {
+            let fill = |(name, value): (String, String)| {
+                let filled = match value::command(&value) {
+                    Some(command) => value::output_of(command),
+                    None => credentials.expand(&value, &[]),
+                };
+                filled
+                    .map(|value| (name.clone(), value))
+                    .map_err(|problem| format!("header {name}: {problem}"))
+            };
+            headers.into_iter().map(fill).collect::<Result<_, String>>()
+        });
+        let filled = filled.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        filled
+            .map(Some)
+            .map_err(|problem| CredentialError::Headers { provider: model.provider.clone(), problem })
     }
 
     /// Returns when no token is being renewed any more, or takes too long: at the
@@ -291,6 +362,7 @@ impl Credentials {
                     None => Ok(wrap(value, bearer)),
                 }
             }
+            Found::Cloud(cloud) => Ok(Ready::Cloud(cloud)),
             Found::NotNeeded => Ok(Ready::Credential(Credential::None)),
             Found::Unusable => {
                 Err(unresolved("pi does not use the account stored for it; store a key instead".to_owned()))
@@ -304,8 +376,7 @@ impl Credentials {
         }
     }
 
-    /// The first source that has something, of these in order. Cloud credentials
-    /// of the machine would be one more before `NotNeeded`.
+    /// The first source that has something, of these in order.
     fn find(&self, id: &str, provider: Option<&ProviderInfo>, entries: &AuthEntries) -> Found {
         if let Some((owner, key)) = &self.command_line
             && owner == id
@@ -330,6 +401,10 @@ impl Credentials {
         }
         if let Some(found) = self.environment(id) {
             return found;
+        }
+        let mut clouds = self.ambient.iter().filter(|(provider, _)| *provider == id);
+        if let Some((_, cloud)) = clouds.find(|(_, cloud)| cloud.is_configured()) {
+            return Found::Cloud(Arc::clone(cloud));
         }
         if is_unusable {
             return Found::Unusable;
@@ -406,6 +481,7 @@ impl Found {
             Self::Unusable => KeySource::Unusable,
             Self::Configured(_) => KeySource::ModelsFile,
             Self::Environment { name, .. } => KeySource::Environment(name),
+            Self::Cloud(_) => KeySource::Cloud,
             Self::NotNeeded => KeySource::NotNeeded,
             Self::Nothing => KeySource::None,
         }
@@ -420,7 +496,7 @@ impl Ready {
     fn without_network(self, provider: &str) -> Result<Credential, CredentialError> {
         match self {
             Self::Credential(credential) => Ok(credential),
-            Self::Account(..) | Self::GitHub(..) => Err(CredentialError::Unresolved {
+            Self::Account(..) | Self::GitHub(..) | Self::Cloud(_) => Err(CredentialError::Unresolved {
                 provider: provider.to_owned(),
                 problem: "accounts are not used here".to_owned(),
             }),
@@ -457,6 +533,7 @@ impl KeySource {
             Self::Unusable => "unusable",
             Self::ModelsFile => "models.json",
             Self::Environment(_) => "environment",
+            Self::Cloud => "cloud",
             Self::NotNeeded => "not-needed",
             Self::None => "none",
         }
@@ -472,6 +549,7 @@ impl fmt::Display for KeySource {
             Self::Unusable => f.write_str("an account pi does not use"),
             Self::ModelsFile => f.write_str("key in models.json"),
             Self::Environment(name) => write!(f, "key in {name}"),
+            Self::Cloud => f.write_str("this machine's cloud account"),
             Self::NotNeeded => f.write_str("needs no key"),
             Self::None => f.write_str("no key"),
         }

@@ -5,6 +5,7 @@
 //! to sign in and to renew tokens; nothing else here does. Nothing here knows
 //! sessions or screens.
 
+mod ambient;
 mod auth_file;
 mod authorised;
 mod credentials;
@@ -19,6 +20,7 @@ mod settings;
 mod settings_file;
 mod value;
 
+pub use ambient::Ambient;
 pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
 pub use authorised::Authorised;
 pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};

@@ -42,6 +42,7 @@ fn status_json(provider: &ProviderKeys) -> Value {
         | KeySource::Unusable
         | KeySource::ModelsFile
         | KeySource::Environment(_)
+        | KeySource::Cloud
         | KeySource::NotNeeded
         | KeySource::None => (provider.source.id(), None),
     };

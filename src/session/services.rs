@@ -79,14 +79,13 @@ impl Services {
     /// have. Takes as long as they do, at most little more than half a second.
     /// Returns what is wrong in the file, one line each.
     pub async fn refresh_models(&self) -> Vec<String> {
-        let path = self.dirs.models_file();
-        let reading = tokio::task::spawn_blocking(move || load_catalog(&path));
+        let (path, env) = (self.dirs.models_file(), self.credentials.env());
+        let reading = tokio::task::spawn_blocking(move || load_catalog(&path, &env));
         let addresses = self.catalog.get().local_addresses.clone();
         let (read, found) = tokio::join!(reading, ai::discover(&addresses));
         let Ok((catalog, problems)) = read else { return Vec::new() };
         self.catalog.update(|current| {
             *current = catalog;
-            current.local_addresses = addresses;
             for (server, models) in found {
                 current.set_local(server, models);
             }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Arg, Command, CommandFactory};
 use pi::ai::{Catalog, VENDORS};
 use pi::cli::{Args, AuthArgs};
-use pi::config::{Env, ROWS, Settings};
+use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
@@ -135,7 +135,8 @@ fn keys_and_commands_are_listed() {
 fn vendors_are_listed() {
     let catalog = Catalog::builtin();
     let rows = VENDORS.iter().map(|vendor| {
-        let keys: Vec<String> = vendor.env_keys.iter().map(|key| code(key.name)).collect();
+        let mut keys: Vec<String> = vendor.env_keys.iter().map(|key| code(key.name)).collect();
+        keys.extend(sign_in_offer(vendor.id).map(|_| code(&format!("/login {}", vendor.id))));
         let models = || catalog.models().iter().filter(|model| model.provider == vendor.id);
         let apis: BTreeSet<String> = models().map(|model| code(model.api.as_str())).collect();
         let apis: Vec<String> = apis.into_iter().collect();

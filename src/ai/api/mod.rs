@@ -23,7 +23,7 @@ use super::failure::ErrorBody;
 use super::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
 use super::model::{Api, Model};
 use super::partial_json;
-use super::provider::Request;
+use super::provider::{Request, StreamOptions};
 use super::sse::SseFrame;
 use super::stream::{BlockKind, StreamEvent};
 use super::transform::{Prompt, Turn};
@@ -240,9 +240,13 @@ fn mapped_level(model: &Model, level: super::model::ThinkingLevel) -> String {
     }
 }
 
-/// Thinking tokens of each level, for APIs that count them.
-fn thinking_budget(level: super::model::ThinkingLevel) -> u64 {
+/// Thinking tokens of `level`, for APIs that count them: as many as the user set
+/// for it, or else the usual number. Levels above `high` have its setting.
+fn thinking_budget(options: &StreamOptions, level: super::model::ThinkingLevel) -> u64 {
     use super::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+    if let Some(budget) = options.thinking_budgets.get(&level.min(High)) {
+        return *budget;
+    }
     match level {
         Off => 0,
         Minimal => 1_024,

@@ -136,7 +136,12 @@ impl Catalog {
     fn hint(&self, reference: &str) -> String {
         let wanted = reference.rsplit('/').next().unwrap_or(reference).to_lowercase();
         let common = |id: &str| id.chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
-        let best = self.models.iter().max_by_key(|model| common(&model.id.to_lowercase()));
+        // Of equals the newest of the first vendor.
+        let vendor = |model: &Model| self.providers.iter().position(|info| info.id == model.provider);
+        let best = self
+            .models
+            .iter()
+            .max_by_key(|model| (common(&model.id.to_lowercase()), std::cmp::Reverse(vendor(model))));
         best.filter(|model| common(&model.id.to_lowercase()) >= 3)
             .map(|model| format!("; did you mean {}?", model.reference()))
             .unwrap_or_default()

@@ -110,6 +110,13 @@ impl Catalog {
         }
     }
 
+    /// Changes every model of a provider.
+    pub fn change_models(&mut self, provider: &str, mut change: impl FnMut(&mut Model)) {
+        for model in self.models.iter_mut().filter(|model| model.provider == provider) {
+            change(Arc::make_mut(model));
+        }
+    }
+
     /// Names of the servers found on this machine, and how many models each has.
     pub fn found_servers(&self) -> Vec<(&'static str, usize)> {
         let count = |server: &LocalServer| {

@@ -60,7 +60,7 @@ impl Thinking {
             // The API knows no effort below low.
             return Self::Effort(if effort == "minimal" { "low".to_owned() } else { effort });
         }
-        let budget = thinking_budget(level).min(max_tokens.saturating_sub(MIN_BUDGET));
+        let budget = thinking_budget(&request.options, level).min(max_tokens.saturating_sub(MIN_BUDGET));
         if budget < MIN_BUDGET { Self::Off } else { Self::Budget(budget) }
     }
 

@@ -60,7 +60,7 @@ fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
             top_p: options.top_p.filter(|_| samples),
             max_output_tokens: prompt.max_tokens,
             stop_sequences: &options.stop_sequences,
-            thinking_config: family.thinking(model, options.thinking, prompt.max_tokens),
+            thinking_config: family.thinking(model, options, prompt.max_tokens),
         },
     }
 }

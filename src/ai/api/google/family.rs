@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::super::super::model::{Model, ThinkingLevel};
+use super::super::super::provider::StreamOptions;
 use super::super::thinking_budget;
 use super::wire::{Amount, ThinkingConfig};
 
@@ -103,7 +104,7 @@ impl Family {
 
     /// How much to think at a level the model supports. `None` says nothing
     /// about it, because the model cannot be told.
-    fn amount(self, level: ThinkingLevel, max_tokens: u64) -> Option<Amount> {
+    fn amount(self, level: ThinkingLevel, options: &StreamOptions, max_tokens: u64) -> Option<Amount> {
         use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
         let named = |name: &str| Some(Amount::ThinkingLevel(name.to_owned()));
         // Budget by level, and the fewest tokens the model takes.
@@ -147,25 +148,28 @@ impl Family {
                 if level == Off {
                     return None;
                 }
-                (thinking_budget(level), 0)
+                (thinking_budget(options, level), 0)
             }
         };
+        let set = options.thinking_budgets.get(&level.min(High)).filter(|_| level != Off);
+        let budget = set.copied().unwrap_or(budget);
         let budget: u64 = budget.min(max_tokens.saturating_sub(MIN_ANSWER)).max(floor);
         i64::try_from(budget).ok().map(Amount::ThinkingBudget)
     }
 
-    /// What the request says about thinking at the level `wanted`. A value the
-    /// model's own map has for the level counts before the family's: a number
-    /// is a budget, a word a level.
+    /// What the request says about thinking at the wanted level. A value the
+    /// model's own map has for the level counts before the user's budget and the
+    /// family's: a number is a budget, a word a level.
     pub(super) fn thinking(
         self,
         model: &Model,
-        wanted: ThinkingLevel,
+        options: &StreamOptions,
         max_tokens: u64,
     ) -> Option<ThinkingConfig> {
         if !model.reasoning {
             return None;
         }
+        let wanted = options.thinking;
         let level = model.clamp_thinking(wanted);
         let mapped = match model.thinking_level_map.get(&level) {
             Some(Some(Value::Number(budget))) => budget.as_i64().map(Amount::ThinkingBudget),
@@ -175,7 +179,7 @@ impl Family {
             }),
             Some(_) | None => None,
         };
-        let amount = mapped.or_else(|| self.amount(level, max_tokens))?;
+        let amount = mapped.or_else(|| self.amount(level, options, max_tokens))?;
         // Who asked for none has no use for an account of what cannot be switched off.
         let include_thoughts = wanted != ThinkingLevel::Off && amount != Amount::ThinkingBudget(0);
         Some(ThinkingConfig { include_thoughts, amount })
@@ -187,6 +191,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn options(thinking: ThinkingLevel) -> StreamOptions {
+        StreamOptions { thinking, ..StreamOptions::default() }
+    }
 
     #[test]
     fn ids_tell_family_generation_and_tier() {
@@ -216,7 +224,7 @@ mod tests {
     fn check(id: &str, map: Value, max_tokens: u64, level: ThinkingLevel, expected: Value) {
         let model = json!({"id": id, "reasoning": true, "thinkingLevelMap": map});
         let model: Model = serde_json::from_value(model).unwrap();
-        let config = Family::of(id).thinking(&model, level, max_tokens);
+        let config = Family::of(id).thinking(&model, &options(level), max_tokens);
         assert_eq!(json!(config), expected, "{id} {level}");
     }
 

@@ -431,7 +431,7 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
         }
     }
     if let Some(field) = compat.thinking_token_budget_field.as_deref().filter(|_| on) {
-        set(field, Value::from(thinking_budget(level)));
+        set(field, Value::from(thinking_budget(&request.options, level)));
     }
 }
 
