@@ -248,6 +248,8 @@ pub(super) struct AnthropicCompat {
     /// Streams tool arguments per tool when asked to; others need a beta header.
     pub(super) eager_tool_input: bool,
     pub(super) cache_control_on_tools: bool,
+    /// Keeps a prompt for an hour if asked to.
+    pub(super) supports_long_cache: bool,
     pub(super) supports_temperature: bool,
     /// Decides itself how long to think; takes an effort instead of a budget.
     pub(super) adaptive_thinking: bool,
@@ -266,6 +268,7 @@ impl AnthropicCompat {
         let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
         Self {
             eager_tool_input: flags.bool("supportsEagerToolInputStreaming").unwrap_or(anthropic),
+            supports_long_cache: flags.bool("supportsLongCacheRetention").unwrap_or(anthropic),
             cache_control_on_tools: flags.bool("supportsCacheControlOnTools").unwrap_or(true),
             supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
             adaptive_thinking: flags.bool("forceAdaptiveThinking").unwrap_or(false),
@@ -331,15 +334,13 @@ impl ResponsesCompat {
         // An account that signed in to OpenAI may not choose these itself.
         let signed_in = vendor == Vendor::OpenAi && matches!(request.credential, Credential::SignedIn(_));
         let openai_model = codex || azure || copilot || vendor == Vendor::OpenAi;
-        // Not every model takes the wish, and longer may cost more, so it is
-        // passed on only for those that are declared to take it.
-        let cache_retention = match flags.bool("supportsLongCacheRetention") {
-            Some(true) if codex || signed_in => CacheRetention::Default,
-            Some(true) if flags.bool("supportsExplicitPromptCacheMode") == Some(true) => {
-                CacheRetention::HalfHour
-            }
-            Some(true) => CacheRetention::Day,
-            Some(false) | None => CacheRetention::Default,
+        let takes_wish = request.options.long_cache
+            && !(codex || signed_in)
+            && flags.bool("supportsLongCacheRetention").unwrap_or(vendor == Vendor::OpenAi);
+        let cache_retention = match flags.bool("supportsExplicitPromptCacheMode") {
+            _ if !takes_wish => CacheRetention::Default,
+            Some(true) => CacheRetention::HalfHour,
+            Some(false) | None => CacheRetention::Day,
         };
         let affinity_headers: &'static [&'static str] =
             match (flags.bool("sendSessionAffinityHeaders"), vendor) {

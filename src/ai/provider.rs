@@ -107,6 +107,8 @@ pub struct StreamOptions {
     pub session_id: Option<String>,
     /// Request start, milliseconds since the Unix epoch: the message's timestamp.
     pub started_ms: u64,
+    /// Asks the provider to keep the prompt in its cache for long.
+    pub long_cache: bool,
     /// Thinking tokens of each level, where they differ from the usual ones.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
     /// Fields merged into the request body last, for what this list lacks.

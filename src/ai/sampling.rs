@@ -67,6 +67,9 @@ pub struct SamplingPolicy {
     pub all: Sampling,
     /// By `provider/id`; these win over everything else.
     pub by_model: BTreeMap<String, Sampling>,
+    /// Whether providers are asked to keep prompts for long, which costs more where
+    /// they charge for it.
+    pub long_cache: bool,
     /// Thinking tokens of each level, where they differ from the usual ones.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
 }
@@ -87,6 +90,7 @@ impl SamplingPolicy {
         options.max_tokens = sampling.max_tokens;
         options.stop_sequences = sampling.stop_sequences.unwrap_or_default();
         options.extra_body = sampling.body;
+        options.long_cache = self.long_cache;
         options.thinking_budgets.clone_from(&self.thinking_budgets);
     }
 }
@@ -112,6 +116,7 @@ mod tests {
         let policy = SamplingPolicy {
             all: sampling(json!({"temperature": 1, "maxTokens": 100, "topP": 0.1, "stop": ["END"]})),
             by_model: [("p/m".to_owned(), sampling(json!({"maxTokens": 7})))].into(),
+            long_cache: false,
             thinking_budgets: BTreeMap::new(),
         };
         let check = |level, temperature| {

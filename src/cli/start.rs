@@ -53,6 +53,7 @@ impl Setup {
         problems.extend(wrong.iter().map(|problem| format!("{path}: {problem}")));
         let (catalog, wrong) = config::load_catalog(&dirs.models_file(), &env);
         problems.extend(wrong);
+        settings.sampling.long_cache = env.get("PI_CACHE_RETENTION").is_some_and(|wish| wish == "long");
         if let Some(theme) = &args.use_theme {
             settings.theme.clone_from(theme);
         }

@@ -24,6 +24,7 @@ pub struct Settings {
     /// Patterns of the models to cycle through; none means all.
     pub enabled_models: Vec<String>,
     pub sampling: SamplingPolicy,
+    pub show_cache_miss_notices: bool,
     pub hide_thinking: bool,
     /// `tools`, `turn` or `now`.
     pub steering_delivery: String,
@@ -176,6 +177,12 @@ pub const ROWS: &[Row] = &[
         help: "Generation options of single models; these win over models.json and over generation",
     },
     Row {
+        key: "showCacheMissNotices",
+        kind: Kind::Bool,
+        default: "true",
+        help: "Say when a prompt that should have been cached was paid for again, and why",
+    },
+    Row {
         key: "hideThinkingBlock",
         kind: Kind::Bool,
         default: "false",
@@ -314,6 +321,7 @@ impl Settings {
             model_thinking_levels: reader.parsed("modelThinkingLevels"),
             enabled_models: reader.list("enabledModels"),
             sampling: reader.sampling(),
+            show_cache_miss_notices: reader.bool("showCacheMissNotices"),
             hide_thinking: reader.bool("hideThinkingBlock"),
             steering_delivery: reader.text("steeringDelivery").unwrap_or_default(),
             steering_mode: reader.text("steeringMode").unwrap_or_default(),
@@ -390,6 +398,7 @@ impl Reader<'_> {
                 body: Map::new(),
             },
             by_model: self.parsed("modelGeneration"),
+            long_cache: false,
             thinking_budgets: set.into_iter().map(|(level, key)| (level, self.number(key))).collect(),
         }
     }

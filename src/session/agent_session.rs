@@ -16,6 +16,7 @@ use crate::agent::{AgentEvent, Pushed, QueueKind, Queued, Queues, RunOutcome};
 use crate::ai::{self, AssistantMessage, Credential, Message, Model, StopReason, ThinkingLevel, UserMessage};
 use crate::config::SettingsFile;
 
+use super::cache_watch::{CacheWatch, Miss};
 use super::command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
@@ -105,6 +106,7 @@ struct AgentSession {
     /// Entries that must not come between a tool call and its result.
     held: Vec<EntryBody>,
     /// Entry of the latest answer of the current run.
+    cache: CacheWatch,
     last_answer: Option<EntryId>,
     context: ContextUsage,
     /// What the next request of a running loop uses.
@@ -158,6 +160,7 @@ impl AgentSession {
             activity: Activity::Idle,
             bash: UserBash::default(),
             held: Vec::new(),
+            cache: CacheWatch::default(),
             last_answer: None,
             context: ContextUsage::default(),
             live: watch::Sender::new(LiveSelection::default()),
@@ -326,6 +329,8 @@ impl AgentSession {
     fn start_run_with(&mut self, credential: Credential, prompts: Vec<Message>) {
         self.record_selection();
         self.live.send_replace(LiveSelection::default());
+        let messages = projection::messages(&self.store.context_branch());
+        self.cache.catch_up(&messages);
         let parts = RunParts {
             services: &self.services,
             cwd: &self.cwd,
@@ -334,7 +339,7 @@ impl AgentSession {
             session_id: &self.store.header().id.clone(),
             selection: &self.selection,
             credential,
-            messages: projection::messages(&self.store.context_branch()),
+            messages,
             live: self.live.subscribe(),
         };
         self.activity = Activity::Running(run::spawn(parts, prompts));
@@ -385,6 +390,7 @@ impl AgentSession {
         if let Message::Assistant(answer) = &**message {
             self.last_answer = Some(entry_id);
             self.note_context(answer);
+            self.watch_cache(answer);
             if !answer.is_failed() {
                 let attempt = self.recovery.reset();
                 if attempt > 0 {
@@ -392,11 +398,26 @@ impl AgentSession {
                 }
             }
         }
+        if let Message::System(_) = &**message {
+            self.cache.changed("system prompt or tools changed");
+        }
         if let Message::User(_) = &**message {
             // Delivered, and in the session from here on.
             self.save_queue();
         }
         self.publish();
+    }
+
+    fn watch_cache(&mut self, answer: &AssistantMessage) {
+        let settings = &self.services.settings;
+        let shown = settings.show_cache_miss_notices;
+        if let Some(miss) = self.cache.answered(answer, settings.sampling.long_cache)
+            && shown
+        {
+            let Miss { tokens, reason } = miss;
+            let text = format!("Cache miss: {tokens} tokens of the prompt were paid for again; {reason}.");
+            self.notice(NoticeLevel::Info, text);
+        }
     }
 
     async fn run_ended(&mut self) {
@@ -738,6 +759,7 @@ impl AgentSession {
         self.context_files = opened.context_files;
         self.selection = selection;
         self.recovery = Recovery::default();
+        self.cache = CacheWatch::default();
         self.last_answer = None;
         self.unsaved = false;
         self.announce_open(notice);

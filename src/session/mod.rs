@@ -5,6 +5,7 @@
 //! Knows no screen.
 
 mod agent_session;
+mod cache_watch;
 mod command;
 mod event;
 mod handle;

@@ -109,6 +109,28 @@ fn anthropic_marks_the_ends_of_cacheable_prefixes() {
 }
 
 #[test]
+fn a_cache_for_long_is_asked_for_where_it_is_known() {
+    let check = |api: &str, provider: &str, compat: Value, wish: bool, expected: Value| {
+        let model = json!({"id": "m", "api": api, "provider": provider, "compat": compat, "maxTokens": 9});
+        let mut request = request(model, vec![user("hi")]);
+        request.options.long_cache = wish;
+        let body = body(&request);
+        let mark = &body["messages"][0]["content"][0]["cache_control"]["ttl"];
+        let found = if body["messages"].is_array() { mark } else { &body["prompt_cache_retention"] };
+        assert_eq!(*found, expected, "{api} {provider} {wish}");
+    };
+    let (no, none) = (json!({"supportsLongCacheRetention": false}), json!({}));
+    check("anthropic-messages", "anthropic", none.clone(), true, json!("1h"));
+    check("anthropic-messages", "anthropic", none.clone(), false, Value::Null);
+    check("anthropic-messages", "anthropic", no.clone(), true, Value::Null);
+    check("anthropic-messages", "minimax", none.clone(), true, Value::Null);
+    check("openai-responses", "openai", none.clone(), true, json!("24h"));
+    check("openai-responses", "openai", none.clone(), false, Value::Null);
+    check("openai-responses", "openai", no, true, Value::Null);
+    check("openai-responses", "xai", none, true, Value::Null);
+}
+
+#[test]
 fn credentials_go_where_the_service_looks() {
     let check = |api: &str, provider: &str, credential: Credential, name: &str| {
         let model = json!({"id": "m", "api": api, "provider": provider, "baseUrl": "http://x", "headers": {"X-Own": "1"}});
@@ -240,6 +262,7 @@ fn check_responses(model: Value, credential: Credential, level: ThinkingLevel, e
     request.credential = credential;
     request.options.thinking = level;
     request.options.temperature = Some(0.5);
+    request.options.long_cache = request.model.compat.contains_key("supportsLongCacheRetention");
     request.options.session_id = Some("s".repeat(70));
     let mut body = body(&request);
     let fields = body.as_object_mut().unwrap();

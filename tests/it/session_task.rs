@@ -347,6 +347,31 @@ async fn a_conversation_that_no_longer_fits_is_told_and_not_repeated() {
     assert_eq!(lines.last().unwrap(), "settled");
 }
 
+// The provider's cache.
+
+#[tokio::test]
+async fn a_prompt_that_was_paid_for_again_is_named() {
+    let cached = |read, write| Usage { input: 10, cache_read: read, cache_write: write, ..Usage::default() };
+    let answers = [
+        FakeAnswer::of_text("1").usage(cached(0, 9_000)),
+        FakeAnswer::of_text("2").usage(cached(9_010, 100)),
+        FakeAnswer::of_text("3").usage(cached(0, 9_200)),
+    ];
+    for shown in [true, false] {
+        let bench = SessionBench::new(answers.clone()).settings(json!({"showCacheMissNotices": shown}));
+        let mut session = bench.start().await;
+        let mut notices = Vec::new();
+        for text in ["a", "b", "c"] {
+            session.prompt(text).await;
+            notices.extend(session.settled().await.into_iter().filter(|line| line.contains("Cache miss")));
+        }
+        let expected =
+            "Cache miss: 9120 tokens of the prompt were paid for again; the provider did not have it";
+        assert_eq!(notices.len(), usize::from(shown), "{notices:?}");
+        assert!(notices.iter().all(|line| line.contains(expected)), "{notices:?}");
+    }
+}
+
 // Queues.
 
 #[tokio::test]

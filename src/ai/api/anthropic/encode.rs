@@ -16,7 +16,7 @@ use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Promp
 use super::super::super::vertex;
 use super::super::{EncodeError, Headers, HttpRequest, join_url, mapped_level, thinking_budget, write_body};
 use super::Host;
-use super::wire::{self, Block, BlockBody, EPHEMERAL, ThinkingMode};
+use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
 
 /// Fewest thinking tokens the API takes, and fewest left to answer with.
 const MIN_BUDGET: u64 = 1_024;
@@ -134,10 +134,11 @@ fn body<'a>(
     let options = &request.options;
     // Thinking models choose their own sampling.
     let samples = compat.supports_temperature && !thinking.is_on();
+    let mark = cache_mark(options.long_cache && compat.supports_long_cache);
     let mut system = Vec::new();
     if !prompt.system.is_empty() {
         let text = Cow::Borrowed(prompt.system.as_str());
-        system.push(Block { body: BlockBody::Text { text }, cache_control: Some(EPHEMERAL) });
+        system.push(Block { body: BlockBody::Text { text }, cache_control: Some(mark) });
     }
     wire::Body {
         model: (host == Host::Direct).then_some(&request.model.id),
@@ -145,8 +146,8 @@ fn body<'a>(
         max_tokens: prompt.max_tokens,
         stream: true,
         system,
-        messages: messages(prompt, compat),
-        tools: tools(prompt, compat),
+        messages: messages(prompt, compat, mark),
+        tools: tools(prompt, compat, mark),
         tool_choice: tool_choice(options.tool_choice.as_ref(), prompt, thinking.is_on()),
         thinking: match thinking {
             Thinking::Unset => None,
@@ -165,7 +166,11 @@ fn body<'a>(
     }
 }
 
-fn messages<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat) -> Vec<wire::Message<'a>> {
+fn messages<'a>(
+    prompt: &'a Prompt<'a>,
+    compat: &AnthropicCompat,
+    mark: CacheControl,
+) -> Vec<wire::Message<'a>> {
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2);
     for turn in &prompt.turns {
         match turn {
@@ -190,7 +195,7 @@ fn messages<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat) -> Vec<wire::M
     // Everything up to the last thing said is worth caching.
     let last_user = messages.iter_mut().rev().find(|message| message.role == "user");
     if let Some(block) = last_user.and_then(|message| message.content.last_mut()) {
-        block.cache_control = Some(EPHEMERAL);
+        block.cache_control = Some(mark);
     }
     messages
 }
@@ -269,12 +274,12 @@ fn results<'a>(turn: &'a AssistantTurn<'a>) -> Vec<Block<'a>> {
     blocks
 }
 
-fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat) -> Vec<wire::Tool<'a>> {
+fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat, mark: CacheControl) -> Vec<wire::Tool<'a>> {
     let mut tools: Vec<wire::Tool<'a>> = prompt.tools.iter().map(|tool| self::tool(tool, compat)).collect();
     if compat.cache_control_on_tools
         && let Some(last) = tools.last_mut()
     {
-        last.cache_control = Some(EPHEMERAL);
+        last.cache_control = Some(mark);
     }
     tools
 }

@@ -93,10 +93,14 @@ pub(super) struct ImageSource<'a> {
 pub(super) struct CacheControl {
     #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
 }
 
-/// Marks the end of a prefix worth caching for five minutes.
-pub(super) const EPHEMERAL: CacheControl = CacheControl { kind: "ephemeral" };
+/// Marks the end of a prefix worth caching for five minutes, or an hour if it `is_long`.
+pub(super) fn cache_mark(is_long: bool) -> CacheControl {
+    CacheControl { kind: "ephemeral", ttl: is_long.then_some("1h") }
+}
 
 #[derive(Debug, Serialize)]
 pub(super) struct Tool<'a> {
