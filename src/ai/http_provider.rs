@@ -18,6 +18,7 @@ use super::answer::{Answer, Ending, fail, service};
 use super::api;
 use super::http::{HttpFailure, Transport, root_cause};
 use super::message::{AssistantMessage, Millis};
+use super::model::Model;
 use super::provider::{Provider, Request};
 use super::stream::{EventStream, StreamEvent};
 use crate::util::clock::Clock;
@@ -59,6 +60,12 @@ impl HttpProvider {
 }
 
 impl Provider for HttpProvider {
+    fn warm_up(&self, model: &Model) {
+        if model.base_url.starts_with("https:") {
+            self.transport.warm_up();
+        }
+    }
+
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         let started = self.clock.monotonic();
         let driver = Box::new(Driver {

@@ -18,6 +18,10 @@ pub trait Provider: Send + Sync {
     /// `StopReason::Aborted` and what had arrived until then. Dropping the
     /// stream ends the work behind it.
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream;
+
+    /// Gets ready for the first request to `model`, which then need not wait for
+    /// what takes long. Blocks; optional.
+    fn warm_up(&self, _model: &Model) {}
 }
 
 /// Everything one model call depends on: no environment, no globals.

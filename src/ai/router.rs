@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::http_provider::HttpProvider;
-use super::model::Api;
+use super::model::{Api, Model};
 use super::provider::{Provider, Request};
 use super::stream::EventStream;
 
@@ -23,6 +23,10 @@ impl Router {
 }
 
 impl Provider for Router {
+    fn warm_up(&self, model: &Model) {
+        self.http.warm_up(model);
+    }
+
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         match &self.demo {
             Some(demo) if request.model.api == Api::DEMO => demo.stream(request, cancel),

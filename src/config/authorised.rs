@@ -83,6 +83,10 @@ impl Authorised {
 }
 
 impl Provider for Authorised {
+    fn warm_up(&self, model: &Model) {
+        self.inner.warm_up(model);
+    }
+
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         let is_complete = matches!(request.credential, Credential::ApiKey(_) | Credential::Bearer(_));
         if is_complete && request.model.headers.is_empty() {

@@ -277,6 +277,13 @@ impl Interactive {
             self.effects.start(Effect::ListSessions);
         }
         self.effects.start(Effect::ReadBranch);
+    }
+
+    /// What may take a while and is wanted soon: nothing the first frame waits for.
+    fn prepare(&mut self) {
+        // The user types meanwhile.
+        let (provider, model) = (Arc::clone(&self.services.provider), Arc::clone(&self.handle.state().model));
+        tokio::task::spawn_blocking(move || provider.warm_up(&model));
         // Only without anything better: asking the ports of this machine is not for
         // everyone. The answer also tells the window of a local model.
         if self.services.is_local_or_demo(&self.handle.state().model) {
@@ -295,6 +302,7 @@ impl Interactive {
             self.ui.app.transcript.notice(NoticeLevel::Warning, &problem);
         }
         self.draw();
+        self.prepare();
         loop {
             if let Some(code) = self.exit {
                 return self.leave(code).await;
