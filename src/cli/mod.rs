@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::ai;
 use crate::config::Env;
 use crate::modes::{self, Terminals};
 
@@ -48,8 +49,12 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let terminals = Terminals::detect();
     // A terminal that cannot move its cursor is no better than a pipe.
     let is_dumb = env.get("TERM").is_some_and(|term| term == "dumb");
-    let setup = start::Setup::new(&args, env)?;
+    let mut setup = start::Setup::new(&args, env)?;
     if let Some(search) = &args.list_models {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        for (server, models) in runtime.block_on(ai::discover(&setup.catalog.local_addresses)) {
+            setup.catalog.set_local(server, models);
+        }
         return Ok(modes::list_models(
             &setup.catalog,
             &setup.credentials,

@@ -1,5 +1,7 @@
 //! Model servers on this machine are found, and others are left alone.
 
+use std::process::Command;
+
 use pi::ai::{LocalAddresses, discover};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
@@ -114,4 +116,18 @@ async fn a_server_on_this_machine_is_offered_when_nothing_is_configured() {
     pty.wait_text("Hello from here.");
     let asked = server.requests().into_iter().find(|request| request.path == "/v1/chat/completions").unwrap();
     assert_eq!(asked.body["model"], "qwen");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_of_this_machine_are_listed() {
+    let list = json!({"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 16384}]});
+    let server = SseServer::start([json("/v1/models", &list)]).await;
+    let home = TestHome::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+    command.env_clear().env("HOME", home.home()).args(["--list-models", "vllm/"]);
+    command.env("PI_LOCAL_SERVERS", format!("vllm={}", server.url()));
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["vllm/m", "16k", "16k", "no", "no", "yes"], "{table}");
 }
