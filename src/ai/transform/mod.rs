@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Image, Message, SystemContent, Thinking, ToolCall,
-    ToolDeclaration, ToolResultMessage, UserContent,
+    AssistantBlock, AssistantMessage, ContentBlock, Image, Message, SystemContent, Thinking, ToolDeclaration,
+    ToolResultMessage, UserContent,
 };
 use super::model::Model;
 use super::provider::Request;
@@ -110,6 +110,7 @@ pub(super) enum Block<'a> {
     Thinking(&'a Thinking),
     ToolCall {
         id: String,
+        /// Letters, digits, `_` and `-`, unless a tool of this name was declared.
         name: &'a str,
         arguments: Cow<'a, Value>,
         signature: Option<&'a str>,
@@ -144,7 +145,7 @@ pub(super) fn prompt(request: &Request, ids: IdRule) -> Prompt<'_> {
     let system = join_parts(
         replay.contents.iter().map(AsRef::as_ref).chain(replay.live_sections().map(|(_, text)| text)),
     );
-    let turns = turns(&request.messages, &request.model, ids);
+    let turns = turns(&request.messages, &request.model, ids, &replay.declared);
     let mut tools: Vec<Cow<'_, ToolDeclaration>> = replay.tools.iter().copied().map(Cow::Borrowed).collect();
     let tools_are_history = tools.is_empty();
     if tools_are_history {
@@ -299,7 +300,12 @@ fn past_tools<'a>(turns: &[Turn<'a>], replay: &Replay<'a>) -> Vec<Cow<'a, ToolDe
     tools
 }
 
-fn turns<'a>(messages: &'a [Arc<Message>], model: &Model, rule: IdRule) -> Vec<Turn<'a>> {
+fn turns<'a>(
+    messages: &'a [Arc<Message>],
+    model: &Model,
+    rule: IdRule,
+    declared: &HashMap<&str, &ToolDeclaration>,
+) -> Vec<Turn<'a>> {
     let images = model.reads_images();
     let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
     let mut turns: Vec<Turn<'a>> = Vec::new();
@@ -318,7 +324,8 @@ fn turns<'a>(messages: &'a [Arc<Message>], model: &Model, rule: IdRule) -> Vec<T
             }
             Message::Assistant(answer) if !answer.is_failed() => {
                 let results = results_after(&messages[at + 1..]);
-                turns.extend(assistant_turn(answer, results, model, &mut ids).map(Turn::Assistant));
+                let turn = assistant_turn(answer, results, model, &mut ids, declared);
+                turns.extend(turn.map(Turn::Assistant));
             }
             // A failed answer is not repeated to the model, and with it go its
             // results; system messages are in the system prompt.
@@ -344,6 +351,7 @@ fn assistant_turn<'a>(
     mut results: Vec<&'a ToolResultMessage>,
     model: &Model,
     ids: &mut Ids,
+    declared: &HashMap<&str, &ToolDeclaration>,
 ) -> Option<AssistantTurn<'a>> {
     let same_model = answer.provider == model.provider && answer.api == model.api && answer.model == model.id;
     // What one model has signed, no other can read.
@@ -366,13 +374,14 @@ fn assistant_turn<'a>(
                 let id = ids.assign(&call.id, same_model);
                 let answered = results.iter().position(|result| result.tool_call_id == call.id);
                 let result = answered.map(|at| results.remove(at));
-                turn.results.push(tool_result(id.clone(), call, result, model.reads_images()));
+                let name = sendable_name(&call.name, declared);
+                turn.results.push(tool_result(id.clone(), name, result, model.reads_images()));
                 let arguments = match &call.arguments {
                     arguments @ Value::Object(_) => Cow::Borrowed(arguments),
                     _ => Cow::Owned(Value::Object(Map::new())),
                 };
                 let signature = signature(&call.thought_signature);
-                turn.blocks.push(Block::ToolCall { id, name: &call.name, arguments, signature });
+                turn.blocks.push(Block::ToolCall { id, name, arguments, signature });
             }
             AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
         }
@@ -387,21 +396,30 @@ fn is_worth_replaying(thinking: &Thinking) -> bool {
     signed || thinking.redacted || !thinking.thinking.trim().is_empty()
 }
 
+/// What to call the tool `name` in a request. Models make up names that no API
+/// takes back, and one such call would have every later request refused; its
+/// result tells what was wrong.
+fn sendable_name<'a>(name: &'a str, declared: &HashMap<&str, &ToolDeclaration>) -> &'a str {
+    const MAX_NAME: usize = 64;
+    let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_word);
+    if is_fine || declared.contains_key(name) { name } else { "unknown_tool" }
+}
+
 fn tool_result<'a>(
     id: String,
-    call: &'a ToolCall,
+    name: &'a str,
     result: Option<&'a ToolResultMessage>,
     images: bool,
 ) -> ToolResult<'a> {
     let Some(result) = result else {
         let content = vec![Content::Text(Cow::Borrowed("No result provided"))];
-        return ToolResult { id, name: &call.name, content, is_error: true };
+        return ToolResult { id, name, content, is_error: true };
     };
     let mut content = content(&result.content, images, TOOL_IMAGE);
     if content.is_empty() {
         content.push(Content::Text(Cow::Borrowed("(no tool output)")));
     }
-    ToolResult { id, name: &call.name, content, is_error: result.is_error }
+    ToolResult { id, name, content, is_error: result.is_error }
 }
 
 const USER_IMAGE: &str = "(image omitted: model does not support images)";

@@ -294,3 +294,29 @@ fn the_answer_is_bounded_by_model_window_and_wish() {
     check(200_000, 64_000, 190_000, None, 5_904);
     check(8_000, 4_000, 9_000, None, 1);
 }
+
+#[test]
+fn names_no_api_takes_back_are_replaced_unless_a_tool_has_them() {
+    let named = |id: &str, name: &str| json!({"type": "toolCall", "id": id, "name": name, "arguments": {}});
+    let long = "x".repeat(65);
+    check(
+        json!([
+            {"role": "system", "toolsAdded": [{"name": "server.tool"}]},
+            answer(json!([named("1", ""), named("2", "functions.read"), named("3", "server.tool"), named("4", &long)])),
+            result("1", "no such tool"),
+            result("2", "-"),
+            result("3", "-"),
+            result("4", "-"),
+        ]),
+        &[
+            "call 1 unknown_tool{}",
+            "call 2 unknown_tool{}",
+            "call 3 server.tool{}",
+            "call 4 unknown_tool{}",
+            "result 1 no such tool",
+            "result 2 -",
+            "result 3 -",
+            "result 4 -",
+        ],
+    );
+}
