@@ -17,7 +17,7 @@ use super::message::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, Message, SystemContent, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
-use super::model::Model;
+use super::model::{Api, Model};
 use super::provider::Request;
 
 /// What the system messages of a conversation add up to.
@@ -96,6 +96,7 @@ pub(super) struct AssistantTurn<'a> {
 pub(super) enum Content<'a> {
     /// Never blank.
     Text(Cow<'a, str>),
+    /// Of a type that the API takes, and not empty.
     Image(&'a Image),
 }
 
@@ -306,7 +307,7 @@ fn turns<'a>(
     rule: IdRule,
     declared: &HashMap<&str, &ToolDeclaration>,
 ) -> Vec<Turn<'a>> {
-    let images = model.reads_images();
+    let images = image_types(model);
     let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
     let mut turns: Vec<Turn<'a>> = Vec::new();
     // Results of calls whose turn is complete, by the call they answer.
@@ -375,7 +376,7 @@ fn assistant_turn<'a>(
                 let answered = results.iter().position(|result| result.tool_call_id == call.id);
                 let result = answered.map(|at| results.remove(at));
                 let name = sendable_name(&call.name, declared);
-                turn.results.push(tool_result(id.clone(), name, result, model.reads_images()));
+                turn.results.push(tool_result(id.clone(), name, result, image_types(model)));
                 let arguments = match &call.arguments {
                     arguments @ Value::Object(_) => Cow::Borrowed(arguments),
                     _ => Cow::Owned(Value::Object(Map::new())),
@@ -409,7 +410,7 @@ fn tool_result<'a>(
     id: String,
     name: &'a str,
     result: Option<&'a ToolResultMessage>,
-    images: bool,
+    images: &[&str],
 ) -> ToolResult<'a> {
     let Some(result) = result else {
         let content = vec![Content::Text(Cow::Borrowed("No result provided"))];
@@ -422,20 +423,54 @@ fn tool_result<'a>(
     ToolResult { id, name, content, is_error: result.is_error }
 }
 
-const USER_IMAGE: &str = "(image omitted: model does not support images)";
-const TOOL_IMAGE: &str = "(tool image omitted: model does not support images)";
+/// The types of images that a request to `model` may hold.
+///
+/// <https://docs.anthropic.com/en/docs/build-with-claude/vision>,
+/// <https://platform.openai.com/docs/guides/images-vision>,
+/// <https://ai.google.dev/gemini-api/docs/image-understanding>.
+fn image_types(model: &Model) -> &'static [&'static str] {
+    let is_google = model.api == Api::GOOGLE_GENERATIVE_AI || model.api == Api::GOOGLE_VERTEX;
+    match model.reads_images() {
+        false => &[],
+        true if is_google => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
+        true => &["image/png", "image/jpeg", "image/gif", "image/webp"],
+    }
+}
 
-/// Blank texts and unknown blocks go; without `images`, runs of them become `placeholder`.
-fn content<'a>(blocks: &'a [ContentBlock], images: bool, placeholder: &'static str) -> Vec<Content<'a>> {
+/// What stands for images that are not sent: for a model that only reads text,
+/// and for an image of another type than the API takes.
+struct Placeholders {
+    no_images: &'static str,
+    other_type: &'static str,
+}
+
+const USER_IMAGE: Placeholders = Placeholders {
+    no_images: "(image omitted: model does not support images)",
+    other_type: "(image omitted: model does not support its type)",
+};
+const TOOL_IMAGE: Placeholders = Placeholders {
+    no_images: "(tool image omitted: model does not support images)",
+    other_type: "(tool image omitted: model does not support its type)",
+};
+
+/// Blank texts and unknown blocks go; runs of images that are not of one of
+/// these types become one placeholder.
+fn content<'a>(blocks: &'a [ContentBlock], images: &[&str], placeholders: Placeholders) -> Vec<Content<'a>> {
     let mut content = Vec::with_capacity(blocks.len());
     let mut in_run = false;
+    let placeholder = if images.is_empty() { placeholders.no_images } else { placeholders.other_type };
     for block in blocks {
         match block {
             ContentBlock::Text(text) if !text.text.trim().is_empty() => {
                 content.push(Content::Text(Cow::Borrowed(text.text.as_str())));
                 in_run = false;
             }
-            ContentBlock::Image(image) if images => content.push(Content::Image(image)),
+            ContentBlock::Image(image)
+                if images.contains(&image.mime_type.as_str()) && !image.data.is_empty() =>
+            {
+                content.push(Content::Image(image));
+                in_run = false;
+            }
             ContentBlock::Image(_) if !in_run => {
                 content.push(Content::Text(Cow::Borrowed(placeholder)));
                 in_run = true;

@@ -320,3 +320,28 @@ fn names_no_api_takes_back_are_replaced_unless_a_tool_has_them() {
         ],
     );
 }
+
+#[test]
+fn images_are_sent_only_in_types_that_the_api_takes() {
+    let image = |kind: &str, data: &str| json!({"type": "image", "data": data, "mimeType": kind});
+    let said = json!([
+        {"role": "user", "content": [image("image/gif", "AA=="), image("image/heic", "AA=="), image("image/bmp", "AA=="),
+            image("image/png", "")]},
+        answer(json!([call("1")])),
+        {"role": "toolResult", "toolCallId": "1", "content": [image("image/bmp", "AA=="), image("image/png", "AA==")]},
+    ]);
+    let check = |api: &str, expected: &str| {
+        let request = request(said.clone(), json!({"input": ["text", "image"], "api": api}));
+        let lines = outline(&prompt(&request, WORD));
+        assert_eq!(lines[0], expected, "{api}");
+        assert_eq!(
+            lines[2], "result 1 (tool image omitted: model does not support its type)+<image>",
+            "{api}"
+        );
+    };
+    check("openai-completions", "user <image>+(image omitted: model does not support its type)");
+    check(
+        "google-vertex",
+        "user (image omitted: model does not support its type)+<image>+(image omitted: model does not support its type)",
+    );
+}
