@@ -222,6 +222,27 @@ fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u
     Ok(serde_json::to_vec(&merged)?)
 }
 
+/// The schema of a tool's arguments with the root that Anthropic and OpenAI insist
+/// on: an object with properties and without alternatives.
+fn object_schema(schema: &Value) -> Cow<'_, Value> {
+    const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+    let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
+        && schema.get("properties").is_some_and(Value::is_object)
+        && !ALTERNATIVES.iter().any(|key| schema.get(key).is_some());
+    if is_fine {
+        return Cow::Borrowed(schema);
+    }
+    let mut root = schema.as_object().cloned().unwrap_or_default();
+    for key in ALTERNATIVES {
+        root.remove(key);
+    }
+    root.insert("type".to_owned(), Value::from("object"));
+    if !root.get("properties").is_some_and(Value::is_object) {
+        root.insert("properties".to_owned(), Value::Object(Map::new()));
+    }
+    Cow::Owned(Value::Object(root))
+}
+
 /// The start of a session's id that OpenAI takes as the key of its cache.
 fn cache_key(session: &str) -> &str {
     const MAX_CHARS: usize = 64;
@@ -526,6 +547,23 @@ mod tests {
         check("https://a.b", "/v1/messages", "https://a.b/v1/messages");
         check("https://a.b/v1/", "/v1/messages", "https://a.b/v1/messages");
         check("https://a.b/api/v1/", "/chat/completions", "https://a.b/api/v1/chat/completions");
+    }
+
+    #[test]
+    fn schemas_have_an_object_with_properties_at_their_root() {
+        use serde_json::json;
+
+        let check = |schema: Value, expected: Value| assert_eq!(*object_schema(&schema), expected);
+        let empty = json!({"type": "object", "properties": {}});
+        for schema in
+            [json!(null), json!({}), json!({"type": "object"}), json!({"oneOf": [], "properties": null})]
+        {
+            let mut sorted = object_schema(&schema).into_owned();
+            sorted.sort_all_objects();
+            assert_eq!(sorted, empty, "{schema}");
+        }
+        let fine = json!({"properties": {"x": {"anyOf": []}}, "type": "object", "required": ["x"]});
+        check(fine.clone(), fine);
     }
 
     #[test]

@@ -6,15 +6,15 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 use super::super::super::compat::AnthropicCompat;
 use super::super::super::message::{Image, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
 use super::super::super::vertex;
-use super::super::{EncodeError, Headers, HttpRequest, join_url, mapped_level, thinking_budget, write_body};
+use super::super::{
+    EncodeError, Headers, HttpRequest, join_url, mapped_level, object_schema, thinking_budget, write_body,
+};
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
 
@@ -292,23 +292,6 @@ fn tool<'a>(tool: &'a ToolDeclaration, compat: &AnthropicCompat) -> wire::Tool<'
         eager_input_streaming: compat.eager_tool_input,
         cache_control: None,
     }
-}
-
-/// The schema with the root the API insists on: an object without alternatives.
-fn object_schema(schema: &Value) -> Cow<'_, Value> {
-    const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-    let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
-        && !ALTERNATIVES.iter().any(|key| schema.get(key).is_some());
-    if is_fine {
-        return Cow::Borrowed(schema);
-    }
-    let mut root = schema.as_object().cloned().unwrap_or_default();
-    for key in ALTERNATIVES {
-        root.remove(key);
-    }
-    root.insert("type".to_owned(), Value::from("object"));
-    root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
-    Cow::Owned(Value::Object(root))
 }
 
 fn tool_choice<'a>(

@@ -10,7 +10,8 @@ use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
 use super::super::{
-    EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, thinking_budget, write_body,
+    EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, object_schema,
+    thinking_budget, write_body,
 };
 use super::wire::{
     Body, Content, EPHEMERAL, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool, ToolCall,
@@ -311,10 +312,7 @@ fn tools<'a>(compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>
         function: Function {
             name: &tool.name,
             description: &tool.description,
-            parameters: match &tool.parameters {
-                parameters @ Value::Object(_) => Cow::Borrowed(parameters),
-                _ => Cow::Owned(json!({"type": "object", "properties": {}})),
-            },
+            parameters: object_schema(&tool.parameters),
         },
         cache_control: None,
     });

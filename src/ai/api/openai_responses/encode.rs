@@ -16,7 +16,9 @@ use super::super::super::message::Thinking;
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
-use super::super::{EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, write_body};
+use super::super::{
+    EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, object_schema, write_body,
+};
 use super::wire::{
     Body, CacheOptions, Content, Item, KnownItem, OutputText, Part, Reasoning, TextSignature, Tool,
 };
@@ -322,10 +324,7 @@ fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Vec<Tool<'a>> 
         kind: "function",
         name: &tool.name,
         description: &tool.description,
-        parameters: match &tool.parameters {
-            parameters @ Value::Object(_) => Cow::Borrowed(parameters),
-            _ => Cow::Owned(json!({"type": "object", "properties": {}})),
-        },
+        parameters: object_schema(&tool.parameters),
         // Without a word the API makes every property required.
         strict: compat.supports_strict_mode.then_some(false),
     });
