@@ -463,6 +463,12 @@ fn reasoning_goes_back_with_the_item_it_led_to() {
             &output("d"),
         ],
     );
+    check_replay(
+        "openai",
+        json!([text(r#"{"v":1,"id":"msg_1","phase":"of the moon"}"#)]),
+        true,
+        &["message msg_1 - -"],
+    );
     // Ids of gateways, ids twice, and tools that take text.
     let long = "msg_".to_owned() + &"x".repeat(61);
     check_replay(

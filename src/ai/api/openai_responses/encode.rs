@@ -225,7 +225,8 @@ impl<'a> Input<'a, '_> {
             id,
             status: "completed",
             content: [OutputText { text, annotations: [] }],
-            phase: signature.phase,
+            // A file may hold anything, the API knows two.
+            phase: signature.phase.filter(|phase| matches!(phase.as_str(), "commentary" | "final_answer")),
         }));
     }
 
