@@ -204,6 +204,31 @@ fn prepopulated_content_and_whole_inputs_are_read() {
     );
 }
 
+#[test]
+fn events_blocks_and_pieces_nobody_has_heard_of_may_look_like_anything() {
+    let frames = [
+        r#"{"type":"message_start","message":{"id":"m","content":[],"usage":{}}}"#,
+        r#"{"type":"moon","delta":7,"message":"x","content_block":[],"index":"y","usage":1}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"moon","text":{"a":1},"id":7}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"lost"}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"moon_delta","text":["lost"]}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"kept"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+        r#"{"type":"message_stop"}"#,
+    ];
+    let content = json!([{"type": "text", "text": "kept"}]);
+    check_frames("anthropic-messages", &frames, &json!({"content": content, "stop": "stop", "error": null}));
+    // What is known must be as it is known.
+    let frames =
+        [frames[0], r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}"#];
+    let error =
+        "the stream carried malformed JSON: invalid type: integer `7`, expected a string at line 1 column 77";
+    check_frames("anthropic-messages", &frames, &json!({"content": [], "stop": "error", "error": error}));
+}
+
 /// As [`check_frames`] for Responses: what there is of blocks and stop reason.
 #[track_caller]
 fn check_responses(frames: &[&str], content: Value, stop: &str, error: Option<&str>) {

@@ -2,11 +2,26 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::super::super::message::{StopReason, Usage};
 use super::super::super::sse::SseFrame;
 use super::super::super::stream::StreamEvent;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, reported_error, with_json};
 use super::wire::{self, ContentBlock, Event};
+
+/// What is read, by kind.
+const EVENTS: &[&str] = &[
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "error",
+];
+const BLOCKS: &[&str] = &["text", "thinking", "redacted_thinking", "tool_use"];
+const DELTAS: &[&str] = &["text_delta", "thinking_delta", "signature_delta", "input_json_delta"];
 
 pub(super) struct Decoder {
     asked_for: String,
@@ -155,6 +170,28 @@ impl Decoder {
         self.blocks.end(slot, out);
     }
 
+    /// Whether an event that cannot be read is of a kind nobody has heard of, or
+    /// brings such a block or piece; then its fields mean something else.
+    fn passes_over(&mut self, data: &str) -> bool {
+        let Ok(event) = serde_json::from_str::<Value>(data) else { return false };
+        let is_unknown = |kind: &Value, known: &[&str]| {
+            let kind = kind.get("type").and_then(Value::as_str);
+            kind.is_some_and(|kind| !known.contains(&kind))
+        };
+        match event.get("type").and_then(Value::as_str) {
+            Some("content_block_start") => {
+                let is_unknown = is_unknown(&event["content_block"], BLOCKS);
+                if is_unknown {
+                    let wire_index = event["index"].as_u64().unwrap_or_default();
+                    self.open.push(OpenBlock { wire_index, slot: None, input: None });
+                }
+                is_unknown
+            }
+            Some("content_block_delta") => is_unknown(&event["delta"], DELTAS),
+            _ => is_unknown(&event, EVENTS),
+        }
+    }
+
     fn sign(&mut self, slot: usize, signature: &str) {
         if let Some(thinking) = self.blocks.thinking_mut(slot) {
             thinking.thinking_signature.get_or_insert_default().push_str(signature);
@@ -220,12 +257,16 @@ impl Decode for Decoder {
             return Ok(());
         }
         let is_error = frame.event == "error";
-        with_json(&frame.data, &mut String::new(), |event: Event<'_>| match event.error {
+        let read = with_json(&frame.data, &mut String::new(), |event: Event<'_>| match event.error {
             Some(error) if is_error || event.kind.as_str() == "error" || event.kind.as_str().is_empty() => {
                 Err(reported_error(error))
             }
             _ => self.event(event, out),
-        })
+        });
+        match read {
+            Err(DecodeError::Malformed(_)) if self.passes_over(&frame.data) => Ok(()),
+            read => read,
+        }
     }
 
     fn is_complete(&self) -> bool {
