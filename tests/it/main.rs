@@ -6,6 +6,7 @@ mod ai_decode;
 mod ai_encode;
 mod ai_errors;
 mod ai_google;
+mod ai_handover;
 mod ai_http;
 mod auth;
 mod auth_process;

@@ -7,4 +7,5 @@ pub(crate) mod google;
 pub(crate) mod pty;
 pub(crate) mod session_bench;
 pub(crate) mod sse_server;
+pub(crate) mod validators;
 pub(crate) mod virtual_terminal;
