@@ -381,7 +381,7 @@ fn signatures_stay_on_their_parts_and_with_their_model() {
 }
 
 #[test]
-fn unsigned_calls_of_the_current_turn_get_the_stand_in() {
+fn the_first_unsigned_call_of_each_step_gets_the_stand_in() {
     let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "f", "arguments": {}, "thoughtSignature": "c2ln"});
     let done = || json!([{"type": "text", "text": "done"}]);
     let messages = json!([
@@ -410,7 +410,10 @@ fn unsigned_calls_of_the_current_turn_get_the_stand_in() {
             .collect()
     };
     let stand_in = "skip_thought_signature_validator";
-    assert_eq!(json!(signatures("gemini-3.1-pro-preview")), json!([null, stand_in, null, "c2ln", "c2ln"]));
+    assert_eq!(
+        json!(signatures("gemini-3.1-pro-preview")),
+        json!([stand_in, stand_in, null, "c2ln", "c2ln"])
+    );
     assert_eq!(json!(signatures("gemini-2.5-pro")), json!([null, null, null, null, null]));
 }
 

@@ -186,17 +186,12 @@ fn outcome<'a>(result: &'a ToolResult<'a>) -> Outcome<'a> {
     if result.is_error { Outcome::Error(text) } else { Outcome::Output(text) }
 }
 
-/// Gives the first call of each step of the current turn the stand-in if it has
-/// no signature. A turn begins with what the user says, for sure only where no
-/// responses stand beside it; calls before that are not checked, and of those
-/// made together only the first is signed.
+/// Gives the first call of each step the stand-in if it has no signature; of
+/// those made together only the first is signed. The API checks the current turn
+/// alone, but a call that lost its stand-in when the next turn begins would be
+/// another one to the server's cache.
 fn sign_first_calls(contents: &mut [Content<'_>]) {
-    let answers = |part: &Part<'_>| matches!(part.data, PartData::FunctionResponse(_));
-    let turn = contents
-        .iter()
-        .rposition(|content| content.role == Role::User && !content.parts.iter().any(answers))
-        .unwrap_or(0);
-    for content in contents.iter_mut().skip(turn) {
+    for content in contents {
         let first = content.parts.iter_mut().find(|part| matches!(part.data, PartData::FunctionCall(_)));
         if let Some(call) = first {
             call.thought_signature.get_or_insert(NO_SIGNATURE);
