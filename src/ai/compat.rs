@@ -99,6 +99,8 @@ pub(super) struct ChatCompat {
     pub(super) vercel_gateway_routing: Option<Value>,
     /// Takes Anthropic's `cache_control` on text parts and tools.
     pub(super) anthropic_cache_control: bool,
+    /// Takes it on tool results too; other proxies put it where Claude refuses it.
+    pub(super) cache_control_on_results: bool,
     /// Sends `prompt_cache_key`.
     pub(super) prompt_cache_key: bool,
     /// Headers that keep a session on one server, all with the session's id.
@@ -161,6 +163,10 @@ impl ChatCompat {
                 _ => MaxTokensField::MaxTokens,
             },
         };
+        let anthropic_cache_control = match flags.text("cacheControlFormat") {
+            Some(format) => format == "anthropic",
+            None => routed_to("anthropic/"),
+        };
         let affinity_headers: &'static [&'static str] =
             match (flags.bool("sendSessionAffinityHeaders"), vendor) {
                 (Some(false), _) => &[],
@@ -201,10 +207,8 @@ impl ChatCompat {
             thinking_token_budget_field: flags.text("thinkingTokenBudgetField").map(str::to_owned),
             open_router_routing: flags.0.get("openRouterRouting").cloned(),
             vercel_gateway_routing: flags.0.get("vercelGatewayRouting").cloned(),
-            anthropic_cache_control: match flags.text("cacheControlFormat") {
-                Some(format) => format == "anthropic",
-                None => routed_to("anthropic/"),
-            },
+            anthropic_cache_control,
+            cache_control_on_results: anthropic_cache_control && vendor == Vendor::OpenRouter,
             prompt_cache_key: match flags.text("promptCacheKeyMode") {
                 Some(mode) => !matches!(mode, "none" | "off" | "disabled"),
                 None => vendor == Vendor::OpenAi,

@@ -129,6 +129,27 @@ fn a_cache_for_long_is_asked_for_where_it_is_known() {
 }
 
 #[test]
+fn openrouter_passes_the_marker_on_from_the_last_thing_said() {
+    let check = |base_url: &str, results: Value| {
+        let model = json!({"id": "m", "api": "openai-completions", "provider": "p", "baseUrl": base_url,
+            "compat": {"cacheControlFormat": "anthropic"}});
+        let call = answer(json!([{"type": "toolCall", "id": "a", "name": "f", "arguments": {}}]));
+        let result =
+            json!({"role": "toolResult", "toolCallId": "a", "content": [{"type": "text", "text": "r"}]});
+        let body = body(&request(
+            model,
+            vec![user("one"), answer(json!([{"type": "text", "text": "x"}])), user("two"), call, result],
+        ));
+        let messages = body["messages"].as_array().unwrap();
+        assert_eq!(messages[0]["content"], json!([{"type": "text", "text": "one"}]));
+        assert_eq!(json!([messages[2]["content"], messages[4]["content"]]), results, "{base_url}");
+    };
+    let marked = |text: &str| json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+    check("https://openrouter.ai/api/v1", json!([[{"type": "text", "text": "two"}], marked("r")]));
+    check("https://proxy/v1", json!([marked("two"), "r"]));
+}
+
+#[test]
 fn credentials_go_where_the_service_looks() {
     let check = |api: &str, provider: &str, credential: Credential, name: &str| {
         let model = json!({"id": "m", "api": api, "provider": provider, "baseUrl": "http://x", "headers": {"X-Own": "1"}});

@@ -99,7 +99,7 @@ fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a
                 {
                     messages.push(processed());
                 }
-                messages.push(Message::User { content: user_content(content) });
+                messages.push(Message::User { content: user_content(content, compat) });
             }
             Turn::Assistant(turn) => {
                 messages.extend(assistant(turn, compat));
@@ -108,7 +108,7 @@ fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a
         }
     }
     if compat.anthropic_cache_control {
-        mark_last_user_text(&mut messages);
+        mark_last_text(&mut messages);
     }
     messages
 }
@@ -119,8 +119,13 @@ fn processed<'a>() -> Message<'a> {
     Message::Assistant { content, tool_calls: Vec::new(), reasoning: Map::new() }
 }
 
-/// One string where that is possible: not every server takes parts.
-fn user_content<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
+/// One string where that is possible: not every server takes parts. One that
+/// takes cache markers does, and gets parts whether they are marked or not,
+/// because the marker moves on and what it leaves must stay as it was.
+fn user_content<'a>(content: &'a [transform::Content<'a>], compat: &ChatCompat) -> Content<'a> {
+    if compat.anthropic_cache_control {
+        return Content::Parts(content.iter().map(part).collect());
+    }
     if let [transform::Content::Text(text)] = content {
         return Content::Text(Cow::Borrowed(text));
     }
@@ -265,7 +270,12 @@ fn tool_messages<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat, messages:
             text = Cow::Borrowed("(see attached image)");
         }
         let name = compat.requires_tool_result_name.then_some(result.name);
-        messages.push(Message::Tool { tool_call_id: &result.id, name, content: text });
+        let content = if compat.cache_control_on_results {
+            Content::Parts(vec![Part::text(text)])
+        } else {
+            Content::Text(text)
+        };
+        messages.push(Message::Tool { tool_call_id: &result.id, name, content });
         images.extend(
             result.content.iter().filter(|part| matches!(part, transform::Content::Image(_))).map(part),
         );
@@ -279,27 +289,25 @@ fn tool_messages<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat, messages:
     }
 }
 
-fn mark_last_user_text(messages: &mut [Message<'_>]) {
+/// Marks the end of what is worth caching: the last thing said to the model that
+/// is written in parts.
+fn mark_last_text(messages: &mut [Message<'_>]) {
     let last = messages.iter_mut().rev().find_map(|message| match message {
-        Message::User { content } => Some(content),
-        _ => None,
-    });
-    match last {
-        Some(Content::Parts(parts)) => {
-            let text = parts.iter_mut().rev().find_map(|part| match part {
+        Message::User { content: Content::Parts(parts) }
+        | Message::Tool { content: Content::Parts(parts), .. } => {
+            parts.iter_mut().rev().find_map(|part| match part {
                 Part::Text { cache_control, .. } => Some(cache_control),
                 Part::ImageUrl { .. } | Part::Thinking { .. } => None,
-            });
-            if let Some(cache_control) = text {
-                *cache_control = Some(EPHEMERAL);
-            }
+            })
         }
-        Some(content @ Content::Text(_)) => {
-            if let Content::Text(text) = std::mem::replace(content, Content::Parts(Vec::new())) {
-                *content = Content::Parts(vec![Part::Text { text, cache_control: Some(EPHEMERAL) }]);
-            }
-        }
-        None => {}
+        Message::System { .. }
+        | Message::Developer { .. }
+        | Message::User { .. }
+        | Message::Assistant { .. }
+        | Message::Tool { .. } => None,
+    });
+    if let Some(cache_control) = last {
+        *cache_control = Some(EPHEMERAL);
     }
 }
 

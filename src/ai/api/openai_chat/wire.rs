@@ -69,7 +69,7 @@ pub(super) enum Message<'a> {
         tool_call_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<&'a str>,
-        content: Cow<'a, str>,
+        content: Content<'a>,
     },
 }
 
