@@ -3,6 +3,7 @@
 pub(crate) mod agent_bench;
 pub(crate) mod agent_order;
 pub(crate) mod chat;
+pub(crate) mod dialects;
 pub(crate) mod google;
 pub(crate) mod pty;
 pub(crate) mod session_bench;

@@ -36,6 +36,9 @@ pub(crate) struct SessionBench {
     settings: Value,
     tools: Vec<Arc<dyn Tool>>,
     model: &'static str,
+    /// In place of the models of `acme`.
+    acme: Option<Value>,
+    prompt: &'static str,
     /// Where new sessions go, below the folder.
     sessions: Option<&'static str>,
 }
@@ -53,6 +56,8 @@ impl SessionBench {
             settings: json!({}),
             tools: Vec::new(),
             model: "m-1",
+            acme: None,
+            prompt: "Be brief.",
             sessions: Some("sessions"),
         }
     }
@@ -69,6 +74,18 @@ impl SessionBench {
 
     pub(crate) fn model(mut self, id: &'static str) -> Self {
         self.model = id;
+        self
+    }
+
+    /// The provider `acme` as an entry of `models.json`.
+    pub(crate) fn acme(mut self, provider: Value) -> Self {
+        self.acme = Some(provider);
+        self
+    }
+
+    /// What the system prompt begins with.
+    pub(crate) fn prompt(mut self, prompt: &'static str) -> Self {
+        self.prompt = prompt;
         self
     }
 
@@ -103,8 +120,10 @@ impl SessionBench {
             {"id": "m-2", "contextWindow": 2_000},
         ]);
         let key = format!("!cat '{}'", self.path("key").display());
+        let acme =
+            self.acme.clone().unwrap_or_else(|| json!({"baseUrl": base_url, "api": api, "models": acme}));
         json!({"providers": {
-            "acme": {"baseUrl": base_url, "api": api, "models": acme},
+            "acme": acme,
             "keyed": {"baseUrl": base_url, "api": api, "apiKey": key, "models": [{"id": "m-3"}]},
         }})
     }
@@ -127,7 +146,7 @@ impl SessionBench {
             clock: self.clock.clone(),
             wishes,
             prompt: PromptOptions {
-                custom: Some("Be brief.".to_owned()),
+                custom: Some(self.prompt.to_owned()),
                 addendum: None,
                 no_context_files: true,
             },

@@ -1,0 +1,296 @@
+//! What providers keep of a conversation stays of use: every request of a session
+//! begins with what the one before it said to the same model, to the byte.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use pi::ai::{FakeAnswer, Gate, ThinkingLevel, preview_request};
+use pi::session::{Scope, SessionCommand, WhenBusy};
+use serde_json::{Value, json};
+
+use crate::support::agent_bench::TestTool;
+use crate::support::dialects::{self, Call, Dialect, Lack, Prefix, ROWS, Script, Step};
+use crate::support::session_bench::{Session, SessionBench};
+use crate::support::validators::{MAX_MARKERS, n_markers};
+
+/// A row, and what its models are besides.
+struct Variant {
+    row: &'static dyn Dialect,
+    name: &'static str,
+    base_url: &'static str,
+    /// The model that the session begins with, and the one it goes to.
+    ids: [&'static str; 2],
+    model: Value,
+    /// Requests mark what is worth caching.
+    marks: bool,
+}
+
+fn row(api: &str) -> &'static dyn Dialect {
+    *ROWS.iter().find(|row| row.api() == api).unwrap()
+}
+
+/// Every row, and the dialects that write requests in another way.
+fn variants() -> Vec<Variant> {
+    let base_url = "http://127.0.0.1:1";
+    let rows = ROWS.iter().map(|row| Variant {
+        row: *row,
+        name: row.api(),
+        base_url,
+        ids: ["m-1", "m-2"],
+        model: json!({}),
+        marks: row.marks(),
+    });
+    let mut variants: Vec<Variant> = rows.collect();
+    let mut add = |api: &str, name, base_url, compat: Value, marks| {
+        let ids = ["m-1", "m-2"];
+        variants.push(Variant {
+            row: row(api),
+            name,
+            base_url,
+            ids,
+            model: json!({ "compat": compat }),
+            marks,
+        });
+    };
+    let claude = json!({"cacheControlFormat": "anthropic"});
+    add("openai-completions", "openrouter", "http://openrouter.ai.test:1", claude.clone(), true);
+    add("openai-completions", "proxy of Claude", base_url, claude, true);
+    add("openai-responses", "openrouter responses", "http://openrouter.ai.test:1", json!({}), false);
+    for (name, ids) in [
+        ("Gemini 2", ["gemini-2.5-pro", "gemini-2.5-flash"]),
+        ("Gemini 3", ["gemini-3-pro-preview", "gemini-3-flash"]),
+    ] {
+        let row = row("google-generative-ai");
+        variants.push(Variant { row, name, base_url, ids, model: json!({}), marks: false });
+    }
+    variants
+}
+
+impl Variant {
+    fn acme(&self) -> Value {
+        let model = |id: &str| {
+            let mut model =
+                json!({"id": id, "reasoning": true, "input": ["text", "image"], "contextWindow": 200_000});
+            model.as_object_mut().unwrap().extend(self.model.as_object().unwrap().clone());
+            model
+        };
+        let models = self.ids.map(model);
+        json!({"baseUrl": self.base_url, "api": self.row.api(), "models": models})
+    }
+
+    /// An answer of the model `id`, through framing and decoder.
+    fn answer(&self, id: &str, steps: impl IntoIterator<Item = Step>) -> FakeAnswer {
+        let mut model = dialects::model(self.row, self.base_url);
+        model["id"] = json!(id);
+        let frames = self.row.frames(&Script::new(steps));
+        let request = dialects::request(model, &[]);
+        FakeAnswer::of_events(pi::ai::decode_recorded(&request, frames.iter().map(Vec::as_slice)))
+    }
+
+    fn thinking(&self) -> Step {
+        let signature = (!self.row.lacks().contains(&Lack::Signatures)).then_some("c2lnbmF0dXJl");
+        Step::Thinking { pieces: vec!["hm"], signature }
+    }
+}
+
+fn text(text: &'static str) -> Step {
+    Step::Text(vec![text])
+}
+
+fn says(id: &'static str) -> Call {
+    Call { id, name: "say", pieces: vec!["{\"text\":", "\"ok\"}"] }
+}
+
+/// What may change in the requests from a place on.
+struct Change {
+    /// Requests before it.
+    at: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ToolAdded,
+    ToolRemoved,
+    Prompt,
+}
+
+fn set_model(id: &str) -> SessionCommand {
+    SessionCommand::SetModel { reference: format!("acme/{id}"), scope: Scope::Session }
+}
+
+/// Everything that happens to a session, except compaction, which begins anew.
+async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
+    let [first, second] = variant.ids;
+    let mut bench = SessionBench::new([]).acme(variant.acme()).model(first).tools([TestTool::say()]);
+    let mut changes = Vec::new();
+    let mut session = bench.start().await;
+    let push = |bench: &SessionBench, answers: Vec<FakeAnswer>| {
+        answers.into_iter().for_each(|answer| bench.provider.push(answer));
+    };
+
+    push(&bench, vec![variant.answer(first, [text("one")])]);
+    session.ask("first").await;
+    push(
+        &bench,
+        vec![
+            variant.answer(
+                first,
+                [
+                    variant.thinking(),
+                    text("calling"),
+                    Step::Calls(vec![says("aaaaaaaa1"), says("aaaaaaaa2")]),
+                ],
+            ),
+            // The same ids again, as some servers give them out.
+            variant.answer(first, [variant.thinking(), Step::Calls(vec![says("aaaaaaaa1")])]),
+            variant.answer(first, [text("done ")]),
+        ],
+    );
+    session.ask("second").await;
+
+    // What failed and what was cancelled is not said to the model.
+    push(&bench, vec![FakeAnswer::failed("400: bad request")]);
+    session.ask("third").await;
+    abort(&bench, &mut session).await;
+    push(&bench, vec![variant.answer(first, [text("four")])]);
+    session.ask("fourth").await;
+
+    // To another model and back, with calls of both.
+    session.request(set_model(second)).await.unwrap();
+    push(
+        &bench,
+        vec![
+            variant.answer(second, [variant.thinking(), Step::Calls(vec![says("bbbbbbbb1")])]),
+            variant.answer(second, [text("of the other")]),
+        ],
+    );
+    session.ask("fifth").await;
+    session.request(set_model(first)).await.unwrap();
+    let low = SessionCommand::SetThinking { level: ThinkingLevel::Low, scope: Scope::Session };
+    session.request(low).await.unwrap();
+    push(
+        &bench,
+        vec![
+            variant.answer(first, [Step::Calls(vec![says("cccccccc1")])]),
+            variant.answer(first, [text("six")]),
+        ],
+    );
+    session.ask("sixth").await;
+    session.request(set_model(second)).await.unwrap();
+    push(&bench, vec![variant.answer(second, [text("seven")])]);
+    session.ask("seventh").await;
+    session.request(set_model(first)).await.unwrap();
+    push(&bench, vec![variant.answer(first, [text("eight")])]);
+    session.ask("eighth").await;
+
+    // Read from its file; then with more tools, with another prompt, with fewer tools.
+    let resumed: [(Option<Kind>, &'static str); 4] = [
+        (None, "Be brief."),
+        (Some(Kind::ToolAdded), "Be brief."),
+        (Some(Kind::Prompt), "Be long."),
+        (Some(Kind::ToolRemoved), "Be long."),
+    ];
+    for (kind, prompt) in resumed {
+        let path = session.path();
+        session.shut_down().await;
+        let tools = match kind {
+            None => vec![TestTool::say()],
+            Some(Kind::ToolAdded | Kind::Prompt) => vec![TestTool::say(), other_tool()],
+            Some(Kind::ToolRemoved) => vec![other_tool()],
+        };
+        bench = bench.tools(tools).prompt(prompt);
+        changes.extend(kind.map(|kind| Change { at: bench.provider.requests().len(), kind }));
+        session = bench.resume(&path).await;
+        for said in ["again", "and again"] {
+            push(&bench, vec![variant.answer(first, [variant.thinking(), text("nine")])]);
+            session.ask(said).await;
+        }
+    }
+    (bench, changes)
+}
+
+fn other_tool() -> TestTool {
+    TestTool::new("other", |_, _| async { Ok(pi::agent::ToolOutput::text("other")) })
+}
+
+async fn abort(bench: &SessionBench, session: &mut Session) {
+    let gate = Gate::new();
+    bench.provider.push(FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate)));
+    session.say("cancelled", WhenBusy::Steer).await;
+    gate.reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    session.settled().await;
+}
+
+/// Fails unless `later` begins with `earlier`, apart from what was changed.
+fn check(name: &str, earlier: &Prefix, later: &Prefix, changes: &[Kind]) {
+    let n_messages = earlier.messages.len().min(later.messages.len());
+    assert_eq!(later.messages[..n_messages], earlier.messages, "{name}");
+    if !changes.contains(&Kind::Prompt) {
+        assert_eq!(later.system, earlier.system, "{name}");
+    }
+    match changes {
+        changes if changes.contains(&Kind::ToolRemoved) => {
+            assert!(later.tools.iter().all(|tool| earlier.tools.contains(tool)), "{name}");
+        }
+        changes if changes.contains(&Kind::ToolAdded) => {
+            assert_eq!(later.tools[..earlier.tools.len()], earlier.tools, "{name}");
+        }
+        _ => assert_eq!(later.tools, earlier.tools, "{name}"),
+    }
+}
+
+#[tokio::test]
+async fn every_request_begins_with_the_one_before_it() {
+    for variant in variants() {
+        let (bench, changes) = played(&variant).await;
+        let requests = bench.provider.requests();
+        assert_eq!(requests.len(), 21, "{}", variant.name);
+        for id in variant.ids {
+            let own: Vec<(usize, Prefix)> = requests
+                .iter()
+                .enumerate()
+                .filter(|(_, request)| request.model.id == id)
+                .map(|(at, request)| (at, variant.row.prefix(&preview_request(request).unwrap().body)))
+                .collect();
+            for pair in own.windows(2) {
+                let [(earlier_at, earlier), (later_at, later)] = pair else { continue };
+                let between = |change: &&Change| *earlier_at < change.at && change.at <= *later_at;
+                let kinds: Vec<Kind> = changes.iter().filter(between).map(|change| change.kind).collect();
+                check(&format!("{} to {id}, request {later_at}", variant.name), earlier, later, &kinds);
+                assert!(later.messages.len() > earlier.messages.len(), "{} says nothing new", variant.name);
+            }
+        }
+    }
+}
+
+/// What is marked: by kind of place, in the order of the cached prefix.
+fn marked(body: &Value) -> [bool; 3] {
+    let last = |list: &Value| list.as_array().and_then(|items| items.last()).cloned().unwrap_or_default();
+    let is_marked = |value: &Value| value["cache_control"] == json!({"type": "ephemeral"});
+    let first = &body["messages"][0];
+    let system = if first["role"] == "system" { &first["content"] } else { &body["system"] };
+    let message = last(&body["messages"]);
+    [is_marked(&last(&body["tools"])), is_marked(&last(system)), is_marked(&last(&message["content"]))]
+}
+
+#[tokio::test]
+async fn what_is_worth_caching_is_marked_at_its_end() {
+    for variant in variants() {
+        let (bench, _) = played(&variant).await;
+        for (at, request) in bench.provider.requests().iter().enumerate() {
+            let body = preview_request(request).unwrap().body;
+            let markers = n_markers(&body);
+            if !variant.marks {
+                assert_eq!(markers, 0, "{}", variant.name);
+                continue;
+            }
+            assert!(markers <= MAX_MARKERS, "{}: {markers}", variant.name);
+            // Not every proxy takes a marker on a result, so that what was said last has it.
+            let after_results = body["messages"].as_array().unwrap().last().unwrap()["role"] == "tool";
+            let ends = !(after_results && variant.name == "proxy of Claude");
+            assert_eq!(marked(&body), [true, true, ends], "{}, request {at}: {body}", variant.name);
+            assert_eq!(markers, 3, "{}, request {at}", variant.name);
+        }
+    }
+}
