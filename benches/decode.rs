@@ -67,7 +67,41 @@ fn google_generative_ai(bencher: divan::Bencher<'_, '_>) {
     decode(bencher, "google-generative-ai", &body);
 }
 
-fn decode(bencher: divan::Bencher<'_, '_>, api: &str, body: &str) {
+#[divan::bench]
+fn bedrock_converse_stream(bencher: divan::Bencher<'_, '_>) {
+    let delta = amazon_event(
+        "contentBlockDelta",
+        "{\"contentBlockIndex\":0,\"delta\":{\"text\":\" and so on\"},\"p\":\"abcdefghijklmnopqrstuvwxyz\"}",
+    );
+    let mut body = delta.repeat(N_DELTAS);
+    body.extend(amazon_event("contentBlockStop", "{\"contentBlockIndex\":0}"));
+    body.extend(amazon_event("messageStop", "{\"stopReason\":\"end_turn\"}"));
+    decode(bencher, "bedrock-converse-stream", &body);
+}
+
+/// An event in the framing of `application/vnd.amazon.eventstream`.
+fn amazon_event(kind: &str, payload: &str) -> Vec<u8> {
+    let mut headers = Vec::new();
+    for (name, value) in
+        [(":event-type", kind), (":content-type", "application/json"), (":message-type", "event")]
+    {
+        headers.push(name.len() as u8);
+        headers.extend(name.as_bytes());
+        headers.push(7);
+        headers.extend((value.len() as u16).to_be_bytes());
+        headers.extend(value.as_bytes());
+    }
+    let mut event = ((16 + headers.len() + payload.len()) as u32).to_be_bytes().to_vec();
+    event.extend((headers.len() as u32).to_be_bytes());
+    event.extend(crc32fast::hash(&event).to_be_bytes());
+    event.extend(headers);
+    event.extend(payload.as_bytes());
+    event.extend(crc32fast::hash(&event).to_be_bytes());
+    event
+}
+
+fn decode(bencher: divan::Bencher<'_, '_>, api: &str, body: impl AsRef<[u8]>) {
+    let body = body.as_ref();
     let model = serde_json::json!({"id": "m", "api": api, "provider": "p"});
     let request = Request {
         model: Arc::new(serde_json::from_value(model).expect("the model is written above")),
@@ -77,6 +111,6 @@ fn decode(bencher: divan::Bencher<'_, '_>, api: &str, body: &str) {
     };
     bencher
         .counter(ItemsCount::new(N_DELTAS))
-        .counter(BytesCount::of_str(body))
-        .bench(|| decode_recorded(&request, body.as_bytes().chunks(CHUNK_BYTES)));
+        .counter(BytesCount::of_slice(body))
+        .bench(|| decode_recorded(&request, body.chunks(CHUNK_BYTES)));
 }

@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use super::api::{self, Decode, DecodeError, End, WireApi};
 use super::failure::{ErrorBody, clip};
+use super::framing::Frames;
 use super::http::html_text;
 use super::message::{AssistantMessage, Millis, StopReason};
 use super::model::Model;
 use super::provider::Request;
-use super::sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem, SseParser};
+use super::sse::{SseFrame, SseItem};
 use super::stream::StreamEvent;
 
 /// How much is kept of a body that turns out not to be a stream.
@@ -39,7 +40,7 @@ pub(super) enum Ending {
 pub(super) struct Answer {
     service: String,
     content_type: Option<String>,
-    parser: SseParser,
+    parser: Frames,
     decoder: Box<dyn Decode>,
     n_frames: u64,
     /// Start of the body, until the first frame.
@@ -52,7 +53,7 @@ impl Answer {
         Self {
             service: service(&request.model).to_owned(),
             content_type: content_type.map(str::to_owned),
-            parser: SseParser::new(FRAME_LIMIT_BYTES),
+            parser: Frames::new(codec.framing()),
             decoder: codec.decoder(request),
             n_frames: 0,
             head: Vec::new(),
@@ -129,7 +130,12 @@ impl Answer {
 
     fn frames(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         loop {
-            let item = self.parser.next().map_err(|error| DecodeError::Failed(error.to_string()))?;
+            let item = match self.parser.next() {
+                Ok(item) => item,
+                // What gateways append to a whole answer need not make sense.
+                Err(_) if self.decoder.is_complete() => return Ok(()),
+                Err(error) => return Err(DecodeError::Failed(error.to_string())),
+            };
             match item {
                 Some(SseItem::Frame(frame)) => {
                     self.n_frames += 1;
@@ -176,6 +182,9 @@ impl Answer {
         let head = head.trim();
         if head.is_empty() {
             return format!("{} sent an empty answer: stream ended before any data", self.service);
+        }
+        if self.parser.is_binary() {
+            return format!("stream ended before any event of {} was whole", self.service);
         }
         if let Some(page) = html_text(head, &self.service) {
             return page;

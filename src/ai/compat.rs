@@ -397,6 +397,24 @@ impl GoogleCompat {
     }
 }
 
+/// What `models.json` says of a model on Bedrock, against what its id tells.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct BedrockCompat {
+    /// Decides itself how long to think; takes an effort instead of a budget.
+    pub(super) adaptive_thinking: Option<bool>,
+    pub(super) supports_temperature: Option<bool>,
+}
+
+impl BedrockCompat {
+    pub(super) fn of(model: &Model) -> Self {
+        let flags = Flags(&model.compat);
+        Self {
+            adaptive_thinking: flags.bool("forceAdaptiveThinking"),
+            supports_temperature: flags.bool("supportsTemperature"),
+        }
+    }
+}
+
 /// The flags as `models.json` has them; a value of the wrong type counts as absent.
 struct Flags<'a>(&'a Map<String, Value>);
 

@@ -107,14 +107,15 @@ pub struct RequestPreview {
     pub body: Value,
 }
 
-/// Encodes `request` without sending it.
+/// Encodes `request` without sending it, signed for the time it started at.
 ///
 /// # Errors
 /// Says why it cannot be sent.
 pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    let encoded = codec.encode(request).map_err(|error| error.to_string())?;
+    let mut encoded = codec.encode(request).map_err(|error| error.to_string())?;
+    codec.sign(request, &mut encoded, request.options.started_ms).map_err(|error| error.to_string())?;
     let headers = encoded.headers.iter().map(|(name, value)| {
         let shown =
             if value.is_sensitive() { "…".into() } else { String::from_utf8_lossy(value.as_bytes()) };
@@ -217,12 +218,15 @@ impl Driver {
 async fn open(provider: &HttpProvider, request: &Request) -> Result<(Response, Answer), String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    let encoded = codec.encode(request).map_err(|error| error.to_string())?;
+    let mut encoded = codec.encode(request).map_err(|error| error.to_string())?;
     let HttpProvider { transport, clock, options } = provider;
     let service = service(&request.model);
     let mut retries = 0;
     loop {
-        let sent = transport.send(&encoded, service, options.idle_timeout, clock.now_ms()).await;
+        // A signature is good for minutes, and waits between attempts may be longer.
+        let now_ms = clock.now_ms();
+        codec.sign(request, &mut encoded, now_ms).map_err(|error| error.to_string())?;
+        let sent = transport.send(&encoded, service, options.idle_timeout, now_ms).await;
         let failure = match sent {
             Ok(response) => {
                 let content_type = response.headers().get(CONTENT_TYPE);
@@ -231,7 +235,12 @@ async fn open(provider: &HttpProvider, request: &Request) -> Result<(Response, A
                 return Ok((response, answer));
             }
             Err(failure) if failure.is_retryable && retries < options.max_retries => failure,
-            Err(failure) => return Err(failure.text),
+            Err(failure) => {
+                return Err(match codec.hint(request, &failure.text) {
+                    Some(hint) => format!("{}; {hint}", failure.text),
+                    None => failure.text,
+                });
+            }
         };
         tokio::time::sleep(retry_wait(&failure, retries, options, clock)?).await;
         retries += 1;

@@ -7,12 +7,15 @@
 
 mod answer;
 mod api;
+mod bedrock_place;
 mod call;
 mod catalog;
 mod compat;
 mod demo;
+mod event_stream;
 mod failure;
 mod fake;
+mod framing;
 mod http;
 mod http_provider;
 mod local_servers;
@@ -22,6 +25,7 @@ mod partial_json;
 mod provider;
 mod router;
 mod sampling;
+mod sigv4;
 mod sse;
 mod stream;
 mod transform;
@@ -29,6 +33,7 @@ mod vendors;
 mod vertex;
 
 pub use answer::decode_recorded;
+pub use bedrock_place::{BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use demo::{DemoPace, DemoProvider};
@@ -44,7 +49,7 @@ pub use message::{
 };
 pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
 pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
-pub use provider::{Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
+pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use sampling::{Sampling, SamplingPolicy};
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};

@@ -31,6 +31,8 @@ impl Api {
     pub const GOOGLE_VERTEX: Self = Self(Cow::Borrowed("google-vertex"));
     /// Anthropic's models on Vertex AI.
     pub const ANTHROPIC_VERTEX: Self = Self(Cow::Borrowed("anthropic-vertex"));
+    /// Amazon Bedrock's `ConverseStream`, for models of any vendor.
+    pub const BEDROCK_CONVERSE_STREAM: Self = Self(Cow::Borrowed("bedrock-converse-stream"));
     /// The offline demo model.
     pub const DEMO: Self = Self(Cow::Borrowed("demo"));
 

@@ -56,6 +56,25 @@ pub enum Credential {
     Bearer(String),
     /// The token of an account, from signing in.
     SignedIn(Box<SignIn>),
+    /// Keys that requests to Amazon are signed with.
+    Aws(Box<AwsKeys>),
+}
+
+/// Keys of an AWS account or role, and the region to ask.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AwsKeys {
+    pub access_key_id: String,
+    pub secret_access_key: String,
+    /// Comes with keys that end.
+    pub session_token: Option<String>,
+    /// Where requests are sent if the address leaves it open, and what they are signed for.
+    pub region: String,
+}
+
+impl fmt::Debug for AwsKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AwsKeys(…)")
+    }
 }
 
 /// What a service has given to an account that signed in.
@@ -79,7 +98,7 @@ impl Credential {
     /// The token, when the credential is one that is always sent as bearer.
     pub fn bearer(&self) -> Option<&str> {
         match self {
-            Self::None | Self::ApiKey(_) => None,
+            Self::None | Self::ApiKey(_) | Self::Aws(_) => None,
             Self::Bearer(token) => Some(token),
             Self::SignedIn(account) => Some(&account.token),
         }
@@ -93,6 +112,7 @@ impl fmt::Debug for Credential {
             Self::ApiKey(_) => f.write_str("ApiKey(…)"),
             Self::Bearer(_) => f.write_str("Bearer(…)"),
             Self::SignedIn(account) => f.debug_tuple("SignedIn").field(account).finish(),
+            Self::Aws(_) => f.write_str("Aws(…)"),
         }
     }
 }

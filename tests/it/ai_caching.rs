@@ -35,7 +35,7 @@ fn variants() -> Vec<Variant> {
         row: *row,
         name: row.api(),
         base_url,
-        ids: ["m-1", "m-2"],
+        ids: row.model_ids(),
         model: json!({}),
         marks: row.marks(),
     });
@@ -267,11 +267,15 @@ async fn every_request_begins_with_the_one_before_it() {
 /// What is marked: by kind of place, in the order of the cached prefix.
 fn marked(body: &Value) -> [bool; 3] {
     let last = |list: &Value| list.as_array().and_then(|items| items.last()).cloned().unwrap_or_default();
-    let is_marked = |value: &Value| value["cache_control"] == json!({"type": "ephemeral"});
+    let is_marked = |value: &Value| {
+        let is_mark = value["cachePoint"] == json!({"type": "default"});
+        is_mark || value["cache_control"] == json!({"type": "ephemeral"})
+    };
     let first = &body["messages"][0];
     let system = if first["role"] == "system" { &first["content"] } else { &body["system"] };
     let message = last(&body["messages"]);
-    [is_marked(&last(&body["tools"])), is_marked(&last(system)), is_marked(&last(&message["content"]))]
+    let tools = body.get("tools").unwrap_or(&body["toolConfig"]["tools"]);
+    [is_marked(&last(tools)), is_marked(&last(system)), is_marked(&last(&message["content"]))]
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use pi::ai::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::support::google;
+use crate::support::{bedrock, google};
 
 #[test]
 fn accepted_requests_are_reproduced_in_structure() {
@@ -53,6 +53,28 @@ fn an_accepted_request_of_google_is_reproduced_in_structure() {
         "compat": {"supportsParametersJsonSchema": false}});
     let sent = body(&request(model.clone(), google::conversation(&accepted, &model)));
     assert_eq!(google::outline(&sent), google::outline(&accepted));
+}
+
+#[test]
+fn an_accepted_request_of_bedrock_is_reproduced() {
+    let path = "tests/fixtures/ai/replay/bedrock-tool-result.request.json";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let accepted: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let model = json!({"id": "us.amazon.nova-micro-v1:0", "api": "bedrock-converse-stream", "provider": "amazon-bedrock"});
+    let mut request = request(model.clone(), bedrock::conversation(&accepted, &model));
+    request.options.top_p = Some(0.5);
+    let mut sent = preview(&request);
+    assert_eq!(
+        sent.url,
+        "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.amazon.nova-micro-v1%3A0/converse-stream"
+    );
+    assert!(sent.body["inferenceConfig"].as_object_mut().unwrap().remove("maxTokens").is_some());
+    // Beyond what was accepted there only are the ends of prefixes to cache.
+    let point = json!({"cachePoint": {"type": "default"}});
+    assert_eq!(sent.body["system"].as_array_mut().unwrap().pop(), Some(point.clone()));
+    let last = sent.body["messages"].as_array_mut().unwrap().last_mut().unwrap();
+    assert_eq!(last["content"].as_array_mut().unwrap().pop(), Some(point));
+    assert_eq!(sent.body, accepted);
 }
 
 #[test]
@@ -173,6 +195,8 @@ fn credentials_go_where_the_service_looks() {
     check("openai-codex-responses", "openai-codex", signed_in(), "authorization");
     check("google-generative-ai", "google", key(), "x-goog-api-key");
     check("google-generative-ai", "google", Credential::Bearer("t".to_owned()), "authorization");
+    check("bedrock-converse-stream", "amazon-bedrock", key(), "authorization");
+    check("bedrock-converse-stream", "amazon-bedrock", Credential::Bearer("t".to_owned()), "authorization");
     check("google-vertex", "google-vertex", key(), "x-goog-api-key");
     check("anthropic-vertex", "google-vertex", Credential::Bearer("t".to_owned()), "authorization");
 }

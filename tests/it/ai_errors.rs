@@ -44,6 +44,15 @@ async fn the_demanded_wait_stays_in_the_text() {
     assert_eq!(retry_delay(&text), Some(std::time::Duration::from_secs(12)));
 }
 
+#[tokio::test]
+async fn a_model_without_throughput_of_its_own_comes_with_a_way_out() {
+    let refused = json!({"provider": "amazon-bedrock", "status": 400, "headers": {},
+        "body": {"message": "Invocation of model ID m with on-demand throughput isn\u{2019}t supported."}});
+    let text = answer(&refused).await.error_message.unwrap();
+    let hint = "; choose an inference profile of the model, such as us.m, eu.m or global.m";
+    assert!(text.starts_with("400: Invocation of model ID m") && text.ends_with(hint), "{text}");
+}
+
 async fn answer(recorded: &Value) -> AssistantMessage {
     let body = match &recorded["bodyText"] {
         Value::String(body) => body.clone(),
@@ -57,7 +66,11 @@ async fn answer(recorded: &Value) -> AssistantMessage {
         .collect();
     let status = u16::try_from(recorded["status"].as_u64().unwrap()).unwrap();
     let server = SseServer::start([Reply::status(status, &headers, &body)]).await;
-    let model = json!({"id": "m", "api": "openai-completions", "provider": recorded["provider"], "baseUrl": server.url()});
+    let api = match recorded["provider"].as_str() {
+        Some("amazon-bedrock") => "bedrock-converse-stream",
+        _ => "openai-completions",
+    };
+    let model = json!({"id": "m", "api": api, "provider": recorded["provider"], "baseUrl": server.url()});
     let request = Request {
         model: Arc::new(serde_json::from_value(model).unwrap()),
         credential: Credential::None,

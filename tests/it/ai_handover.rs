@@ -9,6 +9,7 @@ use pi::ai::{Credential, Message, Request, StreamOptions, ThinkingLevel, preview
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::support::bedrock;
 use crate::support::validators::{Target, anthropic, chat, google, mistral, responses};
 
 /// A model that a session is handed to, and the rules of its provider.
@@ -107,6 +108,20 @@ fn google_aims() -> Vec<Aim> {
         aim(api, "google", "gemini-3-pro-preview", High, json!({}), is_3),
         aim("google-vertex", "google-vertex", "gemini-3-flash", Off, json!({"input": ["text"]}), is_3),
         aim("google-vertex", "google-vertex", "claude-4", High, json!({}), claude),
+    ]
+}
+
+fn bedrock_aims() -> Vec<Aim> {
+    use ThinkingLevel::{High, Off};
+    let claude = |body: &Value, _: &Target| bedrock::broken(body, true);
+    let other = |body: &Value, _: &Target| bedrock::broken(body, false);
+    let to =
+        |id, level, more, broken| aim("bedrock-converse-stream", "amazon-bedrock", id, level, more, broken);
+    vec![
+        to("anthropic.claude-sonnet-4-6", High, json!({}), claude),
+        to("us.amazon.nova-pro-v1:0", Off, json!({}), other),
+        to("deepseek.v3.2", High, json!({"input": ["text"]}), other),
+        to("openai.gpt-6-sol", High, json!({}), other),
     ]
 }
 
@@ -500,7 +515,7 @@ proptest! {
 
     #[test]
     fn any_conversation_obeys_the_rules_of_its_api(episodes in conversation()) {
-        let aims = [anthropic_aims(), chat_aims(), responses_aims(), google_aims()];
+        let aims = [anthropic_aims(), chat_aims(), responses_aims(), google_aims(), bedrock_aims()];
         for aim in aims.iter().flatten() {
             check(aim, &episodes)?;
         }

@@ -2,6 +2,7 @@
 //! and of the program as a whole. `docs/architecture.md` describes the five kinds.
 
 mod agent_loop;
+mod ai_bedrock;
 mod ai_caching;
 mod ai_contract;
 mod ai_decode;

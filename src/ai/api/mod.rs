@@ -8,6 +8,7 @@
 
 mod anthropic;
 mod azure;
+mod bedrock;
 mod google;
 mod openai_chat;
 mod openai_responses;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::failure::ErrorBody;
+use super::framing::Framing;
 use super::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
 use super::model::{Api, Model};
 use super::partial_json;
@@ -32,6 +34,22 @@ use super::transform::{Prompt, Turn};
 pub(super) trait WireApi: Send + Sync {
     fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError>;
     fn decoder(&self, request: &Request) -> Box<dyn Decode>;
+
+    /// How answers are cut into frames.
+    fn framing(&self) -> Framing {
+        Framing::Text
+    }
+
+    /// Puts into `encoded` what depends on the time it is sent at, milliseconds
+    /// since the Unix epoch. Called before every attempt.
+    fn sign(&self, _request: &Request, _encoded: &mut HttpRequest, _now_ms: u64) -> Result<(), EncodeError> {
+        Ok(())
+    }
+
+    /// What the user can do about `error`, the text of a request refused.
+    fn hint(&self, _request: &Request, _error: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Reads one answer.
@@ -118,6 +136,7 @@ pub(super) struct HttpRequest {
 const APIS: &[(Api, &'static dyn WireApi)] = &[
     (Api::ANTHROPIC_MESSAGES, &anthropic::AnthropicMessages { host: anthropic::Host::Direct }),
     (Api::ANTHROPIC_VERTEX, &anthropic::AnthropicMessages { host: anthropic::Host::Vertex }),
+    (Api::BEDROCK_CONVERSE_STREAM, &bedrock::BedrockConverse),
     (Api::GOOGLE_GENERATIVE_AI, &google::GoogleGenerativeAi),
     (Api::GOOGLE_VERTEX, &google::GoogleVertex),
     (Api::OPENAI_COMPLETIONS, &openai_chat::OpenAiChat { path: "/chat/completions" }),

@@ -37,14 +37,16 @@ impl ErrorBody {
             }
             _ => {}
         }
-        let looks_like_error = ["message", "detail"].iter().any(|key| value.get(key).is_some())
+        let looks_like_error = ["message", "Message", "detail"].iter().any(|key| value.get(key).is_some())
             && value.get("choices").is_none()
             && value.get("type").and_then(Value::as_str) != Some("message");
         looks_like_error.then(|| Self::from_object(value))
     }
 
     fn from_object(error: &Value) -> Self {
-        let message = ["message", "error", "detail", "msg"].iter().find_map(|key| text_of(error.get(key)?));
+        // Amazon writes the key either way.
+        let keys = ["message", "Message", "error", "detail", "msg"];
+        let message = keys.iter().find_map(|key| text_of(error.get(key)?));
         let code = name(error.get("code").filter(|code| !code.is_number()))
             .or_else(|| name(error.get("type").filter(|kind| *kind != "error")))
             .or_else(|| name(error.get("error_type")))

@@ -9,6 +9,9 @@ pub(super) const TOOL_USE_FAILED: &[&str] = &[
     // Gemini's names for calls that its own parser could not read.
     "malformed_function_call",
     "finishreason: malformed_response",
+    // And Bedrock's.
+    "stopreason: malformed_",
+    "invalid sequence as part of tooluse",
 ];
 
 pub(super) const CONFIG: &[&str] = &[
@@ -117,6 +120,7 @@ pub(super) const QUOTA: &[&str] = &[
     "\"code\":\"1308\"",
     "\"code\": \"1308\"",
     "usage limit reached",
+    "servicequotaexceeded",
 ];
 
 pub(super) const REFUSED: &[&str] = &[
@@ -134,6 +138,8 @@ pub(super) const REFUSED: &[&str] = &[
     "finishreason: spii",
     "finishreason: image_",
     "blockreason: ",
+    "stopreason: guardrail_intervened",
+    "stopreason: content_filtered",
     "content_policy_violation",
 ];
 
@@ -156,6 +162,9 @@ pub(super) const AUTH: &[&str] = &[
     "no api key",
     "missing api key",
     "security token included in the request is invalid",
+    "accessdeniedexception",
+    "expiredtokenexception",
+    "unrecognizedclientexception",
     "no auth credentials",
 ];
 
@@ -185,13 +194,21 @@ pub(super) const OVERLOADED: &[&str] = &[
     "service is temporarily unavailable",
     "service is currently unavailable",
     "service_unavailable",
+    "serviceunavailableexception",
+    "modelnotreadyexception",
     "insufficient_system_resource",
     "subscription_sharing_*unavailable",
 ];
 
 /// Ruled out before the network and server tables, whose words they share.
-pub(super) const PERMANENT: &[&str] =
-    &["certificate", "invalid url", "invalid_request", "unsupported scheme", "cannot be sent"];
+pub(super) const PERMANENT: &[&str] = &[
+    "certificate",
+    "invalid url",
+    "invalid_request",
+    "validationexception",
+    "unsupported scheme",
+    "cannot be sent",
+];
 
 pub(super) const NETWORK: &[&str] = &[
     "network error",
@@ -238,6 +255,8 @@ pub(super) const SERVER: &[&str] = &[
     "internal error",
     "internal_error",
     "internal server",
+    "internalserverexception",
+    "modelstreamerrorexception",
     "api_error",
     "provider returned error",
     "upstream buffer",

@@ -132,6 +132,9 @@ pub(super) struct ToolResult<'a> {
 pub(super) enum IdRule {
     /// Letters, digits, `_` and `-`, at most this many.
     Word { max: usize },
+    /// As [`Self::Word`], and this goes for ids of this very model too: the
+    /// server refuses some of those it made.
+    StrictWord { max: usize },
     /// Exactly nine letters and digits.
     Nine,
     /// As [`Self::Word`], but an id may have two parts, `call|item`. The first is
@@ -503,7 +506,8 @@ impl Ids {
 
     fn assign_part(&mut self, id: &str, same_model: bool) -> String {
         self.calls += 1;
-        let mut candidate = if same_model && !id.is_empty() { id.to_owned() } else { self.rule.fit(id) };
+        let is_kept = same_model && !id.is_empty() && !matches!(self.rule, IdRule::StrictWord { .. });
+        let mut candidate = if is_kept { id.to_owned() } else { self.rule.fit(id) };
         let mut salt = 0;
         while candidate.is_empty() || self.used.contains(&candidate) {
             // Counting calls keeps the id of a call the same in every later request.
@@ -519,7 +523,7 @@ impl IdRule {
     /// `id` itself if allowed, else something made from it.
     fn fit(self, id: &str) -> String {
         match self {
-            Self::Word { max } | Self::CallAndItem { max } => {
+            Self::Word { max } | Self::StrictWord { max } | Self::CallAndItem { max } => {
                 let word: String = id.chars().map(|char| if is_word(char) { char } else { '_' }).collect();
                 if word.len() <= max { word } else { self.fresh(id, 0) }
             }
@@ -534,7 +538,7 @@ impl IdRule {
     fn fresh(self, id: &str, salt: u64) -> String {
         let hash = fnv1a(id.bytes().chain(salt.to_le_bytes()));
         match self {
-            Self::Word { max } | Self::CallAndItem { max } => {
+            Self::Word { max } | Self::StrictWord { max } | Self::CallAndItem { max } => {
                 let hash = format!("{hash:016x}");
                 let keep = max.saturating_sub(hash.len() + 1);
                 let word = id.chars().map(|char| if is_word(char) { char } else { '_' }).take(keep);

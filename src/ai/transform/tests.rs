@@ -239,15 +239,16 @@ fn runs_of_images_become_one_placeholder_for_models_that_read_text() {
 #[test]
 fn ids_fit_the_rule_and_distinct_ones_stay_distinct() {
     let long = "call_".to_owned() + &"x".repeat(80);
-    for rule in [WORD, IdRule::Word { max: 40 }, IdRule::Nine, IdRule::CallAndItem { max: 64 }] {
+    let strict = IdRule::StrictWord { max: 64 };
+    for rule in [WORD, IdRule::Word { max: 40 }, strict, IdRule::Nine, IdRule::CallAndItem { max: 64 }] {
         let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
         let given = ["", "a", "a:b", "a.b", "call|item", "abcDEF123", &long, &format!("{long}y"), "ünï"];
-        let fitted: Vec<String> = given.iter().map(|id| ids.assign(id, false)).collect();
+        let fitted: Vec<String> = given.iter().map(|id| ids.assign(id, rule == strict)).collect();
         let distinct: HashSet<&String> = fitted.iter().collect();
         assert_eq!(distinct.len(), given.len(), "{fitted:?}");
         for id in &fitted {
             match rule {
-                IdRule::Word { max } | IdRule::CallAndItem { max } => {
+                IdRule::Word { max } | IdRule::StrictWord { max } | IdRule::CallAndItem { max } => {
                     assert!(!id.is_empty() && id.len() <= max && id.chars().all(is_word), "{id}");
                 }
                 IdRule::Nine => {

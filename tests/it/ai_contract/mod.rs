@@ -32,10 +32,13 @@ fn every_api_has_a_row() {
 /// A row that could say it lacks anything would pass everything.
 #[test]
 fn every_row_has_what_a_conversation_needs() {
-    use Lack::{ArgumentPieces, BrokenArguments, CacheWrites, ReasoningTokens, Signatures};
+    use Lack::{
+        ArgumentPieces, BrokenArguments, CacheWrites, Identity, ReasoningTokens, RefusalWords, Signatures,
+    };
     for row in ROWS {
         let lacks: &[Lack] = match row.api() {
             "google-generative-ai" | "google-vertex" => &[ArgumentPieces, BrokenArguments, CacheWrites],
+            "bedrock-converse-stream" => &[ReasoningTokens, Identity, RefusalWords],
             "mistral-conversations" => &[Signatures, ArgumentPieces, CacheWrites, ReasoningTokens],
             _ => &[],
         };

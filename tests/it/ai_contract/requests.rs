@@ -86,7 +86,7 @@ fn images_stand_where_the_api_has_a_place_for_them() {
             preview_request(&request(model, &messages(is_error))).unwrap().body
         };
         let in_result = match row.api() {
-            "anthropic-messages" | "anthropic-vertex" => ImagePlace::Result,
+            "anthropic-messages" | "anthropic-vertex" | "bedrock-converse-stream" => ImagePlace::Result,
             api if api.contains("responses") => ImagePlace::Result,
             _ => ImagePlace::AfterResults,
         };

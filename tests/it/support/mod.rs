@@ -2,6 +2,7 @@
 
 pub(crate) mod agent_bench;
 pub(crate) mod agent_order;
+pub(crate) mod bedrock;
 pub(crate) mod chat;
 pub(crate) mod dialects;
 pub(crate) mod google;

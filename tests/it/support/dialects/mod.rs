@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
 
 mod anthropic;
+mod bedrock;
 mod chat;
 mod google;
 mod mistral;
@@ -23,6 +24,7 @@ use serde_json::{Value, json};
 pub(crate) const ROWS: &[&dyn Dialect] = &[
     &anthropic::Anthropic { api: "anthropic-messages" },
     &anthropic::Anthropic { api: "anthropic-vertex" },
+    &bedrock::Bedrock,
     &chat::Chat,
     &google::Google { api: "google-generative-ai" },
     &google::Google { api: "google-vertex" },
@@ -36,6 +38,11 @@ pub(crate) const ROWS: &[&dyn Dialect] = &[
 pub(crate) trait Dialect: Sync {
     /// Its name in `models.json`.
     fn api(&self) -> &'static str;
+
+    /// Ids of two models of one kind; the first is the one that is asked.
+    fn model_ids(&self) -> [&'static str; 2] {
+        ["m-1", "m-2"]
+    }
 
     /// What the API has no form for; scripts with it cannot be written.
     fn lacks(&self) -> &'static [Lack];
@@ -78,6 +85,10 @@ pub(crate) enum Lack {
     CacheWrites,
     /// Nothing is said of what the thinking took.
     ReasoningTokens,
+    /// Neither answers nor the models that give them are named.
+    Identity,
+    /// A refusal has no words.
+    RefusalWords,
 }
 
 /// What an API makes of a refusal.
@@ -209,7 +220,7 @@ fn sse(event: Option<&str>, data: &Value) -> Vec<u8> {
 
 /// The model of a row, at `base_url`.
 pub(crate) fn model(row: &dyn Dialect, base_url: &str) -> Value {
-    json!({"id": "m", "api": row.api(), "provider": "acme", "baseUrl": base_url, "reasoning": true,
+    json!({"id": row.model_ids()[0], "api": row.api(), "provider": "acme", "baseUrl": base_url, "reasoning": true,
         "input": ["text", "image"]})
 }
 

@@ -95,7 +95,8 @@ pub(crate) fn n_markers(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(n_markers).sum(),
         Value::Object(members) => {
-            let own = usize::from(members.contains_key("cache_control"));
+            let is_mark = ["cache_control", "cachePoint"].iter().any(|key| members.contains_key(*key));
+            let own = usize::from(is_mark);
             own + members.values().map(n_markers).sum::<usize>()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,

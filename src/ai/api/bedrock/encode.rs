@@ -1,0 +1,305 @@
+//! Writes a Converse request.
+//!
+//! The structural rules of the API that concern this module: the user speaks
+//! first and roles alternate; all results of an answer stand at the start of the
+//! message right after it; no text is blank; calls come with declarations.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::super::super::compat::BedrockCompat;
+use super::super::super::message::{self, ToolDeclaration};
+use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
+use super::super::{EncodeError, Headers, HttpRequest, write_body};
+use super::family::{Family, Thinking};
+use super::images::Images;
+use super::wire::{
+    self, Block, Body, CACHE_POINT, InferenceConfig, InputSchema, Message, Reasoning, ReasoningText, Role,
+    SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse,
+};
+
+/// Stands where the API wants a text and there is none.
+const NO_TEXT: &str = "(no text)";
+
+pub(super) fn encode(request: &Request, url: String) -> Result<HttpRequest, EncodeError> {
+    let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 });
+    let body = body(request, &prompt);
+    Ok(HttpRequest {
+        url,
+        headers: headers(request)?.0,
+        body: write_body(&body, &request.options.extra_body)?,
+    })
+}
+
+fn headers(request: &Request) -> Result<Headers, EncodeError> {
+    let mut headers = Headers::default();
+    headers.set("content-type", "application/json")?;
+    headers.set("accept", "application/vnd.amazon.eventstream")?;
+    let token = match &request.credential {
+        Credential::ApiKey(key) => Some(key.as_str()),
+        other => other.bearer(),
+    };
+    if let Some(token) = token {
+        headers.set_bearer(token)?;
+    }
+    headers.extend(&request.model.headers)?;
+    Ok(headers)
+}
+
+fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
+    let Request { model, options, .. } = request;
+    let compat = BedrockCompat::of(model);
+    let family = Family::of(model);
+    let has_tools = !prompt.tools.is_empty();
+    let thinking = family.thinking(request, &compat, prompt.max_tokens, has_tools);
+    let samples = family.samples(model, &compat) && !thinking.fixes_sampling;
+    let stops = options.stop_sequences.iter().map(String::as_str);
+    Body {
+        messages: messages(prompt, family),
+        system: system(prompt, family),
+        inference_config: InferenceConfig {
+            max_tokens: Some(prompt.max_tokens).filter(|_| !thinking.fixes_length),
+            temperature: options.temperature.filter(|_| samples),
+            top_p: options.top_p.filter(|_| samples),
+            stop_sequences: stops.filter(|stop| family.takes_stops() && !stop.trim().is_empty()).collect(),
+        },
+        tool_config: tool_config(options.tool_choice.as_ref(), prompt, family, &thinking),
+        additional_model_request_fields: thinking.fields,
+    }
+}
+
+fn system<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<SystemBlock<'a>> {
+    if prompt.system.is_empty() {
+        return Vec::new();
+    }
+    let mut system = vec![SystemBlock::Text(&prompt.system)];
+    if family.cache_points().prompt {
+        system.push(SystemBlock::CachePoint(CACHE_POINT));
+    }
+    system
+}
+
+fn messages<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Message<'a>> {
+    let mut messages = Messages::default();
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(content) => messages.add_user(content),
+            Turn::Assistant(turn) => {
+                messages.add(Role::Assistant, answer(turn, family));
+                messages.add_results(turn);
+            }
+        }
+    }
+    let mut messages = messages.list;
+    if messages.first().is_none_or(|first| first.role != Role::User) {
+        messages.insert(0, Message { role: Role::User, content: vec![text(NO_TEXT)] });
+    }
+    // An answer the model is to go on with may not end in white space.
+    if let Some(Message { role: Role::Assistant, content }) = messages.last_mut()
+        && let Some(Block::Text(text)) = content.last_mut()
+    {
+        *text = Cow::Owned(text.trim_end().to_owned());
+    }
+    // Everything up to the last thing said is worth caching.
+    let last_user = messages.iter_mut().rev().find(|message| message.role == Role::User);
+    if family.cache_points().prompt
+        && let Some(message) = last_user
+    {
+        message.content.push(Block::CachePoint(CACHE_POINT));
+    }
+    messages
+}
+
+/// Messages whose roles alternate.
+#[derive(Default)]
+struct Messages<'a> {
+    list: Vec<Message<'a>>,
+    /// Of the user's message at the end.
+    images: Images,
+}
+
+impl<'a> Messages<'a> {
+    /// Appends `content` to the last message if that has the same role, else as
+    /// a message of its own.
+    fn add(&mut self, role: Role, mut content: Vec<Block<'a>>) {
+        match self.list.last_mut() {
+            Some(last) if last.role == role => last.content.append(&mut content),
+            _ => self.list.push(Message { role, content }),
+        }
+    }
+
+    fn add_user(&mut self, content: &'a [Content<'a>]) {
+        self.begin_user();
+        let blocks = content.iter().map(|content| block(content, &mut self.images)).collect();
+        self.add(Role::User, blocks);
+    }
+
+    /// Adds the results in order, then the images that failed calls came with,
+    /// because those may only hold text.
+    fn add_results(&mut self, turn: &'a AssistantTurn<'a>) {
+        if turn.results.is_empty() {
+            return;
+        }
+        self.begin_user();
+        let mut blocks = Vec::with_capacity(turn.results.len());
+        let mut moved: Vec<&'a message::Image> = Vec::new();
+        for result in &turn.results {
+            let mut content = Vec::with_capacity(result.content.len());
+            for part in &result.content {
+                match part {
+                    Content::Image(image) if result.is_error => moved.push(image),
+                    other => content.push(block(other, &mut self.images)),
+                }
+            }
+            if content.is_empty() {
+                content.push(text("(see the image after the tool results)"));
+            }
+            let status = if result.is_error { "error" } else { "success" };
+            let result = wire::ToolResult { tool_use_id: &result.id, content, status };
+            blocks.push(Block::ToolResult(result));
+        }
+        if !moved.is_empty() {
+            blocks.push(text("Images of the failed tool calls:"));
+            blocks.extend(moved.into_iter().map(|image| self.images.block(image)));
+        }
+        self.add(Role::User, blocks);
+    }
+
+    /// Makes sure that the last message is the user's; a new one has no images yet.
+    fn begin_user(&mut self) {
+        if self.list.last().is_none_or(|last| last.role != Role::User) {
+            self.images = Images::default();
+            self.list.push(Message { role: Role::User, content: Vec::new() });
+        }
+    }
+}
+
+fn text(text: &str) -> Block<'_> {
+    Block::Text(Cow::Borrowed(text))
+}
+
+fn block<'a>(content: &'a Content<'a>, images: &mut Images) -> Block<'a> {
+    match content {
+        Content::Text(content) => text(content),
+        Content::Image(image) => images.block(image),
+    }
+}
+
+fn answer<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Block<'a>> {
+    let blocks = turn.blocks.iter().filter_map(|block| match block {
+        // Blank because all of it is its signature, which this API has no place for.
+        transform::Block::Text { text, .. } if text.trim().is_empty() => None,
+        transform::Block::Text { text: said, .. } => Some(text(said)),
+        transform::Block::ToolCall { id, name, arguments, .. } => {
+            let input = without_empty_keys(arguments);
+            Some(Block::ToolUse(ToolUse { tool_use_id: id, name, input }))
+        }
+        transform::Block::Thinking(thinking) => reasoning(thinking, family),
+    });
+    let mut blocks: Vec<Block<'a>> = blocks.collect();
+    if blocks.is_empty() {
+        blocks.push(text(NO_TEXT));
+    }
+    blocks
+}
+
+/// `None` for thinking the service would refuse.
+fn reasoning(thinking: &message::Thinking, family: Family) -> Option<Block<'_>> {
+    if !family.takes_thinking() {
+        return None;
+    }
+    let said = thinking.thinking.as_str();
+    let signature = thinking.thinking_signature.as_deref().filter(|signature| !signature.is_empty());
+    let reasoning = match signature {
+        Some(data) if thinking.redacted => {
+            STANDARD.decode(data).ok()?;
+            Reasoning::RedactedContent(data)
+        }
+        None if thinking.redacted => return None,
+        Some(_) if family.signs_thinking() => {
+            Reasoning::ReasoningText(ReasoningText { text: said, signature })
+        }
+        _ if said.trim().is_empty() => return None,
+        // What is not signed is refused as thinking; as text it is not lost.
+        None if family.signs_thinking() => return Some(text(said)),
+        _ => Reasoning::ReasoningText(ReasoningText { text: said, signature: None }),
+    };
+    Some(Block::ReasoningContent(reasoning))
+}
+
+/// `arguments` without members whose name is empty, which the service refuses
+/// though models make them.
+fn without_empty_keys<'a>(arguments: &'a Value) -> Cow<'a, Value> {
+    fn has_empty_key(value: &Value) -> bool {
+        match value {
+            Value::Object(members) => {
+                members.iter().any(|(key, value)| key.is_empty() || has_empty_key(value))
+            }
+            Value::Array(items) => items.iter().any(has_empty_key),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+    }
+    fn cleaned(value: &Value) -> Value {
+        match value {
+            Value::Object(members) => {
+                let kept = members.iter().filter(|(key, _)| !key.is_empty());
+                Value::Object(kept.map(|(key, value)| (key.clone(), cleaned(value))).collect())
+            }
+            Value::Array(items) => items.iter().map(cleaned).collect(),
+            other => other.clone(),
+        }
+    }
+    if has_empty_key(arguments) { Cow::Owned(cleaned(arguments)) } else { Cow::Borrowed(arguments) }
+}
+
+fn tool_config<'a>(
+    choice: Option<&'a ToolChoice>,
+    prompt: &'a Prompt<'a>,
+    family: Family,
+    thinking: &Thinking,
+) -> Option<ToolConfig<'a>> {
+    // The API knows no way to forbid calls but to offer no tools, which in turn
+    // is refused where the conversation holds calls.
+    let is_forbidden = choice == Some(&ToolChoice::None) && !prompt.has_tool_calls();
+    if prompt.tools.is_empty() || is_forbidden {
+        return None;
+    }
+    let mut tools: Vec<Tool<'a>> = prompt.tools.iter().map(|tool| Tool::ToolSpec(tool_spec(tool))).collect();
+    if family.cache_points().tools {
+        tools.push(Tool::CachePoint(CACHE_POINT));
+    }
+    let tool_choice = match choice.filter(|_| !prompt.tools_are_history) {
+        None | Some(ToolChoice::None) => None,
+        Some(ToolChoice::Auto) => Some(wire::ToolChoice::Auto {}),
+        Some(ToolChoice::Any | ToolChoice::Tool(_)) if !family.can_be_forced(thinking) => {
+            Some(wire::ToolChoice::Auto {})
+        }
+        Some(ToolChoice::Any) => Some(wire::ToolChoice::Any {}),
+        Some(ToolChoice::Tool(name)) => Some(wire::ToolChoice::Tool { name }),
+    };
+    Some(ToolConfig { tools, tool_choice })
+}
+
+fn tool_spec(tool: &ToolDeclaration) -> ToolSpec<'_> {
+    let json = object_schema(&tool.parameters);
+    ToolSpec { name: &tool.name, description: &tool.description, input_schema: InputSchema { json } }
+}
+
+/// The schema with the root the API insists on: an object without alternatives.
+fn object_schema(schema: &Value) -> Cow<'_, Value> {
+    const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+    let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
+        && !ALTERNATIVES.iter().any(|key| schema.get(key).is_some());
+    if is_fine {
+        return Cow::Borrowed(schema);
+    }
+    let mut root = schema.as_object().cloned().unwrap_or_default();
+    root.retain(|key, _| !ALTERNATIVES.contains(&key.as_str()));
+    root.insert("type".to_owned(), Value::from("object"));
+    root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    Cow::Owned(Value::Object(root))
+}

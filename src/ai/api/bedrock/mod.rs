@@ -1,0 +1,76 @@
+//! Amazon Bedrock's `ConverseStream`:
+//! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>.
+//!
+//! One API for models of many vendors; what differs between those is in
+//! `family`. Requests carry a bearer token or a signature, which is made anew
+//! for every attempt. Answers are binary event streams.
+
+mod decode;
+mod encode;
+mod family;
+mod images;
+mod wire;
+
+use reqwest::Url;
+
+use super::super::bedrock_place::{
+    BEDROCK_TEMPLATE, DEFAULT_REGION, arn_region, bedrock_base_url, bedrock_region, is_region,
+};
+use super::super::framing::Framing;
+use super::super::provider::{Credential, Request};
+use super::super::sigv4::{self, Scope};
+use super::{Decode, EncodeError, HttpRequest, WireApi, escape_segment, join_url};
+
+#[derive(Debug)]
+pub(super) struct BedrockConverse;
+
+impl WireApi for BedrockConverse {
+    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+        encode::encode(request, url(request))
+    }
+
+    fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
+        Box::new(decode::Decoder::default())
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::AmazonEventStream
+    }
+
+    fn sign(&self, request: &Request, encoded: &mut HttpRequest, now_ms: u64) -> Result<(), EncodeError> {
+        let Credential::Aws(keys) = &request.credential else { return Ok(()) };
+        // An address that is none is refused when it is asked for.
+        let Ok(url) = encoded.url.parse::<Url>() else { return Ok(()) };
+        let region = region(request);
+        let scope = Scope { region, service: "bedrock" };
+        sigv4::sign_post(keys, scope, &url, &mut encoded.headers, &encoded.body, now_ms)
+            .map_err(|_| EncodeError::Header("authorization".to_owned()))
+    }
+
+    fn hint(&self, request: &Request, error: &str) -> Option<String> {
+        error.contains("on-demand throughput").then(|| {
+            let id = &request.model.id;
+            format!("choose an inference profile of the model, such as us.{id}, eu.{id} or global.{id}")
+        })
+    }
+}
+
+/// Where the request goes, and what its signature is for: the region of an ARN,
+/// of the keys, of the address.
+fn region(request: &Request) -> &str {
+    let keys = match &request.credential {
+        Credential::Aws(keys) => Some(keys.region.as_str()).filter(|region| is_region(region)),
+        _ => None,
+    };
+    let region = arn_region(&request.model.id).or(keys);
+    region.or_else(|| bedrock_region(request.base_url())).unwrap_or(DEFAULT_REGION)
+}
+
+fn url(request: &Request) -> String {
+    let base = match request.base_url() {
+        "" => BEDROCK_TEMPLATE,
+        base => base,
+    };
+    let base = bedrock_base_url(base, region(request));
+    join_url(&base, &format!("/model/{}/converse-stream", escape_segment(&request.model.id)))
+}
