@@ -12,7 +12,7 @@
 pub const BEDROCK_TEMPLATE: &str = "https://bedrock-runtime.{region}.amazonaws.com";
 
 /// Asked where nothing names a region.
-pub(super) const DEFAULT_REGION: &str = "us-east-1";
+pub const BEDROCK_DEFAULT_REGION: &str = "us-east-1";
 
 const PLACEHOLDER: &str = "{region}";
 

@@ -29,6 +29,8 @@ pub struct Call {
 pub enum CallBody {
     /// Nothing, by GET.
     None,
+    /// Nothing, by PUT.
+    Put,
     /// `application/x-www-form-urlencoded`, by POST.
     Form(Vec<(&'static str, String)>),
     /// JSON, by POST.
@@ -75,6 +77,7 @@ impl Transport {
         let origin = url.origin().ascii_serialization();
         let (method, content_type, body) = match call.body {
             CallBody::None => (Method::GET, None, String::new()),
+            CallBody::Put => (Method::PUT, None, String::new()),
             CallBody::Form(fields) => {
                 (Method::POST, Some("application/x-www-form-urlencoded"), form(&url, &fields))
             }

@@ -33,7 +33,7 @@ mod vendors;
 mod vertex;
 
 pub use answer::decode_recorded;
-pub use bedrock_place::{BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
+pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use demo::{DemoPace, DemoProvider};

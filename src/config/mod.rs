@@ -8,6 +8,7 @@
 mod ambient;
 mod auth_file;
 mod authorised;
+mod aws;
 mod credentials;
 mod dirs;
 mod env;
@@ -23,6 +24,7 @@ mod value;
 pub use ambient::Ambient;
 pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
 pub use authorised::Authorised;
+pub use aws::{AwsCredentials, AwsEndpoints, AwsError};
 pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;
 pub use env::Env;

@@ -13,6 +13,7 @@ mod ai_handover;
 mod ai_http;
 mod auth;
 mod auth_process;
+mod aws;
 mod docs;
 mod google_adc;
 mod layers;

@@ -14,7 +14,7 @@ mod wire;
 use reqwest::Url;
 
 use super::super::bedrock_place::{
-    BEDROCK_TEMPLATE, DEFAULT_REGION, arn_region, bedrock_base_url, bedrock_region, is_region,
+    BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
 use super::super::framing::Framing;
 use super::super::provider::{Credential, Request};
@@ -63,7 +63,7 @@ fn region(request: &Request) -> &str {
         _ => None,
     };
     let region = arn_region(&request.model.id).or(keys);
-    region.or_else(|| bedrock_region(request.base_url())).unwrap_or(DEFAULT_REGION)
+    region.or_else(|| bedrock_region(request.base_url())).unwrap_or(BEDROCK_DEFAULT_REGION)
 }
 
 fn url(request: &Request) -> String {

@@ -1,0 +1,246 @@
+//! Credentials for Amazon, which open Bedrock.
+//!
+//! [`AwsCredentials`] finds them in the order of Amazon's own tools: a bearer
+//! token for Bedrock, keys in the environment, the profile of the shared files,
+//! a web identity, a container's service, the service of an EC2 instance. Keys
+//! that end are kept until shortly before that. When keys are needed, and what
+//! becomes of a request without any, is the callers' business.
+//!
+//! Described at <https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>.
+
+mod profile;
+mod remote;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::ai::{
+    AwsKeys, BEDROCK_DEFAULT_REGION, CallError, Credential, SignIn, Transport, bedrock_base_url,
+    bedrock_region,
+};
+use crate::util::clock::Clock;
+
+use super::env::Env;
+use profile::{Files, Profile, Source};
+use remote::{Container, WebIdentity};
+
+/// How long before their end keys are no longer used.
+const MARGIN_MS: u64 = 5 * 60_000;
+
+/// Where keys come from, besides files and environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwsEndpoints {
+    /// Gives keys to containers that name a path of it.
+    pub container: String,
+    /// The metadata service of EC2 instances.
+    pub metadata: String,
+    /// Trades web identities for keys; `{region}` is filled in.
+    pub sts: String,
+}
+
+impl Default for AwsEndpoints {
+    fn default() -> Self {
+        Self {
+            container: "http://169.254.170.2".to_owned(),
+            metadata: "http://169.254.169.254".to_owned(),
+            sts: "https://sts.{region}.amazonaws.com".to_owned(),
+        }
+    }
+}
+
+/// Why there are no keys; says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum AwsError {
+    #[error(
+        "no AWS credentials; set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
+    )]
+    Missing,
+    #[error("AWS_PROFILE names {0:?}, which is neither in the AWS credentials file nor in the config file")]
+    NoProfile(String),
+    #[error("the AWS profile {0:?} has no keys; run aws configure --profile {0}")]
+    Empty(String),
+    /// The profile works in a way that is left to Amazon's own tool.
+    #[error(
+        "the AWS profile {profile:?} uses {what}, which pi leaves to the AWS CLI; make another profile with credential_process = aws configure export-credentials --profile {profile}"
+    )]
+    Unsupported { profile: String, what: &'static str },
+    #[error("cannot read {path}: {problem}")]
+    File { path: PathBuf, problem: String },
+    #[error("the credential_process of the AWS profile {profile:?} gave no keys: {problem}")]
+    Process { profile: String, problem: String },
+    #[error("{0} may not be asked for AWS keys; it is neither https nor on this machine")]
+    Insecure(String),
+    /// A service answered, and not with keys.
+    #[error("{service} gave no AWS keys ({status}): {text}")]
+    Refused { service: &'static str, status: u16, text: String },
+    #[error("no AWS keys: {0}")]
+    Unreachable(#[from] CallError),
+}
+
+/// Finds and keeps the keys of the user, the role or the machine.
+pub struct AwsCredentials {
+    bearer: Option<String>,
+    /// Of `AWS_ACCESS_KEY_ID` and its neighbours.
+    from_env: Option<Keys>,
+    files: Files,
+    web_identity: Option<WebIdentity>,
+    container: Option<Container>,
+    /// Whether this may be an EC2 instance.
+    asks_instance: bool,
+    region: Option<String>,
+    endpoints: AwsEndpoints,
+    transport: Transport,
+    clock: Clock,
+    held: Mutex<Option<Keys>>,
+}
+
+/// Keys without the region, which comes from elsewhere.
+#[derive(Clone, PartialEq, Eq)]
+struct Keys {
+    id: String,
+    secret: String,
+    token: Option<String>,
+    /// Milliseconds since the Unix epoch; `None` for keys without an end.
+    ends_ms: Option<u64>,
+}
+
+impl AwsCredentials {
+    /// `home` is the user's home directory.
+    pub fn new(env: &Env, home: Option<&Path>, transport: Transport, clock: Clock) -> Self {
+        let key =
+            |name: &str| env.get(name).map(|value| value.trim().to_owned()).filter(|key| !key.is_empty());
+        let from_env = key("AWS_ACCESS_KEY_ID").zip(key("AWS_SECRET_ACCESS_KEY"));
+        let mut endpoints = AwsEndpoints::default();
+        if let Some(metadata) = env.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") {
+            metadata.trim_end_matches('/').clone_into(&mut endpoints.metadata);
+        }
+        let is_disabled =
+            env.get("AWS_EC2_METADATA_DISABLED").is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
+        Self {
+            bearer: key("AWS_BEARER_TOKEN_BEDROCK"),
+            from_env: from_env.map(|(id, secret)| Keys {
+                id,
+                secret,
+                token: key("AWS_SESSION_TOKEN"),
+                ends_ms: None,
+            }),
+            files: Files::new(env, home),
+            web_identity: WebIdentity::of_env(env),
+            container: Container::of_env(env),
+            asks_instance: !is_disabled,
+            region: key("AWS_REGION").or_else(|| key("AWS_DEFAULT_REGION")),
+            endpoints,
+            transport,
+            clock,
+            held: Mutex::new(None),
+        }
+    }
+
+    /// The same, with other services behind it.
+    #[must_use]
+    pub fn with_endpoints(self, endpoints: AwsEndpoints) -> Self {
+        Self { endpoints, ..self }
+    }
+
+    /// Whether there is something to begin with, as far as can be told without
+    /// the network. Reads the shared files. On an EC2 instance there may be more.
+    pub fn is_configured(&self) -> bool {
+        self.bearer.is_some()
+            || self.from_env.is_some()
+            || self.web_identity.is_some()
+            || self.container.is_some()
+            || self.files.is_chosen()
+            || self.files.read().is_ok_and(|profile| profile.is_some_and(|profile| profile.source.is_some()))
+    }
+
+    /// What a request to a Bedrock model with this base URL needs: the bearer
+    /// token if there is one, with the address of the region, else keys. Waits
+    /// for the network when none are kept; two that ask at once may both fetch
+    /// some, which does no harm.
+    ///
+    /// # Errors
+    /// When there are no credentials, or they cannot be read or are not taken.
+    pub async fn credential(&self, base_url: &str) -> Result<Credential, AwsError> {
+        if let Some(token) = self.bearer.clone() {
+            // A broken file is of no matter to who does not need it.
+            let profile = self.files.read().ok().flatten();
+            let base_url = Some(bedrock_base_url(base_url, &self.region(profile.as_ref(), base_url)));
+            return Ok(Credential::SignedIn(Box::new(SignIn { token, base_url, account_id: None })));
+        }
+        let profile = match (&self.from_env, self.files.read()) {
+            (Some(_), Err(_)) => None,
+            (_, read) => read?,
+        };
+        let region = self.region(profile.as_ref(), base_url);
+        let Keys { id, secret, token, .. } = self.keys(profile, &region).await?;
+        Ok(Credential::Aws(Box::new(AwsKeys {
+            access_key_id: id,
+            secret_access_key: secret,
+            session_token: token,
+            region,
+        })))
+    }
+
+    /// Forgets the keys it keeps, which a service did not take, so that the next
+    /// ones are new.
+    pub fn forget(&self) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The region of the environment, of the profile, of the address.
+    fn region(&self, profile: Option<&Profile>, base_url: &str) -> String {
+        let configured = self.region.as_deref().or_else(|| profile?.region.as_deref());
+        configured.or_else(|| bedrock_region(base_url)).unwrap_or(BEDROCK_DEFAULT_REGION).to_owned()
+    }
+
+    async fn keys(&self, profile: Option<Profile>, region: &str) -> Result<Keys, AwsError> {
+        if let Some(keys) = &self.from_env {
+            return Ok(keys.clone());
+        }
+        // What is written down may be changed by hand at any time.
+        if let Some(Profile { source: Some(Source::Keys(keys)), .. }) = &profile {
+            return Ok(keys.clone());
+        }
+        if let Some(keys) = self.held() {
+            return Ok(keys);
+        }
+        let keys = match profile {
+            Some(Profile { name, source: Some(source), .. }) => match source {
+                Source::Keys(keys) => keys,
+                Source::Process(command) => profile::run(&name, &command).await?,
+                Source::WebIdentity(identity) => self.by_web_identity(&identity, region).await?,
+                Source::Unsupported(what) => return Err(AwsError::Unsupported { profile: name, what }),
+            },
+            Some(Profile { name, source: None, .. }) if self.files.is_chosen() => {
+                return Err(AwsError::Empty(name));
+            }
+            Some(_) | None => match (&self.web_identity, &self.container) {
+                (Some(identity), _) => self.by_web_identity(identity, region).await?,
+                (None, Some(container)) => container.keys(&self.transport, &self.endpoints.container).await?,
+                (None, None) if self.asks_instance => {
+                    remote::instance_keys(&self.transport, &self.endpoints.metadata).await?
+                }
+                (None, None) => return Err(AwsError::Missing),
+            },
+        };
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(keys.clone());
+        Ok(keys)
+    }
+
+    async fn by_web_identity(&self, identity: &WebIdentity, region: &str) -> Result<Keys, AwsError> {
+        identity.keys(&self.transport, &self.endpoints.sts.replace("{region}", region)).await
+    }
+
+    fn held(&self) -> Option<Keys> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let soon_ms = self.clock.now_ms().saturating_add(MARGIN_MS);
+        held.ends_ms.is_none_or(|ends_ms| soon_ms < ends_ms).then_some(held)
+    }
+}
+
+/// A time as Amazon writes it, `2026-11-21T15:11:00Z`, in milliseconds since
+/// the Unix epoch.
+fn time_ms(text: &str) -> Option<u64> {
+    let time: jiff::Timestamp = text.trim().parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
+}
