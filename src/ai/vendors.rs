@@ -187,6 +187,14 @@ pub const VENDORS: &[Vendor] = &[
         models_of: None,
     },
     Vendor {
+        id: "amazon-bedrock",
+        name: "Amazon Bedrock",
+        base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
+        env_keys: &[bearer("AWS_BEARER_TOKEN_BEDROCK")],
+        default_model: "us.anthropic.claude-opus-5-5",
+        models_of: None,
+    },
+    Vendor {
         id: "github-copilot",
         name: "GitHub Copilot",
         base_url: "https://api.individual.githubcopilot.com",

@@ -15,8 +15,8 @@ use crate::ai::{
     ThinkingLevel, Transport,
 };
 use crate::config::{
-    self, Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, GoogleAdc, Settings,
-    SettingsFile,
+    self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, Endpoints, Env, GoogleAdc,
+    Settings, SettingsFile,
 };
 use crate::modes::{self, Prompt, Terminals};
 use crate::session::{self, PromptOptions, Services, SessionCommand, Wishes};
@@ -69,9 +69,11 @@ impl Setup {
             client_id,
         );
         let google = GoogleAdc::new(&env, dirs.home.as_deref(), transport.clone(), clock.clone());
+        let aws = AwsCredentials::new(&env, dirs.home.as_deref(), transport.clone(), clock.clone());
         let credentials = Credentials::new(env.clone())
             .with_store(auth_file, accounts)
-            .with_ambient("google-vertex", Arc::new(google));
+            .with_ambient("google-vertex", Arc::new(google))
+            .with_ambient("amazon-bedrock", Arc::new(aws));
         Ok(Self { env, dirs, cwd, settings, catalog, credentials, transport, clock, problems })
     }
 

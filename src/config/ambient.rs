@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ai::Credential;
 
+use super::aws::AwsCredentials;
 use super::google_adc::GoogleAdc;
 
 /// One cloud's way to find out who the user is.
@@ -35,5 +36,19 @@ impl Ambient for GoogleAdc {
 
     fn forget(&self, token: &str) {
         Self::forget(self, token);
+    }
+}
+
+impl Ambient for AwsCredentials {
+    fn is_configured(&self) -> bool {
+        Self::is_configured(self)
+    }
+
+    fn credential<'a>(&'a self, base_url: &'a str) -> BoxFuture<'a, Result<Credential, String>> {
+        async move { Self::credential(self, base_url).await.map_err(|error| error.to_string()) }.boxed()
+    }
+
+    fn forget(&self, _token: &str) {
+        Self::forget(self);
     }
 }

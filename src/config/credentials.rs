@@ -28,10 +28,18 @@ pub struct Credentials {
     /// Provider and key of `--api-key`.
     command_line: Option<(String, String)>,
     store: Option<Store>,
-    /// By provider id.
-    ambient: Vec<(&'static str, Arc<dyn Ambient>)>,
+    ambient: Vec<Cloud>,
     /// What commands in `auth.json` printed: they run once per process.
     outputs: Arc<Mutex<HashMap<String, String>>>,
+}
+
+/// A cloud account of this machine, for the models of a provider.
+#[derive(Clone)]
+struct Cloud {
+    provider: &'static str,
+    source: Arc<dyn Ambient>,
+    /// When the program started; asking again reads files.
+    is_configured: bool,
 }
 
 #[derive(Clone)]
@@ -140,7 +148,8 @@ impl Credentials {
     /// With the cloud account of this machine for the models of `provider`.
     #[must_use]
     pub fn with_ambient(mut self, provider: &'static str, source: Arc<dyn Ambient>) -> Self {
-        self.ambient.push((provider, source));
+        let is_configured = source.is_configured();
+        self.ambient.push(Cloud { provider, source, is_configured });
         self
     }
 
@@ -367,12 +376,14 @@ impl Credentials {
             Found::Unusable => {
                 Err(unresolved("pi does not use the account stored for it; store a key instead".to_owned()))
             }
-            Found::Nothing => Err(match entries.problem() {
-                Some(problem) => {
-                    CredentialError::Broken { provider: id.to_owned(), problem: problem.to_owned() }
+            Found::Nothing => match (entries.problem(), self.cloud(id)) {
+                (Some(problem), _) => {
+                    Err(CredentialError::Broken { provider: id.to_owned(), problem: problem.to_owned() })
                 }
-                None => CredentialError::Missing { provider: id.to_owned(), variables: variables(id) },
-            }),
+                // Set up since the start, or known to the network only.
+                (None, Some(cloud)) => Ok(Ready::Cloud(Arc::clone(&cloud.source))),
+                (None, None) => Err(missing(id)),
+            },
         }
     }
 
@@ -399,18 +410,22 @@ impl Credentials {
         if let Some(template) = provider.and_then(|provider| provider.api_key.clone()) {
             return Found::Configured(template);
         }
+        // Clouds read their variables themselves, and others with them.
+        if let Some(cloud) = self.cloud(id).filter(|cloud| cloud.is_configured) {
+            return Found::Cloud(Arc::clone(&cloud.source));
+        }
         if let Some(found) = self.environment(id) {
             return found;
-        }
-        let mut clouds = self.ambient.iter().filter(|(provider, _)| *provider == id);
-        if let Some((_, cloud)) = clouds.find(|(_, cloud)| cloud.is_configured()) {
-            return Found::Cloud(Arc::clone(cloud));
         }
         if is_unusable {
             return Found::Unusable;
         }
         // A custom provider without a key is a server that asks for none.
         if provider.is_some_and(|provider| provider.custom) { Found::NotNeeded } else { Found::Nothing }
+    }
+
+    fn cloud(&self, id: &str) -> Option<&Cloud> {
+        self.ambient.iter().find(|cloud| cloud.provider == id)
     }
 
     fn environment(&self, id: &str) -> Option<Found> {
@@ -463,6 +478,10 @@ fn stored_key(id: &str, stored: &StoredKey) -> Option<StoredKey> {
 
 fn not_empty(key: String, problem: &str) -> Result<String, String> {
     if key.is_empty() { Err(problem.to_owned()) } else { Ok(key) }
+}
+
+fn missing(id: &str) -> CredentialError {
+    CredentialError::Missing { provider: id.to_owned(), variables: variables(id) }
 }
 
 fn variables(id: &str) -> String {
