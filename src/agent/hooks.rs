@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use crate::ai::{Request, StreamEvent, ToolCall};
 
 use super::event::AgentEvent;
+use super::tool::ToolOutput;
 
 /// Implemented by the session and by tests.
 pub trait Hooks: Send {
@@ -19,6 +20,11 @@ pub trait Hooks: Send {
     /// Called before each model call after the first, with the conversation so
     /// far in `request.messages`; may change all of it.
     fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()>;
+
+    /// Takes a result before anybody sees or stores it; may change all of it.
+    fn settle_result<'a>(&'a mut self, _output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Decides whether a valid call may run.
     fn gate_tool<'a>(&'a mut self, call: &'a ToolCall) -> BoxFuture<'a, Gate>;

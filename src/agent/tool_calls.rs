@@ -224,7 +224,8 @@ impl<'a> BatchRun<'a, '_> {
 
     async fn finish(&mut self, executed: Executed) {
         let Executed { call_idx, call, result, duration_ms } = executed;
-        let output = result.unwrap_or_else(|error| error_output(&error));
+        let mut output = result.unwrap_or_else(|error| error_output(&error));
+        self.hooks.settle_result(&mut output).await;
         self.finish_with(call_idx, &call, output, Some(duration_ms)).await;
     }
 

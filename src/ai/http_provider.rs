@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{Answer, Ending, fail, service};
 use super::api;
 use super::http::{HttpFailure, Transport, root_cause};
+use super::image_fit::ImageFitter;
 use super::message::{AssistantMessage, Millis};
 use super::model::Model;
 use super::provider::{Provider, Request};
@@ -51,11 +52,12 @@ pub struct HttpProvider {
     transport: Transport,
     clock: Clock,
     options: HttpOptions,
+    images: ImageFitter,
 }
 
 impl HttpProvider {
     pub fn new(transport: Transport, clock: Clock, options: HttpOptions) -> Self {
-        Self { transport, clock, options }
+        Self { transport, clock, options, images: ImageFitter::default() }
     }
 }
 
@@ -215,11 +217,12 @@ impl Driver {
 }
 
 /// Sends the request, again if that may help, until there is an answer to read.
-async fn open(provider: &HttpProvider, request: &Request) -> Result<(Response, Answer), String> {
+async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), String> {
+    let request = &provider.images.fit(request).await;
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
     let mut encoded = codec.encode(request).map_err(|error| error.to_string())?;
-    let HttpProvider { transport, clock, options } = provider;
+    let HttpProvider { transport, clock, options, .. } = provider;
     let service = service(&request.model);
     let mut retries = 0;
     loop {

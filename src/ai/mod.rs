@@ -18,6 +18,8 @@ mod fake;
 mod framing;
 mod http;
 mod http_provider;
+mod image_fit;
+mod image_limits;
 mod local_servers;
 mod message;
 mod model;
@@ -41,6 +43,7 @@ pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request};
+pub use image_fit::fit_for_storing;
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
 pub use message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,

@@ -224,8 +224,8 @@ impl AgentSession {
                 if text.trim().is_empty() && images.is_empty() {
                     return Err(SessionError::Refused("there is nothing to send".to_owned()));
                 }
-                let message =
-                    UserMessage::new(text.as_str(), images, ai::Millis(self.services.clock.now_ms()));
+                let now = ai::Millis(self.services.clock.now_ms());
+                let message = run::user_message(&text, images, now, &self.services.settings).await;
                 self.prompt(text, message, when_busy).await
             }
             SessionCommand::DeliverNow => {

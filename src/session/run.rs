@@ -9,11 +9,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome};
+use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput};
 use crate::ai::{
-    self, Credential, Message, Model, Request, StreamEvent, SystemMessage, ThinkingLevel, ToolCall,
-    ToolDeclaration,
+    self, ContentBlock, Credential, Extra, Image, Message, Millis, Model, Request, StreamEvent,
+    SystemMessage, ThinkingLevel, ToolCall, ToolDeclaration, UserContent, UserMessage,
 };
+use crate::config::Settings;
 
 use super::resources::{self, ContextFile, PromptParts};
 use super::selection::Selection;
@@ -106,6 +107,20 @@ fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
     resources::delta(&said, &wanted, &tools, services.clock.now_ms())
 }
 
+/// What the user says, with pictures every model takes and notes on what became of them.
+pub(super) async fn user_message(
+    text: &str,
+    images: Vec<Image>,
+    timestamp: Millis,
+    settings: &Settings,
+) -> UserMessage {
+    let mut blocks: Vec<ContentBlock> = images.into_iter().map(ContentBlock::Image).collect();
+    let hints = ai::fit_for_storing(&mut blocks, settings.images_auto_resize).await;
+    let text = if hints.is_empty() { text.to_owned() } else { format!("{text}\n\n{}", hints.join("\n")) };
+    blocks.insert(0, ContentBlock::text(text));
+    UserMessage { content: UserContent::Blocks(blocks), timestamp, extra: Extra::new() }
+}
+
 struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
     services: Arc<Services>,
@@ -144,6 +159,15 @@ impl Hooks for RunHooks {
             request.options = self.services.options(model, *thinking, &session_id);
         }
         std::future::ready(()).boxed()
+    }
+
+    fn settle_result<'a>(&'a mut self, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
+        async {
+            let hints =
+                ai::fit_for_storing(&mut output.content, self.services.settings.images_auto_resize).await;
+            output.content.extend(hints.into_iter().map(ContentBlock::text));
+        }
+        .boxed()
     }
 
     fn gate_tool<'a>(&'a mut self, _call: &'a ToolCall) -> BoxFuture<'a, Gate> {

@@ -9,7 +9,6 @@ mod edit;
 mod file_locks;
 mod find;
 mod grep;
-mod image;
 mod listing;
 mod ls;
 mod output;
@@ -28,12 +27,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Tool, ToolError, ToolRegistry};
 
+pub use crate::util::image::{ImageLimits, ImageProblem, PreparedImage, prepare_image, sniff_mime};
 pub use bash::{Bash, BashConfig, SessionEnv, SessionVars, ShellError};
 pub use edit::{DiffRow, Edit, EditPreview, EditTool, preview};
 pub use file_locks::{FileGuard, FileLocks, Place};
 pub use find::Find;
 pub use grep::Grep;
-pub use image::{ImageLimits, ImageProblem, PreparedImage, prepare_image, sniff_mime};
 pub use ls::Ls;
 pub use output::{
     ANY_LINES, Head, MAX_BYTES, MAX_LINES, Tail, TruncatedBy, Truncation, format_size, truncate_head,

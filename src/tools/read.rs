@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
 use crate::ai::{ContentBlock, Extra, Image};
+use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 
-use super::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use super::path::resolve_existing;
 

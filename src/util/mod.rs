@@ -3,5 +3,6 @@
 pub mod atomic_file;
 pub mod clock;
 pub mod git;
+pub mod image;
 pub mod paths;
 pub mod process;

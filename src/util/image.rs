@@ -1,21 +1,21 @@
 //! Makes pictures fit for a model: a format all providers take, not too large,
 //! the right way up.
 //!
-//! The one place for it: what `read` shows, what is pasted and what is attached
-//! goes through [`prepare_image`]. It computes for long; async callers run it on
-//! a blocking thread.
+//! The one place for it: what `read` shows, what is attached and what a request
+//! repeats of an old session goes through [`prepare_image`]. It computes for long;
+//! async callers run it on a blocking thread. [`probe`] only reads headers.
 
 use std::io::Cursor;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::engine::{DecodePaddingMode, Engine as _};
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Rgb, RgbImage};
 
 /// What a picture may be like when it is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImageLimits {
     /// Whether pictures beyond the limits are made smaller; if not, they are sent
     /// as they are.
@@ -24,13 +24,39 @@ pub struct ImageLimits {
     pub max_height: u32,
     /// The base64 text stays below this.
     pub max_base64_bytes: usize,
+    /// Media types that are sent as they are; others become PNG or JPEG.
+    pub formats: &'static [&'static str],
 }
 
 impl Default for ImageLimits {
     /// What the strictest of the large providers takes.
     fn default() -> Self {
-        Self { auto_resize: true, max_width: 2000, max_height: 2000, max_base64_bytes: 4_718_592 }
+        Self {
+            auto_resize: true,
+            max_width: 2000,
+            max_height: 2000,
+            max_base64_bytes: 4_718_592,
+            formats: &[PNG, JPEG, GIF, WEBP],
+        }
     }
+}
+
+impl ImageLimits {
+    /// Whether a picture needs no preparing. It may still be damaged.
+    pub fn admit(&self, probe: &Probe, base64_bytes: usize) -> bool {
+        let fits = probe.width <= self.max_width
+            && probe.height <= self.max_height
+            && base64_bytes < self.max_base64_bytes;
+        self.formats.contains(&probe.mime) && (fits || !self.auto_resize)
+    }
+}
+
+/// What the headers of a picture say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    pub mime: &'static str,
+    pub width: u32,
+    pub height: u32,
 }
 
 /// A picture as it is sent.
@@ -66,11 +92,7 @@ pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage
     // A damaged picture would be refused by the provider, with all that follows it.
     let picture = decode(bytes, mime)?;
     let (width, height) = (picture.width(), picture.height());
-    let is_sendable = mime != BMP;
-    let fits = width <= limits.max_width
-        && height <= limits.max_height
-        && base64_len(bytes.len()) < limits.max_base64_bytes;
-    if is_sendable && (fits || !limits.auto_resize) {
+    if limits.admit(&Probe { mime, width, height }, base64_len(bytes.len())) {
         return Ok(PreparedImage { data: STANDARD.encode(bytes), mime, hints: Vec::new() });
     }
 
@@ -80,7 +102,7 @@ pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage
         Encoded { bytes: png(&picture).ok_or(ImageProblem::Unreadable)?, mime: PNG, width, height }
     };
     let mut hints = Vec::new();
-    if !is_sendable {
+    if encoded.mime != mime && !limits.formats.contains(&mime) {
         hints.push(format!("[Image converted from {mime} to {}.]", encoded.mime));
     }
     if (encoded.width, encoded.height) != (width, height) {
@@ -93,6 +115,88 @@ pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage
     }
     Ok(PreparedImage { data: STANDARD.encode(&encoded.bytes), mime: encoded.mime, hints })
 }
+
+/// [`prepare_image`] for a picture that is base64 already.
+///
+/// # Errors
+/// As there; text that is not base64 is unreadable.
+pub fn prepare_base64(data: &str, limits: &ImageLimits) -> Result<PreparedImage, ImageProblem> {
+    let bytes = LENIENT.decode(data.trim()).map_err(|_| ImageProblem::Unreadable)?;
+    prepare_image(&bytes, limits)
+}
+
+/// What the headers of a base64 picture say, read without decoding it as a
+/// whole; `None` if it is no picture, or its header is not understood.
+pub fn probe(data: &str) -> Option<Probe> {
+    let start = bytes_at(data, 0, PROBE_BYTES)?;
+    let mime = sniff_mime(&start)?;
+    let le16 = |at: usize| Some(u32::from(u16::from_le_bytes(*start.get(at..)?.first_chunk()?)));
+    let le24 = |at: usize| Some(le16(at)? | u32::from(*start.get(at + 2)?) << 16);
+    let be32 = |at: usize| Some(u32::from_be_bytes(*start.get(at..)?.first_chunk()?));
+    let (width, height) = match mime {
+        PNG => (be32(16)?, be32(20)?),
+        GIF => (le16(6)?, le16(8)?),
+        // RFC 9649: lossy, lossless and extended files have their own headers.
+        WEBP => match start.get(12..16)? {
+            b"VP8 " => (le16(26)? & 0x3fff, le16(28)? & 0x3fff),
+            b"VP8L" => {
+                let bits = le24(21)? | u32::from(*start.get(24)?) << 24;
+                ((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1)
+            }
+            b"VP8X" => (le24(24)?.saturating_add(1), le24(27)?.saturating_add(1)),
+            _ => return None,
+        },
+        JPEG => jpeg_size(data)?,
+        // Bitmaps are converted whatever their size.
+        _ => (1, 1),
+    };
+    (width > 0 && height > 0).then_some(Probe { mime, width, height })
+}
+
+/// Walks the segments of a JPEG file up to the one with its size
+/// (ITU-T T.81, B.1.1.4 and B.2.2).
+fn jpeg_size(data: &str) -> Option<(u32, u32)> {
+    let mut at = 2;
+    loop {
+        let header = bytes_at(data, at, 9)?;
+        let [0xff, marker, ..] = header[..] else { return None };
+        match marker {
+            // Padding, and markers without a length.
+            0xff => at += 1,
+            0x01 | 0xd0..=0xd7 => at += 2,
+            // A frame header; the other three of the range are tables.
+            0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+                let side = |at: usize| Some(u32::from(u16::from_be_bytes(*header.get(at..)?.first_chunk()?)));
+                return Some((side(7)?, side(5)?));
+            }
+            0xd9 | 0xda => return None,
+            _ => {
+                let length = u16::from_be_bytes(*header.get(2..)?.first_chunk()?);
+                at = at.checked_add(2 + usize::from(length.max(2)))?;
+            }
+        }
+    }
+}
+
+/// Up to `n_bytes` bytes at `at` of what `data` encodes; `None` if it is not
+/// base64 there, or ends before.
+fn bytes_at(data: &str, at: usize, n_bytes: usize) -> Option<Vec<u8>> {
+    // Three bytes are four characters.
+    let first = (at / 3).checked_mul(4)?;
+    let end = at.checked_add(n_bytes)?.div_ceil(3).checked_mul(4)?.min(data.len());
+    let mut bytes = LENIENT.decode(data.get(first..end)?).ok()?;
+    bytes.drain(..(at % 3).min(bytes.len()));
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+/// Files of others come with and without padding.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// How much of a picture tells its type, and its size unless it is a JPEG.
+const PROBE_BYTES: usize = 4_100;
 
 /// The media type of a picture, by its first bytes; `None` for anything else,
 /// animated PNG included, which providers do not take.
@@ -269,8 +373,13 @@ fn base64_len(n_bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    const LIMITS: ImageLimits =
-        ImageLimits { auto_resize: true, max_width: 40, max_height: 20, max_base64_bytes: 1_000_000 };
+    const LIMITS: ImageLimits = ImageLimits {
+        auto_resize: true,
+        max_width: 40,
+        max_height: 20,
+        max_base64_bytes: 1_000_000,
+        formats: &[PNG, JPEG, GIF, WEBP],
+    };
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
         let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([(x * 3) as u8, (y * 5) as u8, 90]));
@@ -356,8 +465,7 @@ mod tests {
 
     #[test]
     fn a_heavy_one_is_shrunk_until_it_fits() {
-        let limits =
-            ImageLimits { auto_resize: true, max_width: 2000, max_height: 2000, max_base64_bytes: 8000 };
+        let limits = ImageLimits { max_width: 2000, max_height: 2000, max_base64_bytes: 8000, ..LIMITS };
         let image = prepare_image(&noise(200), &limits).unwrap();
         assert!(image.data.len() < 8000);
         assert!(size(&image).0 < 200);
@@ -373,6 +481,41 @@ mod tests {
         bytes.splice(2..2, *exif);
         let image = prepare_image(&bytes, &LIMITS).unwrap();
         assert_eq!(size(&image), (6, 20));
+    }
+
+    #[test]
+    fn headers_tell_what_decoding_would() {
+        let formats =
+            [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP, ImageFormat::Bmp];
+        for format in formats {
+            let bytes = picture(37, 11, format);
+            let found = probe(&STANDARD.encode(&bytes)).unwrap();
+            assert_eq!(Some(found.mime), sniff_mime(&bytes));
+            if format != ImageFormat::Bmp {
+                assert_eq!((found.width, found.height), (37, 11), "{format:?}");
+            }
+            for end in 0..bytes.len().min(80) {
+                // Cut anywhere there may be nothing to tell, but never a panic.
+                let _cut = probe(&STANDARD.encode(&bytes[..end]));
+            }
+        }
+        // A frame header behind more than one segment of metadata.
+        let mut bytes = picture(100, 30, ImageFormat::Jpeg);
+        let segment = [b"\xff\xe1\xff\xff".as_slice(), &[7; 65_533]].concat();
+        bytes.splice(2..2, segment.repeat(2));
+        let found = probe(&STANDARD.encode(&bytes)).unwrap();
+        assert_eq!((found.width, found.height), (100, 30));
+        assert_eq!(probe("not base64 at all"), None);
+        assert_eq!(probe(""), None);
+    }
+
+    #[test]
+    fn a_format_that_is_not_taken_is_converted() {
+        let limits = ImageLimits { formats: &[PNG, JPEG], ..LIMITS };
+        let image = prepare_base64(&STANDARD.encode(picture(8, 8, ImageFormat::Gif)), &limits).unwrap();
+        assert!([PNG, JPEG].contains(&image.mime));
+        assert_eq!(image.hints, [format!("[Image converted from image/gif to {}.]", image.mime)]);
+        assert_eq!(prepare_base64("§", &limits), Err(ImageProblem::Unreadable));
     }
 
     #[test]
