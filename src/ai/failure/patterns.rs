@@ -309,13 +309,25 @@ fn end_of(text: &str, part: &str) -> Option<usize> {
     };
     text.match_indices(head).find_map(|(at, _)| {
         let number = at + head.len();
-        let digits = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_' | '.');
-        let after = &text[number..];
-        let length = after.find(|c| !digits(c)).unwrap_or(after.len());
-        let starts_with_digit = after.starts_with(|c: char| c.is_ascii_digit());
-        let end = number + length;
-        (starts_with_digit && text[end..].starts_with(tail)).then_some(end + tail.len())
+        Some(number + number_and(&text[number..], tail)?)
     })
+}
+
+/// The length of a number and `tail`, which may hold further ones, at the start of `text`.
+fn number_and(text: &str, tail: &str) -> Option<usize> {
+    let digits = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_' | '.');
+    let length = text.find(|c| !digits(c)).unwrap_or(text.len());
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let rest = &text[length..];
+    match tail.split_once('#') {
+        None => rest.starts_with(tail).then_some(length + tail.len()),
+        Some((between, tail)) => {
+            let rest = rest.strip_prefix(between)?;
+            Some(length + between.len() + number_and(rest, tail)?)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -330,6 +342,8 @@ mod tests {
         ));
         assert!(contains("is at is 12,000 tokens", "is # tokens"));
         assert!(!contains("is many tokens", "is # tokens"));
+        assert!(contains("so 12 of 1,000 now", "so # of # now"));
+        assert!(!contains("so 12 of many now", "so # of # now"));
         assert!(!contains("b a", "a*b"));
     }
 }

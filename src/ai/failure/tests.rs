@@ -1,0 +1,244 @@
+use super::super::model::Api;
+use super::*;
+
+#[test]
+fn texts_are_classified_by_what_servers_say() {
+    use FailureClass::*;
+    let rows = [
+        (
+            "429: You exceeded your current quota, please check your plan and billing details. (insufficient_quota)",
+            Quota,
+        ),
+        (
+            "429: You exceeded your current quota, billing. Please retry in 48.9s. (RESOURCE_EXHAUSTED, quota GenerateContentInputTokensPerModelPerMinute-FreeTier, retry after 48s)",
+            RateLimit,
+        ),
+        (
+            "429: You exceeded your current quota (RESOURCE_EXHAUSTED, quota GenerateRequestsPerDayPerProjectPerModel-FreeTier, retry after 48s)",
+            Quota,
+        ),
+        (
+            "rate_limit_exceeded: Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000",
+            RateLimit,
+        ),
+        ("413: Request too large for model on tokens per minute (TPM): Limit 6000", RateLimit),
+        ("413: failed to parse request", Overflow),
+        ("400: cerebras answered with an empty body", Overflow),
+        ("400: someone answered with an empty body", InvalidRequest),
+        ("400: Requested token count exceeds the model's maximum context length of 131072 tokens", Overflow),
+        (
+            "400: This model's maximum context length is 128,000 tokens. However, you requested 130000",
+            Overflow,
+        ),
+        (
+            "400: Trying to keep the first 9000 tokens when context the overflows: The number of tokens to keep from the initial prompt is greater than the context length",
+            Overflow,
+        ),
+        ("400: Incorrect API key provided: xx (invalid-argument)", Auth),
+        ("500: tools param requires --jinja flag", Config),
+        ("overloaded_error: Overloaded", Overloaded),
+        ("Sorry, something went wrong.", Server),
+        ("stream ended before message_stop", Network),
+        ("connection error: cannot reach http://x (connection refused)", Network),
+        ("connection error: invalid peer certificate: UnknownIssuer", InvalidRequest),
+        ("upstream says 502 and no more", Server),
+        ("request req_502abc went wrong; limit 1,500.25", Unknown),
+        ("finish_reason: model_context_window_exceeded", Overflow),
+        ("finish_reason: network_error", Network),
+        ("finish_reason: content_filter", Refused),
+        ("400: Please retry your request", InvalidRequest),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(classify(text, None), expected, "{text}");
+    }
+}
+
+#[test]
+fn demanded_waits_are_read_back() {
+    let check = |text: &str, expected: Option<f64>| {
+        assert_eq!(retry_delay(text).map(|delay| delay.as_secs_f64()), expected, "{text}");
+    };
+    check("429: slow (rate_limit_error, retry after 12s)", Some(12.0));
+    check("Please retry in 48.9s.", Some(48.9));
+    check("Please try again in 7m12.5s. Need more?", Some(432.5));
+    check("try again in 20 seconds", Some(20.0));
+    check("retry after 800ms", Some(0.8));
+    check("retry after lunch", None);
+}
+
+#[test]
+fn overflow_can_be_silent() {
+    let check = |stop: StopReason, input: u64, output: u64, expected: bool| {
+        let mut message = AssistantMessage::pending(Api::DEMO, "p", "m", super::super::message::Millis(0));
+        message.stop_reason = stop;
+        message.usage.input = input;
+        message.usage.output = output;
+        assert_eq!(is_overflow(&message, 1_000), expected, "{stop:?} {input} {output}");
+    };
+    check(StopReason::Stop, 1_001, 5, true);
+    check(StopReason::Stop, 1_000, 5, false);
+    check(StopReason::Length, 990, 0, true);
+    check(StopReason::Length, 989, 0, false);
+    check(StopReason::Length, 995, 1, false);
+    check(StopReason::Aborted, 5_000, 0, false);
+}
+
+/// What services are known to say of a failure that may pass: a row per wording.
+const PASSING: &[&str] = &[
+    "Overloaded",
+    "server busy, try later",
+    "We are experiencing high demand",
+    "the model is at capacity",
+    "rate limit reached",
+    "too many requests",
+    "429",
+    "status: 500",
+    "502 from the gateway",
+    "503.",
+    "(504)",
+    "error 520",
+    "code 524",
+    "529: x",
+    "service unavailable",
+    "service temporarily unavailable",
+    "server error",
+    "internal error",
+    "Provider returned error",
+    "upstream buffer overflowed",
+    "upstream forward failed",
+    "upstream request failed",
+    "upstream read failed",
+    "stream interrupted",
+    "http2 stream failed",
+    "network error",
+    "connection error",
+    "connection refused",
+    "connection lost",
+    "other side closed",
+    "fetch failed",
+    "request to https://a.b/c failed, reason: x",
+    "getaddrinfo x",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "upstream connect error",
+    "reset before headers",
+    "socket hang up",
+    "The socket connection was closed unexpectedly",
+    "timed out",
+    "Timeout",
+    "terminated",
+    "websocket closed 1006",
+    "websocket error",
+    "stream ended without finish",
+    "stream ended before message_stop",
+    "stream ended before a terminal response event",
+    "http2 request did not get a response",
+    "stream disconnected before completion",
+    "pending stream has been canceled",
+    "the demanded retry delay of 90s is above the limit",
+    "You can retry your request",
+    "please try your request again",
+    "ResourceExhausted",
+    "408: request timeout",
+    "409: conflict",
+    "overloaded_error: Overloaded",
+    "api_error: x",
+    "server_error: x",
+    "rate_limit_error: x",
+];
+
+/// The same for failures that only money or another day helps.
+const USED_UP: &[&str] = &[
+    "GoUsageLimitError: x",
+    "FreeUsageLimitError: x",
+    "429: Monthly usage limit reached",
+    "429: your available balance is too low",
+    "429: insufficient_quota",
+    "429: out of budget",
+    "429: quota exceeded",
+    "429: check your billing",
+    "429: x (subscription_sharing_user_usage_limit_exceeded)",
+    "429: {\"code\": 1308}",
+    "429: Usage limit reached (1308)",
+    "429: x (usage_limit_reached)",
+    "402: Payment Required",
+];
+
+/// The same for a conversation that is too long.
+const TOO_LONG: &[&str] = &[
+    "400: prompt is too long: 3333404 tokens > 200000 maximum",
+    "400: The prompt exceeds max length",
+    "413: request_too_large",
+    "400: Input is too long for requested model.",
+    "400: Input Tokens Exceeded",
+    "400: Your input exceeds the context window of this model",
+    "400: exceeds the model's maximum context length of 4,096 tokens",
+    "400: exceeds maximum context length (8192)",
+    "400: exceeds model's maximum context length (8192)",
+    "400: context window exceeded",
+    "400: ContextWindowExceededError: x",
+    "400: The input token count (1250074) exceeds the maximum number of tokens allowed (1048576).",
+    "400: This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+    "400: Please reduce the length of the messages or completion.",
+    "400: maximum context length is 128000 tokens. However, you requested 130000",
+    "400: exceeds the maximum allowed input length of 262144 tokens",
+    "400: The input (300000 tokens) is longer than the model's context length",
+    "400: prompt token count of 300000 exceeds the limit of 128000",
+    "400: request (2009 tokens) exceeds the available context size (512 tokens)",
+    "400: x (exceed_context_size_error)",
+    "400: the number of tokens to keep is greater than the context length",
+    "400: context window exceeds limit",
+    "400: exceeded model token limit: 262144",
+    "400: Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    "400: prompt has 9000 tokens but the configured context size is 8192",
+    "model_context_window_exceeded",
+    "400: prompt too long; exceeded max context length by 1119046 tokens",
+    "400: exceeded context length",
+    "400: Range of input length should be [1, 98304]",
+    "400: x (context_length_exceeded)",
+    "400: too many tokens: size limit exceeded by 25836 tokens",
+    "400: x (too_many_prompt_tokens)",
+    "400: token limit exceeded",
+    "413: failed to parse request",
+    "413: Payload Too Large",
+    "400: cerebras answered with an empty body",
+    "413: cerebras answered with an empty body",
+];
+
+/// The same for failures that come again with the same request.
+const REFUSED_FOR_GOOD: &[&str] = &[
+    "400: bad request",
+    "401: invalid key",
+    "403: forbidden",
+    "404: nothing here",
+    "422: unprocessable",
+    "request req_429abc5003 was not understood",
+    "v5.503.1 is not supported",
+];
+
+#[test]
+fn every_known_wording_is_classified() {
+    for text in PASSING {
+        assert!(classify(text, None).is_retryable(), "{text}: {:?}", classify(text, None));
+    }
+    for text in USED_UP {
+        assert_eq!(classify(text, None), FailureClass::Quota, "{text}");
+    }
+    for text in TOO_LONG {
+        assert_eq!(classify(text, None), FailureClass::Overflow, "{text}");
+    }
+    for text in REFUSED_FOR_GOOD {
+        let class = classify(text, None);
+        assert!(!class.is_retryable() && class != FailureClass::Overflow, "{text}: {class:?}");
+    }
+    // Limits that speak of tokens, and throttling that speaks like an overflow.
+    for text in [
+        "Throttling error: Too many tokens, please wait before trying again.",
+        "Service unavailable: prompt too long",
+        "429: Request too large for gpt-4o on tokens per min (TPM): Limit 30000",
+        "too many requests: token limit exceeded",
+    ] {
+        let class = classify(text, None);
+        assert!(class.is_retryable() && class != FailureClass::Overflow, "{text}: {class:?}");
+    }
+}
