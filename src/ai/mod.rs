@@ -39,7 +39,9 @@ pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_u
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use demo::{DemoPace, DemoProvider};
-pub use failure::{FailureClass, classify, is_overflow, is_retryable, retry_delay};
+pub use failure::{
+    FailureClass, Place, Refused, Rejection, classify, is_overflow, is_retryable, rejection, retry_delay,
+};
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request};

@@ -75,6 +75,13 @@ impl ErrorBody {
                 body.notes.push(format!("retry after {delay}"));
             }
         }
+        // Where in the request it is, if the message does not say so itself.
+        if let Some(param) = error.get("param").and_then(Value::as_str)
+            && param.contains(|c: char| c.is_ascii_digit())
+            && !body.message.contains(param)
+        {
+            body.notes.push(format!("at {param}"));
+        }
         body.note_plan(error);
         body
     }
@@ -180,6 +187,11 @@ mod tests {
         check(json!({"error": {"message": "m", "type": "t", "code": "c"}}), "400: m (c)");
         check(json!({"error": {"message": "m", "type": "t", "code": 400}}), "400: m (t)");
         check(json!({"error": {"message": "m", "code": 400}}), "400: m");
+        let param = "messages[3].content[1].image_url";
+        check(
+            json!({"error": {"message": "m", "type": "t", "param": param}}),
+            "400: m (t, at messages[3].content[1].image_url)",
+        );
         check(json!({"error": "text", "code": "bad"}), "400: text (bad)");
         check(json!({"object": "error", "message": "m", "type": "t", "code": "3051"}), "400: m (3051)");
         check(json!({"detail": [{"msg": "a", "loc": []}, {"msg": "b"}]}), "400: a; b");

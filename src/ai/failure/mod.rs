@@ -7,6 +7,7 @@
 
 mod error_body;
 mod patterns;
+mod rejection;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use patterns::{
 };
 
 pub(super) use error_body::{ErrorBody, clip};
+pub use rejection::{Place, Refused, Rejection, rejection};
 
 /// What went wrong, as far as callers treat it differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
