@@ -15,12 +15,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
-use super::api;
+use super::api::{self, EncodeError};
 use super::http::{HttpFailure, Transport, root_cause};
 use super::image_fit::ImageFitter;
 use super::message::{AssistantMessage, Millis};
 use super::model::Model;
 use super::provider::{Provider, Request};
+use super::silence::silence;
 use super::stream::{EventStream, StreamEvent};
 use crate::util::clock::Clock;
 
@@ -167,11 +168,14 @@ impl Driver {
                 }
             }
             Phase::Reading { mut response, mut answer } => {
-                let silence = self.provider.options.idle_timeout;
+                let HttpProvider { clock, options, .. } = &self.provider;
                 let chunk = tokio::select! {
                     biased;
                     () = self.cancel.cancelled() => Err(Ending::Aborted),
-                    chunk = next_chunk(&mut response, silence, service(&self.request.model)) => chunk,
+                    chunk = next_chunk(&mut response) => chunk,
+                    () = silence(options.idle_timeout, clock) => {
+                        Err(Ending::Failed(silent("data", &self.request, options)))
+                    }
                 };
                 // Everything that has arrived is read before anyone else gets to run.
                 let fed = chunk.and_then(|chunk| match chunk {
@@ -221,7 +225,11 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
     let request = &provider.images.fit(request).await;
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    let mut encoded = codec.encode(request).map_err(|error| error.to_string())?;
+    let mut encoded = codec.encode(request).map_err(|error| match error {
+        // Most often the key, which is the provider's.
+        EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
+        other => other.to_string(),
+    })?;
     let HttpProvider { transport, clock, options, .. } = provider;
     let service = service(&request.model);
     let mut retries = 0;
@@ -229,7 +237,11 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
         // A signature is good for minutes, and waits between attempts may be longer.
         let now_ms = clock.now_ms();
         codec.sign(request, &mut encoded, now_ms).map_err(|error| error.to_string())?;
-        let sent = transport.send(&encoded, service, options.idle_timeout, now_ms).await;
+        let sent = tokio::select! {
+            biased;
+            sent = transport.send(&encoded, service, options.idle_timeout, now_ms) => sent,
+            () = silence(options.idle_timeout, clock) => return Err(silent("answer", request, options)),
+        };
         let failure = match sent {
             Ok(response) => {
                 let content_type = response.headers().get(CONTENT_TYPE);
@@ -275,21 +287,16 @@ fn retry_wait(
 }
 
 /// The next bytes, `None` at the end of the body.
-async fn next_chunk(
-    response: &mut Response,
-    silence: Option<Duration>,
-    service: &str,
-) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Ending> {
-    let reading = response.chunk();
-    let read = match silence {
-        Some(silence) => tokio::time::timeout(silence, reading).await.map_err(|_| {
-            Ending::Failed(format!("timed out: no data from {service} for {} s", silence.as_secs_f64()))
-        })?,
-        None => reading.await,
-    };
-    read.map_err(|error| {
+async fn next_chunk(response: &mut Response) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Ending> {
+    response.chunk().await.map_err(|error| {
         Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
     })
+}
+
+/// Says that a service has sent no `what` for too long.
+fn silent(what: &str, request: &Request, options: &HttpOptions) -> String {
+    let seconds = options.idle_timeout.unwrap_or_default().as_secs_f64();
+    format!("timed out: no {what} from {} for {seconds} s", service(&request.model))
 }
 
 /// Reads to the end of a finished body: here if it comes at once, else in a task of

@@ -28,6 +28,7 @@ mod provider;
 mod router;
 mod sampling;
 mod sigv4;
+mod silence;
 mod sse;
 mod stream;
 mod transform;
