@@ -68,6 +68,10 @@ pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
             hooks.emit(AgentEvent::TurnStart).await;
         }
         first = false;
+        if !pending.is_empty() {
+            // What was said meanwhile wants an answer of its own.
+            state.request.options.continue_from = None;
+        }
         for message in pending.drain(..) {
             state.append(message, hooks).await;
         }

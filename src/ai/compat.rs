@@ -257,6 +257,8 @@ pub(super) struct AnthropicCompat {
     pub(super) supports_temperature: bool,
     /// Decides itself how long to think; takes an effort instead of a budget.
     pub(super) adaptive_thinking: bool,
+    /// Goes on with an answer whose beginning is the last message of the request.
+    pub(super) assistant_prefill: bool,
     /// Sends and takes thinking without a signature.
     pub(super) allow_empty_signature: bool,
     /// Takes API keys as bearer tokens.
@@ -270,12 +272,17 @@ impl AnthropicCompat {
         let vendor = Vendor::of(model);
         let flags = Flags(&model.compat);
         let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
+        let adaptive_thinking = flags.bool("forceAdaptiveThinking").unwrap_or(false);
         Self {
             eager_tool_input: flags.bool("supportsEagerToolInputStreaming").unwrap_or(anthropic),
             supports_long_cache: flags.bool("supportsLongCacheRetention").unwrap_or(anthropic),
             cache_control_on_tools: flags.bool("supportsCacheControlOnTools").unwrap_or(true),
             supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
-            adaptive_thinking: flags.bool("forceAdaptiveThinking").unwrap_or(false),
+            adaptive_thinking,
+            // Refused by the models that decide themselves how long to think.
+            assistant_prefill: flags
+                .bool("supportsAssistantPrefill")
+                .unwrap_or(anthropic && !adaptive_thinking),
             allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
             bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
             copilot: vendor == Vendor::Copilot,

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
 use super::api::{self, EncodeError};
+use super::continuation::{self, Joiner};
 use super::http::{HttpFailure, Transport, root_cause};
 use super::image_fit::ImageFitter;
 use super::message::{AssistantMessage, Millis};
@@ -80,7 +81,8 @@ impl Provider for HttpProvider {
             queue: VecDeque::new(),
             events: Vec::new(),
         });
-        stream::unfold(driver, |mut driver| async {
+        let joiner = continuation::beginning(&driver.request).map(Joiner::new);
+        let events = stream::unfold(driver, |mut driver| async {
             loop {
                 if let Some(event) = driver.queue.pop_front() {
                     return Some((event, driver));
@@ -90,8 +92,17 @@ impl Provider for HttpProvider {
                 }
                 driver.step().await;
             }
-        })
-        .boxed()
+        });
+        match joiner {
+            None => events.boxed(),
+            Some(mut joiner) => events
+                .flat_map(move |event| {
+                    let mut out = Vec::new();
+                    joiner.push(event, &mut out);
+                    stream::iter(out)
+                })
+                .boxed(),
+        }
     }
 }
 

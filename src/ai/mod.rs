@@ -11,6 +11,7 @@ mod bedrock_place;
 mod call;
 mod catalog;
 mod compat;
+mod continuation;
 mod demo;
 mod event_stream;
 mod failure;
@@ -39,6 +40,7 @@ pub use answer::decode_recorded;
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
+pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
     FailureClass, Place, Refused, Rejection, classify, is_overflow, is_retryable, rejection, retry_delay,

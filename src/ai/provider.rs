@@ -129,6 +129,9 @@ pub struct StreamOptions {
     pub tool_choice: Option<ToolChoice>,
     /// Names the conversation to the provider's cache.
     pub session_id: Option<String>,
+    /// The beginning of the answer, from an attempt that broke off: the model goes
+    /// on after it, where its API allows that, and the answer holds both.
+    pub continue_from: Option<String>,
     /// Request start, milliseconds since the Unix epoch: the message's timestamp.
     pub started_ms: u64,
     /// Asks the provider to keep the prompt in its cache for long.

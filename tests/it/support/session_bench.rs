@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi::agent::{AgentEvent, Tool, ToolRegistry};
-use pi::ai::{self, Catalog, FakeAnswer, FakeProvider, LiveCatalog, Message, ThinkingLevel};
+use pi::ai::{
+    self, Catalog, FakeAnswer, FakeProvider, HttpOptions, HttpProvider, LiveCatalog, Message, Provider,
+    ThinkingLevel, Transport,
+};
 use pi::config::{Authorised, Credentials, Dirs, Env, Settings};
 use pi::session::{
     Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
@@ -39,6 +42,8 @@ pub(crate) struct SessionBench {
     /// In place of the models of `acme`.
     acme: Option<Value>,
     prompt: &'static str,
+    /// URL and API of the server that answers instead of the script.
+    server: Option<(String, &'static str)>,
     /// Where new sessions go, below the folder.
     sessions: Option<&'static str>,
 }
@@ -58,6 +63,7 @@ impl SessionBench {
             model: "m-1",
             acme: None,
             prompt: "Be brief.",
+            server: None,
             sessions: Some("sessions"),
         }
     }
@@ -89,6 +95,19 @@ impl SessionBench {
         self
     }
 
+    /// Lets a server answer, over HTTP; one that is silent for half a second has failed.
+    pub(crate) fn served_by(mut self, url: &str, api: &'static str) -> Self {
+        self.server = Some((url.to_owned(), api));
+        self
+    }
+
+    fn answering(&self) -> Arc<dyn Provider> {
+        let Some(_) = &self.server else { return Arc::new(self.provider.clone()) };
+        let idle_timeout = Some(Duration::from_millis(500));
+        let options = HttpOptions { idle_timeout, ..HttpOptions::default() };
+        Arc::new(HttpProvider::new(Transport::new(), self.clock.clone(), options))
+    }
+
     pub(crate) fn in_memory(mut self) -> Self {
         self.sessions = None;
         self
@@ -113,11 +132,12 @@ impl SessionBench {
 
     /// `acme/m-1` thinks, `acme/m-2` does not; the key of `keyed/m-3` is in the file `key`.
     fn models(&self) -> Value {
-        let api = "openai-completions";
-        let base_url = "http://127.0.0.1:1";
+        let server = self.server.as_ref().map(|(url, api)| (url.as_str(), *api));
+        let (base_url, api) = server.unwrap_or(("http://127.0.0.1:1", "openai-completions"));
+        let (input, compat) = (json!(["text", "image"]), json!({"supportsAssistantPrefill": true}));
         let acme = json!([
-            {"id": "m-1", "reasoning": true, "contextWindow": 1_000},
-            {"id": "m-2", "contextWindow": 2_000},
+            {"id": "m-1", "reasoning": true, "contextWindow": 1_000, "input": input},
+            {"id": "m-2", "contextWindow": 2_000, "input": input, "compat": compat},
         ]);
         let key = format!("!cat '{}'", self.path("key").display());
         let acme =
@@ -134,7 +154,7 @@ impl SessionBench {
         let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
         assert!(problems.is_empty(), "{problems:?}");
         let (catalog, credentials) = (Arc::new(LiveCatalog::new(catalog)), Credentials::new(Env::of(&[])));
-        let provider = Arc::new(self.provider.clone());
+        let provider = self.answering();
         Services {
             provider: Arc::new(Authorised::new(provider, credentials.clone(), Arc::clone(&catalog))),
             catalog,
@@ -317,8 +337,11 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
         EntryBody::ModelChange(change) => format!("model {}/{}", change.provider, change.model_id),
         EntryBody::ThinkingLevelChange(change) => format!("thinking {}", change.thinking_level),
         EntryBody::ContextEdit(edit) => {
-            assert!(edit.replacement.is_none());
-            "hidden".to_owned()
+            if edit.replacement.is_none() {
+                "hidden".to_owned()
+            } else {
+                "edited".to_owned()
+            }
         }
         EntryBody::SessionInfo(info) => format!("name {}", info.name),
         other => format!("{other:?}"),

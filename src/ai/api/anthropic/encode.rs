@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::super::super::compat::AnthropicCompat;
+use super::super::super::continuation;
 use super::super::super::message::{Image, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
@@ -146,7 +147,7 @@ fn body<'a>(
         max_tokens: prompt.max_tokens,
         stream: true,
         system,
-        messages: messages(prompt, compat, mark),
+        messages: messages(prompt, compat, mark, continuation::beginning(request)),
         tools: tools(prompt, compat, mark),
         tool_choice: tool_choice(options.tool_choice.as_ref(), prompt, thinking.is_on()),
         thinking: match thinking {
@@ -170,6 +171,7 @@ fn messages<'a>(
     prompt: &'a Prompt<'a>,
     compat: &AnthropicCompat,
     mark: CacheControl,
+    beginning: Option<&'a str>,
 ) -> Vec<wire::Message<'a>> {
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2);
     for turn in &prompt.turns {
@@ -185,6 +187,10 @@ fn messages<'a>(
                 }
             }
         }
+    }
+    if let Some(text) = beginning {
+        let text = Cow::Borrowed(text);
+        messages.push(wire::Message { role: "assistant", content: vec![plain(BlockBody::Text { text })] });
     }
     // An answer the model is to go on with may not end in white space.
     if let Some(wire::Message { role: "assistant", content }) = messages.last_mut()
