@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::agent::{AgentEvent, Pushed, QueueKind, Queued, Queues, RunOutcome};
+use crate::agent::{AgentEvent, Pushed, QueueKind, Queued, Queues, RunOutcome, SteeringDelivery};
 use crate::ai::{self, AssistantMessage, Credential, Message, Model, StopReason, ThinkingLevel, UserMessage};
 use crate::config::SettingsFile;
 
@@ -23,7 +23,8 @@ use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
-use super::recovery::{Next, Recovery};
+use super::recovery::{self, Next, Recovery};
+use super::repair::{self, Repair};
 use super::resources::ContextFile;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
 use super::selection::{self, Selection, Wishes};
@@ -229,7 +230,9 @@ impl AgentSession {
                 self.prompt(text, message, when_busy).await
             }
             SessionCommand::DeliverNow => {
-                self.queues.deliver_now();
+                if self.queues.deliver_now() {
+                    self.stop_waiting();
+                }
                 Ok(Reply::Done)
             }
             SessionCommand::TakeQueue => Ok(self.take_queue()),
@@ -296,6 +299,9 @@ impl AgentSession {
         let now_ms = self.services.clock.now_ms();
         let urgent = is_urgent(&text, &self.services.settings.urgent_words);
         let queued = Queued { text, message: Arc::new(Message::User(message)) };
+        let interrupts = matches!(when_busy, WhenBusy::Now)
+            || (matches!(when_busy, WhenBusy::Steer)
+                && (urgent || self.queues.delivery() == SteeringDelivery::Now));
         let pushed = match when_busy {
             WhenBusy::Refuse => {
                 return Err(SessionError::Refused(
@@ -313,6 +319,9 @@ impl AgentSession {
                 Ok(Reply::Duplicate)
             }
             Pushed::Queued => {
+                if interrupts {
+                    self.stop_waiting();
+                }
                 self.queue_changed();
                 Ok(Reply::Queued)
             }
@@ -331,6 +340,9 @@ impl AgentSession {
         self.live.send_replace(LiveSelection::default());
         let messages = projection::messages(&self.store.context_branch());
         self.cache.catch_up(&messages);
+        if !prompts.is_empty() {
+            self.recovery.prompted();
+        }
         let parts = RunParts {
             services: &self.services,
             cwd: &self.cwd,
@@ -341,6 +353,7 @@ impl AgentSession {
             credential,
             messages,
             live: self.live.subscribe(),
+            again: self.recovery.again(),
         };
         self.activity = Activity::Running(run::spawn(parts, prompts));
         self.last_answer = None;
@@ -389,10 +402,10 @@ impl AgentSession {
         let entry_id = self.append(EntryBody::message(Arc::clone(message)));
         if let Message::Assistant(answer) = &**message {
             self.last_answer = Some(entry_id);
-            self.note_context(answer);
+            self.context.note(answer);
             self.watch_cache(answer);
             if !answer.is_failed() {
-                let attempt = self.recovery.reset();
+                let attempt = self.recovery.answered();
                 if attempt > 0 {
                     self.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
                 }
@@ -462,6 +475,9 @@ impl AgentSession {
 
     async fn recover(&mut self, answer: &AssistantMessage) {
         let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
+        if let Some(repair) = self.repair_for(&error) {
+            return self.repair(repair, &error).await;
+        }
         if ai::is_overflow(answer, self.selection.model.context_window) {
             let hint = "the conversation no longer fits into the model's context window; go on in a new session \
                         with /new, or switch to a model with a larger one with /model";
@@ -472,15 +488,17 @@ impl AgentSession {
         let policy = self.services.retry_policy();
         match self.recovery.decide(ai::is_retryable(answer), ai::retry_delay(&error), &policy) {
             Next::Retry { attempt, delay } => {
-                // The failed answer stays in the file, but the model does not see it again.
-                if let Some(target_id) = self.last_answer.take() {
-                    let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
-                    self.append(EntryBody::ContextEdit(edit));
-                }
+                self.hide_answer();
+                self.recovery.continue_from(ai::continuable(&self.selection.model, answer));
                 self.activity = Activity::Retrying { at: Instant::now() + delay, error: error.clone() };
                 self.publish();
                 let max_attempts = policy.max_retries;
                 self.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
+            }
+            Next::TooLong { demanded } => {
+                self.notice(NoticeLevel::Error, recovery::too_long(demanded, policy.max_delay));
+                self.end_retries(error);
+                self.settle(false).await;
             }
             Next::GiveUp => {
                 self.end_retries(error);
@@ -489,9 +507,43 @@ impl AgentSession {
         }
     }
 
+    /// What to take out of the conversation so that its service takes it again.
+    fn repair_for(&mut self, error: &str) -> Option<Repair> {
+        let rejection = ai::rejection(error)?;
+        let breadth = self.recovery.may_repair()?;
+        let sources = projection::sources(&self.store.context_branch());
+        repair::plan(&rejection, error, &sources, &self.selection.model, breadth)
+    }
+
+    /// Takes it out and repeats the request.
+    async fn repair(&mut self, repair: Repair, error: &str) {
+        self.hide_answer();
+        self.notice(NoticeLevel::Warning, repair.notice(&self.selection.model.provider, error));
+        self.recovery.repaired(repair.thinking_off, repair.no_continuation);
+        for edit in repair.edits {
+            self.append(EntryBody::ContextEdit(edit));
+        }
+        self.retry_now().await;
+    }
+
+    /// The failed answer stays in the file, but the model does not see it again.
+    fn hide_answer(&mut self) {
+        if let Some(target_id) = self.last_answer.take() {
+            let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
+            self.append(EntryBody::ContextEdit(edit));
+        }
+    }
+
+    /// Repeats a failed request at once, if one waits.
+    fn stop_waiting(&mut self) {
+        if let Activity::Retrying { at, .. } = &mut self.activity {
+            *at = Instant::now();
+        }
+    }
+
     /// Tells that repeating did not help, if anything was repeated.
     fn end_retries(&mut self, error: String) {
-        let attempt = self.recovery.reset();
+        let attempt = self.recovery.give_up();
         if attempt > 0 {
             let final_error = Some(error);
             self.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
@@ -773,7 +825,7 @@ impl AgentSession {
             && let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body
             && let Message::Assistant(answer) = &**message
         {
-            self.note_context(answer);
+            self.context.note(answer);
         }
         self.publish();
         let (tail, n_earlier) = self.store.branch_tail(TAIL_ENTRIES);
@@ -850,17 +902,6 @@ impl AgentSession {
             // The entries are written; a failing sync leaves them to the system.
             drop(tokio::task::spawn_blocking(move || file.sync_data()).await);
         }
-    }
-
-    fn note_context(&mut self, answer: &AssistantMessage) {
-        let usage = &answer.usage;
-        if answer.is_failed() || usage.total_tokens == 0 {
-            return;
-        }
-        let prompt = usage.prompt_tokens();
-        let cached = usage.cache_read + usage.cache_write > 0 && prompt > 0;
-        self.context.tokens = Some(prompt.saturating_add(usage.output));
-        self.context.cache_hit = cached.then(|| usage.cache_read as f64 / prompt as f64);
     }
 
     fn notice(&self, level: NoticeLevel, text: String) {

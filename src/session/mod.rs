@@ -13,6 +13,7 @@ mod open;
 mod projection;
 mod queue_file;
 mod recovery;
+mod repair;
 mod resources;
 mod run;
 mod selection;

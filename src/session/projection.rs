@@ -24,6 +24,26 @@ const BRANCH_LEAD: &str =
 /// The messages of a request, from the part of the branch it depends on, oldest
 /// first (see `SessionStore::context_branch`).
 pub fn messages(branch: &[Arc<Entry>]) -> Vec<Arc<Message>> {
+    sources(branch).into_iter().map(|source| source.message).collect()
+}
+
+/// A message of a request, and where it comes from.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// The entry that a context edit has to name to change the message; `None`
+    /// where none can.
+    pub(super) entry: Option<EntryId>,
+    pub(super) message: Arc<Message>,
+}
+
+impl Source {
+    fn fixed(message: Arc<Message>) -> Self {
+        Self { entry: None, message }
+    }
+}
+
+/// As [`messages`], with their entries.
+pub(super) fn sources(branch: &[Arc<Entry>]) -> Vec<Source> {
     let compaction = branch.iter().rposition(|entry| matches!(entry.body, EntryBody::Compaction(_)));
     let edits = edits(branch);
     let mut messages = Vec::with_capacity(branch.len());
@@ -34,8 +54,8 @@ pub fn messages(branch: &[Arc<Entry>]) -> Vec<Arc<Message>> {
             // The summary comes first, then what it kept, then what followed it.
             if let EntryBody::Compaction(compaction) = &branch[at].body {
                 let (system, summary) = summary(compaction, &branch[at].timestamp);
-                messages.extend(system);
-                messages.push(summary);
+                messages.extend(system.map(Source::fixed));
+                messages.push(Source::fixed(summary));
             }
             let mut add = |entry: &Arc<Entry>| messages.extend(edited(entry, &edits));
             branch[..at].iter().filter(|entry| !is_system(entry)).for_each(&mut add);
@@ -87,11 +107,23 @@ fn edits(branch: &[Arc<Entry>]) -> HashMap<&EntryId, Option<&Replacement>> {
     edits
 }
 
-fn edited(entry: &Arc<Entry>, edits: &HashMap<&EntryId, Option<&Replacement>>) -> Option<Arc<Message>> {
-    match edits.get(&entry.id) {
+fn edited(entry: &Arc<Entry>, edits: &HashMap<&EntryId, Option<&Replacement>>) -> Option<Source> {
+    let message = match edits.get(&entry.id) {
         None => to_message(entry),
         Some(None) => None,
         Some(Some(replacement)) => to_message(entry).map(|message| replaced(&message, replacement)),
+    }?;
+    Some(Source { entry: is_editable(entry).then(|| entry.id.clone()), message })
+}
+
+/// The kinds of entries that context edits are defined for.
+fn is_editable(entry: &Entry) -> bool {
+    match &entry.body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => {
+            !matches!(**message, Message::System(_))
+        }
+        EntryBody::CustomMessage(_) => true,
+        _ => false,
     }
 }
 

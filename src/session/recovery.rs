@@ -1,7 +1,9 @@
-//! Decides what follows a failed run: wait and repeat, or give up.
+//! Decides what follows a failed run: wait and repeat, repair and repeat, or
+//! give up.
 //!
 //! Pure: takes what happened, returns what to do. Waiting, hiding the failed
-//! message and telling clients are the business of the session task.
+//! message and telling clients are the business of the session task; which part
+//! of a conversation a repair takes out is decided in `repair`.
 
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ pub(super) struct RetryPolicy {
     /// 0 turns repeating off.
     pub(super) max_retries: u32,
     pub(super) base_delay: Duration,
+    /// Longest wait, whether chosen or demanded by the server.
     pub(super) max_delay: Duration,
 }
 
@@ -25,14 +28,40 @@ impl Default for RetryPolicy {
 pub(super) enum Next {
     /// Repeat the request after `delay`. `attempt` counts from 1.
     Retry { attempt: u32, delay: Duration },
+    /// The server wants to be left alone for longer than the user wants to wait
+    /// without being asked.
+    TooLong { demanded: Duration },
     /// It would fail again, or all attempts are spent.
     GiveUp,
+}
+
+/// How much of the conversation a repair may take out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Breadth {
+    /// What the refusal names.
+    Named,
+    /// Everything of its kind: naming did not help before.
+    All,
+}
+
+/// How the next run differs from an ordinary one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Again {
+    /// The answer goes on after this text.
+    pub(super) continue_from: Option<String>,
+    pub(super) thinking_off: bool,
 }
 
 /// Counts attempts since the last answer that was not an error.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
     attempts: u32,
+    /// A repair was made for the prompt in progress.
+    repaired: bool,
+    /// A repair was made, and no answer has come since.
+    unproven: bool,
+    no_continuation: bool,
+    again: Again,
 }
 
 impl Recovery {
@@ -47,6 +76,9 @@ impl Recovery {
         if !transient || self.attempts >= policy.max_retries {
             return Next::GiveUp;
         }
+        if let Some(demanded) = demanded.filter(|demanded| *demanded > policy.max_delay) {
+            return Next::TooLong { demanded };
+        }
         self.attempts += 1;
         let backoff = backoff(self.attempts, policy);
         Next::Retry {
@@ -55,9 +87,45 @@ impl Recovery {
         }
     }
 
-    /// Forgets earlier failures; called for every answer that is not an error, and
-    /// when repeating is given up. Returns how many attempts it took.
-    pub(super) fn reset(&mut self) -> u32 {
+    /// How far a repair may go; `None` if one was made for this prompt already.
+    pub(super) fn may_repair(&self) -> Option<Breadth> {
+        let breadth = if self.unproven { Breadth::All } else { Breadth::Named };
+        (!self.repaired).then_some(breadth)
+    }
+
+    /// Notes a repair, and how the request is repeated.
+    pub(super) fn repaired(&mut self, thinking_off: bool, no_continuation: bool) {
+        self.repaired = true;
+        self.unproven = true;
+        self.no_continuation |= no_continuation;
+        self.again = Again { continue_from: None, thinking_off: self.again.thinking_off || thinking_off };
+    }
+
+    /// Lets the repeated request go on after `partial`, if there is one.
+    pub(super) fn continue_from(&mut self, partial: Option<String>) {
+        self.again.continue_from = partial.filter(|_| !self.no_continuation);
+    }
+
+    /// How the run that is about to start differs from an ordinary one.
+    pub(super) fn again(&mut self) -> Again {
+        Again { continue_from: self.again.continue_from.take(), ..self.again }
+    }
+
+    /// The user has said something new.
+    pub(super) fn prompted(&mut self) {
+        self.repaired = false;
+        self.again = Again::default();
+    }
+
+    /// Forgets all; called for every answer that is not an error. Returns how many
+    /// attempts it took.
+    pub(super) fn answered(&mut self) -> u32 {
+        std::mem::take(self).attempts
+    }
+
+    /// Forgets attempts, when repeating is given up. Returns how many there were.
+    pub(super) fn give_up(&mut self) -> u32 {
+        self.again = Again::default();
         std::mem::take(&mut self.attempts)
     }
 }
@@ -66,6 +134,15 @@ impl Recovery {
 fn backoff(attempt: u32, policy: &RetryPolicy) -> Duration {
     let factor = 2_u32.saturating_pow(attempt.saturating_sub(1));
     policy.base_delay.saturating_mul(factor).min(policy.max_delay)
+}
+
+/// Says that a server demands a longer wait than pi takes upon itself.
+pub(super) fn too_long(demanded: Duration, most: Duration) -> String {
+    format!(
+        "the service asks to wait {}s, and pi waits {}s at most by itself; send the prompt again after that",
+        demanded.as_secs_f64().ceil(),
+        most.as_secs_f64()
+    )
 }
 
 #[cfg(test)]
@@ -81,6 +158,7 @@ mod tests {
             .map(|(transient, demanded)| {
                 match recovery.decide(*transient, demanded.map(Duration::from_secs), &policy) {
                     Next::Retry { attempt, delay } => format!("retry {attempt} in {delay:?}"),
+                    Next::TooLong { demanded } => format!("not for {demanded:?}"),
                     Next::GiveUp => "give up".to_owned(),
                 }
             })
@@ -95,12 +173,39 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_wait_that_the_server_demands_is_kept() {
-        check(&[(true, Some(20)), (true, Some(1))], &["retry 1 in 20s", "retry 2 in 4s"]);
+    fn a_longer_wait_that_the_server_demands_is_kept_up_to_the_cap() {
+        let failures = [(true, Some(5)), (true, Some(1)), (true, Some(6)), (true, Some(7))];
+        check(&failures[..3], &["retry 1 in 5s", "retry 2 in 4s", "retry 3 in 6s"]);
+        check(&failures[3..], &["not for 7s"]);
     }
 
     #[test]
     fn what_will_fail_again_is_not_repeated() {
         check(&[(false, None), (true, None)], &["give up", "retry 1 in 2s"]);
+    }
+
+    #[test]
+    fn one_repair_per_prompt_and_a_broad_one_if_it_did_not_help() {
+        let mut recovery = Recovery::default();
+        assert_eq!(recovery.may_repair(), Some(Breadth::Named));
+        recovery.repaired(true, false);
+        assert_eq!(recovery.may_repair(), None);
+        assert!(recovery.again().thinking_off);
+        recovery.prompted();
+        assert_eq!(recovery.may_repair(), Some(Breadth::All));
+        assert_eq!(recovery.again(), Again::default());
+        recovery.answered();
+        assert_eq!(recovery.may_repair(), Some(Breadth::Named));
+    }
+
+    #[test]
+    fn an_answer_is_continued_once_and_not_where_that_was_refused() {
+        let mut recovery = Recovery::default();
+        recovery.continue_from(Some("half".to_owned()));
+        assert_eq!(recovery.again().continue_from.as_deref(), Some("half"));
+        assert_eq!(recovery.again().continue_from, None);
+        recovery.repaired(false, true);
+        recovery.continue_from(Some("half".to_owned()));
+        assert_eq!(recovery.again().continue_from, None);
     }
 }

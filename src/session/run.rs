@@ -16,6 +16,7 @@ use crate::ai::{
 };
 use crate::config::Settings;
 
+use super::recovery::Again;
 use super::resources::{self, ContextFile, PromptParts};
 use super::selection::Selection;
 use super::services::Services;
@@ -54,6 +55,8 @@ pub(super) struct RunParts<'a> {
     /// The conversation so far.
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) live: watch::Receiver<LiveSelection>,
+    /// How this run differs from an ordinary one.
+    pub(super) again: Again,
 }
 
 /// Spawns a loop that begins with `prompts`, after a system message if the
@@ -64,11 +67,14 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     if let Some(system) = system_delta(&parts) {
         prompts.insert(0, Message::System(system));
     }
+    let thinking = if parts.again.thinking_off { ThinkingLevel::Off } else { parts.selection.thinking() };
+    let mut options = services.options(&parts.selection.model, thinking, parts.session_id);
+    options.continue_from = parts.again.continue_from;
     let request = Request {
         model: Arc::clone(&parts.selection.model),
         credential: parts.credential,
         messages: parts.messages,
-        options: services.options(&parts.selection.model, parts.selection.thinking(), parts.session_id),
+        options,
     };
     let (sender, reports) = mpsc::unbounded_channel();
     let cancel = CancellationToken::new();
@@ -151,6 +157,7 @@ impl Hooks for RunHooks {
     }
 
     fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()> {
+        request.options.continue_from = None;
         // A run may outlast a token, and the user may store another key meanwhile.
         request.credential = Credential::None;
         if let Some((model, thinking)) = &self.live.borrow().selected {

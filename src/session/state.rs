@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::SteeringDelivery;
-use crate::ai::{Message, Model, ScopedModel, ThinkingLevel, Usage};
+use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
 
 /// What a session is at one moment.
 #[derive(Debug, Clone)]
@@ -124,4 +124,18 @@ pub struct ContextUsage {
     /// Share of the latest prompt that was read from the cache, 0 to 1; `None`
     /// when the provider reported no cache tokens.
     pub cache_hit: Option<f64>,
+}
+
+impl ContextUsage {
+    /// Takes over what an answer says; a failed one says nothing.
+    pub(super) fn note(&mut self, answer: &AssistantMessage) {
+        let usage = &answer.usage;
+        if answer.is_failed() || usage.total_tokens == 0 {
+            return;
+        }
+        let prompt = usage.prompt_tokens();
+        let cached = usage.cache_read + usage.cache_write > 0 && prompt > 0;
+        self.tokens = Some(prompt.saturating_add(usage.output));
+        self.cache_hit = cached.then(|| usage.cache_read as f64 / prompt as f64);
+    }
 }

@@ -20,6 +20,7 @@ mod layers;
 mod local_servers;
 mod process_print;
 mod process_tui;
+mod recovery;
 mod session_store;
 mod session_task;
 mod support;

@@ -82,3 +82,25 @@ fn elapsed(now: Duration, since: Duration) -> String {
         _ => format!("{}m {}s ", seconds / 60, seconds % 60),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::theme::{Appearance, ColorDepth};
+
+    #[test]
+    fn a_wait_is_counted_down_second_by_second() {
+        let at = Duration::from_secs(12);
+        let line = StatusLine { status: Status::Retrying { attempt: 1, max_attempts: 3, at }, hint: None };
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let shown = |now_ms: u64| {
+            let row = line.row(Duration::from_millis(now_ms), "esc", 80, &theme);
+            row.text().trim().chars().skip(2).collect::<String>()
+        };
+        assert_eq!(shown(10_000), "Retrying (1/3) in 2s… (esc to cancel)");
+        assert_eq!(shown(10_900), "Retrying (1/3) in 2s… (esc to cancel)");
+        assert_eq!(shown(11_000), "Retrying (1/3) in 1s… (esc to cancel)");
+        assert_eq!(shown(12_500), "Retrying (1/3) in 0s… (esc to cancel)");
+        assert!(line.is_animated(), "so that it is drawn again");
+    }
+}
