@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use pi::ai::{
-    AssistantMessage, Credential, FailureClass, HttpOptions, HttpProvider, Provider as _, Request,
-    StreamEvent, StreamOptions, Transport, classify, is_overflow, is_retryable, retry_delay,
+    AssistantMessage, Credential, FailureClass, HttpOptions, HttpProvider, Provider as _, Refused, Request,
+    StreamEvent, StreamOptions, Transport, classify, is_overflow, is_retryable, rejection, retry_delay,
 };
 use pi::util::clock::Clock;
 use serde_json::{Value, json};
@@ -17,12 +17,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::sse_server::{Reply, SseServer};
 
+/// The recorded errors that refuse part of the conversation; all others refuse none.
+const REFUSED: &[(&str, Refused)] = &[
+    ("anthropic-400-unexpected-tool-use-id", Refused::ToolExchange),
+    ("deepseek-400-no-tool-output", Refused::ToolExchange),
+    ("doc-anthropic-413-too-large", Refused::RequestSize),
+    ("llamacpp-500-image-without-mmproj", Refused::Image),
+];
+
 #[tokio::test]
 async fn recorded_errors_are_classified() {
     let mut n_checked = 0;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ai/errors")).unwrap()
     {
-        let recorded: Value = serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap();
+        let path = entry.unwrap().path();
+        let recorded: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         let message = answer(&recorded).await;
         let text = message.error_message.clone().unwrap();
         let expected = &recorded["expected"];
@@ -31,6 +40,9 @@ async fn recorded_errors_are_classified() {
         assert_eq!(class_name(classify(&text, None)), expected["class"].as_str().unwrap(), "{text}");
         assert_eq!(is_retryable(&message), expected["retryable"].as_bool().unwrap(), "{text}");
         assert_eq!(is_overflow(&message, 200_000), expected["contextOverflow"].as_bool().unwrap(), "{text}");
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let refused = REFUSED.iter().find(|(refusing, _)| *refusing == name).map(|(_, refused)| *refused);
+        assert_eq!(rejection(&text).map(|rejection| rejection.refused), refused, "{name}: {text}");
         n_checked += 1;
     }
     assert!(n_checked > 40);
