@@ -8,6 +8,7 @@
 mod answer;
 mod api;
 mod bedrock_place;
+mod builder;
 mod call;
 mod catalog;
 mod compat;
@@ -38,6 +39,7 @@ mod vertex;
 
 pub use answer::decode_recorded;
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
+pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use continuation::continuable;
