@@ -17,6 +17,7 @@ mod demo;
 mod event_stream;
 mod failure;
 mod fake;
+pub mod foreign;
 mod framing;
 mod http;
 mod http_provider;

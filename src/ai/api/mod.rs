@@ -30,6 +30,9 @@ use super::sse::SseFrame;
 use super::stream::{BlockKind, StreamEvent};
 use super::transform::{Prompt, Turn};
 
+pub(super) use google::json_schema as google_schema;
+pub(super) use openai_responses::TextSignature;
+
 /// The two pure halves of a wire API.
 pub(super) trait WireApi: Send + Sync {
     fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError>;
@@ -243,7 +246,7 @@ fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u
 
 /// The schema of a tool's arguments with the root that Anthropic and OpenAI insist
 /// on: an object with properties and without alternatives.
-fn object_schema(schema: &Value) -> Cow<'_, Value> {
+pub(super) fn object_schema(schema: &Value) -> Cow<'_, Value> {
     const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
     let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
         && schema.get("properties").is_some_and(Value::is_object)
@@ -318,7 +321,7 @@ where
 }
 
 /// Replaces `\ud83d` without its other half, which JSON in UTF-8 cannot hold.
-fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+pub(super) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
     }

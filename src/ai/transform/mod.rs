@@ -311,7 +311,7 @@ fn turns<'a>(
     declared: &HashMap<&str, &ToolDeclaration>,
 ) -> Vec<Turn<'a>> {
     let images = image_types(model);
-    let mut ids = Ids { rule, used: HashSet::new(), calls: 0 };
+    let mut ids = Ids::new(rule);
     let mut turns: Vec<Turn<'a>> = Vec::new();
     // Results of calls whose turn is complete, by the call they answer.
     for (at, message) in messages.iter().enumerate() {
@@ -485,16 +485,21 @@ fn content<'a>(blocks: &'a [ContentBlock], images: &[&str], placeholders: Placeh
 }
 
 /// Gives every call of a request an id that the API takes and no other call has.
-struct Ids {
+#[derive(Debug)]
+pub(super) struct Ids {
     rule: IdRule,
     used: HashSet<String>,
     calls: u64,
 }
 
 impl Ids {
+    pub(super) fn new(rule: IdRule) -> Self {
+        Self { rule, used: HashSet::new(), calls: 0 }
+    }
+
     /// The id to send for `id`. The server that made it gets it back unchanged,
     /// unless an earlier call already has it.
-    fn assign(&mut self, id: &str, same_model: bool) -> String {
+    pub(super) fn assign(&mut self, id: &str, same_model: bool) -> String {
         let IdRule::CallAndItem { max } = self.rule else { return self.assign_part(id, same_model) };
         let (call, item) = id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)));
         let assigned = self.assign_part(call, same_model && call.len() <= max);

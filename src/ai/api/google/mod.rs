@@ -16,6 +16,8 @@ use super::super::provider::Request;
 use super::super::vertex;
 use super::{Decode, EncodeError, HttpRequest, WireApi, escape_segment, join_url};
 
+pub(in crate::ai) use schema::json_schema;
+
 /// The Gemini API, by API key.
 #[derive(Debug)]
 pub(super) struct GoogleGenerativeAi;

@@ -30,7 +30,7 @@ const LISTS: &[&str] = &["anyOf", "oneOf", "allOf", "prefixItems"];
 const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// The schema with every `const` as an `enum` of one value.
-pub(super) fn json_schema(schema: &Value) -> Cow<'_, Value> {
+pub(in crate::ai) fn json_schema(schema: &Value) -> Cow<'_, Value> {
     if !schema.is_object() {
         return Cow::Owned(json!({"type": "object", "properties": {}}));
     }

@@ -19,6 +19,8 @@ mod wire;
 use super::super::provider::Request;
 use super::{Decode, EncodeError, HttpRequest, WireApi};
 
+pub(in crate::ai) use wire::TextSignature;
+
 #[derive(Debug)]
 pub(super) struct OpenAiResponses {
     /// Appended to the base URL.

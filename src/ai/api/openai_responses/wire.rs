@@ -149,22 +149,22 @@ pub(super) struct Tool<'a> {
 
 /// What must go back with a text, in the form that session files keep it.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct TextSignature {
+pub(in crate::ai) struct TextSignature {
     /// Version of the form.
     #[serde(default)]
-    pub(super) v: u64,
+    pub(in crate::ai) v: u64,
     /// The message item's id.
-    pub(super) id: String,
+    pub(in crate::ai) id: String,
     /// `commentary` or `final_answer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) phase: Option<String>,
+    pub(in crate::ai) phase: Option<String>,
 }
 
 impl TextSignature {
-    pub(super) const VERSION: u64 = 1;
+    pub(in crate::ai) const VERSION: u64 = 1;
 
     /// Older files have the bare id.
-    pub(super) fn parse(signature: &str) -> Self {
+    pub(in crate::ai) fn parse(signature: &str) -> Self {
         let parsed = serde_json::from_str(signature).ok();
         parsed.unwrap_or_else(|| Self { id: signature.to_owned(), ..Self::default() })
     }

@@ -1,0 +1,376 @@
+//! The conversation while it is read.
+//!
+//! Results come where their format puts them: behind their call, before it,
+//! among other things, by id or by the name of the tool. [`Draft::finish`] ties
+//! them to their calls, so that what leaves here has every result right behind
+//! its answer and every call an id of its own.
+
+use serde_json::Value;
+
+use super::super::message::{
+    AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, Millis, StopReason, SystemContent,
+    SystemMessage, ToolCall, ToolResultMessage, UserContent, UserMessage, join_text,
+};
+use super::super::transform::Ids;
+use super::document::ImportError;
+use super::json::text_block;
+use super::report::Report;
+use super::{Format, Imported};
+
+/// Stands in a result whose images follow elsewhere.
+pub(super) const SEE_IMAGE: &str = "(see attached image)";
+
+/// Introduces the images of a result that could not hold them.
+const IMAGES_OF: &str = "Images of the result of ";
+
+#[derive(Debug)]
+pub(super) struct Draft {
+    format: Format,
+    model: String,
+    system: Vec<String>,
+    items: Vec<Item>,
+    pub(super) report: Report,
+}
+
+#[derive(Debug)]
+enum Item {
+    System(String),
+    User(UserMessage),
+    Answer { place: String, answer: Box<AssistantMessage> },
+    Result(RawResult),
+}
+
+/// A result as it was read.
+#[derive(Debug)]
+pub(super) struct RawResult {
+    pub(super) place: String,
+    /// Empty where only the name ties it to its call.
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) content: Vec<ContentBlock>,
+    pub(super) is_error: bool,
+}
+
+impl Draft {
+    pub(super) fn new(format: Format, model: &str, report: Report) -> Self {
+        Self { format, model: model.to_owned(), system: Vec::new(), items: Vec::new(), report }
+    }
+
+    /// Adds to the system prompt: from here on, or from the beginning where the
+    /// format knows no other.
+    pub(super) fn system(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.format == Format::Google {
+            self.system.push(text.to_owned());
+        } else {
+            self.items.push(Item::System(text.to_owned()));
+        }
+    }
+
+    /// What a user said; nothing if it is empty.
+    pub(super) fn user(&mut self, blocks: Vec<ContentBlock>, name: Option<&str>) {
+        if !blocks.is_empty() {
+            self.items.push(Item::User(user_message(blocks, named(name))));
+        }
+    }
+
+    /// What a model answered; nothing if it is empty.
+    pub(super) fn answer(&mut self, place: &str, blocks: Vec<AssistantBlock>, name: Option<&str>) {
+        if blocks.is_empty() {
+            return;
+        }
+        let (api, provider) = self.format.origin();
+        let mut answer = AssistantMessage::builder(api, provider, &self.model).build();
+        answer.content = blocks;
+        answer.extra = named(name);
+        self.items.push(Item::Answer { place: place.to_owned(), answer: Box::new(answer) });
+    }
+
+    pub(super) fn result(&mut self, mut result: RawResult) {
+        forget_placeholder(&mut result.content);
+        self.items.push(Item::Result(result));
+    }
+
+    /// A block of what a user or tool showed, with a note if it is not what it was.
+    pub(super) fn block(
+        &mut self,
+        place: &str,
+        (block, note): (Option<ContentBlock>, Option<&'static str>),
+    ) -> Option<ContentBlock> {
+        if let Some(note) = note {
+            self.report.add(place, note);
+        }
+        block
+    }
+
+    /// Ties results to calls.
+    ///
+    /// # Errors
+    /// When neither a user nor a model says anything.
+    pub(super) fn finish(self) -> Result<Imported, ImportError> {
+        let Self { format, mut system, items, mut report, .. } = self;
+        let mut messages = Tied::new(items, format, &mut report).into_messages(format, &mut report);
+        // Those that join answers have room for images in results.
+        messages = if format.joins_answers() { joined(messages, format) } else { with_images(messages) };
+        let is_system = |message: &&Message| matches!(message, Message::System(_));
+        let n_leading = messages.iter().take_while(is_system).count();
+        system.extend(messages.drain(..n_leading).filter_map(|message| match message {
+            Message::System(SystemMessage { content: SystemContent::Text(text), .. }) => Some(text),
+            _ => None,
+        }));
+        let says = |message: &Message| matches!(message, Message::User(_) | Message::Assistant(_));
+        if !messages.iter().any(says) {
+            return Err(ImportError::NoConversation);
+        }
+        let system = (!system.is_empty()).then(|| SystemMessage::new(system.join("\n\n")));
+        Ok(Imported { format, system, messages, report })
+    }
+}
+
+fn user_message(blocks: Vec<ContentBlock>, extra: Extra) -> UserMessage {
+    UserMessage { content: UserContent::Blocks(blocks), timestamp: Millis(0), extra }
+}
+
+fn named(name: Option<&str>) -> Extra {
+    name.map(|name| ("name".to_owned(), Value::from(name))).into_iter().collect()
+}
+
+/// What comes before the images of a result that cannot hold them itself.
+pub(super) fn images_of(id: &str) -> String {
+    format!("{IMAGES_OF}{id}:")
+}
+
+/// Removes the words that stand for an image where the image is.
+fn forget_placeholder(content: &mut Vec<ContentBlock>) {
+    let mut texts = content.iter().filter_map(ContentBlock::as_text);
+    let is_placeholder = (texts.next(), texts.next()) == (Some(SEE_IMAGE), None);
+    if is_placeholder && content.len() > 1 {
+        content.retain(|block| block.as_text().is_none());
+    }
+}
+
+/// Puts images that [`images_of`] announced back into their results.
+fn with_images(messages: Vec<Message>) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::with_capacity(messages.len());
+    for message in messages {
+        let is_result = |message: &&Message| matches!(message, Message::ToolResult(_));
+        let results_at = out.len() - out.iter().rev().take_while(is_result).count();
+        let is_taken = match (&message, out.get_mut(results_at..)) {
+            (Message::User(user), Some(results)) if user.extra.is_empty() => {
+                attach_images(&user.content.blocks(), results)
+            }
+            _ => false,
+        };
+        if !is_taken {
+            out.push(message);
+        }
+    }
+    out
+}
+
+/// Gives images to `results`. False if `blocks` are not just such images.
+fn attach_images(blocks: &[ContentBlock], results: &mut [Message]) -> bool {
+    let mut moves: Vec<(usize, Vec<ContentBlock>)> = Vec::new();
+    for block in blocks {
+        match (block.as_text(), moves.last_mut()) {
+            (Some(text), _) => {
+                let id = text.strip_prefix(IMAGES_OF).and_then(|rest| rest.strip_suffix(':'));
+                let is_it = |result: &Message| match result {
+                    Message::ToolResult(result) => id == Some(&result.tool_call_id),
+                    Message::System(_) | Message::User(_) | Message::Assistant(_) => false,
+                };
+                match results.iter().position(is_it) {
+                    Some(at) => moves.push((at, Vec::new())),
+                    None => return false,
+                }
+            }
+            (None, Some((_, images))) => images.push(block.clone()),
+            (None, None) => return false,
+        }
+    }
+    if moves.is_empty() || moves.iter().any(|(_, images)| images.is_empty()) {
+        return false;
+    }
+    for (at, mut images) in moves {
+        if let Some(Message::ToolResult(result)) = results.get_mut(at) {
+            result.content.append(&mut images);
+            forget_placeholder(&mut result.content);
+        }
+    }
+    true
+}
+
+/// What becomes of a result whose call nobody knows: no API takes it as one.
+pub(super) fn stray_result(id: &str, name: &str, content: &[ContentBlock]) -> Vec<ContentBlock> {
+    let call: String =
+        [name, id].iter().filter(|part| !part.is_empty()).map(|part| format!(" {part}")).collect();
+    let mut text = format!("Result of the tool call{call}, which is not in this conversation:");
+    let said = join_text(content);
+    if !said.is_empty() {
+        text.push('\n');
+        text.push_str(&said);
+    }
+    let images = content.iter().filter(|block| matches!(block, ContentBlock::Image(_))).cloned();
+    text_block(&text).into_iter().chain(images).collect()
+}
+
+/// The note on such a result.
+pub(super) const STRAY: &str = "result of a call that is not there; kept as a text of the user";
+
+/// The items without results, each answer with the results of its calls.
+struct Tied {
+    items: Vec<TiedItem>,
+}
+
+enum TiedItem {
+    Plain(Box<Message>),
+    Answer { place: String, answer: Box<AssistantMessage>, results: Vec<Option<RawResult>> },
+}
+
+impl Tied {
+    fn new(items: Vec<Item>, format: Format, report: &mut Report) -> Self {
+        let mut tied = Self { items: Vec::with_capacity(items.len()) };
+        // Results with the place they stood at, in terms of the items kept.
+        let mut results = Vec::new();
+        for item in items {
+            tied.items.push(match item {
+                Item::System(text) => TiedItem::Plain(Box::new(SystemMessage::new(text).into())),
+                Item::User(user) => TiedItem::Plain(Box::new(user.into())),
+                Item::Answer { place, answer } => {
+                    let results = answer.tool_calls().map(|_| None).collect();
+                    TiedItem::Answer { place, answer, results }
+                }
+                Item::Result(result) => {
+                    results.push((tied.items.len(), result));
+                    continue;
+                }
+            });
+        }
+        let mut strays = Vec::new();
+        for (at, result) in results {
+            if let Err(stray) = tied.tie(at, result, format, report) {
+                strays.push((at, stray));
+            }
+        }
+        for (_, stray) in &strays {
+            report.add(stray.place.as_str(), STRAY);
+        }
+        // From the last one on, so that places stay what they are.
+        for (at, stray) in strays.into_iter().rev() {
+            let blocks = stray_result(&stray.id, &stray.name, &stray.content);
+            tied.items.insert(at, TiedItem::Plain(Box::new(user_message(blocks, Extra::new()).into())));
+        }
+        tied
+    }
+
+    /// Gives `result`, which stood before item `at`, to its call: the latest
+    /// unanswered one before it, else the first one after it.
+    fn tie(
+        &mut self,
+        at: usize,
+        result: RawResult,
+        format: Format,
+        report: &mut Report,
+    ) -> Result<(), RawResult> {
+        let by_id = |call: &ToolCall| {
+            let id = match (format, call.id.split_once('|')) {
+                // The second part names the item, which its result does not.
+                (Format::OpenAiResponses, Some((id, _))) => id,
+                _ => &call.id,
+            };
+            !result.id.is_empty() && id == result.id
+        };
+        let by_name =
+            |call: &ToolCall| (result.id.is_empty() || call.id.is_empty()) && call.name == result.name;
+        let found = self.find(at, &by_id).or_else(|| self.find(at, &by_name));
+        let Some((idx, slot)) = found else { return Err(result) };
+        // Behind its answer stand results only, if it is in its place.
+        if idx + 1 != at {
+            report.add(result.place.as_str(), "result out of order; moved behind its call");
+        }
+        if let Some(TiedItem::Answer { results, .. }) = self.items.get_mut(idx)
+            && let Some(slot) = results.get_mut(slot)
+        {
+            *slot = Some(result);
+        }
+        Ok(())
+    }
+
+    /// The item and the number of the call.
+    fn find(&self, at: usize, is_it: &dyn Fn(&ToolCall) -> bool) -> Option<(usize, usize)> {
+        let before = (0..at.min(self.items.len())).rev();
+        before.chain(at..self.items.len()).find_map(|idx| {
+            let TiedItem::Answer { answer, results, .. } = self.items.get(idx)? else { return None };
+            let open = |(call, result): (&ToolCall, &Option<RawResult>)| result.is_none() && is_it(call);
+            answer.tool_calls().zip(results).position(open).map(|slot| (idx, slot))
+        })
+    }
+
+    fn into_messages(self, format: Format, report: &mut Report) -> Vec<Message> {
+        let mut ids = Ids::new(format.id_rule());
+        let mut n_calls = 0;
+        let mut messages = Vec::new();
+        for item in self.items {
+            let (place, mut answer, results) = match item {
+                TiedItem::Plain(message) => {
+                    messages.push(*message);
+                    continue;
+                }
+                TiedItem::Answer { place, answer, results } => (place, answer, results),
+            };
+            let mut answered = Vec::new();
+            let calls = answer.content.iter_mut().filter_map(|block| match block {
+                AssistantBlock::ToolCall(call) => Some(call),
+                AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => None,
+            });
+            for (call, result) in calls.zip(results) {
+                n_calls += 1;
+                let id = match call.id.as_str() {
+                    "" => ids.assign(&format!("call_{n_calls}"), true),
+                    id => ids.assign(id, true),
+                };
+                if !call.id.is_empty() && call.id != id {
+                    let old = &call.id;
+                    report.add(place.as_str(), format!("call {old:?}: id taken or too long; now {id:?}"));
+                }
+                call.id = id;
+                let result = result.map(|result| ToolResultMessage {
+                    content: result.content,
+                    is_error: result.is_error,
+                    ..call.result().build()
+                });
+                answered.extend(result.map(Message::ToolResult));
+            }
+            if answer.tool_calls().next().is_some() {
+                answer.stop_reason = StopReason::ToolUse;
+            }
+            messages.push(Message::Assistant(*answer));
+            messages.append(&mut answered);
+        }
+        messages
+    }
+}
+
+/// Makes one message of neighbours of the same side.
+fn joined(messages: Vec<Message>, format: Format) -> Vec<Message> {
+    let mut out: Vec<Message> = Vec::with_capacity(messages.len());
+    for message in messages {
+        match (out.last_mut(), message) {
+            (Some(Message::Assistant(last)), Message::Assistant(mut next)) => {
+                last.content.append(&mut next.content);
+                if next.stop_reason == StopReason::ToolUse {
+                    last.stop_reason = next.stop_reason;
+                }
+            }
+            (Some(Message::User(last)), Message::User(next)) if format == Format::Google => {
+                let mut blocks = last.content.blocks();
+                blocks.extend(next.content.blocks());
+                last.content = UserContent::Blocks(blocks);
+            }
+            (_, message) => out.push(message),
+        }
+    }
+    out
+}

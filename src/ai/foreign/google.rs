@@ -1,0 +1,281 @@
+//! `generateContent`: <https://ai.google.dev/api/generate-content>, with names in
+//! camel or in snake case, as REST and the libraries write them.
+
+use serde_json::{Value, json};
+
+use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking};
+use super::anthropic::{NO_OBJECT, call};
+use super::document::{Document, ImportError};
+use super::draft::{Draft, RawResult};
+use super::json::{self, Object, Piece, filled, pieces, text_block, texts_first};
+use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
+
+/// The field of that name in either spelling.
+fn get<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a Value> {
+    object.get(camel).or_else(|| object.get(snake)).filter(|value| !value.is_null())
+}
+
+fn get_object<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a Object> {
+    get(object, camel, snake).and_then(Value::as_object)
+}
+
+fn get_text<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a str> {
+    get(object, camel, snake).and_then(Value::as_str)
+}
+
+pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
+    if let Some(instruction) = get(&document.fields, "systemInstruction", "system_instruction") {
+        // A content, its parts, or just the text.
+        let parts = match instruction {
+            Value::Object(content) => content.get("parts").unwrap_or(instruction),
+            other => other,
+        };
+        let blocks = shown(pieces("systemInstruction", Some(parts))?, draft);
+        draft.system(&paragraphs(&blocks));
+    }
+    for (place, content) in &document.elements {
+        let parts = match (content.get("parts"), content.get("content")) {
+            (None, Some(_)) => {
+                return Err(ImportError::Shape {
+                    place: place.clone(),
+                    expected: "\"parts\"",
+                    found: "\"content\", as OpenAI and Anthropic have it",
+                });
+            }
+            (parts, _) => pieces(&format!("{place}.parts"), parts)?,
+        };
+        match filled(content, "role") {
+            // Without a role it is the user who speaks.
+            Some("user" | "function" | "tool") | None => {
+                let mut rest = Vec::new();
+                for (place, piece) in parts {
+                    match &piece {
+                        Piece::Part(part) if get(part, "functionResponse", "function_response").is_some() => {
+                            let result = result(place, part, draft)?;
+                            draft.result(result);
+                        }
+                        _ => rest.push((place, piece)),
+                    }
+                }
+                let blocks = shown(rest, draft);
+                draft.user(blocks, None);
+            }
+            Some("model" | "assistant") => {
+                let blocks =
+                    parts.iter().filter_map(|(place, piece)| answer_part(place, piece, draft)).collect();
+                draft.answer(place, blocks, None);
+            }
+            Some("system") => {
+                let blocks = shown(parts, draft);
+                draft.system(&paragraphs(&blocks));
+            }
+            Some(role) => draft.report.add(place.as_str(), format!("role {role:?}")),
+        }
+    }
+    Ok(())
+}
+
+fn paragraphs(blocks: &[ContentBlock]) -> String {
+    blocks.iter().filter_map(ContentBlock::as_text).collect::<Vec<&str>>().join("\n\n")
+}
+
+/// What a user, a tool or the system shows.
+fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBlock> {
+    let blocks = pieces.into_iter().filter_map(|(place, piece)| {
+        let part = match piece {
+            Piece::Text(text) => return text_block(text),
+            Piece::Part(part) => part,
+        };
+        if let Some(text) = json::text(part, "text") {
+            return text_block(text);
+        }
+        if let Some(blob) = get_object(part, "inlineData", "inline_data") {
+            let mime = get_text(blob, "mimeType", "mime_type").unwrap_or_default();
+            return draft.block(&place, json::image(mime, json::text(blob, "data").unwrap_or_default()));
+        }
+        if let Some(file) = get_object(part, "fileData", "file_data") {
+            let mime = get_text(file, "mimeType", "mime_type").unwrap_or_default();
+            if mime.starts_with("image/") {
+                let uri = get_text(file, "fileUri", "file_uri").unwrap_or_default();
+                return draft.block(&place, json::remote(uri));
+            }
+        }
+        draft.report.add(place, unknown(part));
+        None
+    });
+    blocks.collect()
+}
+
+/// What a part is that has no place here.
+fn unknown(part: &Object) -> String {
+    let is_data =
+        |key: &&String| !matches!(key.as_str(), "thought" | "thoughtSignature" | "thought_signature");
+    match part.keys().find(is_data) {
+        Some(key) => format!("part with {key:?}"),
+        None => "empty part".to_owned(),
+    }
+}
+
+fn result(place: String, part: &Object, draft: &mut Draft) -> Result<RawResult, ImportError> {
+    let empty = Object::new();
+    let raw = get_object(part, "functionResponse", "function_response").unwrap_or(&empty);
+    let (said, is_error) = match raw.get("response") {
+        None | Some(Value::Null) => (String::new(), false),
+        Some(Value::String(text)) => (text.clone(), false),
+        Some(Value::Object(response)) => outcome(response),
+        Some(other) => (other.to_string(), false),
+    };
+    let mut content: Vec<ContentBlock> = text_block(&said).into_iter().collect();
+    content.extend(shown(pieces(&format!("{place}.functionResponse.parts"), raw.get("parts"))?, draft));
+    Ok(RawResult {
+        place,
+        id: json::text(raw, "id").unwrap_or_default().to_owned(),
+        name: json::text(raw, "name").unwrap_or_default().to_owned(),
+        content: texts_first(content),
+        is_error,
+    })
+}
+
+/// The text of a response, and whether it is an error. Responses can be any
+/// object; by convention `output` or `error` holds all of it, and libraries
+/// write `result`.
+fn outcome(response: &Object) -> (String, bool) {
+    let mut fields = response.iter();
+    match (fields.next(), fields.next()) {
+        (None, _) => (String::new(), false),
+        (Some((key, Value::String(text))), None) if ["output", "result", "error"].contains(&key.as_str()) => {
+            (text.clone(), key == "error")
+        }
+        _ => {
+            let is_error = response.get("error").is_some_and(|error| !error.is_null());
+            (Value::Object(response.clone()).to_string(), is_error)
+        }
+    }
+}
+
+fn answer_part(place: &str, piece: &Piece<'_>, draft: &mut Draft) -> Option<AssistantBlock> {
+    let part = match piece {
+        Piece::Text(text) => {
+            return (!text.trim().is_empty()).then(|| AssistantBlock::Text(Text::new(*text)));
+        }
+        Piece::Part(part) => part,
+    };
+    let signature =
+        get_text(part, "thoughtSignature", "thought_signature").filter(|signature| !signature.is_empty());
+    let signature = signature.map(str::to_owned);
+    if let Some(function) = get_object(part, "functionCall", "function_call") {
+        let Some(name) = filled(function, "name") else {
+            draft.report.add(place, "call without a name");
+            return None;
+        };
+        let args = function.get("args").or_else(|| function.get("arguments"));
+        let id = json::text(function, "id").unwrap_or_default();
+        let mut call = call(id, name, args);
+        if call.arguments.get(WRAPPED).is_some() && !args.is_some_and(Value::is_object) {
+            draft.report.add(place, NO_OBJECT);
+        }
+        call.thought_signature = signature;
+        return Some(AssistantBlock::ToolCall(call));
+    }
+    let is_data =
+        |key: &String| !matches!(key.as_str(), "text" | "thought" | "thoughtSignature" | "thought_signature");
+    if part.get("text").is_none() && part.keys().any(is_data) {
+        draft.report.add(place, unknown(part));
+        return None;
+    }
+    let said = json::text(part, "text").unwrap_or_default();
+    if said.trim().is_empty() && signature.is_none() {
+        return None;
+    }
+    Some(if part.get("thought").and_then(Value::as_bool) == Some(true) {
+        AssistantBlock::Thinking(Thinking { thinking_signature: signature, ..Thinking::new(said) })
+    } else {
+        AssistantBlock::Text(Text { text_signature: signature, ..Text::new(said) })
+    })
+}
+
+pub(super) fn write(plan: &mut Plan<'_>) -> (Object, Vec<Value>) {
+    let mut fields = Object::new();
+    if !plan.system.is_empty() {
+        fields.insert("systemInstruction".to_owned(), json!({"parts": [{"text": plan.system}]}));
+    }
+    let mut contents = Vec::with_capacity(plan.steps.len());
+    for step in std::mem::take(&mut plan.steps) {
+        match step {
+            // They are all part of the prompt before the conversation.
+            Step::System { .. } => {}
+            Step::User { place, content, name } => {
+                Plan::drop_name(&mut plan.report, &place, name);
+                let parts = content.iter().filter_map(|block| part(block)).collect();
+                add(&mut contents, "user", parts);
+            }
+            Step::Answer(answer) => {
+                Plan::drop_name(&mut plan.report, &answer.place, answer.name);
+                add(&mut contents, "model", answer_parts(&answer, plan));
+                add(&mut contents, "user", answer.results.iter().map(response).collect());
+            }
+        }
+    }
+    (fields, contents)
+}
+
+/// Roles alternate: parts of the same side join.
+fn add(contents: &mut Vec<Value>, role: &str, mut parts: Vec<Value>) {
+    if parts.is_empty() {
+        return;
+    }
+    if let Some(Value::Object(last)) = contents.last_mut()
+        && json::text(last, "role") == Some(role)
+        && let Some(Value::Array(known)) = last.get_mut("parts")
+    {
+        known.append(&mut parts);
+        return;
+    }
+    contents.push(json!({"role": role, "parts": parts}));
+}
+
+fn part(block: &ContentBlock) -> Option<Value> {
+    match block {
+        ContentBlock::Text(text) => Some(json!({"text": text.text})),
+        ContentBlock::Image(image) => {
+            Some(json!({"inlineData": {"mimeType": image.mime_type, "data": image.data}}))
+        }
+        ContentBlock::Unknown(_) => None,
+    }
+}
+
+fn answer_parts(answer: &Answer<'_>, plan: &mut Plan<'_>) -> Vec<Value> {
+    let mut parts = Vec::with_capacity(answer.blocks.len());
+    for block in &answer.blocks {
+        let (mut part, signature) = match block {
+            Block::Text { text, signature, .. } => (json!({"text": text}), *signature),
+            Block::Thinking { thinking, .. } => {
+                let signature = thinking.thinking_signature.as_deref();
+                (json!({"text": thinking.thinking, "thought": true}), signature)
+            }
+            Block::Call { place, id, call, signature } => {
+                if call.arguments_error.is_some() || !call.arguments.is_object() {
+                    plan.report.add(place.as_str(), NO_OBJECT);
+                }
+                (json!({"functionCall": {"id": id, "name": call.name, "args": arguments(call)}}), *signature)
+            }
+        };
+        if let Some(signature) = signature.filter(|signature| !signature.is_empty()) {
+            part["thoughtSignature"] = Value::from(signature);
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+fn response(result: &Outcome<'_>) -> Value {
+    let texts: Vec<&str> = result.content.iter().filter_map(|block| block.as_text()).collect();
+    let images = result.content.iter().filter(|block| block.as_text().is_none());
+    let images: Vec<Value> = images.filter_map(|block| part(block)).collect();
+    let key = if result.is_error { "error" } else { "output" };
+    let mut response = json!({"id": result.id, "name": result.name, "response": {key: texts.join("\n")}});
+    if !images.is_empty() {
+        response["parts"] = Value::Array(images);
+    }
+    json!({"functionResponse": response})
+}

@@ -1,0 +1,128 @@
+//! Looking at JSON of which nothing is certain.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::super::message::{ContentBlock, Image};
+use super::document::ImportError;
+
+pub(super) type Object = Map<String, Value>;
+
+/// The string `key` of `object`, if it is one.
+pub(super) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    object.get(key).and_then(Value::as_str)
+}
+
+/// The string `key`, if there is something in it.
+pub(super) fn filled<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    text(object, key).filter(|text| !text.is_empty())
+}
+
+/// What `value` is, in words.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// One piece of a content.
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    Part(&'a Object),
+}
+
+/// The pieces of a content, with the place of each: a string, a list of parts
+/// and strings, a single part, or nothing.
+///
+/// # Errors
+/// When it is something else.
+pub(super) fn pieces<'a>(
+    place: &str,
+    content: Option<&'a Value>,
+) -> Result<Vec<(String, Piece<'a>)>, ImportError> {
+    let wrong = |place: &str, value: &Value| ImportError::Shape {
+        place: place.to_owned(),
+        expected: "text or a list of parts",
+        found: kind(value),
+    };
+    let list = match content {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::String(text)) => return Ok(vec![(place.to_owned(), Piece::Text(text))]),
+        Some(Value::Object(part)) => return Ok(vec![(place.to_owned(), Piece::Part(part))]),
+        Some(Value::Array(list)) => list,
+        Some(other) => return Err(wrong(place, other)),
+    };
+    let pieces = list.iter().enumerate().filter(|(_, value)| !value.is_null()).map(|(at, value)| {
+        let place = format!("{place}[{at}]");
+        match value {
+            Value::String(text) => Ok((place, Piece::Text(text))),
+            Value::Object(part) => Ok((place, Piece::Part(part))),
+            other => Err(wrong(&place, other)),
+        }
+    });
+    pieces.collect()
+}
+
+/// A block of text, unless it is blank: no API takes blank text.
+pub(super) fn text_block(text: &str) -> Option<ContentBlock> {
+    (!text.trim().is_empty()).then(|| ContentBlock::text(text))
+}
+
+/// The texts of `blocks` as one, then everything else.
+pub(super) fn texts_first(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    let (texts, mut rest): (Vec<ContentBlock>, Vec<ContentBlock>) =
+        blocks.into_iter().partition(|block| block.as_text().is_some());
+    rest.splice(0..0, text_block(&super::super::message::join_text(&texts)));
+    rest
+}
+
+/// A picture given by its bytes or its address, as a block. A note says what is
+/// not as it was.
+pub(super) fn image_at(url: &str) -> (Option<ContentBlock>, Option<&'static str>) {
+    match url.split_once(':') {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("data") => match rest.split_once(',') {
+            Some((head, data)) => {
+                let mut head = head.split(';');
+                let mime = head.next().unwrap_or_default();
+                if head.any(|parameter| parameter.trim().eq_ignore_ascii_case("base64")) {
+                    image(mime, data)
+                } else {
+                    (None, Some("image that is not in base64"))
+                }
+            }
+            None => (None, Some("image without data")),
+        },
+        _ => remote(url),
+    }
+}
+
+/// A picture in base64, as a block; `None` with a note if it cannot be one.
+pub(super) fn image(mime: &str, data: &str) -> (Option<ContentBlock>, Option<&'static str>) {
+    let data: String = data.chars().filter(|char| !char.is_ascii_whitespace()).collect();
+    let mime = mime.trim().to_ascii_lowercase();
+    let mime = if mime == "image/jpg" { "image/jpeg".to_owned() } else { mime };
+    if !mime.starts_with("image/") {
+        return (None, Some("file that is not an image"));
+    }
+    // A provider refuses every request that has broken data in it.
+    if data.is_empty() || STANDARD.decode(&data).is_err() {
+        return (None, Some("image whose data is not base64"));
+    }
+    (Some(ContentBlock::Image(Image::new(data, mime))), None)
+}
+
+/// A picture elsewhere: nothing is fetched, and its address stays in the text.
+pub(super) fn remote(url: &str) -> (Option<ContentBlock>, Option<&'static str>) {
+    (text_block(&format!("[image: {url}]")), Some("image by address; only the address is kept, as text"))
+}
+
+/// `image` as a data URL.
+pub(super) fn data_url(image: &Image) -> String {
+    format!("data:{};base64,{}", image.mime_type, image.data)
+}

@@ -1,0 +1,92 @@
+//! What a conversion could not carry over.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// One thing that is not, or not quite, what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Where it stood, such as `messages[3].content[1]`.
+    pub place: String,
+    /// What it is, and what became of it if it is not simply left out.
+    pub what: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// Everything a conversion could not carry over, in the order it was met.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Report {
+    notes: Vec<Note>,
+}
+
+/// Notes of one kind that are shown one by one; more become one line.
+const SHOWN: usize = 3;
+
+impl Report {
+    pub fn add(&mut self, place: impl Into<String>, what: impl Into<String>) {
+        self.notes.push(Note { place: place.into(), what: what.into() });
+    }
+
+    pub fn append(&mut self, mut other: Self) {
+        self.notes.append(&mut other.notes);
+    }
+
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Whether everything was carried over as it was.
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_empty()
+    }
+
+    /// A line per note; more than three of one kind are one line with their number.
+    pub fn lines(&self) -> Vec<String> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for note in &self.notes {
+            *counts.entry(&note.what).or_default() += 1;
+        }
+        let mut lines = Vec::new();
+        for note in &self.notes {
+            match counts.get_mut(note.what.as_str()) {
+                Some(0) | None => {}
+                Some(n) if *n > SHOWN => {
+                    lines.push(format!("{} and {} more places: {}", note.place, *n - 1, note.what));
+                    *n = 0;
+                }
+                Some(_) => lines.push(note.to_string()),
+            }
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_notes_of_a_kind_are_counted() {
+        let mut report = Report::default();
+        for at in 0..5 {
+            report.add(format!("messages[{at}]"), "audio input");
+            if at < 3 {
+                report.add(format!("messages[{at}].name"), "name");
+            }
+        }
+        assert_eq!(
+            report.lines(),
+            [
+                "messages[0] and 4 more places: audio input",
+                "messages[0].name: name",
+                "messages[1].name: name",
+                "messages[2].name: name",
+            ]
+        );
+    }
+}
