@@ -20,6 +20,7 @@ mod selection;
 mod services;
 mod state;
 mod store;
+mod transfer;
 mod urgent;
 mod user_bash;
 
@@ -39,4 +40,5 @@ pub use store::{
     SessionStore, SessionSummary, ThinkingLevelChange, UsageEntry, file_name, find, latest, list,
     project_folder,
 };
+pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;

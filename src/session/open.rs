@@ -96,7 +96,7 @@ fn open_blocking(services: &Services, cwd: PathBuf, open: OpenSession) -> Result
     Ok(OpenedSession { store, cwd, store_selected, queue_file, context_files })
 }
 
-fn new_header(cwd: &Path, now_ms: u64) -> Header {
+pub(super) fn new_header(cwd: &Path, now_ms: u64) -> Header {
     Header {
         version: 3,
         id: Uuid::now_v7().to_string(),

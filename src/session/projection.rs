@@ -74,7 +74,7 @@ pub(super) struct Selected {
 }
 
 /// Scans a branch for what was selected last. An answer counts as a selection
-/// of the model that gave it.
+/// of the model that gave it, if that is known.
 pub(super) fn selected<'a>(branch: impl IntoIterator<Item = &'a Arc<Entry>>) -> Selected {
     let mut selected = Selected::default();
     for entry in branch {
@@ -86,7 +86,9 @@ pub(super) fn selected<'a>(branch: impl IntoIterator<Item = &'a Arc<Entry>>) -> 
                 selected.model = Some((change.provider.clone(), change.model_id.clone()));
             }
             EntryBody::Message { message: SessionMessage::Model(message), .. } => {
-                if let Message::Assistant(answer) = &**message {
+                if let Message::Assistant(answer) = &**message
+                    && !answer.model.is_empty()
+                {
                     selected.model = Some((answer.provider.clone(), answer.model.clone()));
                 }
             }
@@ -338,5 +340,10 @@ mod tests {
         let expected =
             Selected { model: Some(("q".to_owned(), "n".to_owned())), thinking: Some(ThinkingLevel::High) };
         assert_eq!(selected(&branch(&rows)), expected);
+    }
+
+    #[test]
+    fn an_answer_of_an_unknown_model_selects_nothing() {
+        assert_eq!(selected(&branch(&[ANSWER])), Selected::default());
     }
 }

@@ -17,6 +17,11 @@ pub(super) const CURRENT_VERSION: u64 = 3;
 
 /// Rewrites the file at `path` in the current format.
 pub(super) fn migrate(path: &Path) -> io::Result<()> {
+    migrate_to(path, path)
+}
+
+/// Writes the file at `path` in the current format to `target`.
+pub(super) fn migrate_to(path: &Path, target: &Path) -> io::Result<()> {
     let reader = BufReader::new(File::open(path)?);
     let mut lines: Vec<Map<String, Value>> = Vec::new();
     for line in reader.split(b'\n') {
@@ -35,7 +40,7 @@ pub(super) fn migrate(path: &Path) -> io::Result<()> {
         header.insert("version".to_owned(), CURRENT_VERSION.into());
     }
     let text: String = lines.into_iter().map(|line| Value::Object(line).to_string() + "\n").collect();
-    atomic_file::write(path, text.as_bytes())
+    atomic_file::write(target, text.as_bytes())
 }
 
 /// Version 1 was a list: entries get ids and follow each other.

@@ -32,6 +32,18 @@ use journal::{Journal, Lease, Taken};
 use scan::Scan;
 use tree::{Body, Kind, Node, Tree};
 
+/// What a session file says, read and left alone.
+#[derive(Debug, Default)]
+pub(super) struct Saved {
+    /// The active branch, oldest first.
+    pub(super) branch: Vec<Arc<Entry>>,
+    /// See [`SessionStore::context_branch`].
+    pub(super) context: Vec<Arc<Entry>>,
+    /// Entries that are not on the active branch.
+    pub(super) n_elsewhere: usize,
+    pub(super) damaged_lines: Vec<usize>,
+}
+
 /// The entry tree in memory; every append also goes to the journal.
 #[derive(Debug)]
 pub struct SessionStore {
@@ -106,6 +118,34 @@ impl SessionStore {
             totals: facts.totals,
             damaged_lines,
         })
+    }
+
+    /// Reads the session in `path` without taking or changing anything. Blocks:
+    /// reads the whole file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a session.
+    pub(super) fn read(path: &Path) -> Result<Saved, OpenError> {
+        let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+        let Some(scan) = scan::scan(path)? else { return Ok(Saved::default()) };
+        if scan.header.version < migrate::CURRENT_VERSION {
+            let migrated = tempfile::NamedTempFile::new().map_err(read_error)?;
+            migrate::migrate_to(path, migrated.path()).map_err(read_error)?;
+            let damaged_lines = scan.damaged_lines;
+            return Ok(Saved { damaged_lines, ..Self::read(migrated.path())? });
+        }
+        let Scan { header, tree, damaged_lines, .. } = scan;
+        let mut store = Self { tree, source: Some(path.to_owned()), ..Self::create(header, None) };
+        let branch = store.branch(0);
+        let n_elsewhere = store.tree.len().saturating_sub(branch.len());
+        Ok(Saved { context: store.context_branch(), branch, n_elsewhere, damaged_lines })
+    }
+
+    /// The session as its file would have it, of the active branch alone.
+    pub(super) fn into_text(mut self) -> String {
+        let header = journal::header_line(&self.header);
+        let lines = self.branch(0).into_iter().map(|entry| entry.to_line());
+        [header].into_iter().chain(lines).map(|line| line + "\n").collect()
     }
 
     /// The last entries of the branch in `path`, without opening the session:

@@ -1,0 +1,161 @@
+//! Conversations that become sessions, and sessions that become conversations.
+//!
+//! A conversation is written as a whole or not at all; a session is read without
+//! being opened, so one that works elsewhere can be read too.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::ai::foreign::Report;
+use crate::ai::{Extra, Message, Millis};
+use crate::util::atomic_file;
+
+use super::open::{damage, new_header};
+use super::projection;
+use super::store::{
+    self, Entry, EntryBody, OpenError, Saved, SessionInfo, SessionMessage, SessionStore, clean_name,
+};
+
+/// A session that was just written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedSession {
+    pub path: PathBuf,
+    pub id: String,
+    pub n_messages: usize,
+}
+
+/// Why a conversation could not be written as a session. Nothing of it is on disk.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the session {}: {source}", path.display())]
+pub struct SaveError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Writes `messages` as a new session of `cwd` into `folder`, which is made if
+/// need be. All of it happened at `now_ms`. Blocks on the disk.
+///
+/// # Errors
+/// When folder or file cannot be written.
+pub fn save_conversation(
+    messages: Vec<Message>,
+    name: Option<&str>,
+    cwd: &Path,
+    folder: &Path,
+    now_ms: u64,
+) -> Result<SavedSession, SaveError> {
+    let header = new_header(cwd, now_ms);
+    let id = header.id.clone();
+    let path = folder.join(store::file_name(&header.timestamp, &id));
+    let mut store = SessionStore::create(header, None);
+    let n_messages = messages.len();
+    let name = name.and_then(clean_name);
+    let name = name.map(|name| EntryBody::SessionInfo(SessionInfo { name, extra: Extra::new() }));
+    let messages = messages.into_iter().map(|message| EntryBody::message(Arc::new(stamped(message, now_ms))));
+    for body in name.into_iter().chain(messages) {
+        // In memory nothing can go wrong.
+        drop(store.append(body, now_ms));
+    }
+    let text = store.into_text();
+    let written = std::fs::create_dir_all(folder).and_then(|()| atomic_file::write(&path, text.as_bytes()));
+    match written {
+        Ok(()) => Ok(SavedSession { path, id, n_messages }),
+        Err(source) => Err(SaveError { path, source }),
+    }
+}
+
+fn stamped(mut message: Message, now_ms: u64) -> Message {
+    let timestamp = match &mut message {
+        Message::System(message) => &mut message.timestamp,
+        Message::User(message) => &mut message.timestamp,
+        Message::Assistant(message) => &mut message.timestamp,
+        Message::ToolResult(message) => &mut message.timestamp,
+    };
+    *timestamp = Millis(now_ms);
+    message
+}
+
+/// What the model reads of a session.
+#[derive(Debug)]
+pub struct Conversation {
+    pub messages: Vec<Arc<Message>>,
+    /// What of the session is no message, or one of another kind.
+    pub report: Report,
+}
+
+/// Reads the conversation on the current branch of the session in `path`, and
+/// changes nothing. Blocks on the disk.
+///
+/// # Errors
+/// When the file cannot be read or is not a session.
+pub fn read_conversation(path: &Path) -> Result<Conversation, OpenError> {
+    let saved = SessionStore::read(path)?;
+    let report = leftovers(&saved);
+    Ok(Conversation { messages: projection::messages(&saved.context), report })
+}
+
+/// What of a session a conversation has no place for.
+fn leftovers(saved: &Saved) -> Report {
+    let mut report = Report::default();
+    if let Some(damage) = damage(&saved.damaged_lines) {
+        report.add("the file", damage);
+    }
+    if saved.n_elsewhere > 0 {
+        report.add("the file", format!("{} entries that are not on the current branch", saved.n_elsewhere));
+    }
+    let n_before = saved.branch.len().saturating_sub(saved.context.len());
+    for (at, entry) in saved.branch.iter().enumerate() {
+        let what = if at < n_before && is_message(entry) {
+            Some("message before a compaction, of which only the summary is left".to_owned())
+        } else {
+            leftover(entry)
+        };
+        if let Some(what) = what {
+            let target = match &entry.body {
+                EntryBody::ContextEdit(edit) => &edit.target_id,
+                _ => &entry.id,
+            };
+            report.add(format!("entry {target}"), what);
+        }
+    }
+    report
+}
+
+fn is_message(entry: &Entry) -> bool {
+    matches!(entry.body, EntryBody::Message { .. })
+}
+
+/// What becomes of an entry, unless it is a message or how one is made.
+fn leftover(entry: &Entry) -> Option<String> {
+    let what = match &entry.body {
+        EntryBody::Message { message: SessionMessage::Model(_), .. }
+        | EntryBody::ModelChange(_)
+        | EntryBody::ThinkingLevelChange(_) => return None,
+        EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
+            if execution.exclude_from_context == Some(true) {
+                "command with !!, which is hidden from the model"
+            } else {
+                "command with !; became a text of the user"
+            }
+        }
+        EntryBody::Message { message: SessionMessage::Unknown(message), .. } => {
+            if message.get("role").and_then(serde_json::Value::as_str) == Some("custom") {
+                "message of an extension; became a text of the user"
+            } else {
+                "message of an unknown role"
+            }
+        }
+        EntryBody::Compaction(_) => "summary of a compaction; became a text of the user",
+        EntryBody::BranchSummary(_) => "summary of another branch; became a text of the user",
+        EntryBody::ContextEdit(edit) if edit.replacement.is_none() => "hidden from the model",
+        EntryBody::ContextEdit(_) => "replaced for the model; what it was is not written",
+        EntryBody::CustomMessage(_) => "message of an extension; became a text of the user",
+        EntryBody::Custom(_) => "state of an extension",
+        EntryBody::Label(_) => "label",
+        EntryBody::SessionInfo(_) => "name of the session",
+        EntryBody::Usage(_) => "tokens spent outside of the conversation",
+        EntryBody::Unknown { kind, .. } => return Some(format!("entry of type {kind:?}")),
+    };
+    Some(what.to_owned())
+}
