@@ -5,6 +5,7 @@ mod auth;
 mod initial;
 mod sessions;
 mod start;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,7 @@ use crate::modes::{self, Terminals};
 
 pub use args::Args;
 pub use auth::AuthArgs;
+pub use transfer::{ExportArgs, ImportArgs};
 
 /// Runs the program. Exit code 0 means done, 1 that something failed, 2 that the
 /// command line is wrong.
@@ -25,12 +27,18 @@ pub fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1).peekable();
     let parsed = if words.next_if(|word| word == "auth").is_some() {
         AuthArgs::try_parse_from(words).map(Parsed::Auth)
+    } else if words.next_if(|word| word == "import").is_some() {
+        ImportArgs::try_parse_from(words).map(Parsed::Import)
+    } else if words.next_if(|word| word == "export").is_some() {
+        ExportArgs::try_parse_from(words).map(Parsed::Export)
     } else {
         Args::try_parse_from(args::expand_short(std::env::args_os())).map(|args| Parsed::Args(Box::new(args)))
     };
     let done = match parsed {
         Ok(Parsed::Args(args)) => run(*args, env),
         Ok(Parsed::Auth(args)) => auth::run(args, env),
+        Ok(Parsed::Import(args)) => transfer::import(&args, env),
+        Ok(Parsed::Export(args)) => transfer::export(&args, env),
         Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),
     };
     match done {
@@ -43,6 +51,8 @@ pub fn main() -> ExitCode {
 enum Parsed {
     Args(Box<Args>),
     Auth(AuthArgs),
+    Import(ImportArgs),
+    Export(ExportArgs),
 }
 
 fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {

@@ -31,7 +31,7 @@ use super::sessions::{self, SessionFolders};
 pub(super) struct Setup {
     env: Env,
     dirs: Dirs,
-    cwd: PathBuf,
+    pub(super) cwd: PathBuf,
     settings: Settings,
     pub(super) catalog: Catalog,
     pub(super) credentials: Credentials,
@@ -241,7 +241,7 @@ impl Setup {
         Some(texts.join("\n\n"))
     }
 
-    fn folders(&self, args: &Args) -> SessionFolders {
+    pub(super) fn folders(&self, args: &Args) -> SessionFolders {
         SessionFolders::new(args, &self.env, &self.settings, &self.dirs, &self.cwd)
     }
 }

@@ -8,6 +8,7 @@ mod interactive;
 mod models;
 mod output;
 mod print;
+mod transfer;
 
 use crate::ai::Image;
 
@@ -16,6 +17,7 @@ pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown,
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_usage};
 pub use print::print;
+pub use transfer::{show_export, show_export_file, show_import};
 
 /// Something to say to the model.
 #[derive(Debug, Clone, PartialEq, Default)]

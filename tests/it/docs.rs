@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
 use pi::ai::{Catalog, VENDORS};
-use pi::cli::{Args, AuthArgs};
+use pi::cli::{Args, AuthArgs, ExportArgs, ImportArgs};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
@@ -77,6 +77,27 @@ fn flags_are_listed() {
         row(&[&format!("`{}`", usage(arg)), &help])
     });
     assert_generated("docs/cli.md", "flags", &table(&["argument", "what it does"], rows));
+}
+
+#[test]
+fn imports_and_exports_are_listed() {
+    let mut text = String::new();
+    for mut command in [ImportArgs::command(), ExportArgs::command()] {
+        command.build();
+        text.push_str(&["### ", command.get_name(), "\n\n"].concat());
+        let rows = command.get_arguments().map(|arg| {
+            let usage = if arg.is_positional() {
+                let name = arg.get_id().as_str().to_uppercase();
+                if arg.is_required_set() { name } else { format!("[{name}]") }
+            } else {
+                usage(arg)
+            };
+            row(&[&code(&usage), &arg.get_help().unwrap().to_string()])
+        });
+        text.push_str(&table(&["argument", "what it does"], rows));
+        text.push('\n');
+    }
+    assert_generated("docs/import-export.md", "transfer", &text);
 }
 
 /// A flag with its forms and its value.
@@ -286,11 +307,12 @@ fn functions() -> BTreeSet<String> {
 
 #[test]
 fn flags_that_pages_name_exist() {
-    let mut command = Args::command();
-    command.build();
+    let mut commands = [Args::command(), ImportArgs::command(), ExportArgs::command()];
+    commands.iter_mut().for_each(Command::build);
     let auth = AuthArgs::command();
     let of_auth = auth.get_subcommands().flat_map(Command::get_arguments);
-    let known: BTreeSet<&str> = command.get_arguments().chain(of_auth).filter_map(Arg::get_long).collect();
+    let arguments = commands.iter().flat_map(Command::get_arguments).chain(of_auth);
+    let known: BTreeSet<&str> = arguments.filter_map(Arg::get_long).collect();
     for (page, text) in pages() {
         // Other programs have flags of their own.
         for line in text.lines().filter(|line| !["cargo ", "git "].iter().any(|name| line.contains(name))) {

@@ -15,6 +15,7 @@ mod auth;
 mod auth_process;
 mod aws;
 mod docs;
+mod foreign;
 mod google_adc;
 mod layers;
 mod local_servers;

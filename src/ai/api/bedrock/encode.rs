@@ -8,13 +8,13 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::super::super::compat::BedrockCompat;
 use super::super::super::message::{self, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
-use super::super::{EncodeError, Headers, HttpRequest, write_body};
+use super::super::{EncodeError, Headers, HttpRequest, object_schema, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
@@ -287,19 +287,4 @@ fn tool_config<'a>(
 fn tool_spec(tool: &ToolDeclaration) -> ToolSpec<'_> {
     let json = object_schema(&tool.parameters);
     ToolSpec { name: &tool.name, description: &tool.description, input_schema: InputSchema { json } }
-}
-
-/// The schema with the root the API insists on: an object without alternatives.
-fn object_schema(schema: &Value) -> Cow<'_, Value> {
-    const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-    let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
-        && !ALTERNATIVES.iter().any(|key| schema.get(key).is_some());
-    if is_fine {
-        return Cow::Borrowed(schema);
-    }
-    let mut root = schema.as_object().cloned().unwrap_or_default();
-    root.retain(|key, _| !ALTERNATIVES.contains(&key.as_str()));
-    root.insert("type".to_owned(), Value::from("object"));
-    root.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-    Cow::Owned(Value::Object(root))
 }

@@ -1,0 +1,42 @@
+//! What `pi import` and `pi export` say. Results go to standard output, what
+//! could not be carried over to standard error, a line each.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::ai::foreign::Report;
+use crate::session::SavedSession;
+
+use super::output::{write_err, write_out};
+
+/// Says where the imported session is; `resume` is the command that continues it.
+pub fn show_import(saved: &SavedSession, resume: &str, report: &Report) -> ExitCode {
+    show_report(report);
+    let messages = if saved.n_messages == 1 { "message" } else { "messages" };
+    let SavedSession { path, id, n_messages } = saved;
+    let path = path.display();
+    write_out(&format!(
+        "{n_messages} {messages} imported\nfile:    {path}\nsession: {id}\nresume:  {resume}\n"
+    ));
+    ExitCode::SUCCESS
+}
+
+/// Writes an exported conversation to standard output.
+pub fn show_export(text: &str, report: &Report) -> ExitCode {
+    show_report(report);
+    write_out(text);
+    ExitCode::SUCCESS
+}
+
+/// Says that an exported conversation is in a file.
+pub fn show_export_file(path: &Path, report: &Report) -> ExitCode {
+    show_report(report);
+    write_out(&format!("exported to {}\n", path.display()));
+    ExitCode::SUCCESS
+}
+
+fn show_report(report: &Report) {
+    for line in report.lines() {
+        write_err(&line);
+    }
+}
