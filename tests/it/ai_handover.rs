@@ -420,12 +420,11 @@ impl Written {
             content.push(written);
         }
         // Calls of one id are answered in their order, whoever the results were meant for.
-        for at in 0..calls.len() {
-            let (id, outcome) = calls[at].clone();
+        for (id, outcome) in &calls {
             for _ in 0..outcome.times {
                 let parts = self.parts(&outcome.parts, false);
                 results.push((
-                    id,
+                    *id,
                     json!({"role": "toolResult", "toolCallId": id, "toolName": "f",
                     "content": parts, "isError": outcome.is_error}),
                 ));

@@ -261,7 +261,7 @@ fn what_is_unknown_or_empty_changes_nothing() {
         for step in &mut without.steps {
             match step {
                 Step::Text(pieces) | Step::Thinking { pieces, .. } => {
-                    pieces.retain(|piece| !piece.is_empty())
+                    pieces.retain(|piece| !piece.is_empty());
                 }
                 Step::Calls(calls) => {
                     calls.iter_mut().for_each(|call| call.pieces.retain(|piece| !piece.is_empty()));

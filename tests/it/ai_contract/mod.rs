@@ -122,7 +122,7 @@ fn checked(row: &dyn Dialect, events: &[StreamEvent]) -> AssistantMessage {
         match event {
             StreamEvent::Delta { text, .. } => assert!(!text.is_empty(), "{}: an empty piece", row.api()),
             StreamEvent::Done(message) => {
-                assert_eq!(builder.message().content, message.content, "{}", row.api())
+                assert_eq!(builder.message().content, message.content, "{}", row.api());
             }
             _ => {}
         }

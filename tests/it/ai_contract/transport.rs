@@ -70,7 +70,7 @@ async fn cancelling_at_any_event_keeps_what_came_and_closes_the_connection() {
         let n_open = (0..frames.len()).rev().find(|n| read_prefix(*row, &frames[..*n]).is_failed()).unwrap();
         let replies = (0..=n_open).map(|n| {
             let head = Reply::stream(row.content_type());
-            frames[..n].iter().fold(head, |reply, frame| reply.piece(frame)).gate(&gate)
+            frames[..n].iter().fold(head, Reply::piece).gate(&gate)
         });
         let server = SseServer::start(replies).await;
         for n in 0..=n_open {
@@ -126,7 +126,7 @@ async fn a_lost_connection_is_a_failure_that_may_pass_unless_all_was_said() {
         let frames = row.frames(&script);
         let replies = (0..=frames.len()).map(|n| {
             let head = Reply::stream(row.content_type());
-            frames[..n].iter().fold(head, |reply, frame| reply.piece(frame)).hang_up()
+            frames[..n].iter().fold(head, Reply::piece).hang_up()
         });
         let server = SseServer::start(replies).await;
         for n in 0..=frames.len() {
