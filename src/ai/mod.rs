@@ -63,6 +63,7 @@ pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
 pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use sampling::{Sampling, SamplingPolicy};
+pub use sse::{RecordedFrame, recorded_frames};
 pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use transform::{SystemState, system_state};
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};

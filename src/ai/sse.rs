@@ -248,6 +248,46 @@ fn text<'a>(buffer: &'a [u8], range: &Range<usize>) -> Cow<'a, str> {
     }
 }
 
+/// What a recorded stream of events holds, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedFrame {
+    /// The `event` field; empty if there is none.
+    pub event: String,
+    pub data: String,
+    /// It is a JSON document that stands where an event should be.
+    pub is_bare: bool,
+}
+
+/// The frames of a recorded stream, `chunks` being the pieces in which it
+/// arrives. For tests and fuzzing; answers are read by `decode_recorded`.
+///
+/// # Errors
+/// When a frame is larger than the program takes.
+pub fn recorded_frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<RecordedFrame>, String> {
+    let mut parser = SseParser::new(FRAME_LIMIT_BYTES);
+    let mut frames = Vec::new();
+    let mut drain = |parser: &mut SseParser| -> Result<(), String> {
+        while let Some(item) = parser.next().map_err(|error| error.to_string())? {
+            frames.push(match item {
+                SseItem::Frame(SseFrame { event, data }) => {
+                    RecordedFrame { event: event.into_owned(), data: data.into_owned(), is_bare: false }
+                }
+                SseItem::Bare(document) => {
+                    RecordedFrame { event: String::new(), data: document.into_owned(), is_bare: true }
+                }
+            });
+        }
+        Ok(())
+    };
+    for chunk in chunks {
+        parser.push(chunk);
+        drain(&mut parser)?;
+    }
+    parser.finish();
+    drain(&mut parser)?;
+    Ok(frames)
+}
+
 /// How deep inside a JSON document the next byte is.
 #[derive(Debug, Default)]
 struct Nesting {

@@ -16,6 +16,7 @@ mod auth_process;
 mod aws;
 mod docs;
 mod foreign;
+mod fuzz_corpus;
 mod google_adc;
 mod layers;
 mod local_servers;

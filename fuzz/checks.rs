@@ -1,0 +1,109 @@
+//! What must hold of any bytes that a server or a model sends.
+//!
+//! Shared by the fuzz targets and by `tests/it/fuzz_corpus.rs`. Each function
+//! takes any bytes and panics if something does not hold.
+
+#![allow(dead_code, reason = "a fuzz target uses one of them")]
+
+use std::sync::Arc;
+
+use pi::ai::{
+    Api, AssistantMessage, Credential, MessageBuilder, Millis, Request, StreamEvent, StreamOptions,
+    StreamOrder, decode_recorded, finished_arguments, parse_lenient, parse_strict, recorded_frames,
+};
+use serde_json::json;
+
+/// Server-sent events are the same however they are cut, and no larger than what came.
+pub(crate) fn framing(data: &[u8]) {
+    let whole = recorded_frames([data]).expect("a frame as large as its limit is no fuzzer's input");
+    let n_bytes: usize = whole.iter().map(|frame| frame.event.len() + frame.data.len() + 1).sum();
+    // An invalid byte becomes a character of three; a name counts for one event.
+    assert!(n_bytes <= 3 * data.len() + 3, "{n_bytes} bytes out of {}", data.len());
+    assert_eq!(recorded_frames(pieces(data)).as_ref(), Ok(&whole));
+    assert_eq!(recorded_frames(data.chunks(1)).as_ref(), Ok(&whole));
+}
+
+/// Arguments that are still being written always show an object, and finished
+/// ones are an object or say why not.
+pub(crate) fn partial_json(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let step = text.len() / 32 + 1;
+    for (at, _) in text.char_indices().step_by(step) {
+        assert!(parse_lenient(&text[..at]).is_object());
+    }
+    assert!(parse_lenient(&text).is_object());
+    let (arguments, error) = finished_arguments(&text);
+    assert!(arguments.is_object());
+    match parse_strict(&text) {
+        Ok(value) => assert_eq!((value, None), (arguments, error)),
+        Err(_) => assert!(error.is_some_and(|error| error.ends_with(&*text))),
+    }
+}
+
+pub(crate) fn anthropic(data: &[u8]) {
+    decoder("anthropic-messages", data);
+}
+
+pub(crate) fn chat(data: &[u8]) {
+    decoder("openai-completions", data);
+}
+
+pub(crate) fn responses(data: &[u8]) {
+    decoder("openai-responses", data);
+}
+
+pub(crate) fn google(data: &[u8]) {
+    decoder("google-generative-ai", data);
+}
+
+/// An answer's events are in order, add up to its message, are the same however
+/// the bytes are cut, and are no more than the bytes can say.
+fn decoder(api: &str, data: &[u8]) {
+    let request = request(api);
+    let events = decode_recorded(&request, [data]);
+    let mut order = StreamOrder::default();
+    let mut builder = MessageBuilder::new(AssistantMessage::pending(Api::default(), "", "", Millis(0)));
+    let mut n_bytes = 0;
+    for event in &events {
+        order.accept(event).expect("events are in order");
+        match event {
+            StreamEvent::Delta { text, .. } => n_bytes += text.len(),
+            StreamEvent::Done(message) => check_message(message, &builder),
+            StreamEvent::Start | StreamEvent::BlockStart { .. } | StreamEvent::BlockEnd { .. } => {}
+        }
+        builder.push(event);
+    }
+    assert!(order.is_done());
+    // A block costs three events, a byte of an argument at most the six of its escape
+    // and an index of `partialArgs` as many commas as the gap that it may leave.
+    assert!(events.len() <= data.len() + 8, "{} events out of {} bytes", events.len(), data.len());
+    assert!(n_bytes <= 512 * data.len() + 64, "{n_bytes} bytes out of {}", data.len());
+    assert_eq!(decode_recorded(&request, pieces(data)).last(), events.last());
+}
+
+fn check_message(message: &AssistantMessage, builder: &MessageBuilder) {
+    assert_eq!(builder.message().content, message.content, "the events add up to the message");
+    for call in message.tool_calls() {
+        assert!(call.arguments.is_object() || call.arguments_error.is_some(), "{call:?}");
+        assert!(call.arguments_error.is_none() || call.arguments == json!({}), "{call:?}");
+    }
+    // What is stored must be what is read back.
+    let stored = serde_json::to_string(message).expect("a message is JSON");
+    let read: AssistantMessage = serde_json::from_str(&stored).expect("and can be read again");
+    assert_eq!(read.content, message.content);
+}
+
+/// `data` in pieces of a size that depends on it.
+fn pieces(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    data.chunks(data.len() % 61 + 1)
+}
+
+fn request(api: &str) -> Request {
+    let model = json!({"id": "m", "api": api, "provider": "p"});
+    Request {
+        model: Arc::new(serde_json::from_value(model).expect("the model is written above")),
+        credential: Credential::None,
+        messages: Vec::new(),
+        options: StreamOptions { started_ms: 7, ..StreamOptions::default() },
+    }
+}
