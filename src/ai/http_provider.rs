@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
-use super::api::{self, EncodeError};
+use super::api::{self, EncodeError, WireApi};
 use super::continuation::{self, Joiner};
 use super::http::{HttpFailure, Transport, root_cause};
 use super::image_fit::ImageFitter;
@@ -142,6 +142,17 @@ pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     })
 }
 
+/// The body of `request` as it would be sent, and nothing else of it: what
+/// preparing a request costs, for measurements.
+///
+/// # Errors
+/// Says why it cannot be sent.
+pub fn request_body(request: &Request) -> Result<Vec<u8>, String> {
+    let api = &request.model.api;
+    let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
+    codec.encode(request).map(|encoded| encoded.body).map_err(|error| error.to_string())
+}
+
 struct Driver {
     provider: HttpProvider,
     request: Arc<Request>,
@@ -231,11 +242,20 @@ impl Driver {
     }
 }
 
-/// Sends the request, again if that may help, until there is an answer to read.
 async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), String> {
     let request = &provider.images.fit(request).await;
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
+    open_with(codec, provider, request).await
+}
+
+/// Writes the request once and sends it, again if that may help, until there is
+/// an answer to read.
+async fn open_with(
+    codec: &dyn WireApi,
+    provider: &HttpProvider,
+    request: &Request,
+) -> Result<(Response, Answer), String> {
     let mut encoded = codec.encode(request).map_err(|error| match error {
         // Most often the key, which is the provider's.
         EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
@@ -322,4 +342,61 @@ async fn drain(mut response: Response) {
 
 async fn read_rest(response: &mut Response) {
     while let Ok(Some(_)) = response.chunk().await {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::net::TcpListener;
+
+    use super::super::api::{Decode, HttpRequest};
+    use super::super::provider::{Credential, StreamOptions};
+    use super::*;
+
+    /// Counts how often requests are written; they go to `url`.
+    struct Counting {
+        url: String,
+        n_encoded: AtomicUsize,
+    }
+
+    impl WireApi for Counting {
+        fn encode(&self, _request: &Request) -> Result<HttpRequest, EncodeError> {
+            self.n_encoded.fetch_add(1, Ordering::Relaxed);
+            Ok(HttpRequest { url: self.url.clone(), headers: Default::default(), body: b"{}".to_vec() })
+        }
+
+        fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
+            unreachable!("no answer comes")
+        }
+    }
+
+    /// A long session takes milliseconds to write, and it is the same every time.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_written_once_however_often_it_is_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let n_sent = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&n_sent);
+        let server = tokio::spawn(async move {
+            // Hangs up on everyone.
+            while let Ok((socket, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                drop(socket);
+            }
+        });
+        let codec = Counting { url, n_encoded: AtomicUsize::new(0) };
+        let options = HttpOptions { max_retries: 3, idle_timeout: None, ..HttpOptions::default() };
+        let provider = HttpProvider::new(Transport::new(), Clock::manual(1), options);
+        let request = Request {
+            model: Arc::default(),
+            credential: Credential::None,
+            messages: Vec::new(),
+            options: StreamOptions::default(),
+        };
+        assert!(open_with(&codec, &provider, &request).await.is_err());
+        server.abort();
+        assert_eq!(codec.n_encoded.load(Ordering::Relaxed), 1);
+        assert!(n_sent.load(Ordering::Relaxed) >= 4);
+    }
 }

@@ -50,7 +50,7 @@ pub use failure::{
 };
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
-pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request};
+pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use image_fit::fit_for_storing;
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
 pub use message::{
