@@ -39,6 +39,7 @@ mod vendors;
 mod vertex;
 
 pub use answer::decode_recorded;
+pub use api::replace_lone_surrogates;
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
 pub use call::{Call, CallBody, CallError, CallReply};

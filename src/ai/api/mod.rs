@@ -320,8 +320,9 @@ where
     }
 }
 
-/// Replaces `\ud83d` without its other half, which JSON in UTF-8 cannot hold.
-pub(super) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+/// JSON text with a replacement character in place of each `\ud83d` without its
+/// other half, which text in UTF-8 cannot hold.
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
     }

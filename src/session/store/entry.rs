@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ai::{
-    AssistantMessage, Extra, Message, Millis, SystemMessage, ToolResultMessage, Usage, UserContent,
+    self, AssistantMessage, Extra, Message, Millis, SystemMessage, ToolResultMessage, Usage, UserContent,
     UserMessage,
 };
 
@@ -131,11 +131,20 @@ pub enum SessionMessage {
 
 impl Entry {
     /// Reads one line of a session file. Content that does not fit its kind is
-    /// kept as [`EntryBody::Unknown`].
+    /// kept as [`EntryBody::Unknown`]; half a surrogate pair becomes a replacement
+    /// character, as no request could hold it.
     ///
     /// # Errors
     /// When the line is not an entry: not JSON, or without type or id.
     pub fn parse(line: &str) -> Result<Self, serde_json::Error> {
+        Self::parse_any(line).or_else(|error| match ai::replace_lone_surrogates(line) {
+            // JavaScript cuts text between the halves of a pair and writes what is left.
+            Cow::Owned(whole) => Self::parse_any(&whole),
+            Cow::Borrowed(_) => Err(error),
+        })
+    }
+
+    fn parse_any(line: &str) -> Result<Self, serde_json::Error> {
         Self::parse_known(line).or_else(|_| {
             let head: Bare<'_> = serde_json::from_str(line)?;
             let fields = without_base(serde_json::from_str(line)?);
@@ -581,6 +590,18 @@ mod tests {
             panic!("not a message")
         };
         assert!(matches!(&*message, Message::Assistant(message) if message.content.is_empty()));
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_does_not_cost_the_line() {
+        let line = r#"{"type":"message","id":"a","parentId":null,"timestamp":"T","message":{"role":"user","content":"cut \ud83d here \ud83e\udd80"}}"#;
+        let EntryBody::Message { message: SessionMessage::Model(message), .. } =
+            Entry::parse(line).unwrap().body
+        else {
+            panic!("not a message")
+        };
+        let Message::User(user) = &*message else { panic!("{message:?}") };
+        assert_eq!(user.content.text(), "cut \u{fffd} here 🦀");
     }
 
     #[test]
