@@ -1,9 +1,14 @@
 //! The task that owns one conversation: takes commands, runs the agent, stores
 //! what happens, tells its client.
 //!
-//! It dispatches; policies are elsewhere (`recovery`, `selection`,
-//! `projection`). Journal first: an event that shows something as finished goes
+//! It dispatches: what a run brings is in `running`, what a session talks to in
+//! `selecting`, going from one session to another in `opening`. Policies are
+//! elsewhere (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows something as finished goes
 //! out after it was written.
+
+mod opening;
+mod running;
+mod selecting;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,28 +17,23 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::agent::{AgentEvent, Pushed, QueueKind, Queued, Queues, RunOutcome, SteeringDelivery};
-use crate::ai::{self, AssistantMessage, Credential, Message, Model, StopReason, ThinkingLevel, UserMessage};
-use crate::config::SettingsFile;
+use crate::agent::{Pushed, QueueKind, Queued, Queues, SteeringDelivery};
+use crate::ai::{self, Credential, Message, Model, UserMessage};
 
-use super::cache_watch::{CacheWatch, Miss};
-use super::command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
+use super::cache_watch::CacheWatch;
+use super::command::{Reply, SessionCommand, TakenQueue, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
-use super::recovery::{self, Next, Recovery};
-use super::repair::{self, Repair};
+use super::recovery::Recovery;
 use super::resources::ContextFile;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
 use super::selection::{self, Selection, Wishes};
 use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
-use super::store::{
-    ContextEdit, EntryBody, EntryId, JournalError, ModelChange, OpenError, SessionInfo, SessionMessage,
-    SessionStore, ThinkingLevelChange, clean_name,
-};
+use super::store::{EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, clean_name};
 use super::urgent::is_urgent;
 use super::user_bash::{UserBash, UserBashEvent};
 
@@ -365,220 +365,7 @@ impl AgentSession {
         found.map_err(|error| SessionError::Refused(error.to_string()))
     }
 
-    /// Handles a report and those that wait behind it.
-    fn take_reports(&mut self, first: Report) {
-        self.take_report(first);
-        for _ in 0..REPORTS_PER_TURN {
-            let Activity::Running(run) = &mut self.activity else { return };
-            match run.reports.try_recv() {
-                Ok(report) => self.take_report(report),
-                Err(_) => return,
-            }
-        }
-    }
-
-    fn take_report(&mut self, report: Report) {
-        let Report { event, taken } = report;
-        match &event {
-            AgentEvent::MessageEnd(message) => self.message_ended(message),
-            AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
-                // The borrow must end before `publish`, which takes the same lock to write.
-                let changed = self.state.borrow().queue != queue_view(&self.queues);
-                if changed {
-                    self.publish();
-                    self.send(SessionEvent::QueueChanged);
-                }
-            }
-            _ => {}
-        }
-        if let Some(taken) = taken {
-            // The loop may be gone already; then it does not wait either.
-            let _gone = taken.send(());
-        }
-        self.send(SessionEvent::Agent(event));
-    }
-
-    fn message_ended(&mut self, message: &Arc<Message>) {
-        let entry_id = self.append(EntryBody::message(Arc::clone(message)));
-        if let Message::Assistant(answer) = &**message {
-            self.last_answer = Some(entry_id);
-            self.context.note(answer);
-            self.watch_cache(answer);
-            if !answer.is_failed() {
-                let attempt = self.recovery.answered();
-                if attempt > 0 {
-                    self.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
-                }
-            }
-        }
-        if let Message::System(_) = &**message {
-            self.cache.changed("system prompt or tools changed");
-        }
-        if let Message::User(_) = &**message {
-            // Delivered, and in the session from here on.
-            self.save_queue();
-        }
-        self.publish();
-    }
-
-    fn watch_cache(&mut self, answer: &AssistantMessage) {
-        let settings = &self.services.settings;
-        let shown = settings.show_cache_miss_notices;
-        if let Some(miss) = self.cache.answered(answer, settings.sampling.long_cache)
-            && shown
-        {
-            let Miss { tokens, reason } = miss;
-            let text = format!("Cache miss: {tokens} tokens of the prompt were paid for again; {reason}.");
-            self.notice(NoticeLevel::Info, text);
-        }
-    }
-
-    async fn run_ended(&mut self) {
-        let Activity::Running(run) = std::mem::replace(&mut self.activity, Activity::Idle) else { return };
-        let outcome = run.task.await.unwrap_or_else(|error| {
-            self.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
-            RunOutcome { last: None, aborted: true }
-        });
-        for body in std::mem::take(&mut self.held) {
-            self.append(body);
-        }
-        // The abort may have come when the loop was over and its end not yet known here.
-        if outcome.aborted || run.cancel.is_cancelled() {
-            self.end_retries("Retry cancelled".to_owned());
-            return self.settle(true).await;
-        }
-        if let Some(answer) =
-            outcome.last_assistant().filter(|answer| answer.stop_reason == StopReason::Error)
-        {
-            return self.recover(answer).await;
-        }
-        self.start_queued().await;
-    }
-
-    /// Goes on with what was queued in the run's last moment, or settles.
-    async fn start_queued(&mut self) {
-        if self.queues.is_empty() {
-            return self.settle(false).await;
-        }
-        // Before anything leaves the queue: without a key it would be lost.
-        match self.credential(&self.selection.model).await {
-            Ok(credential) => {
-                let prompts = self.queues.take_next().iter().map(|message| (**message).clone()).collect();
-                self.start_run_with(credential, prompts);
-            }
-            Err(error) => {
-                self.notice(NoticeLevel::Error, error.to_string());
-                self.settle(false).await;
-            }
-        }
-    }
-
-    async fn recover(&mut self, answer: &AssistantMessage) {
-        let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
-        if let Some(repair) = self.repair_for(&error) {
-            return self.repair(repair, &error).await;
-        }
-        if ai::is_overflow(answer, self.selection.model.context_window) {
-            let hint = "the conversation no longer fits into the model's context window; go on in a new session \
-                        with /new, or switch to a model with a larger one with /model";
-            self.notice(NoticeLevel::Error, hint.to_owned());
-            self.end_retries(error);
-            return self.settle(false).await;
-        }
-        let policy = self.services.retry_policy();
-        match self.recovery.decide(ai::is_retryable(answer), ai::retry_delay(&error), &policy) {
-            Next::Retry { attempt, delay } => {
-                self.hide_answer();
-                self.recovery.continue_from(ai::continuable(&self.selection.model, answer));
-                self.activity = Activity::Retrying { at: Instant::now() + delay, error: error.clone() };
-                self.publish();
-                let max_attempts = policy.max_retries;
-                self.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
-            }
-            Next::TooLong { demanded } => {
-                self.notice(NoticeLevel::Error, recovery::too_long(demanded, policy.max_delay));
-                self.end_retries(error);
-                self.settle(false).await;
-            }
-            Next::GiveUp => {
-                self.end_retries(error);
-                self.settle(false).await;
-            }
-        }
-    }
-
-    /// What to take out of the conversation so that its service takes it again.
-    fn repair_for(&mut self, error: &str) -> Option<Repair> {
-        let rejection = ai::rejection(error)?;
-        let breadth = self.recovery.may_repair()?;
-        let sources = projection::sources(&self.store.context_branch());
-        repair::plan(&rejection, error, &sources, &self.selection.model, breadth)
-    }
-
-    /// Takes it out and repeats the request.
-    async fn repair(&mut self, repair: Repair, error: &str) {
-        self.hide_answer();
-        self.notice(NoticeLevel::Warning, repair.notice(&self.selection.model.provider, error));
-        self.recovery.repaired(repair.thinking_off, repair.no_continuation);
-        for edit in repair.edits {
-            self.append(EntryBody::ContextEdit(edit));
-        }
-        self.retry_now().await;
-    }
-
-    /// The failed answer stays in the file, but the model does not see it again.
-    fn hide_answer(&mut self) {
-        if let Some(target_id) = self.last_answer.take() {
-            let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
-            self.append(EntryBody::ContextEdit(edit));
-        }
-    }
-
-    /// Repeats a failed request at once, if one waits.
-    fn stop_waiting(&mut self) {
-        if let Activity::Retrying { at, .. } = &mut self.activity {
-            *at = Instant::now();
-        }
-    }
-
-    /// Tells that repeating did not help, if anything was repeated.
-    fn end_retries(&mut self, error: String) {
-        let attempt = self.recovery.give_up();
-        if attempt > 0 {
-            let final_error = Some(error);
-            self.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
-        }
-    }
-
-    async fn retry_now(&mut self) {
-        self.activity = Activity::Idle;
-        if let Err(error) = self.start_run(Vec::new()).await {
-            self.end_retries(error.to_string());
-            self.notice(NoticeLevel::Error, error.to_string());
-            self.settle(false).await;
-        }
-    }
-
-    fn abort(&mut self) {
-        self.bash.cancel();
-        match &mut self.activity {
-            Activity::Idle => {}
-            Activity::Running(run) => run.cancel.cancel(),
-            Activity::Retrying { error, .. } => {
-                let error = format!("Retry cancelled: {error}");
-                self.activity = Activity::Idle;
-                self.end_retries(error);
-                self.publish();
-                self.send(SessionEvent::Settled { aborted: true });
-            }
-        }
-    }
-
-    async fn settle(&mut self, aborted: bool) {
-        self.publish();
-        self.sync().await;
-        self.send(SessionEvent::Settled { aborted });
-    }
+    // The queue.
 
     fn take_queue(&mut self) -> Reply {
         let (steering, follow_up) = self.queues.take_all();
@@ -599,150 +386,6 @@ impl AgentSession {
         if let Err(error) = self.queue_file.save(&queue_view(&self.queues)) {
             let text = format!("queued messages cannot be saved, and would not survive a crash: {error}");
             self.notice(NoticeLevel::Warning, text);
-        }
-    }
-
-    // Selection.
-
-    async fn set_model(&mut self, reference: &str, scope: Scope) -> Result<Reply, SessionError> {
-        let services = Arc::clone(&self.services);
-        let catalog = services.catalog.get();
-        let usable = |id: &str| catalog.provider(id).is_some_and(|provider| services.is_usable(provider));
-        let matched = catalog
-            .find(reference, None, &usable)
-            .map_err(|error| SessionError::Refused(error.to_string()))?;
-        if matched.assumed {
-            self.notice(NoticeLevel::Warning, selection::assumed(&matched.model));
-        }
-        let selection = selection::to_model(&self.selection, matched.model, matched.thinking, &self.wishes);
-        self.select(selection).await?;
-        if scope == Scope::Default {
-            let model = Arc::clone(&self.selection.model);
-            self.save_settings(vec![
-                ("defaultProvider", model.provider.as_str().into()),
-                ("defaultModel", model.id.as_str().into()),
-            ])
-            .await;
-        }
-        Ok(Reply::Done)
-    }
-
-    async fn set_thinking(&mut self, level: ThinkingLevel, scope: Scope) -> Result<Reply, SessionError> {
-        let model = Arc::clone(&self.selection.model);
-        if !model.supports(level) {
-            let levels: Vec<&str> = model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
-            let levels = levels.join(", ");
-            return Err(SessionError::Refused(format!(
-                "{} cannot think at {level}; it can at {levels}",
-                model.id
-            )));
-        }
-        self.select(Selection { model, wanted_thinking: level }).await?;
-        if scope == Scope::Default {
-            self.save_settings(vec![("defaultThinkingLevel", level.name().into())]).await;
-        }
-        Ok(Reply::Done)
-    }
-
-    async fn cycle_model(&mut self, forward: bool) -> Result<Reply, SessionError> {
-        let services = Arc::clone(&self.services);
-        let next =
-            selection::cycle(&self.selection, forward, &self.wishes, &services.catalog.get(), &|provider| {
-                services.is_usable(provider)
-            });
-        let Some(selection) = next else {
-            return Err(SessionError::Refused("there is no other model to switch to".to_owned()));
-        };
-        self.select(selection).await?;
-        Ok(Reply::Done)
-    }
-
-    async fn set_scope(&mut self, patterns: Vec<String>, scope: Scope) -> Result<Reply, SessionError> {
-        let services = Arc::clone(&self.services);
-        let catalog = services.catalog.get();
-        let usable = |id: &str| catalog.provider(id).is_some_and(|provider| services.is_usable(provider));
-        let (models, problems) = catalog.scope(&patterns, &usable);
-        for problem in problems {
-            self.notice(NoticeLevel::Warning, problem);
-        }
-        self.wishes.scope = models;
-        if scope == Scope::Default {
-            self.save_settings(vec![("enabledModels", patterns.into())]).await;
-        }
-        self.selection_changed();
-        Ok(Reply::Done)
-    }
-
-    /// The window of a model on this machine is known when its server has been asked.
-    async fn models_changed(&mut self) -> Result<Reply, SessionError> {
-        let model = &self.selection.model;
-        let known = self.services.catalog.get().get(&model.provider, &model.id).cloned();
-        if let Some(known) = known.filter(|known| known != model) {
-            let selection = Selection { model: known, ..self.selection.clone() };
-            self.select(selection).await?;
-        }
-        Ok(Reply::Done)
-    }
-
-    async fn cycle_thinking(&mut self) -> Result<Reply, SessionError> {
-        let model = Arc::clone(&self.selection.model);
-        let levels = model.thinking_levels();
-        if levels.len() < 2 {
-            return Err(SessionError::Refused(format!("{} does not think", model.id)));
-        }
-        let current = self.selection.thinking();
-        let at = levels.iter().position(|level| *level == current).unwrap_or_default();
-        let wanted_thinking = levels[(at + 1) % levels.len()];
-        self.select(Selection { model, wanted_thinking }).await?;
-        Ok(Reply::Done)
-    }
-
-    /// Makes a selection the session's, for a running loop from its next request on.
-    async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
-        // A model without a key is refused now, not at the next prompt.
-        self.credential(&selection.model).await?;
-        self.selection = selection;
-        self.context.window = self.selection.model.context_window;
-        self.record_selection();
-        if matches!(self.activity, Activity::Running(_)) {
-            self.live.send_replace(LiveSelection {
-                selected: Some((Arc::clone(&self.selection.model), self.selection.thinking())),
-            });
-        }
-        self.selection_changed();
-        Ok(())
-    }
-
-    fn selection_changed(&mut self) {
-        self.publish();
-        self.send(SessionEvent::SelectionChanged);
-    }
-
-    /// Appends what the branch does not say about the selection yet.
-    fn record_selection(&mut self) {
-        let said = projection::selected(&self.store.selecting_entries());
-        let model = Arc::clone(&self.selection.model);
-        if said.model != Some((model.provider.clone(), model.id.clone())) {
-            let (provider, model_id) = (model.provider.clone(), model.id.clone());
-            self.append(EntryBody::ModelChange(ModelChange { provider, model_id, extra: ai::Extra::new() }));
-        }
-        // What a lesser model could not do is not forgotten for the next one.
-        let unchanged =
-            said.thinking.is_some_and(|said| model.clamp_thinking(said) == self.selection.thinking());
-        if !unchanged {
-            let thinking_level = self.selection.thinking().name().to_owned();
-            let change = ThinkingLevelChange { thinking_level, extra: ai::Extra::new() };
-            self.append(EntryBody::ThinkingLevelChange(change));
-        }
-    }
-
-    async fn save_settings(&mut self, changes: Vec<(&'static str, serde_json::Value)>) {
-        let path = self.services.dirs.settings_file();
-        let saved = tokio::task::spawn_blocking(move || SettingsFile::load(path).save(&changes)).await;
-        match saved {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => self.notice(NoticeLevel::Error, error.to_string()),
-            Err(error) => self.notice(NoticeLevel::Error, error.to_string()),
         }
     }
 
@@ -776,87 +419,6 @@ impl AgentSession {
                 self.notice(NoticeLevel::Error, error);
             }
         }
-    }
-
-    // Opening and closing.
-
-    async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
-        if let OpenSession::File(path) = &open
-            && self.store.locked_by().is_none()
-            && self.store.path().is_some_and(|own| open::is_same_file(own, path))
-        {
-            // This task writes the file; there is nothing in it to be read again.
-            self.stop().await;
-            self.announce_open(None);
-            return Ok(Reply::Done);
-        }
-        let opened = open::open(&self.services, &self.cwd, open)
-            .await
-            .map_err(|error| SessionError::Refused(error.to_string()))?;
-        self.stop().await;
-        // What is in memory only would go with the store.
-        self.flush()?;
-        let (selection, notice) = if opened.store.is_empty() {
-            // A new session goes on with the model at hand.
-            (self.selection.clone(), None)
-        } else {
-            select(&self.services, &opened.store_selected)
-        };
-        // What is queued now goes along; it is then not left over in the old session.
-        drop(self.queue_file.save(&QueueView::default()));
-        self.store = opened.store;
-        self.queue_file = opened.queue_file;
-        self.save_queue();
-        self.cwd = opened.cwd;
-        self.context_files = opened.context_files;
-        self.selection = selection;
-        self.recovery = Recovery::default();
-        self.cache = CacheWatch::default();
-        self.last_answer = None;
-        self.unsaved = false;
-        self.announce_open(notice);
-        Ok(Reply::Done)
-    }
-
-    fn announce_open(&mut self, notice: Option<String>) {
-        self.context =
-            ContextUsage { window: self.selection.model.context_window, ..ContextUsage::default() };
-        if let Some(entry) = self.store.last_answer()
-            && let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body
-            && let Message::Assistant(answer) = &**message
-        {
-            self.context.note(answer);
-        }
-        self.publish();
-        let (tail, n_earlier) = self.store.branch_tail(TAIL_ENTRIES);
-        self.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
-        if let Some(notice) = open::damage(self.store.damaged_lines()) {
-            self.notice(NoticeLevel::Warning, notice);
-        }
-        if let Some(holder) = self.store.locked_by() {
-            let text = format!(
-                "this session is open in another pi (process {holder}); it can be read here, not continued"
-            );
-            self.notice(NoticeLevel::Warning, text);
-        }
-        if let Some(notice) = notice {
-            self.notice(NoticeLevel::Warning, notice);
-        }
-    }
-
-    /// Ends what is going on, keeping what there is of it, and makes all durable.
-    async fn stop(&mut self) {
-        self.abort();
-        while let Activity::Running(run) = &mut self.activity {
-            match run.reports.recv().await {
-                Some(report) => self.take_report(report),
-                None => self.run_ended().await,
-            }
-        }
-        if let Some(event) = self.bash.wait().await {
-            self.take_bash(event);
-        }
-        self.sync().await;
     }
 
     // Journal and state.
