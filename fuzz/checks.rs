@@ -56,6 +56,38 @@ pub(crate) fn google(data: &[u8]) {
     decoder("google-generative-ai", data);
 }
 
+/// The bytes as they are, where hardly any change passes the checksums, and lines of
+/// `EVENT PAYLOAD` in frames whose checksums are right.
+pub(crate) fn bedrock(data: &[u8]) {
+    decoder("bedrock-converse-stream", data);
+    let lines = data.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    decoder("bedrock-converse-stream", &lines.flat_map(event).collect::<Vec<u8>>());
+}
+
+/// A message of an event stream: lengths, their checksum, headers, payload, checksum.
+fn event(line: &[u8]) -> Vec<u8> {
+    let at = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+    let (kind, payload) = (&line[..at.min(200)], line.get(at + 1..).unwrap_or_default());
+    let is_exception = kind.ends_with(b"Exception");
+    let (name, message) =
+        if is_exception { (":exception-type", "exception") } else { (":event-type", "event") };
+    let mut headers = Vec::new();
+    for (name, value) in [(name, kind), (":message-type", message.as_bytes())] {
+        headers.push(u8::try_from(name.len()).expect("names are short"));
+        headers.extend(name.bytes());
+        headers.push(7);
+        headers.extend(u16::try_from(value.len()).expect("cut above").to_be_bytes());
+        headers.extend(value);
+    }
+    let length = |n: usize| u32::try_from(n).expect("inputs are small").to_be_bytes();
+    let mut bytes = [length(16 + headers.len() + payload.len()), length(headers.len())].concat();
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    bytes.extend(headers);
+    bytes.extend(payload);
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    bytes
+}
+
 /// An answer's events are in order, add up to its message, are the same however
 /// the bytes are cut, and are no more than the bytes can say.
 fn decoder(api: &str, data: &[u8]) {

@@ -178,3 +178,8 @@ fn any_stream_of_responses_is_survived() {
 fn any_stream_of_google_is_survived() {
     run("google", checks::google);
 }
+
+#[test]
+fn any_stream_of_bedrock_is_survived() {
+    run("bedrock", checks::bedrock);
+}
