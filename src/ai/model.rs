@@ -36,6 +36,11 @@ impl Api {
     /// The offline demo model.
     pub const DEMO: Self = Self(Cow::Borrowed("demo"));
 
+    /// An API of the program's own files.
+    pub(super) fn known(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
     pub fn new(name: impl Into<String>) -> Self {
         Self(Cow::Owned(name.into()))
     }

@@ -5,12 +5,12 @@
 //! search. An error in the user's file is reported and never hides the built-in
 //! models.
 
+mod builtin;
 mod find;
 mod live;
 mod scope;
 mod user_models;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
@@ -20,8 +20,6 @@ use super::vendors::VENDORS;
 pub use find::{MatchError, Matched};
 pub use live::LiveCatalog;
 pub use scope::ScopedModel;
-
-const BUILTIN: &str = include_str!("../data/models.json");
 
 /// The provider id of the offline demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -54,8 +52,7 @@ pub struct ProviderInfo {
 impl Catalog {
     /// The built-in models, the demo model last.
     pub fn builtin() -> Self {
-        let rows: BTreeMap<String, Vec<Model>> =
-            serde_json::from_str(BUILTIN).expect("the catalogue compiled in is valid (tested)");
+        let rows = builtin::rows();
         let mut catalog = Self::default();
         for vendor in VENDORS {
             catalog.providers.push(ProviderInfo {
@@ -67,17 +64,8 @@ impl Catalog {
                 auth_header: false,
                 default_model: Some(vendor.default_model.to_owned()),
             });
-            let models = match vendor.models_of {
-                Some(other) => rows.get(other).cloned(),
-                None => rows.get(vendor.id).cloned(),
-            };
-            for mut model in models.unwrap_or_default() {
-                model.provider = vendor.id.to_owned();
-                if model.base_url.is_empty() {
-                    model.base_url = vendor.base_url.to_owned();
-                }
-                catalog.models.push(Arc::new(model));
-            }
+            let models = rows.get(vendor.models_of.unwrap_or(vendor.id)).into_iter().flatten();
+            catalog.models.extend(models.map(|row| Arc::new(row.model(vendor.id, vendor.base_url))));
         }
         catalog.providers.extend(LOCAL_SERVERS.iter().map(|server| ProviderInfo {
             id: server.id.to_owned(),
