@@ -50,7 +50,7 @@ impl AgentSession {
         self.send(SessionEvent::Agent(event));
     }
 
-    pub(super) fn message_ended(&mut self, message: &Arc<Message>) {
+    fn message_ended(&mut self, message: &Arc<Message>) {
         let entry_id = self.append(EntryBody::message(Arc::clone(message)));
         if let Message::Assistant(answer) = &**message {
             self.last_answer = Some(entry_id);
@@ -73,7 +73,7 @@ impl AgentSession {
         self.publish();
     }
 
-    pub(super) fn watch_cache(&mut self, answer: &AssistantMessage) {
+    fn watch_cache(&mut self, answer: &AssistantMessage) {
         let settings = &self.services.settings;
         let shown = settings.show_cache_miss_notices;
         if let Some(miss) = self.cache.answered(answer, settings.sampling.long_cache)
@@ -108,7 +108,7 @@ impl AgentSession {
     }
 
     /// Goes on with what was queued in the run's last moment, or settles.
-    pub(super) async fn start_queued(&mut self) {
+    async fn start_queued(&mut self) {
         if self.queues.is_empty() {
             return self.settle(false).await;
         }
@@ -125,7 +125,7 @@ impl AgentSession {
         }
     }
 
-    pub(super) async fn recover(&mut self, answer: &AssistantMessage) {
+    async fn recover(&mut self, answer: &AssistantMessage) {
         let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
         if let Some(repair) = self.repair_for(&error) {
             return self.repair(repair, &error).await;
@@ -160,7 +160,7 @@ impl AgentSession {
     }
 
     /// What to take out of the conversation so that its service takes it again.
-    pub(super) fn repair_for(&mut self, error: &str) -> Option<Repair> {
+    fn repair_for(&mut self, error: &str) -> Option<Repair> {
         let rejection = ai::rejection(error)?;
         let breadth = self.recovery.may_repair()?;
         let sources = projection::sources(&self.store.context_branch());
@@ -168,18 +168,19 @@ impl AgentSession {
     }
 
     /// Takes it out and repeats the request.
-    pub(super) async fn repair(&mut self, repair: Repair, error: &str) {
+    async fn repair(&mut self, repair: Repair, error: &str) {
         self.hide_answer();
         self.notice(NoticeLevel::Warning, repair.notice(&self.selection.model.provider, error));
         self.recovery.repaired(repair.thinking_off, repair.no_continuation);
         for edit in repair.edits {
             self.append(EntryBody::ContextEdit(edit));
         }
+        self.cache.changed("a part of the conversation was taken out");
         self.retry_now().await;
     }
 
     /// The failed answer stays in the file, but the model does not see it again.
-    pub(super) fn hide_answer(&mut self) {
+    fn hide_answer(&mut self) {
         if let Some(target_id) = self.last_answer.take() {
             let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
             self.append(EntryBody::ContextEdit(edit));
@@ -194,7 +195,7 @@ impl AgentSession {
     }
 
     /// Tells that repeating did not help, if anything was repeated.
-    pub(super) fn end_retries(&mut self, error: String) {
+    fn end_retries(&mut self, error: String) {
         let attempt = self.recovery.give_up();
         if attempt > 0 {
             let final_error = Some(error);
@@ -226,7 +227,7 @@ impl AgentSession {
         }
     }
 
-    pub(super) async fn settle(&mut self, aborted: bool) {
+    async fn settle(&mut self, aborted: bool) {
         self.publish();
         self.sync().await;
         self.send(SessionEvent::Settled { aborted });

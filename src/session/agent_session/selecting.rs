@@ -117,7 +117,7 @@ impl AgentSession {
     }
 
     /// Makes a selection the session's, for a running loop from its next request on.
-    pub(super) async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
+    async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
         // A model without a key is refused now, not at the next prompt.
         self.credential(&selection.model).await?;
         self.selection = selection;
@@ -155,7 +155,7 @@ impl AgentSession {
         }
     }
 
-    pub(super) async fn save_settings(&mut self, changes: Vec<(&'static str, serde_json::Value)>) {
+    async fn save_settings(&mut self, changes: Vec<(&'static str, serde_json::Value)>) {
         let path = self.services.dirs.settings_file();
         let saved = tokio::task::spawn_blocking(move || SettingsFile::load(path).save(&changes)).await;
         match saved {
