@@ -1,7 +1,7 @@
 //! TABLE: who offers models, where, and which key opens the door.
 //!
 //! A vendor that speaks a known API is one row here and its models in
-//! `data/models.json`. Addresses and variables are those of the vendors' own
+//! `data/models`. Addresses and variables are those of the vendors' own
 //! documentation, as of autumn 2026.
 
 use super::vertex::VERTEX_TEMPLATE;

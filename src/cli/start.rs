@@ -99,7 +99,7 @@ impl Setup {
             (Some(reference), provider) => Some(self.find(reference, provider.as_deref())?),
             (None, Some(provider)) => {
                 let default = self.catalog.provider(provider).and_then(|info| info.default_model.clone());
-                let first = || self.catalog.models().iter().find(|model| model.provider == *provider);
+                let first = || self.catalog.models_of(provider).first();
                 let id = default.or_else(|| first().map(|model| model.id.clone()));
                 let id = id.with_context(|| format!("{provider} has no models; add one to models.json"))?;
                 Some(self.find(&id, Some(provider))?)

@@ -605,7 +605,7 @@ mod tests {
 
     async fn resolve(credentials: &Credentials, provider: &str) -> Result<Credential, CredentialError> {
         let catalog = catalog();
-        let model = catalog.models().iter().find(|model| model.provider == provider).unwrap();
+        let model = catalog.models_of(provider).first().unwrap();
         credentials.resolve(model, &catalog).await
     }
 

@@ -24,7 +24,6 @@ pub fn list_models(
     };
     let mut models: Vec<&Model> = catalog
         .models()
-        .iter()
         .map(|model| &**model)
         .filter(|model| {
             model.reference().to_lowercase().contains(&needle) || model.name.to_lowercase().contains(&needle)

@@ -101,7 +101,7 @@ fn from_settings(wishes: &Wishes, catalog: &Catalog, is_usable: &dyn Fn(&str) ->
 fn default_of(catalog: &Catalog, provider: &str) -> Option<Arc<Model>> {
     let default = catalog.provider(provider)?.default_model.as_deref();
     let model = default.and_then(|id| catalog.get(provider, id));
-    model.or_else(|| catalog.models().iter().find(|model| model.provider == provider)).cloned()
+    model.or_else(|| catalog.models_of(provider).first()).cloned()
 }
 
 fn first_usable(catalog: &Catalog, usable: &dyn Fn(&ProviderInfo) -> bool) -> Option<Arc<Model>> {
@@ -148,10 +148,13 @@ pub(super) fn cycle(
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> Option<Selection> {
-    let scope: Vec<&Arc<Model>> = wishes.scope.iter().map(|scoped| &scoped.model).collect();
-    let all = if scope.is_empty() { catalog.models().iter().collect() } else { scope };
-    let models: Vec<&Arc<Model>> =
-        all.into_iter().filter(|model| catalog.provider(&model.provider).is_some_and(usable)).collect();
+    let models: Vec<&Arc<Model>> = if wishes.scope.is_empty() {
+        let usable = catalog.providers().iter().filter(|info| usable(info));
+        usable.flat_map(|info| catalog.models_of(&info.id)).collect()
+    } else {
+        let is_usable = |model: &&Arc<Model>| catalog.provider(&model.provider).is_some_and(usable);
+        wishes.scope.iter().map(|scoped| &scoped.model).filter(is_usable).collect()
+    };
     let n = models.len();
     let reference = current.model.reference();
     let next = match (models.iter().position(|model| model.reference() == reference), forward) {

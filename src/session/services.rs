@@ -51,7 +51,7 @@ impl Services {
     /// Whether models of more than one provider can be used, the demo aside.
     pub(super) fn has_several_providers(&self) -> bool {
         let catalog = self.catalog.get();
-        let has_models = |info: &ProviderInfo| catalog.models().iter().any(|model| model.provider == info.id);
+        let has_models = |info: &ProviderInfo| !catalog.models_of(&info.id).is_empty();
         let usable = catalog.providers().iter().filter(|info| {
             info.id != DEMO_PROVIDER && self.is_usable(info) && (!info.local || has_models(info))
         });
@@ -70,9 +70,8 @@ impl Services {
     /// The models there is a key for.
     pub fn usable_models(&self) -> Vec<Arc<Model>> {
         let catalog = self.catalog.get();
-        let usable =
-            |model: &&Arc<Model>| catalog.provider(&model.provider).is_some_and(|info| self.is_usable(info));
-        catalog.models().iter().filter(usable).cloned().collect()
+        let usable = catalog.providers().iter().filter(|info| self.is_usable(info));
+        usable.flat_map(|info| catalog.models_of(&info.id)).cloned().collect()
     }
 
     /// Reads `models.json` again and asks the servers on this machine what they

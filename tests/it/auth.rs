@@ -443,8 +443,7 @@ fn catalog(url: &str) -> Arc<Catalog> {
 }
 
 fn model(catalog: &Catalog, provider: &str) -> Arc<Model> {
-    let mut models = catalog.models().iter().filter(|model| model.provider == provider);
-    Arc::clone(models.next().unwrap())
+    Arc::clone(catalog.models_of(provider).first().unwrap())
 }
 
 async fn resolve(credentials: &Credentials, provider: &str) -> Result<Credential, CredentialError> {

@@ -158,7 +158,7 @@ fn vendors_are_listed() {
     let rows = VENDORS.iter().map(|vendor| {
         let mut keys: Vec<String> = vendor.env_keys.iter().map(|key| code(key.name)).collect();
         keys.extend(sign_in_offer(vendor.id).map(|_| code(&format!("/login {}", vendor.id))));
-        let models = || catalog.models().iter().filter(|model| model.provider == vendor.id);
+        let models = || catalog.models_of(vendor.id).iter();
         let apis: BTreeSet<String> = models().map(|model| code(model.api.as_str())).collect();
         let apis: Vec<String> = apis.into_iter().collect();
         let n_models = models().count().to_string();

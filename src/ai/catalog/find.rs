@@ -81,7 +81,7 @@ impl Catalog {
         }
         let info = self.provider(provider).filter(|info| info.id != DEMO_PROVIDER && usable(&info.id))?;
         let default = info.default_model.as_deref().and_then(|id| self.get(&info.id, id));
-        let like = default.or_else(|| self.models.iter().find(|model| model.provider == info.id))?;
+        let like = default.or_else(|| self.models_of(&info.id).first())?;
         Some(Model { id: id.to_owned(), name: id.to_owned(), ..Model::clone(like) })
     }
 
@@ -93,22 +93,23 @@ impl Catalog {
     ) -> Result<Arc<Model>, MatchError> {
         let in_provider =
             |model: &&Arc<Model>| provider.is_none_or(|id| model.provider.eq_ignore_ascii_case(id));
-        let named = |is: &dyn Fn(&Model) -> bool| -> Vec<&Arc<Model>> {
-            self.models.iter().filter(in_provider).filter(|model| is(model)).collect()
-        };
+        let is_it = |model: &&Arc<Model>| model.reference().eq_ignore_ascii_case(reference);
+        let own = reference.split_once('/').map_or("", |(provider, _)| provider);
+        let owners = self.providers().iter().filter(|info| info.id.eq_ignore_ascii_case(own));
+        let mut exact: Vec<&Arc<Model>> =
+            owners.flat_map(|info| self.models_of(&info.id)).filter(in_provider).filter(is_it).collect();
         // Routers have models whose id is another provider's whole reference; they
         // are meant only if the other provider cannot be.
-        let mut exact = named(&|model| model.reference().eq_ignore_ascii_case(reference));
         if !exact.iter().any(|model| usable(&model.provider)) {
-            exact.extend(named(&|model| model.id.eq_ignore_ascii_case(reference)));
+            let by_id = self.models().filter(in_provider);
+            exact.extend(by_id.filter(|model| model.id.eq_ignore_ascii_case(reference)));
         }
         if !exact.is_empty() {
             return one_of(exact, reference, usable);
         }
         let needle = reference.to_lowercase();
         let partial: Vec<&Arc<Model>> = self
-            .models
-            .iter()
+            .models()
             .filter(in_provider)
             .filter(|_| !needle.is_empty())
             .filter(|model| {
@@ -139,8 +140,7 @@ impl Catalog {
         // Of equals the newest of the first vendor.
         let vendor = |model: &Model| self.providers.iter().position(|info| info.id == model.provider);
         let best = self
-            .models
-            .iter()
+            .models()
             .max_by_key(|model| (common(&model.id.to_lowercase()), std::cmp::Reverse(vendor(model))));
         best.filter(|model| common(&model.id.to_lowercase()) >= 3)
             .map(|model| format!("; did you mean {}?", model.reference()))

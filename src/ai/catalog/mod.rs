@@ -11,7 +11,7 @@ mod live;
 mod scope;
 mod user_models;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
 use super::model::{Api, Modality, Model};
@@ -28,9 +28,23 @@ pub const DEMO_PROVIDER: &str = "demo";
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     providers: Vec<ProviderInfo>,
-    models: Vec<Arc<Model>>,
+    /// In the order of the providers.
+    groups: Vec<Group>,
     /// Where servers on this machine are looked for.
     pub local_addresses: LocalAddresses,
+}
+
+/// The models of one provider; those compiled in are read when first wanted.
+#[derive(Debug, Clone)]
+struct Group {
+    provider: String,
+    models: OnceLock<Vec<Arc<Model>>>,
+}
+
+impl Group {
+    fn new(provider: &str) -> Self {
+        Self { provider: provider.to_owned(), models: OnceLock::new() }
+    }
 }
 
 /// One provider: a vendor, or one from `models.json`.
@@ -52,9 +66,9 @@ pub struct ProviderInfo {
 impl Catalog {
     /// The built-in models, the demo model last.
     pub fn builtin() -> Self {
-        let rows = builtin::rows();
         let mut catalog = Self::default();
         for vendor in VENDORS {
+            catalog.groups.push(Group::new(vendor.id));
             catalog.providers.push(ProviderInfo {
                 id: vendor.id.to_owned(),
                 name: vendor.name.to_owned(),
@@ -64,8 +78,6 @@ impl Catalog {
                 auth_header: false,
                 default_model: Some(vendor.default_model.to_owned()),
             });
-            let models = rows.get(vendor.models_of.unwrap_or(vendor.id)).into_iter().flatten();
-            catalog.models.extend(models.map(|row| Arc::new(row.model(vendor.id, vendor.base_url))));
         }
         catalog.providers.extend(LOCAL_SERVERS.iter().map(|server| ProviderInfo {
             id: server.id.to_owned(),
@@ -85,7 +97,7 @@ impl Catalog {
             auth_header: false,
             default_model: Some("pi".to_owned()),
         });
-        catalog.models.push(Arc::new(demo_model()));
+        catalog.group(DEMO_PROVIDER).push(Arc::new(demo_model()));
         catalog
     }
 
@@ -93,14 +105,13 @@ impl Catalog {
     /// Nothing happens if the user has described the server in `models.json`.
     pub fn set_local(&mut self, server: &LocalServer, models: Vec<Model>) {
         if self.provider(server.id).is_some_and(|provider| provider.local) {
-            self.models.retain(|model| model.provider != server.id);
-            self.models.extend(models.into_iter().map(Arc::new));
+            *self.group(server.id) = models.into_iter().map(Arc::new).collect();
         }
     }
 
     /// Changes every model of a provider.
     pub fn change_models(&mut self, provider: &str, mut change: impl FnMut(&mut Model)) {
-        for model in self.models.iter_mut().filter(|model| model.provider == provider) {
+        for model in self.group(provider) {
             change(Arc::make_mut(model));
         }
     }
@@ -109,18 +120,40 @@ impl Catalog {
     pub fn found_servers(&self) -> Vec<(&'static str, usize)> {
         let count = |server: &LocalServer| {
             let is_local = self.provider(server.id).is_some_and(|provider| provider.local);
-            let models = self.models.iter().filter(|model| is_local && model.provider == server.id);
-            (server.name, models.count())
+            (server.name, if is_local { self.models_of(server.id).len() } else { 0 })
         };
         LOCAL_SERVERS.iter().map(count).filter(|(_, n_models)| *n_models > 0).collect()
     }
 
-    pub fn models(&self) -> &[Arc<Model>] {
-        &self.models
+    /// All models, those of a provider together.
+    pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
+        self.providers.iter().flat_map(|provider| self.models_of(&provider.id))
+    }
+
+    /// The models of one provider. Reads them first if nobody has asked before.
+    pub fn models_of(&self, provider: &str) -> &[Arc<Model>] {
+        match self.groups.iter().find(|group| group.provider == provider) {
+            Some(group) => group.models.get_or_init(|| builtin::models(provider)),
+            None => &[],
+        }
+    }
+
+    /// The same, to be changed; a group of its own for a new provider.
+    fn group(&mut self, provider: &str) -> &mut Vec<Arc<Model>> {
+        let at = match self.groups.iter().position(|group| group.provider == provider) {
+            Some(at) => at,
+            None => {
+                self.groups.push(Group::new(provider));
+                self.groups.len() - 1
+            }
+        };
+        let group = &mut self.groups[at];
+        group.models.get_or_init(|| builtin::models(provider));
+        group.models.get_mut().expect("read above")
     }
 
     pub fn get(&self, provider: &str, id: &str) -> Option<&Arc<Model>> {
-        self.models.iter().find(|model| model.provider == provider && model.id == id)
+        self.models_of(provider).iter().find(|model| model.id == id)
     }
 
     /// The model of a session or of the settings. One the catalogue does not have

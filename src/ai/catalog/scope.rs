@@ -73,9 +73,10 @@ impl Catalog {
         // A star stands for slashes too: ids of routers have them.
         let Ok(glob) = GlobBuilder::new(glob).case_insensitive(true).build() else { return Vec::new() };
         let matcher = glob.compile_matcher();
-        let matching = self.models.iter().filter(|model| {
-            usable(&model.provider) && (matcher.is_match(&model.id) || matcher.is_match(model.reference()))
-        });
+        let usable = self.providers().iter().filter(|info| usable(&info.id));
+        let matching = usable
+            .flat_map(|info| self.models_of(&info.id))
+            .filter(|model| matcher.is_match(&model.id) || matcher.is_match(model.reference()));
         matching.map(|model| ScopedModel { model: Arc::clone(model), thinking }).collect()
     }
 }

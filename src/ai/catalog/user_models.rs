@@ -82,7 +82,7 @@ impl Catalog {
             check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
             models.push(model);
         }
-        for existing in self.models.iter_mut().filter(|model| model.provider == id) {
+        for existing in self.group(id) {
             let model = Arc::make_mut(existing);
             if let Some(base_url) = &user.base_url {
                 model.base_url.clone_from(base_url);
@@ -97,10 +97,11 @@ impl Catalog {
             }
         }
         for model in models {
-            self.models.retain(|existing| existing.provider != id || existing.id != model.id);
-            self.models.push(Arc::new(model));
+            let group = self.group(id);
+            group.retain(|existing| existing.id != model.id);
+            group.push(Arc::new(model));
         }
-        for model in self.models.iter_mut().filter(|model| model.provider == id) {
+        for model in self.group(id) {
             let model = Arc::make_mut(model);
             for (name, value) in &user.headers {
                 model.headers.entry(name.clone()).or_insert_with(|| value.clone());
@@ -133,7 +134,7 @@ impl Catalog {
     }
 
     fn first_api(&self, provider: &str) -> Option<String> {
-        let model = self.models.iter().find(|model| model.provider == provider)?;
+        let model = self.models_of(provider).first()?;
         Some(model.api.as_str().to_owned())
     }
 }
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn a_wrong_provider_is_reported_and_hides_nothing() {
         let mut catalog = Catalog::builtin();
-        let n = catalog.models().len();
+        let n = catalog.models().count();
         let text = r#"{"providers":{"x":{"models":[{"id":"m"}]},"y":{"baseUrl":"http://h","api":"smoke","models":[{"id":"m"}]},"z":{"baseUrl":"http://h","api":"anthropic-messages","models":[{"id":"m"}]}}}"#;
         let problems = catalog.add_user_models(text).unwrap_err();
         assert_eq!(problems[0], "provider \"x\": \"baseUrl\" is missing");
@@ -210,7 +211,7 @@ mod tests {
             "{}",
             problems[1]
         );
-        assert_eq!(catalog.models().len(), n + 1);
+        assert_eq!(catalog.models().count(), n + 1);
         let problems = catalog.add_user_models("{\n  \"providers\": {\n    oops\n").unwrap_err();
         assert!(problems[0].starts_with("line 4"), "{problems:?}");
     }

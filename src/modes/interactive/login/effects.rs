@@ -136,7 +136,7 @@ fn changed(services: &Services, provider: &str, text: String) -> Changed {
     let catalog = services.catalog.get();
     let info = catalog.provider(provider).filter(|info| services.credentials.is_available(info));
     let default_model = info.and_then(|info| {
-        let first = || catalog.models().iter().find(|model| model.provider == info.id);
+        let first = || catalog.models_of(&info.id).first();
         let id = info.default_model.clone().or_else(|| first().map(|model| model.id.clone()))?;
         Some(format!("{}/{id}", info.id))
     });
