@@ -34,6 +34,13 @@ impl ImageRules {
         if rules.max_images == 100 && model.context_window > 200_000 {
             rules.max_images = 600;
         }
+        // What models.json says about the model knows best.
+        let limit = |name: &str| {
+            let limit = model.extra.get("inputLimits")?.get(name)?.as_u64()?;
+            usize::try_from(limit).ok()
+        };
+        rules.max_images = limit("imagesPerRequest").unwrap_or(rules.max_images);
+        rules.max_request_bytes = limit("maxRequestBytes").unwrap_or(rules.max_request_bytes);
         rules
     }
 }
@@ -118,6 +125,8 @@ const ROWS: &[Row] = &[
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::model::Api;
     use super::*;
 
@@ -142,6 +151,9 @@ mod tests {
         check("mine", "http://localhost:1", Api::OPENAI_COMPLETIONS, (usize::MAX, 20 * MIB));
         let model = Model { api: Api::ANTHROPIC_MESSAGES, context_window: 1_000_000, ..Model::default() };
         assert_eq!(ImageRules::of(&model).max_images, 600);
+        let own = json!({"id": "m", "provider": "groq", "inputLimits": {"imagesPerRequest": 9}});
+        let rules = ImageRules::of(&serde_json::from_value(own).unwrap());
+        assert_eq!((rules.max_images, rules.max_request_bytes), (9, 20 * MIB));
     }
 
     #[test]

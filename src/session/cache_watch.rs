@@ -8,13 +8,22 @@
 
 use std::sync::Arc;
 
-use crate::ai::{AssistantMessage, Message, ThinkingLevel};
+use crate::ai::{AssistantMessage, Message, Model, ThinkingLevel};
 
 /// Less than this is not worth a word.
 const WORTH_TOKENS: u64 = 4_096;
 /// How long providers keep a prompt, and how long those keep it that were asked to.
 const SHORT_MS: u64 = 5 * 60_000;
 const LONG_MS: u64 = 60 * 60_000;
+
+/// How long the provider of `model` keeps a prompt, in milliseconds: as long as the
+/// model's entry says in `promptCache`, or as is usual. `long` says whether it was
+/// asked to keep prompts for long.
+pub(super) fn kept_ms(model: &Model, long: bool) -> u64 {
+    let (name, usual_ms) = if long { ("long", LONG_MS) } else { ("short", SHORT_MS) };
+    let seconds = model.extra.get("promptCache").and_then(|cache| cache.get(name)?.as_u64());
+    seconds.map_or(usual_ms, |seconds| seconds.saturating_mul(1_000))
+}
 
 /// What the cache of the provider holds, as far as its answers tell.
 #[derive(Debug, Default)]
@@ -48,7 +57,7 @@ impl CacheWatch {
         }
         for message in messages {
             match &**message {
-                Message::Assistant(answer) => drop(self.answered(answer, false)),
+                Message::Assistant(answer) => drop(self.answered(answer, 0)),
                 Message::System(_) => self.changed("system prompt or tools changed"),
                 Message::User(_) | Message::ToolResult(_) => {}
             }
@@ -60,9 +69,8 @@ impl CacheWatch {
         self.changed = Some(what);
     }
 
-    /// Takes in an answer; `long` says whether the provider was asked to keep
-    /// prompts for long.
-    pub(super) fn answered(&mut self, answer: &AssistantMessage, long: bool) -> Option<Miss> {
+    /// Takes in an answer; `kept_ms` is how long its provider keeps a prompt.
+    pub(super) fn answered(&mut self, answer: &AssistantMessage, kept_ms: u64) -> Option<Miss> {
         let usage = &answer.usage;
         let sent = usage.prompt_tokens();
         if sent == 0 {
@@ -83,7 +91,6 @@ impl CacheWatch {
             return None;
         }
         let pause_ms = now.at_ms.saturating_sub(before.at_ms);
-        let kept_ms = if long { LONG_MS } else { SHORT_MS };
         let reason = if before.model != now.model {
             "the model was switched".to_owned()
         } else if let Some(changed) = changed {
@@ -124,12 +131,12 @@ mod tests {
         expected: Option<(u64, &str)>,
     ) {
         let mut watch = CacheWatch::default();
-        assert_eq!(watch.answered(first, false), None);
+        assert_eq!(watch.answered(first, SHORT_MS), None);
         if let Some(changed) = changed {
             watch.changed(changed);
         }
         let expected = expected.map(|(tokens, reason)| Miss { tokens, reason: reason.to_owned() });
-        assert_eq!(watch.answered(second, false), expected);
+        assert_eq!(watch.answered(second, SHORT_MS), expected);
     }
 
     #[test]
@@ -157,6 +164,15 @@ mod tests {
     }
 
     #[test]
+    fn a_models_entry_says_how_long_its_prompts_are_kept() {
+        let model = |fields| serde_json::from_value::<Model>(fields).unwrap();
+        let own = model(json!({"id": "m", "promptCache": {"short": 60}}));
+        let usual = model(json!({"id": "m"}));
+        let kept = [(&own, false), (&own, true), (&usual, false), (&usual, true)].map(|(m, l)| kept_ms(m, l));
+        assert_eq!(kept, [60_000, LONG_MS, SHORT_MS, LONG_MS]);
+    }
+
+    #[test]
     fn what_was_never_cached_cannot_be_missed() {
         // No word about a cache, a small prompt, a prompt that shrank, a failed request.
         check(&answer(50_000, 0, 0, 0), &answer(50_100, 0, 0, 1), None, None);
@@ -170,6 +186,6 @@ mod tests {
         let messages = [Arc::new(Message::Assistant(answer(10, 0, 20_000, 0)))];
         let mut watch = CacheWatch::default();
         watch.catch_up(&messages);
-        assert_eq!(watch.answered(&answer(20_060, 0, 0, 600), false).unwrap().tokens, 20_010);
+        assert_eq!(watch.answered(&answer(20_060, 0, 0, 600), SHORT_MS).unwrap().tokens, 20_010);
     }
 }

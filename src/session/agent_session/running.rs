@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use crate::agent::{AgentEvent, RunOutcome};
 use crate::ai::{self, AssistantMessage, Message, StopReason};
 
-use super::super::cache_watch::Miss;
+use super::super::cache_watch::{self, Miss};
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
 use super::super::recovery::{self, Next};
@@ -76,7 +76,8 @@ impl AgentSession {
     fn watch_cache(&mut self, answer: &AssistantMessage) {
         let settings = &self.services.settings;
         let shown = settings.show_cache_miss_notices;
-        if let Some(miss) = self.cache.answered(answer, settings.sampling.long_cache)
+        let kept_ms = cache_watch::kept_ms(&self.selection.model, settings.sampling.long_cache);
+        if let Some(miss) = self.cache.answered(answer, kept_ms)
             && shown
         {
             let Miss { tokens, reason } = miss;
