@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::image_limits::ImageRules;
-use super::message::{ContentBlock, Image, Message, UserContent};
+use super::message::{ContentBlock, Image, Message};
 use super::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
@@ -45,7 +45,8 @@ impl ImageFitter {
         let mut request = request.clone();
         for Change { message, block, action } in changes {
             let Some(slot) = request.messages.get_mut(message) else { continue };
-            let Some(block) = blocks_mut(Arc::make_mut(slot)).and_then(|blocks| blocks.get_mut(block)) else {
+            let Some(block) = Arc::make_mut(slot).input_blocks_mut().and_then(|blocks| blocks.get_mut(block))
+            else {
                 continue;
             };
             let ContentBlock::Image(image) = block else { continue };
@@ -134,7 +135,7 @@ enum Action {
 fn plan(messages: &[Arc<Message>], rules: &ImageRules) -> Vec<Change> {
     let mut found = Vec::new();
     for (message, content) in messages.iter().enumerate() {
-        for (block, content) in blocks(content).iter().enumerate() {
+        for (block, content) in content.input_blocks().iter().enumerate() {
             if let ContentBlock::Image(image) = content {
                 found.push((message, block, image));
             }
@@ -195,28 +196,6 @@ fn n_omitted(sizes: &[usize], rules: &ImageRules) -> usize {
     by_count.max(by_size)
 }
 
-fn blocks(message: &Message) -> &[ContentBlock] {
-    match message {
-        Message::User(user) => match &user.content {
-            UserContent::Blocks(blocks) => blocks,
-            UserContent::Text(_) => &[],
-        },
-        Message::ToolResult(result) => &result.content,
-        Message::System(_) | Message::Assistant(_) => &[],
-    }
-}
-
-fn blocks_mut(message: &mut Message) -> Option<&mut Vec<ContentBlock>> {
-    match message {
-        Message::User(user) => match &mut user.content {
-            UserContent::Blocks(blocks) => Some(blocks),
-            UserContent::Text(_) => None,
-        },
-        Message::ToolResult(result) => Some(&mut result.content),
-        Message::System(_) | Message::Assistant(_) => None,
-    }
-}
-
 /// Makes pictures fit for the session file: those that fit already, which is
 /// usual, are not touched. Each line of the result tells the model how a picture
 /// differs from what it was; one that cannot be read becomes such a line.
@@ -265,7 +244,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use image::{DynamicImage, ImageFormat, RgbImage};
 
-    use super::super::message::{Extra, Millis, UserMessage};
+    use super::super::message::{Extra, Millis, UserContent, UserMessage};
     use super::super::model::{Api, Modality, Model};
     use super::super::provider::{Credential, StreamOptions};
     use super::*;
@@ -289,7 +268,7 @@ mod tests {
     }
 
     fn shown(request: &Request) -> Vec<String> {
-        let shown = blocks(&request.messages[0]).iter().skip(1).map(|block| match block {
+        let shown = request.messages[0].input_blocks().iter().skip(1).map(|block| match block {
             ContentBlock::Image(image) => {
                 let probe = probe(&image.data).unwrap();
                 assert_eq!(probe.mime, image.mime_type);

@@ -23,6 +23,32 @@ pub enum Message {
     ToolResult(ToolResultMessage),
 }
 
+impl Message {
+    /// What was said to the model block by block: by the user, or by a tool.
+    pub fn input_blocks(&self) -> &[ContentBlock] {
+        match self {
+            Self::User(user) => match &user.content {
+                UserContent::Blocks(blocks) => blocks,
+                UserContent::Text(_) => &[],
+            },
+            Self::ToolResult(result) => &result.content,
+            Self::System(_) | Self::Assistant(_) => &[],
+        }
+    }
+
+    /// The same, to be changed; `None` where there are no blocks.
+    pub fn input_blocks_mut(&mut self) -> Option<&mut Vec<ContentBlock>> {
+        match self {
+            Self::User(user) => match &mut user.content {
+                UserContent::Blocks(blocks) => Some(blocks),
+                UserContent::Text(_) => None,
+            },
+            Self::ToolResult(result) => Some(&mut result.content),
+            Self::System(_) | Self::Assistant(_) => None,
+        }
+    }
+}
+
 /// A change of the system prompt or of the tools the model may call.
 ///
 /// The first one of a session declares everything; later ones carry only what

@@ -199,7 +199,7 @@ impl Draft {
     fn images(&self) -> Vec<Part> {
         let mut images = Vec::new();
         for (source, message) in self.messages.iter().enumerate().filter(|(at, _)| self.editable[*at]) {
-            for (block, content) in message.iter().flat_map(blocks).enumerate() {
+            for (block, content) in message.iter().flat_map(Message::input_blocks).enumerate() {
                 if matches!(content, ContentBlock::Image(_)) {
                     images.push((source, block));
                 }
@@ -216,7 +216,7 @@ impl Draft {
     }
 
     fn image_bytes(&self, (source, block): Part) -> usize {
-        match self.messages[source].as_ref().map(blocks).and_then(|blocks| blocks.get(block)) {
+        match self.messages[source].as_ref().map(Message::input_blocks).and_then(|blocks| blocks.get(block)) {
             Some(ContentBlock::Image(image)) => image.data.len(),
             Some(ContentBlock::Text(_) | ContentBlock::Unknown(_)) | None => 0,
         }
@@ -224,7 +224,7 @@ impl Draft {
 
     fn drop_images(&mut self, images: &[Part]) -> usize {
         for (source, block) in images {
-            let blocks = self.messages[*source].as_mut().and_then(blocks_mut);
+            let blocks = self.messages[*source].as_mut().and_then(Message::input_blocks_mut);
             if let Some(block) = blocks.and_then(|blocks| blocks.get_mut(*block)) {
                 *block = ContentBlock::text("[Image removed: the service refused it.]");
             }
@@ -321,7 +321,7 @@ impl Draft {
                     n_dropped += 1;
                 }
                 Some(message) => {
-                    if let Some(blocks) = blocks_mut(message).filter(|blocks| *block < blocks.len()) {
+                    if let Some(blocks) = message.input_blocks_mut().filter(|blocks| *block < blocks.len()) {
                         blocks.remove(*block);
                         n_dropped += 1;
                     }
@@ -380,28 +380,6 @@ impl Draft {
             Some(ContextEdit { target_id: source.entry.clone()?, replacement, extra: Extra::new() })
         });
         changed.collect()
-    }
-}
-
-fn blocks(message: &Message) -> &[ContentBlock] {
-    match message {
-        Message::User(user) => match &user.content {
-            UserContent::Blocks(blocks) => blocks,
-            UserContent::Text(_) => &[],
-        },
-        Message::ToolResult(result) => &result.content,
-        Message::System(_) | Message::Assistant(_) => &[],
-    }
-}
-
-fn blocks_mut(message: &mut Message) -> Option<&mut Vec<ContentBlock>> {
-    match message {
-        Message::User(user) => match &mut user.content {
-            UserContent::Blocks(blocks) => Some(blocks),
-            UserContent::Text(_) => None,
-        },
-        Message::ToolResult(result) => Some(&mut result.content),
-        Message::System(_) | Message::Assistant(_) => None,
     }
 }
 
