@@ -45,6 +45,7 @@ pub(super) struct Answer {
     n_frames: u64,
     /// Start of the body, until the first frame.
     head: Vec<u8>,
+    told_effort: Option<String>,
 }
 
 impl Answer {
@@ -57,6 +58,7 @@ impl Answer {
             decoder: codec.decoder(request),
             n_frames: 0,
             head: Vec::new(),
+            told_effort: codec.told_effort(request),
         }
     }
 
@@ -110,6 +112,7 @@ impl Answer {
         message.response_id = finish.response_id;
         message.response_model = finish.response_model;
         message.raw_stop_reason = finish.raw_stop_reason;
+        message.provider_thinking_level = self.told_effort;
         match (ending, finish.outcome) {
             (Ending::Closed | Ending::Lost(_), Ok(reason)) => message.stop_reason = reason,
             (Ending::Closed, Err(text)) => fail(message, Ending::Failed(text)),

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::model::{Api, Model};
 use super::provider::{Credential, Request};
+use super::transform::Updates;
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +98,8 @@ pub(super) struct ChatCompat {
     pub(super) thinking_token_budget_field: Option<String>,
     pub(super) open_router_routing: Option<Value>,
     pub(super) vercel_gateway_routing: Option<Value>,
+    /// What the model reads of the system between the turns.
+    pub(super) updates: Updates,
     /// Takes Anthropic's `cache_control` on text parts and tools.
     pub(super) anthropic_cache_control: bool,
     /// Takes it on tool results too; other proxies put it where Claude refuses it.
@@ -207,6 +210,11 @@ impl ChatCompat {
             thinking_token_budget_field: flags.text("thinkingTokenBudgetField").map(str::to_owned),
             open_router_routing: flags.0.get("openRouterRouting").cloned(),
             vercel_gateway_routing: flags.0.get("vercelGatewayRouting").cloned(),
+            updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                true if flags.is_on("supportsMidConvoToolAdditions") => Updates::Additions,
+                true => Updates::Texts,
+                false => Updates::None,
+            },
             anthropic_cache_control,
             cache_control_on_results: anthropic_cache_control && vendor == Vendor::OpenRouter,
             prompt_cache_key: match flags.text("promptCacheKeyMode") {
@@ -261,6 +269,10 @@ pub(super) struct AnthropicCompat {
     pub(super) assistant_prefill: bool,
     /// Sends and takes thinking without a signature.
     pub(super) allow_empty_signature: bool,
+    /// What the model reads of the system between the turns.
+    pub(super) updates: Updates,
+    /// Is told there how much to think, so that a change leaves the prompt as it was.
+    pub(super) effort_between_turns: bool,
     /// Takes API keys as bearer tokens.
     pub(super) bearer_key: bool,
     /// Wants to be told by headers what a request is.
@@ -284,6 +296,12 @@ impl AnthropicCompat {
                 .bool("supportsAssistantPrefill")
                 .unwrap_or(anthropic && !adaptive_thinking),
             allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
+            updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                true if flags.is_on("supportsMidConvoToolChanges") => Updates::Changes,
+                true => Updates::Texts,
+                false => Updates::None,
+            },
+            effort_between_turns: adaptive_thinking && flags.is_on("supportsMidConvoEffort"),
             bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
             copilot: vendor == Vendor::Copilot,
         }
@@ -304,6 +322,10 @@ pub(super) struct ResponsesCompat {
     pub(super) supports_max_output_tokens: bool,
     /// Takes `strict` for tools.
     pub(super) supports_strict_mode: bool,
+    /// What the model reads of the system between the turns.
+    pub(super) updates: Updates,
+    /// Is told there how much to think, so that a change leaves the prompt as it was.
+    pub(super) effort_between_turns: bool,
     /// Sends `prompt_cache_key`.
     pub(super) prompt_cache_key: bool,
     pub(super) cache_retention: CacheRetention,
@@ -370,6 +392,16 @@ impl ResponsesCompat {
                 && flags.bool("supportsTemperature").unwrap_or(!(openai_model && model.reasoning)),
             supports_max_output_tokens: !codex && !signed_in,
             supports_strict_mode: flags.bool("supportsStrictMode").unwrap_or(true),
+            updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                true if flags.is_on("supportsAdditionalTools") => Updates::Changes,
+                true if flags.is_on("supportsToolSearch") => Updates::Additions,
+                true => Updates::Texts,
+                false => Updates::None,
+            },
+            effort_between_turns: model.api == Api::OPENAI_RESPONSES
+                && !signed_in
+                && model.reasoning
+                && flags.is_on("supportsMidConvoEffort"),
             prompt_cache_key: !matches!(flags.text("promptCacheKeyMode"), Some("none" | "off" | "disabled")),
             cache_retention,
             affinity_headers,
@@ -428,6 +460,10 @@ struct Flags<'a>(&'a Map<String, Value>);
 impl<'a> Flags<'a> {
     fn bool(&self, name: &str) -> Option<bool> {
         self.0.get(name)?.as_bool()
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.bool(name).unwrap_or(false)
     }
 
     fn text(&self, name: &str) -> Option<&'a str> {

@@ -310,6 +310,10 @@ pub struct AssistantMessage {
     /// Monotonic milliseconds from request start to the terminal event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// The service's word for how much to think, if the request said it between
+    /// the turns: every later request has to say it in the same place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_thinking_level: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
     #[serde(flatten)]
@@ -332,6 +336,7 @@ impl AssistantMessage {
             response_model: None,
             raw_stop_reason: None,
             duration_ms: None,
+            provider_thinking_level: None,
             thinking_level: None,
             extra: Extra::new(),
         }

@@ -11,6 +11,7 @@ mod ai_errors;
 mod ai_google;
 mod ai_handover;
 mod ai_http;
+mod ai_updates;
 mod auth;
 mod auth_process;
 mod aws;

@@ -49,6 +49,12 @@ pub(super) trait WireApi: Send + Sync {
         Ok(())
     }
 
+    /// How much to think, in the service's word, if the request says it between
+    /// the turns: it goes into the answer, so that later requests can repeat it.
+    fn told_effort(&self, _request: &Request) -> Option<String> {
+        None
+    }
+
     /// What the user can do about `error`, the text of a request refused.
     fn hint(&self, _request: &Request, _error: &str) -> Option<String> {
         None
@@ -219,7 +225,8 @@ impl Headers {
     /// What Copilot asks of every request, whatever its API: who took the
     /// initiative, which decides what the account is charged, and what for.
     fn set_copilot(&mut self, prompt: &Prompt<'_>) -> Result<(), EncodeError> {
-        let by_user = matches!(prompt.turns.last(), Some(Turn::User(_)) | None);
+        let last = prompt.turns.iter().rev().find(|turn| !matches!(turn, Turn::System(_)));
+        let by_user = matches!(last, Some(Turn::User(_)) | None);
         self.set("x-initiator", if by_user { "user" } else { "agent" })?;
         self.set("openai-intent", "conversation-edits")?;
         if prompt.has_images() {

@@ -3,9 +3,12 @@
 //! A conversation can hold answers of other models, failed turns, calls nobody
 //! answered and several system messages. [`prompt`] makes of it something every
 //! API takes: one system text, the tools in force, and turns in which every
-//! tool call owns exactly one result. It borrows from the request; the
-//! conversation itself never changes. What a codec's own wire form needs beyond
-//! that is the codec's business.
+//! tool call owns exactly one result. What changed of the system in between is
+//! part of the start, or a turn of its own where the model reads such. It borrows
+//! from the request; the conversation itself never changes. What a codec's own
+//! wire form needs beyond that is the codec's business.
+
+mod system;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,50 +17,29 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Image, Message, SystemContent, Thinking, ToolDeclaration,
+    AssistantBlock, AssistantMessage, ContentBlock, Image, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
 use super::model::{Api, Model};
 use super::provider::Request;
 
-/// What the system messages of a conversation add up to.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SystemState {
-    /// Texts of the messages themselves, in order.
-    pub contents: Vec<String>,
-    /// Named sections in force, in the order their names were first seen.
-    pub sections: Vec<(String, String)>,
-    /// Tools in force, in the order they were added.
-    pub tools: Vec<ToolDeclaration>,
-}
+use system::Placement;
 
-impl SystemState {
-    /// The system prompt: contents, then sections, separated by blank lines.
-    pub fn prompt(&self) -> String {
-        let sections = self.sections.iter().map(|(_, text)| text.as_str());
-        join_parts(self.contents.iter().map(String::as_str).chain(sections))
-    }
-}
-
-/// Replays the system messages among `messages`: the last word on each section
-/// and tool counts.
-pub fn system_state(messages: &[Arc<Message>]) -> SystemState {
-    let replay = Replay::of(messages);
-    SystemState {
-        contents: replay.contents.iter().map(ToString::to_string).collect(),
-        sections: replay.live_sections().map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
-        tools: replay.tools.into_iter().cloned().collect(),
-    }
-}
+pub use system::{SystemState, system_state};
+pub(super) use system::{SystemUpdate, Updates};
 
 /// What a request may contain.
 #[derive(Debug)]
 pub(super) struct Prompt<'a> {
     /// Empty if there is none.
     pub(super) system: String,
+    /// The tools declared at the start.
     pub(super) tools: Vec<Cow<'a, ToolDeclaration>>,
     /// No tool is in force: `tools` only explains calls of the past.
     pub(super) tools_are_history: bool,
+    /// What the turns say of the system. With less than was asked for, the
+    /// conversation has no place for more.
+    pub(super) updates: Updates,
     pub(super) turns: Vec<Turn<'a>>,
     /// Upper bound of the answer that fits model and window.
     pub(super) max_tokens: u64,
@@ -71,6 +53,7 @@ impl Prompt<'_> {
     pub(super) fn has_images(&self) -> bool {
         let image = |content: &Content<'_>| matches!(content, Content::Image(_));
         self.turns.iter().any(|turn| match turn {
+            Turn::System(_) => false,
             Turn::User(content) => content.iter().any(image),
             Turn::Assistant(turn) => turn.results.iter().any(|result| result.content.iter().any(image)),
         })
@@ -82,6 +65,8 @@ pub(super) enum Turn<'a> {
     /// Never empty.
     User(Vec<Content<'a>>),
     Assistant(AssistantTurn<'a>),
+    /// Only for models that read it between the turns.
+    System(SystemUpdate<'a>),
 }
 
 /// An answer and the results of its calls: one per call, in their order.
@@ -90,6 +75,8 @@ pub(super) struct AssistantTurn<'a> {
     /// Never empty; thinking only if this very model wrote it.
     pub(super) blocks: Vec<Block<'a>>,
     pub(super) results: Vec<ToolResult<'a>>,
+    /// How much this very model was told to think between the turns.
+    pub(super) effort: Option<&'a str>,
 }
 
 #[derive(Debug)]
@@ -143,19 +130,20 @@ pub(super) enum IdRule {
     CallAndItem { max: usize },
 }
 
-/// Makes the prompt of `request` for an API with these `ids`.
-pub(super) fn prompt(request: &Request, ids: IdRule) -> Prompt<'_> {
-    let replay = Replay::of(&request.messages);
-    let system = join_parts(
-        replay.contents.iter().map(AsRef::as_ref).chain(replay.live_sections().map(|(_, text)| text)),
-    );
-    let turns = turns(&request.messages, &request.model, ids, &replay.declared);
-    let mut tools: Vec<Cow<'_, ToolDeclaration>> = replay.tools.iter().copied().map(Cow::Borrowed).collect();
-    let tools_are_history = tools.is_empty();
-    if tools_are_history {
-        tools = past_tools(&turns, &replay);
-    }
-    let mut prompt = Prompt { system, tools, tools_are_history, turns, max_tokens: 0 };
+/// Makes the prompt of `request` for an API with these `ids`, and a model that
+/// reads these `updates`.
+pub(super) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
+    let placement = Placement::of(&request.messages, updates);
+    let turns = turns(&request.messages, &request.model, ids, &placement);
+    let tools_are_history = !placement.has_tools;
+    let tools = if placement.tools.is_empty() {
+        past_tools(&turns, &placement.declared)
+    } else {
+        placement.tools.iter().copied().map(Cow::Borrowed).collect()
+    };
+    let updates = placement.updates;
+    let mut prompt =
+        Prompt { system: placement.system, tools, tools_are_history, updates, turns, max_tokens: 0 };
     let wanted = request.options.max_tokens.unwrap_or(u64::MAX).min(request.model.max_tokens);
     prompt.max_tokens = wanted.min(room(request.model.context_window, estimate_tokens(&prompt))).max(1);
     prompt
@@ -188,12 +176,16 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
         sizes.sum()
     };
     let mut total = chars(&prompt.system);
-    for tool in &prompt.tools {
-        total += chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters);
-    }
+    let declaration =
+        |tool: &ToolDeclaration| chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters);
+    total += prompt.tools.iter().map(|tool| declaration(tool)).sum::<u64>();
     for turn in &prompt.turns {
         match turn {
             Turn::User(user) => total += content(user),
+            Turn::System(update) => {
+                total += chars(&update.text);
+                total += update.tools_added.iter().map(|tool| declaration(tool)).sum::<u64>();
+            }
             Turn::Assistant(turn) => {
                 for block in &turn.blocks {
                     total += match block {
@@ -226,63 +218,12 @@ fn json_chars(value: &Value) -> u64 {
     }
 }
 
-/// The system messages, replayed.
-#[derive(Default)]
-struct Replay<'a> {
-    contents: Vec<Cow<'a, str>>,
-    /// `None`: removed, but its place is kept for when it comes back.
-    sections: Vec<(&'a str, Option<&'a str>)>,
-    tools: Vec<&'a ToolDeclaration>,
-    /// Every declaration there ever was, the latest of each name.
-    declared: HashMap<&'a str, &'a ToolDeclaration>,
-}
-
-impl<'a> Replay<'a> {
-    fn of(messages: &'a [Arc<Message>]) -> Self {
-        let mut replay = Self::default();
-        for message in messages {
-            let Message::System(system) = &**message else { continue };
-            let content = match &system.content {
-                SystemContent::Text(text) => Cow::Borrowed(text.as_str()),
-                SystemContent::Blocks(blocks) => Cow::Owned(super::message::join_text(blocks)),
-            };
-            if !content.trim().is_empty() {
-                replay.contents.push(content);
-            }
-            for (name, text) in system.sections.iter().flatten() {
-                let text = text.as_str();
-                match replay.sections.iter_mut().find(|(known, _)| known == name) {
-                    Some((_, slot)) => *slot = text,
-                    None => replay.sections.push((name, text)),
-                }
-            }
-            for removed in &system.tools_removed {
-                replay.tools.retain(|tool| tool.name != removed.name);
-            }
-            for tool in &system.tools_added {
-                replay.declared.insert(&tool.name, tool);
-                match replay.tools.iter_mut().find(|known| known.name == tool.name) {
-                    Some(slot) => *slot = tool,
-                    None => replay.tools.push(tool),
-                }
-            }
-        }
-        replay
-    }
-
-    fn live_sections(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.sections.iter().filter_map(|(name, text)| text.map(|text| (*name, text)))
-    }
-}
-
-fn join_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
-    let parts: Vec<&str> = parts.filter(|part| !part.trim().is_empty()).collect();
-    parts.join("\n\n")
-}
-
 /// Declarations for the tools that past calls name, for servers that refuse
 /// calls without declarations.
-fn past_tools<'a>(turns: &[Turn<'a>], replay: &Replay<'a>) -> Vec<Cow<'a, ToolDeclaration>> {
+fn past_tools<'a>(
+    turns: &[Turn<'a>],
+    declared: &HashMap<&str, &'a ToolDeclaration>,
+) -> Vec<Cow<'a, ToolDeclaration>> {
     let mut tools: Vec<Cow<'a, ToolDeclaration>> = Vec::new();
     for turn in turns {
         let Turn::Assistant(turn) = turn else { continue };
@@ -290,7 +231,7 @@ fn past_tools<'a>(turns: &[Turn<'a>], replay: &Replay<'a>) -> Vec<Cow<'a, ToolDe
             if tools.iter().any(|tool| tool.name == result.name) {
                 continue;
             }
-            tools.push(match replay.declared.get(result.name) {
+            tools.push(match declared.get(result.name) {
                 Some(tool) => Cow::Borrowed(*tool),
                 None => Cow::Owned(ToolDeclaration {
                     name: result.name.to_owned(),
@@ -308,8 +249,9 @@ fn turns<'a>(
     messages: &'a [Arc<Message>],
     model: &Model,
     rule: IdRule,
-    declared: &HashMap<&str, &ToolDeclaration>,
+    placement: &Placement<'a>,
 ) -> Vec<Turn<'a>> {
+    let declared = &placement.declared;
     let images = image_types(model);
     let mut ids = Ids::new(rule);
     let mut turns: Vec<Turn<'a>> = Vec::new();
@@ -331,9 +273,9 @@ fn turns<'a>(
                 let turn = assistant_turn(answer, results, model, &mut ids, declared);
                 turns.extend(turn.map(Turn::Assistant));
             }
-            // A failed answer is not repeated to the model, and with it go its
-            // results; system messages are in the system prompt.
-            Message::Assistant(_) | Message::ToolResult(_) | Message::System(_) => {}
+            Message::System(system) => turns.extend(placement.update(at, system).map(Turn::System)),
+            // A failed answer is not repeated to the model, and with it go its results.
+            Message::Assistant(_) | Message::ToolResult(_) => {}
         }
     }
     turns
@@ -362,7 +304,8 @@ fn assistant_turn<'a>(
     let signature = |signed: &'a Option<String>| {
         signed.as_deref().filter(|signature| same_model && !signature.is_empty())
     };
-    let mut turn = AssistantTurn { blocks: Vec::new(), results: Vec::new() };
+    let effort = answer.provider_thinking_level.as_deref().filter(|_| same_model);
+    let mut turn = AssistantTurn { blocks: Vec::new(), results: Vec::new(), effort };
     for block in &answer.content {
         match block {
             AssistantBlock::Text(text) => {

@@ -3,6 +3,10 @@ use serde_json::json;
 use super::super::provider::{Credential, StreamOptions};
 use super::*;
 
+fn prompt(request: &Request, ids: IdRule) -> Prompt<'_> {
+    super::prompt(request, ids, Updates::None)
+}
+
 const WORD: IdRule = IdRule::Word { max: 64 };
 
 fn request(messages: Value, model: Value) -> Request {
@@ -32,6 +36,10 @@ fn outline(prompt: &Prompt<'_>) -> Vec<String> {
     for turn in &prompt.turns {
         match turn {
             Turn::User(user) => lines.push(format!("user {}", content(user))),
+            Turn::System(update) => {
+                let added: Vec<&str> = update.tools_added.iter().map(|tool| tool.name.as_str()).collect();
+                lines.push(format!("system {:?} +{added:?} -{:?}", update.text, update.tools_removed));
+            }
             Turn::Assistant(turn) => {
                 for block in &turn.blocks {
                     lines.push(match block {
@@ -345,4 +353,80 @@ fn images_are_sent_only_in_types_that_the_api_takes() {
         "google-vertex",
         "user (image omitted: model does not support its type)+<image>+(image omitted: model does not support its type)",
     );
+}
+
+/// Prompt, tools at the start and turns, for a model that reads `updates`.
+#[track_caller]
+fn check_updates(updates: Updates, messages: &Value, system: &str, tools: &[&str], turns: &[&str]) {
+    let request = request(messages.clone(), json!({}));
+    let prompt = super::prompt(&request, WORD, updates);
+    let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(prompt.system, system, "{updates:?}");
+    assert_eq!(names, tools, "{updates:?}");
+    assert_eq!(outline(&prompt), turns, "{updates:?}");
+}
+
+fn system(content: &str, sections: Value, added: &[&str], removed: &[&str]) -> Value {
+    let tools = |names: &[&str]| names.iter().map(|name| json!({"name": name})).collect::<Value>();
+    json!({"role": "system", "content": content, "sections": sections, "toolsAdded": tools(added),
+        "toolsRemoved": tools(removed)})
+}
+
+#[test]
+fn later_system_messages_stay_in_place_where_the_model_reads_them() {
+    let messages = json!([
+        system("Be brief.", json!({"cwd": "/a"}), &["read"], &[]),
+        user("hi"),
+        answer(json!([{"type": "text", "text": "hello"}])),
+        system("", json!({"cwd": "/b", "gone": null}), &["grep"], &[]),
+        user("go on"),
+        answer(json!([call("1")])),
+        system("", json!(null), &[], &["read"]),
+        result("1", "done"),
+    ]);
+    let head = "Be brief.\n\n/a";
+    let text = "The part \\\"cwd\\\" of the system prompt now reads:\\n\\n/b\\n\\nThe part \\\"gone\\\" of the system \
+                prompt no longer applies.";
+    let turns = |update: &str, removal: Option<&str>| -> Vec<String> {
+        let turns = ["user hi", "text hello", update, "user go on", "call 1 read{}", "result 1 done"];
+        turns.into_iter().chain(removal).filter(|turn| !turn.is_empty()).map(str::to_owned).collect()
+    };
+    let check = |updates, system: &str, tools: &[&str], turns: Vec<String>| {
+        let turns: Vec<&str> = turns.iter().map(String::as_str).collect();
+        check_updates(updates, &messages, system, tools, &turns);
+    };
+    check(Updates::None, "Be brief.\n\n/b", &["grep"], turns("", None));
+    let texts_only = format!("system \"{text}\" +[] -[]");
+    check(Updates::Texts, head, &["grep"], turns(&texts_only, None));
+    // A tool was taken away after it: up to there all is said at the start.
+    check(Updates::Additions, head, &["grep"], turns(&texts_only, None));
+    let with_tools = format!("system \"{text}\" +[\"grep\"] -[]");
+    let removal = "system \"\" +[] -[\"read\"]";
+    check(Updates::Changes, head, &["read"], turns(&with_tools, Some(removal)));
+}
+
+#[test]
+fn tools_are_added_in_place_only_where_there_are_some_from_the_start() {
+    let added = system("", json!(null), &["grep"], &[]);
+    let with = json!([system("P", json!(null), &["read"], &[]), user("a"), added, user("b")]);
+    for updates in [Updates::Additions, Updates::Changes] {
+        check_updates(updates, &with, "P", &["read"], &["user a", "system \"\" +[\"grep\"] -[]", "user b"]);
+    }
+    let without = json!([system("P", json!(null), &[], &[]), user("a"), added, user("b")]);
+    check_updates(Updates::Changes, &without, "P", &["grep"], &["user a", "user b"]);
+    // One of the same name in place of another is no removal.
+    let again = json!([
+        system("P", json!(null), &["read"], &[]),
+        user("a"),
+        system("", json!(null), &["read"], &["read"]),
+    ]);
+    check_updates(Updates::Changes, &again, "P", &["read"], &["user a", "system \"\" +[\"read\"] -[]"]);
+    check_updates(Updates::Additions, &again, "P", &["read"], &["user a"]);
+}
+
+#[test]
+fn a_conversation_from_elsewhere_begins_with_what_is_said_first() {
+    let messages = json!([user("a"), system("P", json!(null), &["read"], &[]), user("b")]);
+    check_updates(Updates::Changes, &messages, "P", &["read"], &["user a", "user b"]);
+    check_updates(Updates::Changes, &json!([user("a")]), "", &[], &["user a"]);
 }

@@ -2,16 +2,21 @@
 //!
 //! The structural rules of the API that concern this module: results of a turn
 //! go into one user message, before anything else in it; an error result holds
-//! text only; thinking goes back unmodified and first; nothing is blank.
+//! text only; thinking goes back unmodified and first; nothing is blank; a
+//! system message between the turns stands behind what the user said.
 
 use std::borrow::Cow;
+
+use serde_json::json;
 
 use super::super::super::compat::AnthropicCompat;
 use super::super::super::continuation;
 use super::super::super::message::{Image, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
+use super::super::super::transform::{
+    self, AssistantTurn, Content, IdRule, Prompt, SystemUpdate, Turn, Updates,
+};
 use super::super::super::vertex;
 use super::super::{
     EncodeError, Headers, HttpRequest, join_url, mapped_level, object_schema, thinking_budget, write_body,
@@ -24,7 +29,7 @@ const MIN_BUDGET: u64 = 1_024;
 
 pub(super) fn encode(request: &Request, host: Host) -> Result<HttpRequest, EncodeError> {
     let compat = AnthropicCompat::of(&request.model);
-    let prompt = transform::prompt(request, IdRule::Word { max: 64 });
+    let prompt = transform::prompt(request, IdRule::Word { max: 64 }, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
     let body = body(request, host, &compat, &prompt, &thinking);
     Ok(HttpRequest {
@@ -68,6 +73,20 @@ impl Thinking {
     fn is_on(&self) -> bool {
         matches!(self, Self::Budget(_) | Self::Effort(_))
     }
+
+    /// The effort, where it is said between the turns.
+    fn effort_between_turns(&self, compat: &AnthropicCompat) -> Option<&str> {
+        match self {
+            Self::Effort(effort) if compat.effort_between_turns => Some(effort),
+            Self::Effort(_) | Self::Unset | Self::Off | Self::Budget(_) => None,
+        }
+    }
+}
+
+pub(super) fn told_effort(request: &Request) -> Option<String> {
+    let compat = AnthropicCompat::of(&request.model);
+    let thinking = Thinking::of(request, &compat, request.model.max_tokens);
+    thinking.effort_between_turns(&compat).map(str::to_owned)
 }
 
 fn headers(
@@ -110,6 +129,12 @@ fn headers(
             betas.push("fine-grained-tool-streaming-2025-05-14");
         }
     }
+    if thinking.effort_between_turns(compat).is_some() {
+        betas.extend(["mid-conversation-output-config-2026-07-01", "thinking-binding-controls-2026-08-01"]);
+    }
+    if prompt.updates == Updates::Changes {
+        betas.push("inline-tools-2026-09-15");
+    }
     if !betas.is_empty() {
         headers.set("anthropic-beta", &betas.join(","))?;
     }
@@ -130,11 +155,12 @@ fn body<'a>(
     host: Host,
     compat: &AnthropicCompat,
     prompt: &'a Prompt<'a>,
-    thinking: &Thinking,
+    thinking: &'a Thinking,
 ) -> wire::Body<'a> {
     let options = &request.options;
     // Thinking models choose their own sampling.
-    let samples = compat.supports_temperature && !thinking.is_on();
+    let samples = compat.supports_temperature && !thinking.is_on() && !compat.effort_between_turns;
+    let told = thinking.effort_between_turns(compat);
     let mark = cache_mark(options.long_cache && compat.supports_long_cache);
     let mut system = Vec::new();
     if !prompt.system.is_empty() {
@@ -147,7 +173,7 @@ fn body<'a>(
         max_tokens: prompt.max_tokens,
         stream: true,
         system,
-        messages: messages(prompt, compat, mark, continuation::beginning(request)),
+        messages: messages(prompt, compat, mark, told, continuation::beginning(request)),
         tools: tools(prompt, compat, mark),
         tool_choice: tool_choice(options.tool_choice.as_ref(), prompt, thinking.is_on()),
         thinking: match thinking {
@@ -155,10 +181,19 @@ fn body<'a>(
             Thinking::Off => Some(ThinkingMode::Disabled),
             Thinking::Budget(budget_tokens) => Some(ThinkingMode::Enabled { budget_tokens: *budget_tokens }),
             // Newer models show nothing of their thinking unless asked to.
-            Thinking::Effort(_) => Some(ThinkingMode::Adaptive { display: "summarized" }),
+            Thinking::Effort(_) => Some(ThinkingMode::Adaptive {
+                display: "summarized",
+                block_binding: told
+                    .is_some()
+                    .then_some(wire::BlockBinding { prefix_mismatch_behavior: "drop_block" }),
+            }),
         },
         output_config: match thinking {
-            Thinking::Effort(effort) => Some(wire::OutputConfig { effort: effort.clone() }),
+            // Always the same here: the messages say what holds.
+            Thinking::Effort(_) if told.is_some() => {
+                Some(wire::OutputConfig { effort: Cow::Borrowed("low") })
+            }
+            Thinking::Effort(effort) => Some(wire::OutputConfig { effort: Cow::Borrowed(effort) }),
             Thinking::Unset | Thinking::Off | Thinking::Budget(_) => None,
         },
         temperature: options.temperature.filter(|_| samples),
@@ -171,16 +206,24 @@ fn messages<'a>(
     prompt: &'a Prompt<'a>,
     compat: &AnthropicCompat,
     mark: CacheControl,
+    told: Option<&'a str>,
     beginning: Option<&'a str>,
 ) -> Vec<wire::Message<'a>> {
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2);
+    let mut updates = Vec::new();
+    let mut efforts = Vec::new();
     for turn in &prompt.turns {
         match turn {
             Turn::User(content) => messages.push(user(content.iter().map(block).collect())),
+            Turn::System(system) => updates.push(message("system", update(system, compat))),
             Turn::Assistant(turn) => {
                 let content = assistant_blocks(turn, compat);
                 if !content.is_empty() {
-                    messages.push(wire::Message { role: "assistant", content });
+                    messages.append(&mut updates);
+                    if let Some(effort) = turn.effort.filter(|_| told.is_some()) {
+                        efforts.push((messages.len(), effort));
+                    }
+                    messages.push(message("assistant", content));
                 }
                 if !turn.results.is_empty() {
                     messages.push(user(results(turn)));
@@ -188,26 +231,69 @@ fn messages<'a>(
             }
         }
     }
+    messages.append(&mut updates);
     if let Some(text) = beginning {
         let text = Cow::Borrowed(text);
-        messages.push(wire::Message { role: "assistant", content: vec![plain(BlockBody::Text { text })] });
+        messages.push(message("assistant", vec![plain(BlockBody::Text { text })]));
     }
     // An answer the model is to go on with may not end in white space.
-    if let Some(wire::Message { role: "assistant", content }) = messages.last_mut()
+    if let Some(wire::Message { role: "assistant", content, .. }) = messages.last_mut()
         && let Some(Block { body: BlockBody::Text { text }, .. }) = content.last_mut()
     {
         *text = Cow::Owned(text.trim_end().to_owned());
     }
     // Everything up to the last thing said is worth caching.
-    let last_user = messages.iter_mut().rev().find(|message| message.role == "user");
-    if let Some(block) = last_user.and_then(|message| message.content.last_mut()) {
+    let last_said = messages.iter_mut().rev().find(|message| message.role != "assistant");
+    if let Some(block) = last_said.and_then(|message| message.content.last_mut()) {
         block.cache_control = Some(mark);
     }
-    messages
+    with_efforts(messages, efforts, told)
+}
+
+/// Puts before each answer how much its model was told to think, and at the end
+/// how much it is told now.
+fn with_efforts<'a>(
+    messages: Vec<wire::Message<'a>>,
+    efforts: Vec<(usize, &'a str)>,
+    told: Option<&'a str>,
+) -> Vec<wire::Message<'a>> {
+    let Some(told) = told else { return messages };
+    let effort = |effort| wire::Message {
+        role: "system",
+        content: Vec::new(),
+        output_config: Some(wire::OutputConfig { effort: Cow::Borrowed(effort) }),
+    };
+    let mut all = Vec::with_capacity(messages.len() + efforts.len() + 1);
+    let mut efforts = efforts.into_iter().peekable();
+    for (at, message) in messages.into_iter().enumerate() {
+        all.extend(efforts.next_if(|(place, _)| *place == at).map(|(_, word)| effort(word)));
+        all.push(message);
+    }
+    all.push(effort(told));
+    all
+}
+
+/// What changed of instructions and tools.
+fn update<'a>(system: &'a SystemUpdate<'a>, compat: &AnthropicCompat) -> Vec<Block<'a>> {
+    let mut blocks = Vec::new();
+    if !system.text.is_empty() {
+        blocks.push(plain(BlockBody::Text { text: Cow::Borrowed(&system.text) }));
+    }
+    let removed = system.tools_removed.iter();
+    blocks.extend(removed.map(|name| plain(BlockBody::ToolRemoval { tool: wire::RemovedTool { name } })));
+    let added = system.tools_added.iter();
+    blocks.extend(added.map(|added| {
+        plain(BlockBody::ToolAddition { tool: wire::AddedTool { definition: tool(added, compat) } })
+    }));
+    blocks
 }
 
 fn user(content: Vec<Block<'_>>) -> wire::Message<'_> {
-    wire::Message { role: "user", content }
+    message("user", content)
+}
+
+fn message<'a>(role: &'static str, content: Vec<Block<'a>>) -> wire::Message<'a> {
+    wire::Message { role, content, output_config: None }
 }
 
 fn plain(body: BlockBody<'_>) -> Block<'_> {
@@ -287,6 +373,17 @@ fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat, mark: CacheContro
     {
         last.cache_control = Some(mark);
     }
+    if prompt.updates == Updates::Changes {
+        // The API takes later tools only where some are deferred from the start.
+        tools.push(wire::Tool {
+            name: "pi_deferred_tools",
+            description: "Not a tool. Tools may be added later on; never call this.",
+            input_schema: Cow::Owned(json!({"type": "object", "properties": {}, "required": []})),
+            eager_input_streaming: false,
+            defer_loading: true,
+            cache_control: None,
+        });
+    }
     tools
 }
 
@@ -296,6 +393,7 @@ fn tool<'a>(tool: &'a ToolDeclaration, compat: &AnthropicCompat) -> wire::Tool<'
         description: &tool.description,
         input_schema: object_schema(&tool.parameters),
         eager_input_streaming: compat.eager_tool_input,
+        defer_loading: false,
         cache_control: None,
     }
 }

@@ -34,4 +34,8 @@ impl WireApi for AnthropicMessages {
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
         Box::new(decode::Decoder::new(&request.model.id))
     }
+
+    fn told_effort(&self, request: &Request) -> Option<String> {
+        encode::told_effort(request)
+    }
 }

@@ -28,7 +28,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thinking: Option<ThinkingMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) output_config: Option<OutputConfig>,
+    pub(super) output_config: Option<OutputConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +41,9 @@ pub(super) struct Body<'a> {
 pub(super) struct Message<'a> {
     pub(super) role: &'static str,
     pub(super) content: Vec<Block<'a>>,
+    /// Holds from here on; only in system messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output_config: Option<OutputConfig<'a>>,
 }
 
 /// A content block with an optional cache marker.
@@ -79,6 +82,26 @@ pub(super) enum BlockBody<'a> {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
+    /// From here on there is a tool more, or another under a known name.
+    ToolAddition {
+        tool: AddedTool<'a>,
+    },
+    /// From here on there is a tool less.
+    ToolRemoval {
+        tool: RemovedTool<'a>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "tool_definition")]
+pub(super) struct AddedTool<'a> {
+    pub(super) definition: Tool<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "tool_reference")]
+pub(super) struct RemovedTool<'a> {
+    pub(super) name: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -110,6 +133,9 @@ pub(super) struct Tool<'a> {
     pub(super) input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) eager_input_streaming: bool,
+    /// Not shown to the model until it is asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) defer_loading: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache_control: Option<CacheControl>,
 }
@@ -127,13 +153,25 @@ pub(super) enum ToolChoice<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ThinkingMode {
     Disabled,
-    Enabled { budget_tokens: u64 },
-    Adaptive { display: &'static str },
+    Enabled {
+        budget_tokens: u64,
+    },
+    Adaptive {
+        display: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_binding: Option<BlockBinding>,
+    },
+}
+
+/// What becomes of thinking whose prompt has changed before it.
+#[derive(Debug, Serialize)]
+pub(super) struct BlockBinding {
+    pub(super) prefix_mismatch_behavior: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OutputConfig {
-    pub(super) effort: String,
+pub(super) struct OutputConfig<'a> {
+    pub(super) effort: Cow<'a, str>,
 }
 
 /// Any event. Flat, because tagged enums would buffer every delta.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::super::super::compat::BedrockCompat;
 use super::super::super::message::{self, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn};
+use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn, Updates};
 use super::super::{EncodeError, Headers, HttpRequest, object_schema, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
@@ -26,7 +26,7 @@ use super::wire::{
 const NO_TEXT: &str = "(no text)";
 
 pub(super) fn encode(request: &Request, url: String) -> Result<HttpRequest, EncodeError> {
-    let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 });
+    let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);
     let body = body(request, &prompt);
     Ok(HttpRequest {
         url,
@@ -92,6 +92,8 @@ fn messages<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Message<'a>> {
                 messages.add(Role::Assistant, answer(turn, family));
                 messages.add_results(turn);
             }
+            // Not asked for.
+            Turn::System(_) => {}
         }
     }
     let mut messages = messages.list;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::super::super::compat::GoogleCompat;
 use super::super::super::message::{Image, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, ToolResult, Turn};
+use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, ToolResult, Turn, Updates};
 use super::super::{EncodeError, Headers, HttpRequest, write_body};
 use super::family::Family;
 use super::schema;
@@ -23,7 +23,7 @@ use super::wire::{
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(super) fn encode(request: &Request, url: String) -> Result<HttpRequest, EncodeError> {
-    let prompt = transform::prompt(request, IdRule::Word { max: 64 });
+    let prompt = transform::prompt(request, IdRule::Word { max: 64 }, Updates::None);
     let body = body(request, &prompt);
     Ok(HttpRequest {
         url,
@@ -74,6 +74,8 @@ fn contents<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Content<'a>> {
                 add(&mut contents, Role::Model, answer(turn, family));
                 add(&mut contents, Role::User, responses(turn, family));
             }
+            // Not asked for.
+            Turn::System(_) => {}
         }
     }
     if family.checks_signatures() {

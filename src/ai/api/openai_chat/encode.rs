@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::super::super::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
-use super::super::super::message::{Image, Thinking};
+use super::super::super::message::{Image, Thinking, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
@@ -23,7 +23,7 @@ const MAX_ID: usize = 40;
 pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
     let compat = ChatCompat::of(&request.model);
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
-    let prompt = transform::prompt(request, ids);
+    let prompt = transform::prompt(request, ids, compat.updates);
     let body = body(request, &compat, &prompt);
     Ok(HttpRequest {
         url: if compat.azure { azure::url(request, path)? } else { join_url(request.base_url(), path) },
@@ -77,26 +77,30 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
 
 fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Vec<Message<'a>> {
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2 + 1);
+    let as_developer = compat.supports_developer_role && request.model.reasoning;
+    let instructions = |content| match as_developer {
+        true => Message::Developer { content },
+        false => Message::System { content },
+    };
     if !prompt.system.is_empty() {
         let text = Cow::Borrowed(prompt.system.as_str());
-        let content = if compat.anthropic_cache_control {
+        messages.push(instructions(if compat.anthropic_cache_control {
             Content::Parts(vec![Part::Text { text, cache_control: Some(EPHEMERAL) }])
         } else {
             Content::Text(text)
-        };
-        let as_developer = compat.supports_developer_role && request.model.reasoning;
-        messages.push(if as_developer {
-            Message::Developer { content }
-        } else {
-            Message::System { content }
-        });
+        }));
     }
     for turn in &prompt.turns {
         match turn {
             Turn::User(content) => {
-                if compat.requires_assistant_after_tool_result
-                    && matches!(messages.last(), Some(Message::Tool { .. }))
-                {
+                let is_instruction = |message: &&Message<'_>| {
+                    matches!(
+                        message,
+                        Message::System { .. } | Message::Developer { .. } | Message::Tools { .. }
+                    )
+                };
+                let last = messages.iter().rev().find(|message| !is_instruction(message));
+                if compat.requires_assistant_after_tool_result && matches!(last, Some(Message::Tool { .. })) {
                     messages.push(processed());
                 }
                 messages.push(Message::User { content: user_content(content, compat) });
@@ -104,6 +108,15 @@ fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a
             Turn::Assistant(turn) => {
                 messages.extend(assistant(turn, compat));
                 tool_messages(turn, compat, &mut messages);
+            }
+            Turn::System(update) => {
+                if !update.tools_added.is_empty() {
+                    let tools = update.tools_added.iter().copied().map(tool).collect();
+                    messages.push(Message::Tools { tools });
+                }
+                if !update.text.is_empty() {
+                    messages.push(instructions(Content::Text(Cow::Borrowed(&update.text))));
+                }
             }
         }
     }
@@ -301,6 +314,7 @@ fn mark_last_text(messages: &mut [Message<'_>]) {
             })
         }
         Message::System { .. }
+        | Message::Tools { .. }
         | Message::Developer { .. }
         | Message::User { .. }
         | Message::Assistant { .. }
@@ -315,7 +329,17 @@ fn tools<'a>(compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>
     if prompt.tools_are_history || prompt.tools.is_empty() {
         return (compat.requires_tools_with_tool_history && prompt.has_tool_calls()).then(Vec::new);
     }
-    let tools = prompt.tools.iter().map(|tool| Tool {
+    let mut tools: Vec<Tool<'a>> = prompt.tools.iter().map(|declared| tool(declared)).collect();
+    if compat.anthropic_cache_control
+        && let Some(last) = tools.last_mut()
+    {
+        last.cache_control = Some(EPHEMERAL);
+    }
+    Some(tools)
+}
+
+fn tool(tool: &ToolDeclaration) -> Tool<'_> {
+    Tool {
         kind: "function",
         function: Function {
             name: &tool.name,
@@ -323,14 +347,7 @@ fn tools<'a>(compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>
             parameters: object_schema(&tool.parameters),
         },
         cache_control: None,
-    });
-    let mut tools: Vec<Tool<'a>> = tools.collect();
-    if compat.anthropic_cache_control
-        && let Some(last) = tools.last_mut()
-    {
-        last.cache_control = Some(EPHEMERAL);
     }
-    Some(tools)
 }
 
 fn tool_choice(

@@ -51,6 +51,11 @@ pub(super) enum Message<'a> {
     System {
         content: Content<'a>,
     },
+    /// From here on there are these tools too.
+    #[serde(rename = "system")]
+    Tools {
+        tools: Vec<Tool<'a>>,
+    },
     Developer {
         content: Content<'a>,
     },

@@ -12,27 +12,34 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::super::super::compat::{CacheRetention, ResponsesCompat};
-use super::super::super::message::Thinking;
+use super::super::super::message::{Thinking, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
+use super::super::super::transform::{
+    self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates,
+};
 use super::super::{
     EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, object_schema, write_body,
 };
 use super::wire::{
-    Body, CacheOptions, Content, Item, KnownItem, OutputText, Part, Reasoning, TextSignature, Tool,
+    Body, CacheOptions, Content, Effort, Item, KnownItem, OutputText, Part, Reasoning, TextSignature, Tool,
+    ToolQuery,
 };
 
 /// Longest id the API takes.
 const MAX_ID: usize = 64;
 /// Fewest tokens an answer may be bounded to.
 const MIN_OUTPUT_TOKENS: u64 = 16;
+/// Said before tools that are declared between the turns.
+const TOOLS_FOLLOW: &str =
+    "The tools declared next come on top of those before. Of two with one name the later counts.";
 const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 
 pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
     let compat = ResponsesCompat::of(request);
-    let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID });
-    let body = body(request, &compat, &prompt);
+    let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
+    let effort = effort(request);
+    let body = body(request, &compat, &prompt, effort.as_deref());
     Ok(HttpRequest {
         url: url(request, &compat, path)?,
         headers: headers(request, &compat, &prompt)?.0,
@@ -78,21 +85,28 @@ fn headers(request: &Request, compat: &ResponsesCompat, prompt: &Prompt<'_>) -> 
     Ok(headers)
 }
 
-fn body<'a>(request: &'a Request, compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Body<'a> {
+fn body<'a>(
+    request: &'a Request,
+    compat: &ResponsesCompat,
+    prompt: &'a Prompt<'a>,
+    effort: Option<&'a str>,
+) -> Body<'a> {
     let options = &request.options;
     let model = &request.model;
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
     let tools = tools(compat, prompt);
+    let told = effort.filter(|_| compat.effort_between_turns);
+    let has_tools = !tools.is_empty() || (prompt.updates == Updates::Changes && !prompt.tools_are_history);
     let instructions = match prompt.system.as_str() {
         // Not optional where the field is used at all.
         "" => "You are a helpful assistant.",
         system => system,
     };
-    let tool_choice = if tools.is_empty() { None } else { options.tool_choice.as_ref().map(tool_choice) };
+    let tool_choice = if has_tools { options.tool_choice.as_ref().map(tool_choice) } else { None };
     Body {
         model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&model.id) },
         instructions: compat.instructions.then_some(instructions),
-        input: input(request, compat, prompt),
+        input: input(request, compat, prompt, told),
         stream: true,
         store: compat.supports_store.then_some(false),
         max_output_tokens: compat
@@ -102,7 +116,7 @@ fn body<'a>(request: &'a Request, compat: &ResponsesCompat, prompt: &'a Prompt<'
         top_p: options.top_p.filter(|_| compat.supports_temperature),
         tools,
         tool_choice,
-        reasoning: reasoning(request),
+        reasoning: reasoning(request, effort, told.is_some()),
         include: if model.reasoning || compat.always_encrypted { ENCRYPTED_REASONING } else { &[] },
         prompt_cache_key: session.map(cache_key),
         prompt_cache_retention: (compat.cache_retention == CacheRetention::Day).then_some("24h"),
@@ -111,30 +125,55 @@ fn body<'a>(request: &'a Request, compat: &ResponsesCompat, prompt: &'a Prompt<'
     }
 }
 
-/// How much to think; `None` leaves it to the model.
-fn reasoning(request: &Request) -> Option<Reasoning> {
+/// How much to think, in the API's word; `None` if not at all.
+fn effort(request: &Request) -> Option<String> {
+    let model = &request.model;
+    let level = model.clamp_thinking(request.options.thinking);
+    (model.reasoning && level != ThinkingLevel::Off).then(|| mapped_level(model, level))
+}
+
+pub(super) fn told_effort(request: &Request) -> Option<String> {
+    effort(request).filter(|_| ResponsesCompat::of(request).effort_between_turns)
+}
+
+/// The setting for the whole request; `None` leaves it to the model.
+fn reasoning(request: &Request, effort: Option<&str>, is_told: bool) -> Option<Reasoning> {
     let model = &request.model;
     if !model.reasoning {
         return None;
     }
-    let level = model.clamp_thinking(request.options.thinking);
-    if level != ThinkingLevel::Off {
-        return Some(Reasoning { effort: mapped_level(model, level), summary: Some("auto") });
+    if let Some(effort) = effort {
+        // Always the same where the input says what holds.
+        let effort = if is_told { "medium" } else { effort };
+        return Some(Reasoning { effort: effort.to_owned(), summary: Some("auto") });
     }
     // Only a model that has a word for it can be told not to think.
-    match model.thinking_level_map.get(&level) {
+    match model.thinking_level_map.get(&ThinkingLevel::Off) {
         Some(Some(Value::String(effort))) => Some(Reasoning { effort: effort.clone(), summary: None }),
         _ => None,
     }
 }
 
-fn input<'a>(request: &Request, compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Vec<Item<'a>> {
-    let mut input =
-        Input { compat, items: Vec::with_capacity(prompt.turns.len() * 3 + 1), ids: HashSet::new() };
+fn input<'a>(
+    request: &Request,
+    compat: &ResponsesCompat,
+    prompt: &'a Prompt<'a>,
+    told: Option<&'a str>,
+) -> Vec<Item<'a>> {
+    let as_developer = compat.supports_developer_role && request.model.reasoning;
+    let mut input = Input {
+        compat,
+        items: Vec::with_capacity(prompt.turns.len() * 3 + 1),
+        ids: HashSet::new(),
+        system_role: if as_developer { "developer" } else { "system" },
+        unavailable: Vec::new(),
+    };
+    if prompt.updates == Updates::Changes {
+        let tools = prompt.tools.iter().map(|declared| tool(declared, compat)).collect();
+        input.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
+    }
     if !prompt.system.is_empty() && !compat.instructions {
-        let as_developer = compat.supports_developer_role && request.model.reasoning;
-        let role = if as_developer { "developer" } else { "system" };
-        input.items.push(Item::Said { role, content: Content::Text(Cow::Borrowed(&prompt.system)) });
+        input.instruct(Cow::Borrowed(&prompt.system));
     }
     for turn in &prompt.turns {
         match turn {
@@ -142,8 +181,17 @@ fn input<'a>(request: &Request, compat: &ResponsesCompat, prompt: &'a Prompt<'a>
                 let content = Content::Parts(content.iter().map(part).collect());
                 input.items.push(Item::Said { role: "user", content });
             }
-            Turn::Assistant(turn) => input.assistant(turn),
+            Turn::Assistant(turn) => {
+                if let Some(effort) = turn.effort.filter(|_| told.is_some()) {
+                    input.configure(effort);
+                }
+                input.assistant(turn);
+            }
+            Turn::System(update) => input.update(update, prompt.updates),
         }
+    }
+    if let Some(effort) = told {
+        input.configure(effort);
     }
     input.items
 }
@@ -154,9 +202,63 @@ struct Input<'a, 'c> {
     items: Vec<Item<'a>>,
     /// Item ids given so far.
     ids: HashSet<String>,
+    system_role: &'static str,
+    /// Tools taken away so far: what was declared once stays in the input.
+    unavailable: Vec<&'a str>,
 }
 
 impl<'a> Input<'a, '_> {
+    fn instruct(&mut self, text: Cow<'a, str>) {
+        self.items.push(Item::Said { role: self.system_role, content: Content::Text(text) });
+    }
+
+    fn configure(&mut self, effort: &'a str) {
+        self.items.push(Item::Known(KnownItem::ConfigurationUpdate { reasoning: Effort { effort } }));
+    }
+
+    /// What changed of instructions and tools.
+    fn update(&mut self, update: &'a SystemUpdate<'a>, updates: Updates) {
+        if !update.tools_added.is_empty() {
+            self.add_tools(&update.tools_added, updates);
+        }
+        let mut text = Cow::Borrowed(update.text.as_str());
+        if !update.tools_removed.is_empty() {
+            self.unavailable.extend(&update.tools_removed);
+            let notice = format!(
+                "These tools are not available any more; do not call them: {}.",
+                update.tools_removed.join(", ")
+            );
+            text =
+                if text.is_empty() { Cow::Owned(notice) } else { Cow::Owned(format!("{text}\n\n{notice}")) };
+        }
+        if !text.is_empty() {
+            self.instruct(text);
+        }
+    }
+
+    fn add_tools(&mut self, added: &[&'a ToolDeclaration], updates: Updates) {
+        let tools: Vec<Tool<'a>> = added.iter().map(|declared| tool(declared, self.compat)).collect();
+        self.unavailable.retain(|name| added.iter().all(|tool| tool.name != *name));
+        if updates == Updates::Changes {
+            let notice = match self.unavailable.as_slice() {
+                [] => TOOLS_FOLLOW.to_owned(),
+                names => format!("{TOOLS_FOLLOW} Still not available: {}.", names.join(", ")),
+            };
+            self.instruct(Cow::Owned(notice));
+            self.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
+            return;
+        }
+        // The place in the conversation makes it the same in every later request.
+        let call_id = format!("pi_tools_{}", self.items.len());
+        let names: Vec<&str> = added.iter().map(|tool| tool.name.as_str()).collect();
+        let arguments = ToolQuery { query: names.join(" "), limit: names.len() };
+        let tools = tools.into_iter().map(|tool| Tool { defer_loading: true, ..tool }).collect();
+        let (execution, status) = ("client", "completed");
+        let call = KnownItem::ToolSearchCall { call_id: call_id.clone(), execution, status, arguments };
+        self.items.push(Item::Known(call));
+        self.items.push(Item::Known(KnownItem::ToolSearchOutput { call_id, execution, status, tools }));
+    }
+
     fn assistant(&mut self, turn: &'a AssistantTurn<'a>) {
         // Reasoning that waits for the item it led to.
         let mut reasoning: Vec<Map<String, Value>> = Vec::new();
@@ -318,18 +420,23 @@ fn output<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
 
 /// Past calls need no declarations here.
 fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Vec<Tool<'a>> {
-    if prompt.tools_are_history {
+    // All are in the input where some are.
+    if prompt.tools_are_history || prompt.updates == Updates::Changes {
         return Vec::new();
     }
-    let tools = prompt.tools.iter().map(|tool| Tool {
+    prompt.tools.iter().map(|declared| tool(declared, compat)).collect()
+}
+
+fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat) -> Tool<'a> {
+    Tool {
         kind: "function",
         name: &tool.name,
         description: &tool.description,
         parameters: object_schema(&tool.parameters),
         // Without a word the API makes every property required.
         strict: compat.supports_strict_mode.then_some(false),
-    });
-    tools.collect()
+        defer_loading: false,
+    }
 }
 
 fn tool_choice(choice: &ToolChoice) -> Value {

@@ -35,4 +35,8 @@ impl WireApi for OpenAiResponses {
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
         Box::new(decode::Decoder::new(&request.model.id))
     }
+
+    fn told_effort(&self, request: &Request) -> Option<String> {
+        encode::told_effort(request)
+    }
 }

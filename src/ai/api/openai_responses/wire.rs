@@ -104,6 +104,39 @@ pub(super) enum KnownItem<'a> {
         call_id: &'a str,
         output: Content<'a>,
     },
+    /// From here on there are these tools too.
+    AdditionalTools {
+        role: &'static str,
+        tools: Vec<Tool<'a>>,
+    },
+    /// As if the model had looked for tools.
+    ToolSearchCall {
+        call_id: String,
+        execution: &'static str,
+        status: &'static str,
+        arguments: ToolQuery,
+    },
+    ToolSearchOutput {
+        call_id: String,
+        execution: &'static str,
+        status: &'static str,
+        tools: Vec<Tool<'a>>,
+    },
+    /// Holds from here on.
+    ConfigurationUpdate {
+        reasoning: Effort<'a>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ToolQuery {
+    pub(super) query: String,
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Effort<'a> {
+    pub(super) effort: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -145,6 +178,9 @@ pub(super) struct Tool<'a> {
     pub(super) parameters: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) strict: Option<bool>,
+    /// Found by a search, not there from the start.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) defer_loading: bool,
 }
 
 /// What must go back with a text, in the form that session files keep it.

@@ -106,7 +106,13 @@ impl Dialect for Anthropic {
 
     fn prefix(&self, body: &Value) -> Prefix {
         let system = items(&body["system"]).concat();
-        Prefix { system, tools: items(&body["tools"]), messages: items(&body["messages"]) }
+        let mut messages = items(&body["messages"]);
+        // How much to think of what comes next belongs to the answer.
+        let last = body["messages"].as_array().and_then(|messages| messages.last());
+        if last.is_some_and(|last| last["output_config"].is_object()) {
+            messages.pop();
+        }
+        Prefix { system, tools: items(&body["tools"]), messages }
     }
 
     fn marks(&self) -> bool {
