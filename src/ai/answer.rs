@@ -16,12 +16,14 @@ use super::http::html_text;
 use super::message::{AssistantMessage, Millis, StopReason};
 use super::model::Model;
 use super::provider::Request;
-use super::sse::{SseFrame, SseItem};
+use super::sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
 use super::stream::StreamEvent;
 
 /// How much is kept of a body that turns out not to be a stream.
 const HEAD_LIMIT_BYTES: usize = 2_000;
 const PAGE_LIMIT_BYTES: usize = 64 << 10;
+/// Longest body without a frame: one frame of the greatest length, and as much again.
+const UNREAD_LIMIT_BYTES: usize = 2 * FRAME_LIMIT_BYTES;
 
 /// How the bytes of an answer came to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub(super) struct Answer {
     n_frames: u64,
     /// Start of the body, until the first frame.
     head: Vec<u8>,
+    /// What came before the first frame.
+    n_unread_bytes: usize,
     told_effort: Option<String>,
 }
 
@@ -58,6 +62,7 @@ impl Answer {
             decoder: codec.decoder(request),
             n_frames: 0,
             head: Vec::new(),
+            n_unread_bytes: 0,
             told_effort: codec.told_effort(request),
         }
     }
@@ -71,7 +76,12 @@ impl Answer {
             let limit = if self.is_page() { PAGE_LIMIT_BYTES } else { HEAD_LIMIT_BYTES };
             let room = limit.saturating_sub(self.head.len());
             self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            if self.is_page() {
+            self.n_unread_bytes = self.n_unread_bytes.saturating_add(bytes.len());
+            let is_page = self.is_page();
+            if self.n_unread_bytes > if is_page { PAGE_LIMIT_BYTES } else { UNREAD_LIMIT_BYTES } {
+                return Err(self.not_a_stream());
+            }
+            if is_page {
                 return Ok(());
             }
         }

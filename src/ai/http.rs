@@ -16,7 +16,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::api::HttpRequest;
-use super::failure::{ErrorBody, FailureClass, classify, clip};
+use super::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, classify, clip};
+use super::redact;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 3;
@@ -82,10 +83,12 @@ impl Transport {
         let url: Url = match request.url.parse() {
             Ok(url) => url,
             Err(error) => {
-                return Err(HttpFailure::permanent(format!("invalid URL {}: {error}", request.url)));
+                let url = redact::shown_url(&request.url);
+                return Err(HttpFailure::permanent(format!("invalid URL {url}: {error}")));
             }
         };
         if !matches!(url.scheme(), "http" | "https") {
+            let url = redact::shown_url(url.as_str());
             return Err(HttpFailure::permanent(format!("unsupported scheme in {url}; use http or https")));
         }
         let client = self.client(url.scheme() == "https").map_err(HttpFailure::permanent)?;
@@ -114,16 +117,18 @@ pub(super) fn client_builder() -> ClientBuilder {
 }
 
 fn build(tls: bool) -> Result<Client, String> {
-    let mut builder =
-        client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(Policy::custom(move |attempt| {
-            let leaves_plain = !tls && attempt.url().scheme() != "http";
-            // A stopped redirect is a response with status 3xx, which says where it leads.
-            if leaves_plain || attempt.previous().len() > MAX_REDIRECTS {
-                attempt.stop()
-            } else {
-                attempt.follow()
-            }
-        }));
+    // What goes along, keys and the conversation, is for the server that was meant:
+    // a redirect to another is not followed.
+    let policy = Policy::custom(|attempt| {
+        let origin = attempt.previous().first().map(Url::origin);
+        if origin == Some(attempt.url().origin()) && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            // The response is one with status 3xx then, and says where it leads.
+            attempt.stop()
+        }
+    });
+    let mut builder = client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(policy);
     if !tls {
         builder = builder.tls_certs_only([]);
     }
@@ -158,15 +163,18 @@ impl HttpFailure {
     async fn of_status(response: Response, service: &str, now_ms: u64) -> Self {
         let status = response.status();
         let headers = response.headers().clone();
-        let reading = read_capped(response, ERROR_BODY_LIMIT_BYTES);
-        let body = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await.unwrap_or_default();
+        let mut body = Vec::new();
+        let reading = read_into(&mut body, response, ERROR_BODY_LIMIT_BYTES);
+        // What came in time tells more than nothing.
+        let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
+        let body = String::from_utf8_lossy(&body);
         Self::of_parts(status, &headers, &body, service, now_ms)
     }
 
     fn of_parts(status: StatusCode, headers: &HeaderMap, body: &str, service: &str, now_ms: u64) -> Self {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let mut error = if status.is_redirection() {
-            let target = header(LOCATION.as_str()).unwrap_or("nowhere");
+            let target = header(LOCATION.as_str()).map_or("nowhere".into(), redact::shown_url);
             let message = format!("{service} redirects to {target}; check the base URL");
             ErrorBody { message, ..ErrorBody::default() }
         } else if body.trim().is_empty() {
@@ -185,15 +193,15 @@ impl HttpFailure {
         if let Some(delay) = retry_after.filter(|delay| !delay.is_zero()) {
             error.notes.push(format!("retry after {}s", delay.as_secs_f64()));
         }
-        let text = error.with_status(status.as_u16());
-        let is_retryable = match header("x-should-retry") {
-            Some("true") => true,
-            Some("false") => false,
-            _ => {
-                let class = classify(&text, Some(status.as_u16()));
-                class.is_retryable() && class != FailureClass::ToolUseFailed
-            }
+        let verdict = match header("x-should-retry") {
+            Some("true") => Some(RETRY),
+            Some("false") => Some(NO_RETRY),
+            _ => None,
         };
+        error.notes.extend(verdict.map(str::to_owned));
+        let text = error.with_status(status.as_u16());
+        let class = classify(&text, Some(status.as_u16()));
+        let is_retryable = class.is_retryable() && class != FailureClass::ToolUseFailed;
         Self { text, is_retryable, retry_after }
     }
 }
@@ -215,16 +223,19 @@ fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
 }
 
 /// The start of a response's body as text, as far as it arrives.
-pub(super) async fn read_capped(mut response: Response, limit_bytes: usize) -> String {
+pub(super) async fn read_capped(response: Response, limit_bytes: usize) -> String {
     let mut body = Vec::new();
+    read_into(&mut body, response, limit_bytes).await;
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usize) {
     while body.len() < limit_bytes {
         match response.chunk().await {
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk[..chunk.len().min(limit_bytes - body.len())]),
             Ok(None) | Err(_) => break,
         }
     }
-    body.truncate(limit_bytes);
-    String::from_utf8_lossy(&body).into_owned()
 }
 
 /// What a person can learn from an HTML page; `None` if `body` is none.
@@ -308,7 +319,14 @@ mod tests {
             r#"{"error":{"message":"slow","type":"t"}}"#,
             ("429: slow (t, retry after 3s)", true),
         );
-        check(429, &[("x-should-retry", "false")], "busy", ("429: busy", false));
+        check(429, &[("x-should-retry", "false")], "busy", ("429: busy (not to be retried)", false));
+        check(400, &[("x-should-retry", "true")], "busy", ("400: busy (to be retried)", true));
+        check(
+            307,
+            &[("location", "https://u:p@b.c/d?key=k")],
+            "",
+            ("307: acme redirects to https://b.c/d; check the base URL", false),
+        );
         check(
             400,
             &[("x-amzn-errortype", "ThrottlingException:http://x")],

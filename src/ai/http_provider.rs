@@ -15,13 +15,14 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
-use super::api::{self, EncodeError, WireApi};
+use super::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
 use super::continuation::{self, Joiner};
 use super::http::{HttpFailure, Transport, root_cause};
 use super::image_fit::ImageFitter;
 use super::message::{AssistantMessage, Millis};
 use super::model::Model;
 use super::provider::{Provider, Request};
+use super::redact;
 use super::silence::silence;
 use super::stream::{EventStream, StreamEvent};
 use crate::util::clock::Clock;
@@ -128,7 +129,7 @@ pub struct RequestPreview {
 pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    let mut encoded = codec.encode(request).map_err(|error| error.to_string())?;
+    let mut encoded = to_send(codec, request).map_err(|error| error.to_string())?;
     codec.sign(request, &mut encoded, request.options.started_ms).map_err(|error| error.to_string())?;
     let headers = encoded.headers.iter().map(|(name, value)| {
         let shown =
@@ -142,8 +143,13 @@ pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     })
 }
 
-/// The body of `request` as it would be sent, and nothing else of it: what
-/// preparing a request costs, for measurements.
+fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, EncodeError> {
+    let url = codec.url(request)?;
+    let Encoded { headers, body } = codec.encode(request)?;
+    Ok(HttpRequest { url, headers, body })
+}
+
+/// The body of `request` as it would be sent, wherever that is.
 ///
 /// # Errors
 /// Says why it cannot be sent.
@@ -237,6 +243,9 @@ impl Driver {
         let elapsed = clock.monotonic().saturating_sub(self.started);
         message.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
         message.thinking_level = Some(options.thinking);
+        if let Some(error) = &mut message.error_message {
+            *error = redact::without_secrets(error, &self.request);
+        }
         self.queue.extend(self.events.drain(..));
         self.queue.push_back(StreamEvent::Done(Box::new(message)));
     }
@@ -256,7 +265,7 @@ async fn open_with(
     provider: &HttpProvider,
     request: &Request,
 ) -> Result<(Response, Answer), String> {
-    let mut encoded = codec.encode(request).map_err(|error| match error {
+    let mut encoded = to_send(codec, request).map_err(|error| match error {
         // Most often the key, which is the provider's.
         EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
         other => other.to_string(),
@@ -350,7 +359,7 @@ mod tests {
 
     use tokio::net::TcpListener;
 
-    use super::super::api::{Decode, HttpRequest};
+    use super::super::api::Decode;
     use super::super::provider::{Credential, StreamOptions};
     use super::*;
 
@@ -361,9 +370,13 @@ mod tests {
     }
 
     impl WireApi for Counting {
-        fn encode(&self, _request: &Request) -> Result<HttpRequest, EncodeError> {
+        fn url(&self, _request: &Request) -> Result<String, EncodeError> {
+            Ok(self.url.clone())
+        }
+
+        fn encode(&self, _request: &Request) -> Result<Encoded, EncodeError> {
             self.n_encoded.fetch_add(1, Ordering::Relaxed);
-            Ok(HttpRequest { url: self.url.clone(), headers: Default::default(), body: b"{}".to_vec() })
+            Ok(Encoded { headers: Default::default(), body: b"{}".to_vec() })
         }
 
         fn decoder(&self, _request: &Request) -> Box<dyn Decode> {

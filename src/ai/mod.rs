@@ -28,6 +28,7 @@ mod message;
 mod model;
 mod partial_json;
 mod provider;
+mod redact;
 mod router;
 mod sampling;
 mod sigv4;

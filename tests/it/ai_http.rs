@@ -105,6 +105,40 @@ async fn what_is_not_an_event_stream_is_named() {
 }
 
 #[tokio::test]
+async fn a_redirect_takes_nothing_to_another_server() {
+    let other = SseServer::start([Reply::sse(HELLO)]).await;
+    for status in [302, 307, 308] {
+        let target = format!("{}/v1/chat/completions", other.url());
+        let reply = Reply::status(status, &[("location", target.as_str())], "");
+        let server = SseServer::start([reply]).await;
+        let message = answer(&server, HttpOptions::default()).await;
+        let expected = format!("{status}: acme redirects to {target}; check the base URL");
+        assert_eq!(message.error_message, Some(expected));
+    }
+    assert_eq!(other.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_key_that_the_server_repeats_is_not_kept() {
+    let body = r#"{"error": {"message": "Incorrect API key provided: secret-key"}}"#;
+    let server = SseServer::start([Reply::status(401, &[], body)]).await;
+    let credential = Credential::ApiKey("secret-key".to_owned());
+    let request = Request { credential, ..Arc::unwrap_or_clone(request(server.url())) };
+    let stream = provider(HttpOptions::default()).stream(Arc::new(request), CancellationToken::new());
+    let message = done(stream).await;
+    assert_eq!(message.error_message.as_deref(), Some("401: Incorrect API key provided: …"));
+}
+
+#[tokio::test]
+async fn a_body_that_never_ends_and_says_nothing_is_given_up() {
+    let page = format!("<html>{}", "x".repeat(70_000));
+    let gate = Gate::new();
+    let server = SseServer::start([Reply::stream("text/html").piece(&page).gate(&gate)]).await;
+    let message = answer(&server, HttpOptions::default()).await;
+    assert_eq!(message.error_message.as_deref(), Some("acme answered with an HTML page; check the base URL"));
+}
+
+#[tokio::test]
 async fn a_lost_connection_keeps_what_had_come() {
     let server = SseServer::start([Reply::stream("text/event-stream").piece(FIRST).hang_up()]).await;
     let message = answer(&server, HttpOptions::default()).await;

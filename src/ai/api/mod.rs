@@ -35,7 +35,9 @@ pub(super) use openai_responses::TextSignature;
 
 /// The two pure halves of a wire API.
 pub(super) trait WireApi: Send + Sync {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError>;
+    /// Where requests to this model go.
+    fn url(&self, request: &Request) -> Result<String, EncodeError>;
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError>;
     fn decoder(&self, request: &Request) -> Box<dyn Decode>;
 
     /// How answers are cut into frames.
@@ -131,6 +133,13 @@ pub(super) enum EncodeError {
     NoPlace,
     #[error("the request cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
+}
+
+/// A request but for its address.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
 }
 
 /// A request ready to send, by `POST`.

@@ -15,6 +15,13 @@ pub(in crate::ai) struct ErrorBody {
 
 /// Longest message kept of an error body.
 const MESSAGE_LIMIT_CHARS: usize = 4_000;
+/// Longest code, quota, reason or plan kept.
+const NAME_LIMIT_CHARS: usize = 120;
+const MAX_NOTES: usize = 12;
+
+/// Notes of a server that says whether to try again.
+pub(in crate::ai) const RETRY: &str = "to be retried";
+pub(in crate::ai) const NO_RETRY: &str = "not to be retried";
 
 impl ErrorBody {
     /// Reads a body of text; anything that is no known shape is the message itself.
@@ -116,7 +123,7 @@ impl ErrorBody {
     pub(in crate::ai) fn in_stream(self) -> String {
         let notes = notes(&self.notes);
         match self.code {
-            Some(code) => format!("{code}: {}{notes}", self.message),
+            Some(code) => format!("{}: {}{notes}", clip_to(&code, NAME_LIMIT_CHARS), self.message),
             None => format!("{}{notes}", self.message),
         }
     }
@@ -139,7 +146,15 @@ fn span(seconds: f64) -> String {
 }
 
 fn notes(notes: &[String]) -> String {
-    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
+    if notes.is_empty() {
+        return String::new();
+    }
+    // The last ones are ours, the first one is the code.
+    let n_left_out = notes.len().saturating_sub(MAX_NOTES);
+    let (first, rest) = notes.split_at(notes.len().min(1));
+    let kept = first.iter().chain(&rest[n_left_out.min(rest.len())..]);
+    let kept: Vec<String> = kept.map(|note| clip_to(note, NAME_LIMIT_CHARS)).collect();
+    format!(" ({})", kept.join(", "))
 }
 
 /// A name or number as text; not the words servers use for "none".
@@ -167,7 +182,11 @@ fn text_of(value: &Value) -> Option<String> {
 }
 
 pub(in crate::ai) fn clip(text: &str) -> String {
-    match text.char_indices().nth(MESSAGE_LIMIT_CHARS) {
+    clip_to(text, MESSAGE_LIMIT_CHARS)
+}
+
+fn clip_to(text: &str, limit_chars: usize) -> String {
+    match text.char_indices().nth(limit_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -221,6 +240,13 @@ mod tests {
         limit(json!({"code": "usage_not_included", "plan_type": "free"}), "usage_not_included, plan free");
         limit(json!({"code": "usage_limit_reached", "resets_at": 1e300}), "usage_limit_reached");
         check(json!({"unknown": 1}), "400: {\"unknown\":1}");
+        let long = "x".repeat(100_000);
+        let reasons: Vec<Value> = (0..1_000).map(|_| json!({"reason": long})).collect();
+        let hostile = json!({"error": {"message": long, "type": long, "details": reasons}});
+        let body = ErrorBody::from_json(&hostile).unwrap();
+        for text in [body.clone().with_status(400), body.in_stream()] {
+            assert!(text.chars().count() < 6_000, "{}", text.len());
+        }
         assert_eq!(ErrorBody::from_text(&"x".repeat(9_000)).message.chars().count(), MESSAGE_LIMIT_CHARS + 1);
     }
 }

@@ -17,7 +17,7 @@ use patterns::{
     RATE_LIMIT, REFUSED, SERVER, TOOL_USE_FAILED, TRANSIENT_STATUSES, contains, has_token,
 };
 
-pub(super) use error_body::{ErrorBody, clip};
+pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
 pub use rejection::{Place, Refused, Rejection, rejection};
 
 /// What went wrong, as far as callers treat it differently.
@@ -77,6 +77,26 @@ pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
     if says(TOOL_USE_FAILED) {
         return FailureClass::ToolUseFailed;
     }
+    let said = |verdict: &str| has_note(&text, verdict);
+    let class = classify_text(&text, status);
+    match class {
+        // The server's own word counts, but it does not make a conversation fit or a key right.
+        FailureClass::Overflow | FailureClass::Auth | FailureClass::Quota | FailureClass::Refused => class,
+        class if said(NO_RETRY) && class.is_retryable() => FailureClass::InvalidRequest,
+        class if said(RETRY) && !class.is_retryable() => FailureClass::Server,
+        class => class,
+    }
+}
+
+/// Whether `note` is among the notes with which a text ends.
+fn has_note(text: &str, note: &str) -> bool {
+    let notes = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
+    notes.is_some_and(|(_, notes)| notes.split(", ").any(|other| other == note))
+}
+
+fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
+    let says = |table: &[&str]| table.iter().any(|pattern| contains(text, pattern));
+
     if says(CONFIG) {
         return FailureClass::Config;
     }
@@ -120,7 +140,7 @@ pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
     if says(NETWORK) {
         return FailureClass::Network;
     }
-    if says(SERVER) || TRANSIENT_STATUSES.iter().any(|status| has_token(&text, status)) {
+    if says(SERVER) || TRANSIENT_STATUSES.iter().any(|status| has_token(text, status)) {
         return FailureClass::Server;
     }
     FailureClass::Unknown

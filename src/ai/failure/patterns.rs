@@ -70,7 +70,8 @@ pub(super) const OVERFLOW: &[&str] = &[
     "too_many_prompt_tokens",
     "token limit exceeded",
     "total length of all messages is too long",
-    "cerebras answered with an empty body",
+    "400: cerebras answered with an empty body",
+    "413: cerebras answered with an empty body",
 ];
 
 pub(super) const RATE_LIMIT: &[&str] = &[

@@ -24,6 +24,11 @@ fn texts_are_classified_by_what_servers_say() {
         ("413: Request too large for model on tokens per minute (TPM): Limit 6000", RateLimit),
         ("413: failed to parse request", Overflow),
         ("400: cerebras answered with an empty body", Overflow),
+        ("503: cerebras answered with an empty body", Overloaded),
+        ("401: cerebras answered with an empty body", Auth),
+        ("429: too fast (rate_limit_error, not to be retried)", InvalidRequest),
+        ("400: try later (to be retried)", Server),
+        ("401: no (to be retried)", Auth),
         ("400: someone answered with an empty body", InvalidRequest),
         ("400: Requested token count exceeds the model's maximum context length of 131072 tokens", Overflow),
         (

@@ -19,7 +19,7 @@ use super::super::super::transform::{
 };
 use super::super::super::vertex;
 use super::super::{
-    EncodeError, Headers, HttpRequest, join_url, mapped_level, object_schema, thinking_budget, write_body,
+    EncodeError, Encoded, Headers, join_url, mapped_level, object_schema, thinking_budget, write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
@@ -27,16 +27,19 @@ use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark
 /// Fewest thinking tokens the API takes, and fewest left to answer with.
 const MIN_BUDGET: u64 = 1_024;
 
-pub(super) fn encode(request: &Request, host: Host) -> Result<HttpRequest, EncodeError> {
+pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {
+    match host {
+        Host::Direct => Ok(join_url(request.base_url(), "/v1/messages")),
+        Host::Vertex => vertex::model_url(request, "anthropic", "streamRawPredict"),
+    }
+}
+
+pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeError> {
     let compat = AnthropicCompat::of(&request.model);
     let prompt = transform::prompt(request, IdRule::Word { max: 64 }, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
     let body = body(request, host, &compat, &prompt, &thinking);
-    Ok(HttpRequest {
-        url: match host {
-            Host::Direct => join_url(request.base_url(), "/v1/messages"),
-            Host::Vertex => vertex::model_url(request, "anthropic", "streamRawPredict")?,
-        },
+    Ok(Encoded {
         headers: headers(request, host, &compat, &prompt, &thinking)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })

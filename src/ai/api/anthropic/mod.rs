@@ -9,7 +9,7 @@ mod encode;
 mod wire;
 
 use super::super::provider::Request;
-use super::{Decode, EncodeError, HttpRequest, WireApi};
+use super::{Decode, EncodeError, Encoded, WireApi};
 
 /// Who runs the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,11 @@ pub(super) struct AnthropicMessages {
 }
 
 impl WireApi for AnthropicMessages {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+    fn url(&self, request: &Request) -> Result<String, EncodeError> {
+        encode::url(request, self.host)
+    }
+
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
         encode::encode(request, self.host)
     }
 

@@ -14,7 +14,7 @@ use super::super::super::compat::BedrockCompat;
 use super::super::super::message::{self, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn, Updates};
-use super::super::{EncodeError, Headers, HttpRequest, object_schema, write_body};
+use super::super::{EncodeError, Encoded, Headers, object_schema, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
@@ -25,14 +25,10 @@ use super::wire::{
 /// Stands where the API wants a text and there is none.
 const NO_TEXT: &str = "(no text)";
 
-pub(super) fn encode(request: &Request, url: String) -> Result<HttpRequest, EncodeError> {
+pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);
     let body = body(request, &prompt);
-    Ok(HttpRequest {
-        url,
-        headers: headers(request)?.0,
-        body: write_body(&body, &request.options.extra_body)?,
-    })
+    Ok(Encoded { headers: headers(request)?.0, body: write_body(&body, &request.options.extra_body)? })
 }
 
 fn headers(request: &Request) -> Result<Headers, EncodeError> {

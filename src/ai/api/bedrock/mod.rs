@@ -19,14 +19,18 @@ use super::super::bedrock_place::{
 use super::super::framing::Framing;
 use super::super::provider::{Credential, Request};
 use super::super::sigv4::{self, Scope};
-use super::{Decode, EncodeError, HttpRequest, WireApi, escape_segment, join_url};
+use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, join_url};
 
 #[derive(Debug)]
 pub(super) struct BedrockConverse;
 
 impl WireApi for BedrockConverse {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
-        encode::encode(request, url(request))
+    fn url(&self, request: &Request) -> Result<String, EncodeError> {
+        Ok(url(request))
+    }
+
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
+        encode::encode(request)
     }
 
     fn decoder(&self, _request: &Request) -> Box<dyn Decode> {

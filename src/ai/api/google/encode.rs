@@ -10,7 +10,7 @@ use super::super::super::compat::GoogleCompat;
 use super::super::super::message::{Image, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, ToolResult, Turn, Updates};
-use super::super::{EncodeError, Headers, HttpRequest, write_body};
+use super::super::{EncodeError, Encoded, Headers, write_body};
 use super::family::Family;
 use super::schema;
 use super::wire::{
@@ -22,14 +22,10 @@ use super::wire::{
 /// its own: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-pub(super) fn encode(request: &Request, url: String) -> Result<HttpRequest, EncodeError> {
+pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::Word { max: 64 }, Updates::None);
     let body = body(request, &prompt);
-    Ok(HttpRequest {
-        url,
-        headers: headers(request)?.0,
-        body: write_body(&body, &request.options.extra_body)?,
-    })
+    Ok(Encoded { headers: headers(request)?.0, body: write_body(&body, &request.options.extra_body)? })
 }
 
 fn headers(request: &Request) -> Result<Headers, EncodeError> {

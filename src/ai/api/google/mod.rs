@@ -14,7 +14,7 @@ mod wire;
 
 use super::super::provider::Request;
 use super::super::vertex;
-use super::{Decode, EncodeError, HttpRequest, WireApi, escape_segment, join_url};
+use super::{Decode, EncodeError, Encoded, WireApi, escape_segment, join_url};
 
 pub(in crate::ai) use schema::json_schema;
 
@@ -23,7 +23,7 @@ pub(in crate::ai) use schema::json_schema;
 pub(super) struct GoogleGenerativeAi;
 
 impl WireApi for GoogleGenerativeAi {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
+    fn url(&self, request: &Request) -> Result<String, EncodeError> {
         // Tuned models have a collection of their own.
         let id = request.model.id.as_str();
         let (collection, id) = match id.split_once('/') {
@@ -31,7 +31,11 @@ impl WireApi for GoogleGenerativeAi {
             _ => ("models", id),
         };
         let path = format!("/{collection}/{}:streamGenerateContent?alt=sse", escape_segment(id));
-        encode::encode(request, join_url(request.base_url(), &path))
+        Ok(join_url(request.base_url(), &path))
+    }
+
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
+        encode::encode(request)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
@@ -44,9 +48,12 @@ impl WireApi for GoogleGenerativeAi {
 pub(super) struct GoogleVertex;
 
 impl WireApi for GoogleVertex {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
-        let url = vertex::model_url(request, "google", "streamGenerateContent?alt=sse")?;
-        encode::encode(request, url)
+    fn url(&self, request: &Request) -> Result<String, EncodeError> {
+        vertex::model_url(request, "google", "streamGenerateContent?alt=sse")
+    }
+
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
+        encode::encode(request)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {

@@ -10,8 +10,8 @@ use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
 use super::super::{
-    EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, object_schema,
-    thinking_budget, write_body,
+    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, thinking_budget,
+    write_body,
 };
 use super::wire::{
     Body, Content, EPHEMERAL, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool, ToolCall,
@@ -20,13 +20,19 @@ use super::wire::{
 /// Longest id OpenAI takes for a call.
 const MAX_ID: usize = 40;
 
-pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
+pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
+    match ChatCompat::of(&request.model).azure {
+        true => azure::url(request, path),
+        false => Ok(join_url(request.base_url(), path)),
+    }
+}
+
+pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let compat = ChatCompat::of(&request.model);
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let body = body(request, &compat, &prompt);
-    Ok(HttpRequest {
-        url: if compat.azure { azure::url(request, path)? } else { join_url(request.base_url(), path) },
+    Ok(Encoded {
         headers: headers(request, &compat, &prompt)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })

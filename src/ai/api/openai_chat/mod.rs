@@ -9,7 +9,7 @@ mod wire;
 
 use super::super::compat::ChatCompat;
 use super::super::provider::Request;
-use super::{Decode, EncodeError, HttpRequest, WireApi};
+use super::{Decode, EncodeError, Encoded, WireApi};
 
 #[derive(Debug)]
 pub(super) struct OpenAiChat {
@@ -18,8 +18,12 @@ pub(super) struct OpenAiChat {
 }
 
 impl WireApi for OpenAiChat {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
-        encode::encode(request, self.path)
+    fn url(&self, request: &Request) -> Result<String, EncodeError> {
+        encode::url(request, self.path)
+    }
+
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
+        encode::encode(request)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {

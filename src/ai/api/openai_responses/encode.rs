@@ -19,7 +19,7 @@ use super::super::super::transform::{
     self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates,
 };
 use super::super::{
-    EncodeError, Headers, HttpRequest, azure, cache_key, join_url, mapped_level, object_schema, write_body,
+    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, write_body,
 };
 use super::wire::{
     Body, CacheOptions, Content, Effort, Item, KnownItem, OutputText, Part, Reasoning, TextSignature, Tool,
@@ -35,20 +35,19 @@ const TOOLS_FOLLOW: &str =
     "The tools declared next come on top of those before. Of two with one name the later counts.";
 const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 
-pub(super) fn encode(request: &Request, path: &str) -> Result<HttpRequest, EncodeError> {
+pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let compat = ResponsesCompat::of(request);
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
     let effort = effort(request);
     let body = body(request, &compat, &prompt, effort.as_deref());
-    Ok(HttpRequest {
-        url: url(request, &compat, path)?,
+    Ok(Encoded {
         headers: headers(request, &compat, &prompt)?.0,
         body: write_body(&body, &request.options.extra_body)?,
     })
 }
 
-fn url(request: &Request, compat: &ResponsesCompat, path: &str) -> Result<String, EncodeError> {
-    if compat.azure {
+pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
+    if ResponsesCompat::of(request).azure {
         return azure::url(request, path);
     }
     // The address of the service behind ChatGPT is given with and without its last part.

@@ -17,7 +17,7 @@ mod encode;
 mod wire;
 
 use super::super::provider::Request;
-use super::{Decode, EncodeError, HttpRequest, WireApi};
+use super::{Decode, EncodeError, Encoded, WireApi};
 
 pub(in crate::ai) use wire::TextSignature;
 
@@ -28,8 +28,12 @@ pub(super) struct OpenAiResponses {
 }
 
 impl WireApi for OpenAiResponses {
-    fn encode(&self, request: &Request) -> Result<HttpRequest, EncodeError> {
-        encode::encode(request, self.path)
+    fn url(&self, request: &Request) -> Result<String, EncodeError> {
+        encode::url(request, self.path)
+    }
+
+    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
+        encode::encode(request)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
