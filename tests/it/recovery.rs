@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, ImageFormat, RgbImage};
 use pi::agent::ToolOutput;
 use pi::ai::{ContentBlock, FakeAnswer, Gate, Image, Message, Request, ThinkingLevel};
-use pi::session::{EntryBody, Phase, SessionCommand, SessionEvent, SessionMessage, WhenBusy};
+use pi::session::{EntryBody, Phase, Scope, SessionCommand, SessionEvent, SessionMessage, WhenBusy};
 use serde_json::{Value, json};
 
 use crate::support::agent_bench::TestTool;
@@ -386,6 +386,26 @@ async fn what_is_said_while_an_answer_is_to_go_on_is_answered_instead() {
     let request = bench.provider.requests().pop().unwrap();
     assert_eq!(request.options.continue_from, None);
     assert_eq!(sent(&request), ["user go", "user rather"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_model_goes_on_with_the_answer_of_another() {
+    let claude = |id: &str| json!({"id": id, "compat": {"supportsAssistantPrefill": true}});
+    let acme =
+        json!({"baseUrl": "http://x", "api": "anthropic-messages", "models": [claude("a"), claude("b")]});
+    for (other, expected) in [(false, Some("Once")), (true, None)] {
+        let broken = FakeAnswer::new().text("Once").error("503: overloaded (retry after 9s)");
+        let bench = SessionBench::new([broken, FakeAnswer::of_text("ok")]).acme(acme.clone()).model("a");
+        let mut session = bench.start().await;
+        waiting(&mut session).await;
+        if other {
+            let reference = "acme/b".to_owned();
+            session.request(SessionCommand::SetModel { reference, scope: Scope::Session }).await.unwrap();
+        }
+        session.settled().await;
+        let request = bench.provider.requests().pop().unwrap();
+        assert_eq!(request.options.continue_from.as_deref(), expected);
+    }
 }
 
 // Servers that behave badly.

@@ -11,8 +11,9 @@ use super::super::cache_watch::{self, Miss};
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
 use super::super::recovery::{self, Next};
-use super::super::repair::{self, Repair};
+use super::super::repair::{self, Asked, Repair};
 use super::super::run::Report;
+use super::super::selection::Selection;
 use super::super::store::{ContextEdit, EntryBody};
 use super::{Activity, AgentSession, REPORTS_PER_TURN, queue_view};
 
@@ -128,7 +129,7 @@ impl AgentSession {
 
     async fn recover(&mut self, answer: &AssistantMessage) {
         let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
-        if let Some(repair) = self.repair_for(&error) {
+        if let Some(repair) = self.repair_for(&error).await {
             return self.repair(repair, &error).await;
         }
         if ai::is_overflow(answer, self.selection.model.context_window) {
@@ -161,11 +162,16 @@ impl AgentSession {
     }
 
     /// What to take out of the conversation so that its service takes it again.
-    fn repair_for(&mut self, error: &str) -> Option<Repair> {
+    async fn repair_for(&mut self, error: &str) -> Option<Repair> {
         let rejection = ai::rejection(error)?;
         let breadth = self.recovery.may_repair()?;
         let sources = projection::sources(&self.store.context_branch());
-        repair::plan(&rejection, error, &sources, &self.selection.model, breadth)
+        let Selection { model, .. } = &self.selection;
+        let credential = self.credential(model).await.unwrap_or_default();
+        let session_id = &self.store.header().id;
+        let options = self.services.options(model, self.selection.thinking(), session_id);
+        let asked = Asked { model: Arc::clone(model), credential, options };
+        repair::plan(&rejection, error, &sources, &asked, breadth)
     }
 
     /// Takes it out and repeats the request.

@@ -120,6 +120,10 @@ impl AgentSession {
     async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
         // A model without a key is refused now, not at the next prompt.
         self.credential(&selection.model).await?;
+        if selection.model != self.selection.model {
+            // No model goes on with the answer of another.
+            self.recovery.continue_from(None);
+        }
         self.selection = selection;
         self.context.window = self.selection.model.context_window;
         self.record_selection();

@@ -46,18 +46,26 @@ impl Repair {
 /// Base64 below this is not what makes a request too large.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Decides what to take out of the conversation `sources`, which `model` refused
-/// with the text `error`. `None` if nothing is found that could help.
+/// Who refused a conversation, and what else was in the request: with other
+/// options the same message may stand at another place.
+pub(super) struct Asked {
+    pub(super) model: Arc<Model>,
+    pub(super) credential: Credential,
+    pub(super) options: StreamOptions,
+}
+
+/// Decides what to take out of the conversation `sources`, which was refused as
+/// `asked` with the text `error`. `None` if nothing is found that could help.
 pub(super) fn plan(
     rejection: &Rejection,
     error: &str,
     sources: &[Source],
-    model: &Arc<Model>,
+    asked: &Asked,
     breadth: Breadth,
 ) -> Option<Repair> {
     let mut draft = Draft::of(sources);
     let culprits = || match (&rejection.place, breadth) {
-        (Some(place), Breadth::Named) => located(place, sources, model),
+        (Some(place), Breadth::Named) => located(place, sources, asked),
         _ => Vec::new(),
     };
     let mut repair =
@@ -75,7 +83,7 @@ pub(super) fn plan(
         Refused::Image => count(draft.drop_images(&draft.images_among(&culprits())), "image"),
         Refused::ImageCount => {
             let images = draft.images();
-            let limit = numbers(error).find(|limit| (1..images.len()).contains(limit));
+            let limit = image_limit(error).filter(|limit| (1..images.len()).contains(limit));
             let kept = match breadth {
                 Breadth::Named => limit.unwrap_or(images.len() / 2),
                 Breadth::All => 0,
@@ -125,8 +133,19 @@ fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-fn numbers(text: &str) -> impl Iterator<Item = usize> + '_ {
-    text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok())
+/// How many images an error text says there may be: the number before the word,
+/// else the first one behind it. Others may be part of a place.
+fn image_limit(text: &str) -> Option<usize> {
+    let text = text.to_lowercase();
+    let is_digit = |c: char| c.is_ascii_digit();
+    let before = text.match_indices("image").find_map(|(at, _)| {
+        let before = text[..at].trim_end();
+        before[before.trim_end_matches(is_digit).len()..].parse().ok()
+    });
+    before.or_else(|| {
+        let (_, behind) = text.rsplit_once("image")?;
+        behind.split(|c| !is_digit(c)).find_map(|digits| digits.parse().ok())
+    })
 }
 
 /// What a request with a conversation would end with.
@@ -398,19 +417,20 @@ fn mentions(text: &str, id: &str) -> bool {
 }
 
 /// The parts of the conversation that stand at `place` of its request.
-fn located(place: &Place, sources: &[Source], model: &Arc<Model>) -> Vec<Part> {
+fn located(place: &Place, sources: &[Source], asked: &Asked) -> Vec<Part> {
     let request = Request {
-        model: Arc::clone(model),
-        credential: Credential::None,
+        model: Arc::clone(&asked.model),
+        credential: asked.credential.clone(),
         messages: sources
             .iter()
             .enumerate()
             .map(|(at, source)| Arc::new(marked(at, &source.message)))
             .collect(),
-        options: StreamOptions::default(),
+        options: asked.options.clone(),
     };
-    let Ok(preview) = ai::preview_request(&request) else { return Vec::new() };
-    let items = place.resolve(&preview.body);
+    let body = ai::request_body(&request).ok().and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+    let Some(body) = body else { return Vec::new() };
+    let items = place.resolve(&body);
     let mut marks = items.into_iter().rev().map(|item| {
         let mut parts = Vec::new();
         collect_marks(item, &mut parts);

@@ -3,6 +3,8 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::ai::ThinkingLevel;
+
 use super::super::projection;
 use super::super::store::{Entry, EntryBody, EntryId};
 use super::*;
@@ -24,8 +26,15 @@ fn model(api: &str) -> Arc<Model> {
 }
 
 fn planned(messages: &[Value], api: &str, error: &str, breadth: Breadth) -> Option<Repair> {
+    planned_by(messages, model(api), error, breadth)
+}
+
+/// As refused by `model`, which was to think as much as it can.
+fn planned_by(messages: &[Value], model: Arc<Model>, error: &str, breadth: Breadth) -> Option<Repair> {
     let rejection = ai::rejection(error).unwrap();
-    plan(&rejection, error, &projection::sources(&branch(messages)), &model(api), breadth)
+    let options = StreamOptions { thinking: ThinkingLevel::High, ..StreamOptions::default() };
+    let asked = Asked { model, credential: Credential::None, options };
+    plan(&rejection, error, &projection::sources(&branch(messages)), &asked, breadth)
 }
 
 /// The conversation after the edits of `repair`.
@@ -313,6 +322,54 @@ fn obeys_the_rules(messages: &[Value]) -> Result<(), String> {
         }
     }
     if calls.is_empty() { Ok(()) } else { Err(format!("{calls:?} are not answered")) }
+}
+
+/// The images left after the image at `place` was refused.
+fn images_left(model: Value, place: &str) -> Vec<String> {
+    let mut all = json!({"id": "m", "provider": "p", "reasoning": true, "input": ["text", "image"]});
+    all.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+    let model: Arc<Model> = Arc::new(serde_json::from_value(all).unwrap());
+    let messages = [
+        user(&[text("a"), image("first")]),
+        json!({"role": "assistant", "api": model.api, "provider": "p", "model": "m", "content": [text("b")],
+            "providerThinkingLevel": "high"}),
+        user(&[text("c"), image("second")]),
+        json!({"role": "assistant", "api": model.api, "provider": "p", "model": "m", "content": [text("d")],
+            "providerThinkingLevel": "high"}),
+        user(&[text("e"), image("third")]),
+    ];
+    let error = format!("400: {place}: Could not process image");
+    let repair = planned_by(&messages, model, &error, Breadth::Named).unwrap();
+    let after = repaired(&messages, &repair);
+    let blocks = after.iter().flat_map(|message| message.input_blocks());
+    let images = blocks.filter_map(|block| match block {
+        ContentBlock::Image(image) => Some(image.data.clone()),
+        _ => None,
+    });
+    images.collect()
+}
+
+#[test]
+fn a_place_is_one_of_the_request_as_it_was_sent() {
+    let told = json!({"api": "anthropic-messages", "baseUrl": "http://x",
+        "compat": {"supportsMidConvoEffort": true, "forceAdaptiveThinking": true}});
+    // Behind it are two messages that say how much to think.
+    assert_eq!(images_left(told, "messages.3.content.1"), ["first", "third"]);
+    let untold = json!({"api": "anthropic-messages", "baseUrl": "http://x"});
+    assert_eq!(images_left(untold, "messages.2.content.1"), ["first", "third"]);
+    // Where requests go is not known without a credential.
+    let vertex = json!({"id": "gemini-2.5-pro", "api": "google-vertex"});
+    assert_eq!(images_left(vertex, "contents[2].parts[1]"), ["first", "third"]);
+}
+
+#[test]
+fn the_number_of_images_is_told_from_places_and_counts() {
+    let check = |text: &str, expected: Option<usize>| assert_eq!(image_limit(text), expected, "{text}");
+    check("400: messages.3.content.104: at most 100 images are allowed", Some(100));
+    check("400: Too many images provided. This model supports up to 5 images", Some(5));
+    check("400: At most 1 image(s) may be provided in one prompt.", Some(1));
+    check("400: the number of images exceeds the limit of 20 (got 31)", Some(20));
+    check("400: too many images", None);
 }
 
 proptest! {
