@@ -150,6 +150,8 @@ impl Answer {
                 Err(error) => return Err(DecodeError::Failed(error.to_string())),
             };
             match item {
+                // Says only that the server is alive.
+                Some(SseItem::Frame(frame)) if frame.data.trim().is_empty() => {}
                 Some(SseItem::Frame(frame)) => {
                     self.n_frames += 1;
                     self.decoder.frame(&frame, out)?;

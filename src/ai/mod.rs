@@ -40,7 +40,7 @@ mod vendors;
 mod vertex;
 
 pub use answer::decode_recorded;
-pub use api::replace_lone_surrogates;
+
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
 pub use call::{Call, CallBody, CallError, CallReply};
@@ -61,7 +61,7 @@ pub use message::{
     UsageCost, UserContent, UserMessage, join_text,
 };
 pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
-pub use partial_json::{finished_arguments, parse_lenient, parse_strict};
+pub use partial_json::{finished_arguments, parse_lenient, parse_strict, replace_lone_surrogates};
 pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use sampling::{Sampling, SamplingPolicy};

@@ -28,7 +28,8 @@ pub fn parse_strict(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    let parsed = serde_json::from_str(text).or_else(|error| match repair(text) {
+    let whole = replace_lone_surrogates(text);
+    let parsed = serde_json::from_str(&whole).or_else(|error| match repair(&whole) {
         Cow::Borrowed(_) => Err(error),
         Cow::Owned(repaired) => serde_json::from_str(&repaired).map_err(|_| error),
     });
@@ -139,6 +140,38 @@ fn to_serde(value: &JsonValue<'_>) -> Value {
     }
 }
 
+/// JSON text with a replacement character in place of each `\ud83d` without its
+/// other half, which text in UTF-8 cannot hold.
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return Cow::Borrowed(text);
+    }
+    let unit = |at: usize| -> Option<u16> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = 0;
+    while let Some(found) = text[rest..].find('\\') {
+        let at = rest + found;
+        out.push_str(&text[rest..at]);
+        let (taken, written) = match (unit(at), unit(at + 6)) {
+            (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => (12, text.get(at..at + 12)),
+            (Some(0xD800..0xE000), _) => (6, Some("\\ufffd")),
+            (Some(_), _) => (6, text.get(at..at + 6)),
+            // The escaped character goes along, so that `\\ud83d` stays what it is.
+            (None, _) => {
+                let escaped = text[at + 1..].chars().next().map_or(0, char::len_utf8);
+                (1 + escaped, text.get(at..at + 1 + escaped))
+            }
+        };
+        out.push_str(written.unwrap_or_default());
+        rest = at + taken;
+    }
+    out.push_str(&text[rest..]);
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -166,5 +199,15 @@ mod tests {
         let (arguments, error) = finished_arguments("{\"a\":");
         assert_eq!(arguments, json!({}));
         assert!(error.is_some_and(|error| error.ends_with("\n\nReceived arguments:\n{\"a\":")));
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_kept() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(replace_lone_surrogates(text), expected, "{text}");
+        check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
+        check(r#""\ud83d""#, r#""\ufffd""#);
+        check(r#""\ude00x\ud83d\n\\ud83dé\""#, r#""\ufffdx\ufffd\n\\ud83dé\""#);
+        check(r"\ud83", r"\ud83");
     }
 }

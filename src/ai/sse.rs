@@ -222,6 +222,11 @@ impl SseParser {
         match name {
             b"data" => self.data.push(value),
             b"event" => self.event = Some(value),
+            // As llama.cpp reports what went wrong, instead of an event of that name.
+            b"error" if bytes_begin_object(&self.buffer[value.clone()]) => {
+                self.event = Some(line.start..line.start + colon);
+                self.data.push(value);
+            }
             _ if self.data.is_empty() && self.event.is_none() => self.frame_start = self.scan,
             _ => {}
         }
@@ -319,6 +324,10 @@ impl Nesting {
         }
         false
     }
+}
+
+fn bytes_begin_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'{')
 }
 
 #[cfg(test)]

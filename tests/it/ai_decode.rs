@@ -63,6 +63,19 @@ fn a_stream_that_breaks_off_never_leaves_a_call_to_run() {
             if message.is_failed() {
                 let text = message.error_message.as_deref().unwrap_or_default();
                 assert!(!text.is_empty(), "{}", recording.name);
+                // A call that counts as whole is one of the whole answer.
+                let whole = whole(&recording);
+                for call in message.tool_calls().filter(|call| call.arguments_error.is_none()) {
+                    let same =
+                        |other: &ToolCall| other.name == call.name && other.arguments == call.arguments;
+                    assert!(done(&whole).tool_calls().any(same), "{} cut at {end}: {call:?}", recording.name);
+                    assert_ne!(
+                        recording.request.model.api.as_str(),
+                        "openai-completions",
+                        "{}",
+                        recording.name
+                    );
+                }
             } else if !incomplete {
                 assert_eq!(
                     content_json(&message),
@@ -112,6 +125,78 @@ const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
 
 fn call(id: &str, name: &str, arguments: &str) -> Value {
     json!({"type": "toolCall", "id": id, "name": name, "arguments": serde_json::from_str::<Value>(arguments).unwrap()})
+}
+
+/// A whole body, with what it comes to.
+#[track_caller]
+fn check_body(api: &str, body: &str, expected: &Value) {
+    let body = body.as_bytes().to_vec();
+    let recording =
+        Recording { name: String::new(), request: request(api, "x"), body, expected: json!(null) };
+    let message = checked(&recording, &whole(&recording));
+    let actual = json!({"content": content_json(&message), "stop": message.stop_reason, "error": message.error_message});
+    assert_eq!(&actual, expected);
+}
+
+#[test]
+fn errors_in_a_stream_are_read_wherever_they_stand() {
+    let hello = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n";
+    let text = json!([{"type": "text", "text": "hi"}]);
+    let check = |end: &str, error: &str| {
+        let expected = json!({"content": text, "stop": "error", "error": error});
+        check_body("openai-completions", &format!("{hello}{end}\n\n"), &expected);
+    };
+    check(r#"data: {"object":"error","message":"too long","code":400}"#, "400: too long");
+    check(
+        "event: error\ndata: {\"message\":\"Overloaded\",\"type\":\"server_error\"}",
+        "server_error: Overloaded",
+    );
+    check(r#"data: {"code":"busy","error":"come back later"}"#, "busy: come back later");
+    check(r#"data: {"choices":[],"x_groq":{"error":"model went away"}}"#, "model went away");
+    check(
+        r#"error: {"code":500,"message":"context size exceeded","type":"server_error"}"#,
+        "server_error: context size exceeded",
+    );
+    check_body(
+        "anthropic-messages",
+        "event: error\ndata: {\"type\":\"error\",\"message\":\"Overloaded\"}\n\n",
+        &json!({"content": [], "stop": "error", "error": "Overloaded"}),
+    );
+}
+
+#[test]
+fn what_is_odd_and_not_needed_costs_no_answer() {
+    let done = json!({"content": [{"type": "text", "text": "hi"}], "stop": "stop", "error": null});
+    let end = r#"{"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    for odd in [
+        r#"{"id":7,"model":{},"choices":[]}"#,
+        r#"{"choices":[{"index":"0","delta":{"reasoning_details":{}}}]}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":"12","completion_tokens":1.5,"prompt_tokens_details":[]}}"#,
+        r#"{"choices":[],"usage":{"cost_details":{"upstream_inference_cost":"0.01"},"is_byok":"false"}}"#,
+        r#"{"choices":[],"usage":[],"x_groq":"none","service_tier":4}"#,
+        "",
+    ] {
+        check_frames("openai-completions", &[odd, end], &done);
+    }
+    // Without its text a frame only says that the server is alive.
+    check_body("openai-completions", &format!("event: ping\ndata:\n\ndata: {end}\n\n"), &done);
+}
+
+#[test]
+fn halves_of_pairs_cost_no_call() {
+    let calls =
+        |arguments: &str| json!({"content": [call("a", "f", arguments)], "stop": "toolUse", "error": null});
+    let chat = |piece: &str| {
+        format!(
+            r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"f","arguments":"{piece}"}}}}]}}}}]}}"#
+        )
+    };
+    let pieces = [chat(r#"{\"x\":\""#), chat(r"\ud83d"), chat(r#"\"}"#)];
+    let frames: Vec<&str> = pieces.iter().map(String::as_str).chain([STOP]).collect();
+    check_frames("openai-completions", &frames, &calls("{\"x\":\"\u{fffd}\"}"));
+    // Written by the model itself.
+    let written = chat(r#"{\"x\":\"\\ud83d\"}"#);
+    check_frames("openai-completions", &[&written, STOP], &calls("{\"x\":\"\u{fffd}\"}"));
 }
 
 #[test]

@@ -20,11 +20,11 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::failure::ErrorBody;
+use super::failure::{ErrorBody, clip};
 use super::framing::Framing;
 use super::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
 use super::model::{Api, Model};
-use super::partial_json;
+use super::partial_json::{self, replace_lone_surrogates};
 use super::provider::{Request, StreamOptions};
 use super::sse::SseFrame;
 use super::stream::{BlockKind, StreamEvent};
@@ -326,56 +326,35 @@ fn with_json<'a, T, R>(
 where
     T: Deserialize<'a>,
 {
-    match serde_json::from_str(data) {
-        Ok(parsed) => read(parsed),
-        Err(error) => {
-            let whole = replace_lone_surrogates(data);
-            *repaired = partial_json::repair(&whole).into_owned();
-            read(serde_json::from_str(repaired).map_err(|_| error)?)
-        }
-    }
-}
-
-/// JSON text with a replacement character in place of each `\ud83d` without its
-/// other half, which text in UTF-8 cannot hold.
-pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
-    if !text.contains("\\ud") && !text.contains("\\uD") {
-        return Cow::Borrowed(text);
-    }
-    let unit = |at: usize| -> Option<u16> {
-        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let mut out = String::with_capacity(text.len());
-    let mut rest = 0;
-    while let Some(found) = text[rest..].find('\\') {
-        let at = rest + found;
-        out.push_str(&text[rest..at]);
-        let (taken, written) = match (unit(at), unit(at + 6)) {
-            (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => (12, text.get(at..at + 12)),
-            (Some(0xD800..0xE000), _) => (6, Some("\\ufffd")),
-            (Some(_), _) => (6, text.get(at..at + 6)),
-            // The escaped character goes along, so that `\\ud83d` stays what it is.
-            (None, _) => {
-                let escaped = text[at + 1..].chars().next().map_or(0, char::len_utf8);
-                (1 + escaped, text.get(at..at + 1 + escaped))
+    let error = match replace_lone_surrogates(data) {
+        Cow::Borrowed(_) => match serde_json::from_str(data) {
+            Ok(parsed) => return read(parsed),
+            Err(error) => {
+                *repaired = partial_json::repair(data).into_owned();
+                Some(error)
             }
-        };
-        out.push_str(written.unwrap_or_default());
-        rest = at + taken;
-    }
-    out.push_str(&text[rest..]);
-    Cow::Owned(out)
+        },
+        // Halves in a part that is read later would not be an error before.
+        Cow::Owned(whole) => {
+            *repaired = partial_json::repair(&whole).into_owned();
+            None
+        }
+    };
+    read(serde_json::from_str(repaired).map_err(|again| error.unwrap_or(again))?)
 }
 
-/// The error a frame carries, as its text.
-fn reported_error(error: &serde_json::value::RawValue) -> DecodeError {
-    let wrapped = serde_json::from_str::<Value>(error.get()).map(|error| serde_json::json!({"error": error}));
-    let body = wrapped
-        .ok()
-        .and_then(|value| ErrorBody::from_json(&value))
-        .unwrap_or_else(|| ErrorBody { message: error.get().to_owned(), ..ErrorBody::default() });
-    DecodeError::Failed(body.in_stream())
+/// The error that a frame with this data reports, as its text; `None` if it does
+/// not look like one.
+fn reported_error(data: &str) -> Option<DecodeError> {
+    let whole = replace_lone_surrogates(data);
+    let value = serde_json::from_str::<Value>(&partial_json::repair(&whole)).ok()?;
+    let body = ErrorBody::from_json(&value)?;
+    Some(DecodeError::Failed(body.in_stream()))
+}
+
+/// The same where the API has said that it is one.
+fn error_of(data: &str) -> DecodeError {
+    reported_error(data).unwrap_or_else(|| DecodeError::Failed(clip(data)))
 }
 
 /// A string of a frame, borrowed where it has no escapes.
@@ -417,8 +396,33 @@ impl<'de> Deserialize<'de> for Count {
             fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
                 Ok(Count(count.max(0.0) as u64))
             }
+            fn visit_str<E>(self, count: &str) -> Result<Count, E> {
+                Ok(Count(count.trim().parse().unwrap_or(0)))
+            }
         }
         deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Reads a field that is of use but not needed: of another type than it should
+/// be, it counts as absent. An answer is not given up for it.
+fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let raw = Option::<&'de serde_json::value::RawValue>::deserialize(deserializer)?;
+    Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
+}
+
+/// What a service charges for this processing tier, compared with the standard one.
+/// <https://openai.com/api/pricing>.
+fn tier_factor(service_tier: Option<&str>, model: &str) -> f64 {
+    match service_tier {
+        Some("flex") => 0.5,
+        Some("priority") if model.starts_with("gpt-5.5") => 2.5,
+        Some("priority") => 2.0,
+        _ => 1.0,
     }
 }
 
@@ -611,15 +615,5 @@ mod tests {
         check("claude-sonnet-4-5@20250929", "claude-sonnet-4-5@20250929");
         check("a/b:c?d#é %", "a%2Fb%3Ac%3Fd%23%C3%A9%20%25");
         check("..", "..");
-    }
-
-    #[test]
-    fn lone_surrogates_are_replaced_and_pairs_kept() {
-        let check =
-            |text: &str, expected: &str| assert_eq!(replace_lone_surrogates(text), expected, "{text}");
-        check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
-        check(r#""\ud83d""#, r#""\ufffd""#);
-        check(r#""\ude00x\ud83d\n\\ud83dé\""#, r#""\ufffdx\ufffd\n\\ud83dé\""#);
-        check(r"\ud83", r"\ud83");
     }
 }

@@ -177,8 +177,15 @@ pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
 /// How long the server asks to wait before the next attempt, if its error text says so.
 pub fn retry_delay(text: &str) -> Option<Duration> {
     let text = text.to_lowercase();
-    let marks =
-        ["retry after ", "retry delay of ", "retry in ", "try again in ", "retrydelay\":\"", "retry delay "];
+    let marks = [
+        "retry after ",
+        "retry delay of ",
+        "retry in ",
+        "try again in ",
+        "try again after ",
+        "retrydelay\":\"",
+        "retry delay ",
+    ];
     marks.iter().find_map(|mark| {
         let start = text.find(mark)? + mark.len();
         parse_duration(text.get(start..)?)

@@ -32,6 +32,12 @@ pub(super) const OVERFLOW: &[&str] = &[
     "input is too long for requested model",
     "input tokens exceeded",
     "exceeds the context window",
+    "exceed context limit",
+    "exceeds the context length",
+    "longer than the maximum model length",
+    "exceeds the maximum allowed length",
+    "max_new_tokens* must be <=",
+    "reached context length of #",
     "exceeds the maximum context length",
     "exceeds the model's maximum context length",
     "exceeds model's maximum context length",
@@ -44,6 +50,7 @@ pub(super) const OVERFLOW: &[&str] = &[
     "contextwindowexceedederror",
     "context window exceeds limit",
     "input token count * exceeds the maximum",
+    "input token count exceeds the maximum",
     "maximum prompt length is #",
     "reduce the length of the messages",
     "exceeds the maximum allowed input length of # tokens",
@@ -91,12 +98,24 @@ pub(super) const RATE_LIMIT: &[&str] = &[
     "resource exhausted",
 ];
 
-pub(super) const PER_MINUTE: &[&str] =
-    &["perminute", "per minute", "per-minute", "please retry in #", "rate_limit_exceeded"];
+pub(super) const PER_MINUTE: &[&str] = &[
+    "perminute",
+    "per minute",
+    "per-minute",
+    "per_minute",
+    "requests_per_base_model",
+    "please retry in #",
+    "rate_limit_exceeded",
+];
 
-pub(super) const PER_DAY: &[&str] = &["perday", "per day", "per-day"];
+pub(super) const PER_DAY: &[&str] = &["perday", "per day", "per-day", "per_day"];
 
 pub(super) const QUOTA: &[&str] = &[
+    "all available credits",
+    "spending limit",
+    "exceeded_current_quota",
+    "exceeded your current token quota",
+    "api usage limits",
     "gousagelimiterror",
     "freeusagelimiterror",
     "monthly usage limit",

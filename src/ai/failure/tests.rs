@@ -25,6 +25,20 @@ fn texts_are_classified_by_what_servers_say() {
         ("413: failed to parse request", Overflow),
         ("400: cerebras answered with an empty body", Overflow),
         ("503: cerebras answered with an empty body", Overloaded),
+        ("400: input length and `max_tokens` exceed context limit: 183434 + 21333 > 200000", Overflow),
+        ("400: The input token count exceeds the maximum number of tokens allowed 1048576.", Overflow),
+        ("400: The decoder prompt (length 9000) is longer than the maximum model length of 8192", Overflow),
+        ("400: the input length exceeds the context length", Overflow),
+        ("400: Input length (9000 tokens) exceeds the maximum allowed length", Overflow),
+        ("422: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000", Overflow),
+        ("Reached context length of 4096 tokens", Overflow),
+        (
+            "429: Quota exceeded for aiplatform.googleapis.com/generate_content_requests_per_minute_per_project_per_base_model with base model: gemini-2.5-pro. Please submit a quota increase request. (RESOURCE_EXHAUSTED)",
+            RateLimit,
+        ),
+        ("429: Your team has either used all available credits or reached its monthly spending limit", Quota),
+        ("429: You exceeded your current token quota (exceeded_current_quota_error)", Quota),
+        ("400: You have reached your specified API usage limits (invalid_request_error)", Quota),
         ("401: cerebras answered with an empty body", Auth),
         ("429: too fast (rate_limit_error, not to be retried)", InvalidRequest),
         ("400: try later (to be retried)", Server),
@@ -66,6 +80,7 @@ fn demanded_waits_are_read_back() {
     check("429: slow (rate_limit_error, retry after 12s)", Some(12.0));
     check("Please retry in 48.9s.", Some(48.9));
     check("Please try again in 7m12.5s. Need more?", Some(432.5));
+    check("please try again after 1 seconds", Some(1.0));
     check("try again in 20 seconds", Some(20.0));
     check("retry after 800ms", Some(0.8));
     check("retry after lunch", None);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::api;
+use super::super::partial_json;
 use super::Format;
 use super::json::{Object, filled, kind};
 use super::report::Report;
@@ -104,7 +104,7 @@ pub(super) fn read(wanted: Format, text: &str, report: &mut Report) -> Result<Do
 
 /// As JSON; halves of surrogate pairs, which some programs write, are replaced.
 fn parse(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match api::replace_lone_surrogates(text) {
+    serde_json::from_str(text).or_else(|error| match partial_json::replace_lone_surrogates(text) {
         Cow::Borrowed(_) => Err(error),
         Cow::Owned(whole) => serde_json::from_str(&whole).map_err(|_| error),
     })

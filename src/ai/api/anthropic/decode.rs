@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::super::super::message::{StopReason, Usage};
 use super::super::super::sse::SseFrame;
 use super::super::super::stream::StreamEvent;
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, reported_error, with_json};
+use super::super::{
+    Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, reported_error, with_json,
+};
 use super::wire::{self, ContentBlock, Event};
 
 /// What is read, by kind.
@@ -257,13 +259,19 @@ impl Decode for Decoder {
             return Ok(());
         }
         let is_error = frame.event == "error";
-        let read = with_json(&frame.data, &mut String::new(), |event: Event<'_>| match event.error {
-            Some(error) if is_error || event.kind.as_str() == "error" || event.kind.as_str().is_empty() => {
-                Err(reported_error(error))
+        let read = with_json(&frame.data, &mut String::new(), |event: Event<'_>| {
+            let is_error = is_error || event.kind.as_str() == "error";
+            // One without a type may be anything but an event of this API.
+            let may_be_error = is_error || (event.kind.as_str().is_empty() && event.error.is_some());
+            match may_be_error.then(|| reported_error(&frame.data)).flatten() {
+                Some(error) => Err(error),
+                None if is_error => Err(error_of(&frame.data)),
+                None => self.event(event, out),
             }
-            _ => self.event(event, out),
         });
         match read {
+            // Not in the form of this API, but said to be one.
+            Err(DecodeError::Malformed(_)) if is_error => Err(error_of(&frame.data)),
             Err(DecodeError::Malformed(_)) if self.passes_over(&frame.data) => Ok(()),
             read => read,
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Count, Str};
+use super::super::{Count, Str, lenient};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -186,6 +186,7 @@ pub(super) struct Event<'a> {
     pub(super) content_block: Option<ContentBlock<'a>>,
     #[serde(borrow)]
     pub(super) message: Option<MessageStart<'a>>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -247,6 +248,7 @@ pub(super) struct MessageStart<'a> {
     pub(super) model: Option<Str<'a>>,
     #[serde(borrow, default)]
     pub(super) content: Option<Vec<ContentBlock<'a>>>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage>,
 }
 
@@ -256,7 +258,9 @@ pub(super) struct Usage {
     pub(super) output_tokens: Option<Count>,
     pub(super) cache_read_input_tokens: Option<Count>,
     pub(super) cache_creation_input_tokens: Option<Count>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) cache_creation: Option<CacheCreation>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) output_tokens_details: Option<OutputTokensDetails>,
 }
 

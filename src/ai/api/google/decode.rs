@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::super::message::{StopReason, Usage};
 use super::super::super::sse::SseFrame;
 use super::super::super::stream::StreamEvent;
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, reported_error, with_json};
+use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, with_json};
 use super::partial_args::PartialArgs;
 use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
 
@@ -84,7 +84,7 @@ impl Decoder {
 
     fn chunk(&mut self, chunk: Chunk<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         if let Some(error) = chunk.error {
-            return Err(reported_error(error));
+            return Err(error_of(&format!("{{\"error\":{error}}}")));
         }
         if let Some(id) = filled(chunk.response_id.as_ref()) {
             self.response_id.get_or_insert_with(|| id.to_owned());

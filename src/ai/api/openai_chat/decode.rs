@@ -12,7 +12,10 @@ use super::super::super::message::{StopReason, Usage};
 use super::super::super::partial_json;
 use super::super::super::sse::SseFrame;
 use super::super::super::stream::StreamEvent;
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, reported_error, with_json};
+use super::super::{
+    Blocks, Count, Decode, DecodeError, End, Finish, Str, error_of, filled, reported_error, tier_factor,
+    with_json,
+};
 use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
 
 pub(super) struct Decoder {
@@ -30,6 +33,8 @@ pub(super) struct Decoder {
     response_id: Option<String>,
     response_model: Option<String>,
     finish_reason: Option<String>,
+    /// The processing tier that was used.
+    service_tier: Option<String>,
     is_done: bool,
 }
 
@@ -60,6 +65,7 @@ impl Decoder {
             response_id: None,
             response_model: None,
             finish_reason: None,
+            service_tier: None,
             is_done: false,
         }
     }
@@ -85,12 +91,15 @@ impl Decoder {
                 self.finish_reason = Some(reason.to_owned());
             }
         }
-        let groq = chunk.x_groq.and_then(|extra| extra.usage);
-        if let Some(usage) = chunk.usage.or(groq) {
+        let (groq_usage, groq_error) = chunk.x_groq.map_or((None, None), |extra| (extra.usage, extra.error));
+        if let Some(usage) = chunk.usage.or(groq_usage) {
             self.usage = usage_of(&usage);
         }
-        match chunk.error {
-            Some(error) => Err(reported_error(error)),
+        if let Some(Str(tier)) = chunk.service_tier {
+            self.service_tier = Some(tier.into_owned());
+        }
+        match groq_error {
+            Some(error) => Err(error_of(&format!("{{\"error\":{error}}}"))),
             None => Ok(()),
         }
     }
@@ -319,11 +328,28 @@ impl Decode for Decoder {
             self.is_done = true;
             return Ok(());
         }
-        with_json(&frame.data, &mut String::new(), |chunk: Chunk<'_>| self.chunk(chunk, out))
+        with_json(&frame.data, &mut String::new(), |chunk: Chunk<'_>| {
+            if chunk.error.is_some() {
+                // What came with it counts all the same.
+                self.chunk(chunk, out)?;
+                return Err(error_of(&frame.data));
+            }
+            let says_nothing = chunk.choices.is_none() && chunk.usage.is_none() && chunk.x_groq.is_none();
+            if (says_nothing || frame.event == "error")
+                && let Some(error) = reported_error(&frame.data)
+            {
+                return Err(error);
+            }
+            self.chunk(chunk, out)
+        })
     }
 
     fn is_complete(&self) -> bool {
         self.is_done
+    }
+
+    fn price_factor(&self) -> f64 {
+        tier_factor(self.service_tier.as_deref(), &self.asked_for)
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::{Count, Str};
+use super::super::{Count, Str, lenient};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -156,15 +156,17 @@ pub(super) struct Function<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) id: Option<Str<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) model: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
+    pub(super) service_tier: Option<Str<'a>>,
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) x_groq: Option<XGroq<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -172,8 +174,10 @@ pub(super) struct Chunk<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct XGroq<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage<'a>>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -183,7 +187,7 @@ pub(super) struct Choice<'a> {
     pub(super) delta: Option<Delta<'a>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Str<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage<'a>>,
 }
 
@@ -199,6 +203,7 @@ pub(super) struct Delta<'a> {
     pub(super) reasoning: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) reasoning_text: Option<Str<'a>>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) reasoning_details: Option<Vec<Map<String, Value>>>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<ToolCallDelta<'a>>>,
@@ -272,7 +277,9 @@ pub(super) struct Usage<'a> {
     pub(super) prompt_tokens: Option<Count>,
     pub(super) completion_tokens: Option<Count>,
     pub(super) total_tokens: Option<Count>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) prompt_tokens_details: Option<PromptTokensDetails>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) completion_tokens_details: Option<CompletionTokensDetails>,
     /// DeepSeek.
     pub(super) prompt_cache_hit_tokens: Option<Count>,
@@ -283,7 +290,9 @@ pub(super) struct Usage<'a> {
     /// US dollars at OpenRouter and Vercel; an object elsewhere.
     #[serde(borrow)]
     pub(super) cost: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) is_byok: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) cost_details: Option<CostDetails>,
 }
 

@@ -14,7 +14,7 @@ use super::super::super::failure::{ErrorBody, FailureClass, classify};
 use super::super::super::message::{AssistantBlock, StopReason, Usage};
 use super::super::super::sse::SseFrame;
 use super::super::super::stream::StreamEvent;
-use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, with_json};
+use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, tier_factor, with_json};
 use super::wire::{self, Event, TextSignature};
 
 type ItemMap = Map<String, Value>;
@@ -433,15 +433,8 @@ impl Decode for Decoder {
         self.status.is_some() || self.error.is_some()
     }
 
-    /// <https://openai.com/api/pricing>: what the processing tier that was used
-    /// costs, compared with the standard one.
     fn price_factor(&self) -> f64 {
-        match self.service_tier.as_deref() {
-            Some("flex") => 0.5,
-            Some("priority") if self.asked_for.starts_with("gpt-5.5") => 2.5,
-            Some("priority") => 2.0,
-            _ => 1.0,
-        }
+        tier_factor(self.service_tier.as_deref(), &self.asked_for)
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::super::message::Image;
-use super::super::{Count, Str};
+use super::super::{Count, Str, lenient};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -233,19 +233,19 @@ pub(super) struct Event<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Response<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) id: Option<Str<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) model: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) status: Option<Str<'a>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) service_tier: Option<Str<'a>>,
     pub(super) error: Option<Value>,
     pub(super) incomplete_details: Option<Value>,
     #[serde(borrow)]
     pub(super) output: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage<'a>>,
 }
 
@@ -254,12 +254,16 @@ pub(super) struct Usage<'a> {
     pub(super) input_tokens: Option<Count>,
     pub(super) output_tokens: Option<Count>,
     pub(super) total_tokens: Option<Count>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) input_tokens_details: Option<InputTokensDetails>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) output_tokens_details: Option<OutputTokensDetails>,
     /// US dollars at OpenRouter.
     #[serde(borrow)]
     pub(super) cost: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) is_byok: Option<bool>,
+    #[serde(default, deserialize_with = "lenient")]
     pub(super) cost_details: Option<CostDetails>,
 }
 
