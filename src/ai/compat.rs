@@ -82,6 +82,8 @@ pub(super) struct ChatCompat {
     pub(super) supports_finish_reason: bool,
     /// Takes sampling parameters for this model.
     pub(super) supports_temperature: bool,
+    /// Takes texts to stop at for this model.
+    pub(super) supports_stop: bool,
     pub(super) max_tokens_field: MaxTokensField,
     pub(super) requires_tool_result_name: bool,
     pub(super) requires_assistant_after_tool_result: bool,
@@ -106,6 +108,8 @@ pub(super) struct ChatCompat {
     pub(super) cache_control_on_results: bool,
     /// Sends `prompt_cache_key`.
     pub(super) prompt_cache_key: bool,
+    /// Keeps a prompt for long if asked to: for a day by a field, or for an hour by markers.
+    pub(super) supports_long_cache: bool,
     /// Headers that keep a session on one server, all with the session's id.
     pub(super) affinity_headers: &'static [&'static str],
     pub(super) zai_tool_stream: bool,
@@ -191,6 +195,9 @@ impl ChatCompat {
             supports_usage_in_streaming: flags.bool("supportsUsageInStreaming").unwrap_or(!mistral),
             supports_finish_reason: flags.bool("supportsFinishReason").unwrap_or(vendor != Vendor::Snowflake),
             supports_temperature: flags.bool("supportsTemperature").unwrap_or(!(openai && model.reasoning)),
+            // <https://platform.openai.com/docs/api-reference/chat>,
+            // <https://docs.x.ai/docs/guides/reasoning>.
+            supports_stop: !(model.reasoning && (openai || vendor == Vendor::Xai)),
             max_tokens_field,
             requires_tool_result_name: flags.bool("requiresToolResultName").unwrap_or(mistral),
             requires_assistant_after_tool_result: flags
@@ -203,7 +210,7 @@ impl ChatCompat {
             requires_thinking_as_text: flags.bool("requiresThinkingAsText").unwrap_or(false),
             requires_reasoning_content: flags
                 .bool("requiresReasoningContentOnAssistantMessages")
-                .unwrap_or(vendor == Vendor::DeepSeek && model.reasoning),
+                .unwrap_or(matches!(vendor, Vendor::DeepSeek | Vendor::Moonshot) && model.reasoning),
             nine_character_ids: mistral,
             thinking_format: thinking_format(&flags, vendor, mistral),
             chat_template_kwargs: flags.object("chatTemplateKwargs").cloned(),
@@ -221,6 +228,9 @@ impl ChatCompat {
                 Some(mode) => !matches!(mode, "none" | "off" | "disabled"),
                 None => vendor == Vendor::OpenAi,
             },
+            supports_long_cache: flags
+                .bool("supportsLongCacheRetention")
+                .unwrap_or(vendor == Vendor::OpenAi || routed_to("anthropic/")),
             affinity_headers,
             zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
             azure: vendor == Vendor::Azure,
@@ -269,6 +279,8 @@ pub(super) struct AnthropicCompat {
     pub(super) assistant_prefill: bool,
     /// Sends and takes thinking without a signature.
     pub(super) allow_empty_signature: bool,
+    /// Takes no other ids of calls than those it would make itself.
+    pub(super) strict_ids: bool,
     /// What the model reads of the system between the turns.
     pub(super) updates: Updates,
     /// Is told there how much to think, so that a change leaves the prompt as it was.
@@ -295,6 +307,7 @@ impl AnthropicCompat {
             assistant_prefill: flags
                 .bool("supportsAssistantPrefill")
                 .unwrap_or(anthropic && !adaptive_thinking),
+            strict_ids: anthropic || model.api == Api::ANTHROPIC_VERTEX,
             allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
                 true if flags.is_on("supportsMidConvoToolChanges") => Updates::Changes,
@@ -442,6 +455,8 @@ pub(super) struct BedrockCompat {
     /// Decides itself how long to think; takes an effort instead of a budget.
     pub(super) adaptive_thinking: Option<bool>,
     pub(super) supports_temperature: Option<bool>,
+    /// Keeps a prompt for an hour if asked to.
+    pub(super) supports_long_cache: bool,
 }
 
 impl BedrockCompat {
@@ -450,6 +465,7 @@ impl BedrockCompat {
         Self {
             adaptive_thinking: flags.bool("forceAdaptiveThinking"),
             supports_temperature: flags.bool("supportsTemperature"),
+            supports_long_cache: flags.is_on("supportsLongCacheRetention"),
         }
     }
 }

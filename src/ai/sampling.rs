@@ -89,6 +89,8 @@ impl SamplingPolicy {
         options.top_p = sampling.top_p;
         options.max_tokens = sampling.max_tokens;
         options.stop_sequences = sampling.stop_sequences.unwrap_or_default();
+        // Refused, or the end of every answer.
+        options.stop_sequences.retain(|text| !text.trim().is_empty());
         options.extra_body = sampling.body;
         options.long_cache = self.long_cache;
         options.thinking_budgets.clone_from(&self.thinking_budgets);

@@ -136,14 +136,21 @@ fn a_cache_for_long_is_asked_for_where_it_is_known() {
         request.options.long_cache = wish;
         let body = body(&request);
         let mark = &body["messages"][0]["content"][0]["cache_control"]["ttl"];
-        let found = if body["messages"].is_array() { mark } else { &body["prompt_cache_retention"] };
-        assert_eq!(*found, expected, "{api} {provider} {wish}");
+        let point = &body["messages"][0]["content"][1]["cachePoint"]["ttl"];
+        let found = [mark, point, &body["prompt_cache_retention"]];
+        let found = found.into_iter().find(|value| !value.is_null()).cloned().unwrap_or_default();
+        assert_eq!(found, expected, "{api} {provider} {wish}");
     };
     let (no, none) = (json!({"supportsLongCacheRetention": false}), json!({}));
     check("anthropic-messages", "anthropic", none.clone(), true, json!("1h"));
     check("anthropic-messages", "anthropic", none.clone(), false, Value::Null);
     check("anthropic-messages", "anthropic", no.clone(), true, Value::Null);
     check("anthropic-messages", "minimax", none.clone(), true, Value::Null);
+    let claude = json!({"cacheControlFormat": "anthropic", "supportsLongCacheRetention": true});
+    check("openai-completions", "gateway", claude, true, json!("1h"));
+    check("openai-completions", "openai", none.clone(), true, json!("24h"));
+    check("openai-completions", "openai", none.clone(), false, Value::Null);
+    check("openai-completions", "groq", none.clone(), true, Value::Null);
     check("openai-responses", "openai", none.clone(), true, json!("24h"));
     check("openai-responses", "openai", none.clone(), false, Value::Null);
     check("openai-responses", "openai", no, true, Value::Null);
@@ -619,6 +626,68 @@ fn each_server_is_told_to_think_in_its_own_way() {
 }
 
 #[test]
+fn claude_is_sent_what_it_can_sample_by() {
+    let mut request =
+        request(json!({"id": "m", "api": "anthropic-messages", "provider": "anthropic"}), vec![user("hi")]);
+    request.options.temperature = Some(1.5);
+    request.options.top_p = Some(0.9);
+    let sent = body(&request);
+    assert_eq!((&sent["temperature"], sent.get("top_p")), (&json!(1.0), None));
+    request.options.temperature = None;
+    assert_eq!(body(&request)["top_p"], 0.9);
+}
+
+#[test]
+fn what_a_reasoning_model_refuses_is_not_sent() {
+    let stop = |provider: &str, reasoning: bool| {
+        let model =
+            json!({"id": "m", "api": "openai-completions", "provider": provider, "reasoning": reasoning});
+        let mut request = request(model, vec![user("hi")]);
+        request.options.stop_sequences = vec!["END".to_owned()];
+        body(&request).get("stop").is_some()
+    };
+    assert!(stop("openai", false) && stop("groq", true));
+    assert!(!stop("openai", true) && !stop("xai", true));
+}
+
+#[test]
+fn betas_of_the_user_come_on_top_of_ours() {
+    let model = json!({"id": "m", "api": "anthropic-messages", "provider": "anthropic", "reasoning": true,
+        "headers": {"Anthropic-Beta": "context-1m-2025-08-07, interleaved-thinking-2025-05-14"}});
+    let tools = json!({"role": "system", "content": "", "toolsAdded": [{"name": "a"}]});
+    let mut request = request(model, vec![tools, user("hi")]);
+    request.options.thinking = ThinkingLevel::High;
+    let preview = preview(&request);
+    let betas = preview.headers.iter().find(|(name, _)| name == "anthropic-beta");
+    assert_eq!(betas.unwrap().1, "interleaved-thinking-2025-05-14,context-1m-2025-08-07");
+}
+
+#[test]
+fn ids_of_another_maker_under_the_models_name_are_fitted() {
+    let call = json!([{"type": "toolCall", "id": "functions.bash:0", "name": "bash", "arguments": {}}]);
+    let messages = vec![
+        user("hi"),
+        json!({"role": "assistant", "api": "anthropic-messages", "provider": "anthropic", "model": "m", "content": call}),
+    ];
+    let model = json!({"id": "m", "api": "anthropic-messages", "provider": "anthropic"});
+    let sent = body(&request(model, messages));
+    assert_eq!(sent["messages"][1]["content"][0]["id"], "functions_bash_0");
+    assert_eq!(sent["messages"][2]["content"][0]["tool_use_id"], "functions_bash_0");
+}
+
+#[test]
+fn own_fields_are_merged_into_what_would_be_sent() {
+    let model =
+        json!({"id": "gemini-2.5-pro", "api": "google-generative-ai", "provider": "google", "maxTokens": 9});
+    let mut request = request(model, vec![user("hi")]);
+    request.options.extra_body =
+        json!({"generationConfig": {"topK": 40}, "labels": {"a": "b"}}).as_object().unwrap().clone();
+    let sent = body(&request);
+    assert_eq!(sent["generationConfig"], json!({"maxOutputTokens": 9, "topK": 40}));
+    assert_eq!(sent["labels"], json!({"a": "b"}));
+}
+
+#[test]
 fn own_fields_replace_what_would_be_sent() {
     let model = json!({"id": "m", "api": "openai-completions", "provider": "x"});
     let mut request = request(model, vec![user("hi")]);
@@ -632,6 +701,7 @@ fn images_of_results_follow_as_a_user_message() {
     let image = json!({"type": "image", "data": "AA==", "mimeType": "image/png"});
     let messages = || {
         vec![
+            user("look"),
             answer(json!([{"type": "toolCall", "id": "aaaaaaaaa", "name": "see", "arguments": {}}])),
             json!({"role": "toolResult", "toolCallId": "aaaaaaaaa", "content": [image]}),
             user("next"),
@@ -645,14 +715,14 @@ fn images_of_results_follow_as_a_user_message() {
         .iter()
         .map(|message| message["role"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(roles, ["assistant", "tool", "assistant", "user", "user"]);
+    assert_eq!(roles, ["user", "assistant", "tool", "assistant", "user", "user"]);
     let model = json!({"id": "m", "api": "openai-responses", "provider": "p", "input": ["text", "image"]});
     assert_eq!(
-        body(&request(model, messages()))["input"][1]["output"],
+        body(&request(model, messages()))["input"][2]["output"],
         json!([{"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,AA=="}])
     );
     let model = json!({"id": "m", "api": "anthropic-messages", "provider": "p", "input": ["text", "image"]});
-    let content = &body(&request(model, messages()))["messages"][1]["content"];
+    let content = &body(&request(model, messages()))["messages"][2]["content"];
     assert_eq!(content[0]["content"][0]["source"]["media_type"], "image/png");
 }
 

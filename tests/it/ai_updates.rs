@@ -175,7 +175,7 @@ fn responses_may_let_the_model_find_tools() {
 #[test]
 fn chat_has_tools_in_system_messages() {
     let compat = json!({"supportsMidConvoSystemMessages": true, "supportsMidConvoToolAdditions": true});
-    let mut request = request("openai-completions", "moonshotai", compat, ThinkingLevel::Off);
+    let mut request = request("openai-completions", "acme", compat, ThinkingLevel::Off);
     request.messages.truncate(5);
     let body = preview_request(&request).unwrap().body;
     let function = json!({"type": "function", "function": {"name": "b", "description": "b",

@@ -249,15 +249,25 @@ impl Headers {
     }
 }
 
-/// Writes `body`, with the fields of `extra` in place of its own.
+/// Writes `body`, with the fields of `extra` in place of its own; objects are
+/// merged member by member.
 fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
     let bytes = serde_json::to_vec(body)?;
     if extra.is_empty() {
         return Ok(bytes);
     }
     let mut merged: Map<String, Value> = serde_json::from_slice(&bytes)?;
-    merged.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
+    merge(&mut merged, extra);
     Ok(serde_json::to_vec(&merged)?)
+}
+
+fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
+            _ => drop(base.insert(key.clone(), value.clone())),
+        }
+    }
 }
 
 /// The schema of a tool's arguments with the root that Anthropic and OpenAI insist
@@ -313,6 +323,21 @@ fn thinking_budget(options: &StreamOptions, level: super::model::ThinkingLevel) 
         Medium => 8_192,
         High | Xhigh | Max => 16_384,
     }
+}
+
+/// As much of `budget` as leaves `model` room for an answer within `max_tokens`;
+/// `None` if that is less than a model thinks with. Near the end of the window it
+/// shrinks by steps: another budget in every request would cost the cached prompt,
+/// just when it is largest.
+fn fitting_budget(budget: u64, model: &Model, max_tokens: u64) -> Option<u64> {
+    /// Fewest thinking tokens that Claude takes, and fewest left to answer with.
+    const MIN: u64 = 1_024;
+    let room = max_tokens.saturating_sub(MIN);
+    let budget = budget.min(model.max_tokens.saturating_sub(MIN));
+    if budget <= room {
+        return (budget >= MIN).then_some(budget);
+    }
+    [65_536, 32_768, 16_384, 8_192, 4_096, 2_048, MIN].into_iter().find(|step| *step <= room)
 }
 
 /// Parses a frame and hands it to `read`, repaired if it is not JSON as it
@@ -583,6 +608,20 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_shrinks_by_steps_as_the_window_fills() {
+        let model = Model { max_tokens: 16_384, ..Model::default() };
+        let check = |max_tokens: u64, expected| {
+            assert_eq!(fitting_budget(16_384, &model, max_tokens), expected, "{max_tokens}");
+        };
+        check(16_384, Some(15_360));
+        check(16_000, Some(8_192));
+        check(10_000, Some(8_192));
+        check(3_000, Some(1_024));
+        check(2_000, None);
+        assert_eq!(fitting_budget(500, &model, 16_384), None);
+    }
 
     #[test]
     fn urls_join_without_repeating_the_version() {

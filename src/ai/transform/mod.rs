@@ -134,7 +134,11 @@ pub(super) enum IdRule {
 /// reads these `updates`.
 pub(super) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
     let placement = Placement::of(&request.messages, updates);
-    let turns = turns(&request.messages, &request.model, ids, &placement);
+    let mut turns = turns(&request.messages, &request.model, ids, &placement);
+    // Most services refuse a conversation that nobody has begun.
+    if !matches!(turns.first(), Some(Turn::User(_))) {
+        turns.insert(0, Turn::User(vec![Content::Text(Cow::Borrowed(NO_TEXT))]));
+    }
     let tools_are_history = !placement.has_tools;
     let tools = if placement.tools.is_empty() {
         past_tools(&turns, &placement.declared)
@@ -148,6 +152,9 @@ pub(super) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt
     prompt.max_tokens = wanted.min(room(request.model.context_window, estimate_tokens(&prompt))).max(1);
     prompt
 }
+
+/// What stands where the API wants words and there are none.
+pub(super) const NO_TEXT: &str = "(no text)";
 
 /// Tokens left for the answer of a prompt of about `input` tokens.
 ///
@@ -255,7 +262,6 @@ fn turns<'a>(
     let images = image_types(model);
     let mut ids = Ids::new(rule);
     let mut turns: Vec<Turn<'a>> = Vec::new();
-    // Results of calls whose turn is complete, by the call they answer.
     for (at, message) in messages.iter().enumerate() {
         match &**message {
             Message::User(user) => {

@@ -35,6 +35,8 @@ fn outline(prompt: &Prompt<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for turn in &prompt.turns {
         match turn {
+            // Has a test of its own.
+            Turn::User(user) if content(user) == NO_TEXT => {}
             Turn::User(user) => lines.push(format!("user {}", content(user))),
             Turn::System(update) => {
                 let added: Vec<&str> = update.tools_added.iter().map(|tool| tool.name.as_str()).collect();
@@ -266,6 +268,21 @@ fn ids_fit_the_rule_and_distinct_ones_stay_distinct() {
         }
         assert!(fitted.contains(&"abcDEF123".to_owned()));
     }
+}
+
+#[test]
+fn every_conversation_begins_with_the_user() {
+    let check = |messages: Value, has_placeholder: bool| {
+        let request = request(messages, json!({}));
+        let prompt = prompt(&request, WORD);
+        let Some(Turn::User(first)) = prompt.turns.first() else { panic!("{:?}", prompt.turns) };
+        let is_placeholder = matches!(first.as_slice(), [Content::Text(text)] if text == NO_TEXT);
+        assert_eq!(is_placeholder, has_placeholder);
+    };
+    check(json!([]), true);
+    check(json!([system("S", json!(null), &[], &[])]), true);
+    check(json!([user(" "), answer(json!([{"type": "text", "text": "hi"}]))]), true);
+    check(json!([user("a"), answer(json!([{"type": "text", "text": "hi"}]))]), false);
 }
 
 #[test]

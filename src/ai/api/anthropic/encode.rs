@@ -19,13 +19,11 @@ use super::super::super::transform::{
 };
 use super::super::super::vertex;
 use super::super::{
-    EncodeError, Encoded, Headers, join_url, mapped_level, object_schema, thinking_budget, write_body,
+    EncodeError, Encoded, Headers, fitting_budget, join_url, mapped_level, object_schema, thinking_budget,
+    write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
-
-/// Fewest thinking tokens the API takes, and fewest left to answer with.
-const MIN_BUDGET: u64 = 1_024;
 
 pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {
     match host {
@@ -36,7 +34,8 @@ pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> 
 
 pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeError> {
     let compat = AnthropicCompat::of(&request.model);
-    let prompt = transform::prompt(request, IdRule::Word { max: 64 }, compat.updates);
+    let ids = if compat.strict_ids { IdRule::StrictWord { max: 64 } } else { IdRule::Word { max: 64 } };
+    let prompt = transform::prompt(request, ids, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
     let body = body(request, host, &compat, &prompt, &thinking);
     Ok(Encoded {
@@ -69,8 +68,8 @@ impl Thinking {
             // The API knows no effort below low.
             return Self::Effort(if effort == "minimal" { "low".to_owned() } else { effort });
         }
-        let budget = thinking_budget(&request.options, level).min(max_tokens.saturating_sub(MIN_BUDGET));
-        if budget < MIN_BUDGET { Self::Off } else { Self::Budget(budget) }
+        let budget = fitting_budget(thinking_budget(&request.options, level), model, max_tokens);
+        budget.map_or(Self::Off, Self::Budget)
     }
 
     fn is_on(&self) -> bool {
@@ -138,15 +137,27 @@ fn headers(
     if prompt.updates == Updates::Changes {
         betas.push("inline-tools-2026-09-15");
     }
-    if !betas.is_empty() {
-        headers.set("anthropic-beta", &betas.join(","))?;
-    }
     if compat.copilot {
         headers.set_copilot(prompt)?;
     }
     headers.extend(&request.model.headers)?;
+    // A list: those of the user come on top.
+    let own = request.model.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(BETA));
+    if let Some((_, own)) = own {
+        let own = own.split(',').map(str::trim).filter(|beta| !beta.is_empty());
+        own.for_each(|beta| {
+            if !betas.contains(&beta) {
+                betas.push(beta);
+            }
+        });
+    }
+    if !betas.is_empty() {
+        headers.set(BETA, &betas.join(","))?;
+    }
     Ok(headers)
 }
+
+const BETA: &str = "anthropic-beta";
 
 /// Tokens of a subscription look like this; they only work as bearer tokens.
 fn is_oauth(token: &str) -> bool {
@@ -199,8 +210,9 @@ fn body<'a>(
             Thinking::Effort(effort) => Some(wire::OutputConfig { effort: Cow::Borrowed(effort) }),
             Thinking::Unset | Thinking::Off | Thinking::Budget(_) => None,
         },
-        temperature: options.temperature.filter(|_| samples),
-        top_p: options.top_p.filter(|_| samples),
+        // The API knows no more than 1, and not every model takes both.
+        temperature: options.temperature.filter(|_| samples).map(|temperature| temperature.min(1.0)),
+        top_p: options.top_p.filter(|_| samples && options.temperature.is_none()),
         stop_sequences: &options.stop_sequences,
     }
 }

@@ -13,17 +13,14 @@ use serde_json::Value;
 use super::super::super::compat::BedrockCompat;
 use super::super::super::message::{self, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Content, IdRule, Prompt, Turn, Updates};
+use super::super::super::transform::{self, AssistantTurn, Content, IdRule, NO_TEXT, Prompt, Turn, Updates};
 use super::super::{EncodeError, Encoded, Headers, object_schema, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
-    self, Block, Body, CACHE_POINT, InferenceConfig, InputSchema, Message, Reasoning, ReasoningText, Role,
-    SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse,
+    self, Block, Body, CachePoint, InferenceConfig, InputSchema, Message, Reasoning, ReasoningText, Role,
+    SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse, cache_point,
 };
-
-/// Stands where the API wants a text and there is none.
-const NO_TEXT: &str = "(no text)";
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);
@@ -50,36 +47,37 @@ fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
     let Request { model, options, .. } = request;
     let compat = BedrockCompat::of(model);
     let family = Family::of(model);
+    let point = cache_point(options.long_cache && compat.supports_long_cache);
     let has_tools = !prompt.tools.is_empty();
     let thinking = family.thinking(request, &compat, prompt.max_tokens, has_tools);
     let samples = family.samples(model, &compat) && !thinking.fixes_sampling;
     let stops = options.stop_sequences.iter().map(String::as_str);
     Body {
-        messages: messages(prompt, family),
-        system: system(prompt, family),
+        messages: messages(prompt, family, point),
+        system: system(prompt, family, point),
         inference_config: InferenceConfig {
             max_tokens: Some(prompt.max_tokens).filter(|_| !thinking.fixes_length),
             temperature: options.temperature.filter(|_| samples),
             top_p: options.top_p.filter(|_| samples),
             stop_sequences: stops.filter(|stop| family.takes_stops() && !stop.trim().is_empty()).collect(),
         },
-        tool_config: tool_config(options.tool_choice.as_ref(), prompt, family, &thinking),
+        tool_config: tool_config(options.tool_choice.as_ref(), prompt, family, point, &thinking),
         additional_model_request_fields: thinking.fields,
     }
 }
 
-fn system<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<SystemBlock<'a>> {
+fn system<'a>(prompt: &'a Prompt<'a>, family: Family, point: CachePoint) -> Vec<SystemBlock<'a>> {
     if prompt.system.is_empty() {
         return Vec::new();
     }
     let mut system = vec![SystemBlock::Text(&prompt.system)];
     if family.cache_points().prompt {
-        system.push(SystemBlock::CachePoint(CACHE_POINT));
+        system.push(SystemBlock::CachePoint(point));
     }
     system
 }
 
-fn messages<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Message<'a>> {
+fn messages<'a>(prompt: &'a Prompt<'a>, family: Family, point: CachePoint) -> Vec<Message<'a>> {
     let mut messages = Messages::default();
     for turn in &prompt.turns {
         match turn {
@@ -93,9 +91,6 @@ fn messages<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Message<'a>> {
         }
     }
     let mut messages = messages.list;
-    if messages.first().is_none_or(|first| first.role != Role::User) {
-        messages.insert(0, Message { role: Role::User, content: vec![text(NO_TEXT)] });
-    }
     // An answer the model is to go on with may not end in white space.
     if let Some(Message { role: Role::Assistant, content }) = messages.last_mut()
         && let Some(Block::Text(text)) = content.last_mut()
@@ -107,7 +102,7 @@ fn messages<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Message<'a>> {
     if family.cache_points().prompt
         && let Some(message) = last_user
     {
-        message.content.push(Block::CachePoint(CACHE_POINT));
+        message.content.push(Block::CachePoint(point));
     }
     messages
 }
@@ -258,6 +253,7 @@ fn tool_config<'a>(
     choice: Option<&'a ToolChoice>,
     prompt: &'a Prompt<'a>,
     family: Family,
+    point: CachePoint,
     thinking: &Thinking,
 ) -> Option<ToolConfig<'a>> {
     // The API knows no way to forbid calls but to offer no tools, which in turn
@@ -268,7 +264,7 @@ fn tool_config<'a>(
     }
     let mut tools: Vec<Tool<'a>> = prompt.tools.iter().map(|tool| Tool::ToolSpec(tool_spec(tool))).collect();
     if family.cache_points().tools {
-        tools.push(Tool::CachePoint(CACHE_POINT));
+        tools.push(Tool::CachePoint(point));
     }
     let tool_choice = match choice.filter(|_| !prompt.tools_are_history) {
         None | Some(ToolChoice::None) => None,

@@ -10,10 +10,7 @@ use serde_json::{Value, json};
 use super::super::super::compat::BedrockCompat;
 use super::super::super::model::{Model, ThinkingLevel};
 use super::super::super::provider::Request;
-use super::super::{mapped_level, thinking_budget};
-
-/// Fewest thinking tokens Claude takes, and fewest left to answer with.
-const MIN_BUDGET: u64 = 1_024;
+use super::super::{fitting_budget, mapped_level, thinking_budget};
 
 /// Whose model it is, as far as requests differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +164,11 @@ impl Family {
                     Some(adaptive_thinking(request, &effort))
                 } else {
                     let interleaves = has_tools && version.is_none_or(|version| version >= (4, 0));
-                    thinking_by_budget(thinking_budget(&request.options, level), max_tokens, interleaves)
+                    {
+                        let budget = thinking_budget(&request.options, level);
+                        fitting_budget(budget, &request.model, max_tokens)
+                            .map(|budget| thinking_by_budget(budget, interleaves))
+                    }
                 };
                 return Thinking { fixes_sampling: fields.is_some(), fields, fixes_length: false };
             }
@@ -186,17 +187,12 @@ impl Family {
     }
 }
 
-/// `None` where the answer leaves no room to think.
-fn thinking_by_budget(budget: u64, max_tokens: u64, interleaves: bool) -> Option<Value> {
-    let budget = budget.min(max_tokens.saturating_sub(MIN_BUDGET));
-    if budget < MIN_BUDGET {
-        return None;
-    }
+fn thinking_by_budget(budget: u64, interleaves: bool) -> Value {
     let mut fields = json!({"thinking": {"type": "enabled", "budget_tokens": budget}});
     if interleaves {
         fields["anthropic_beta"] = json!(["interleaved-thinking-2025-05-14"]);
     }
-    Some(fields)
+    fields
 }
 
 fn adaptive_thinking(request: &Request, effort: &str) -> Value {

@@ -99,10 +99,14 @@ pub(super) struct ReasoningText<'a> {
 pub(super) struct CachePoint {
     #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
 }
 
-/// Marks the end of a prefix worth caching for five minutes.
-pub(super) const CACHE_POINT: CachePoint = CachePoint { kind: "default" };
+/// Marks the end of a prefix worth caching for five minutes, or an hour if it `is_long`.
+pub(super) fn cache_point(is_long: bool) -> CachePoint {
+    CachePoint { kind: "default", ttl: is_long.then_some("1h") }
+}
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

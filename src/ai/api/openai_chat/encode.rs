@@ -14,7 +14,8 @@ use super::super::{
     write_body,
 };
 use super::wire::{
-    Body, Content, EPHEMERAL, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool, ToolCall,
+    Body, CacheControl, Content, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool,
+    ToolCall, cache_mark,
 };
 
 /// Longest id OpenAI takes for a call.
@@ -73,15 +74,20 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
         max_completion_tokens: max_tokens(MaxTokensField::MaxCompletionTokens),
         temperature: options.temperature.filter(|_| compat.supports_temperature),
         top_p: options.top_p.filter(|_| compat.supports_temperature),
-        stop: &options.stop_sequences,
-        tools: tools(compat, prompt),
+        stop: if compat.supports_stop { &options.stop_sequences } else { &[] },
+        tools: tools(request, compat, prompt),
         tool_choice: tool_choice(options.tool_choice.as_ref(), compat, prompt, thinks),
         prompt_cache_key: session.map(cache_key),
+        prompt_cache_retention: (options.long_cache
+            && compat.supports_long_cache
+            && !compat.anthropic_cache_control)
+            .then_some("24h"),
         dialect: dialect(request, compat, prompt, level),
     }
 }
 
 fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Vec<Message<'a>> {
+    let mark = mark(request, compat);
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2 + 1);
     let as_developer = compat.supports_developer_role && request.model.reasoning;
     let instructions = |content| match as_developer {
@@ -91,7 +97,7 @@ fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a
     if !prompt.system.is_empty() {
         let text = Cow::Borrowed(prompt.system.as_str());
         messages.push(instructions(if compat.anthropic_cache_control {
-            Content::Parts(vec![Part::Text { text, cache_control: Some(EPHEMERAL) }])
+            Content::Parts(vec![Part::Text { text, cache_control: Some(mark) }])
         } else {
             Content::Text(text)
         }));
@@ -127,7 +133,7 @@ fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a
         }
     }
     if compat.anthropic_cache_control {
-        mark_last_text(&mut messages);
+        mark_last_text(&mut messages, mark);
     }
     messages
 }
@@ -310,7 +316,7 @@ fn tool_messages<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat, messages:
 
 /// Marks the end of what is worth caching: the last thing said to the model that
 /// is written in parts.
-fn mark_last_text(messages: &mut [Message<'_>]) {
+fn mark_last_text(messages: &mut [Message<'_>], mark: CacheControl) {
     let last = messages.iter_mut().rev().find_map(|message| match message {
         Message::User { content: Content::Parts(parts) }
         | Message::Tool { content: Content::Parts(parts), .. } => {
@@ -327,11 +333,12 @@ fn mark_last_text(messages: &mut [Message<'_>]) {
         | Message::Tool { .. } => None,
     });
     if let Some(cache_control) = last {
-        *cache_control = Some(EPHEMERAL);
+        *cache_control = Some(mark);
     }
 }
 
-fn tools<'a>(compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>>> {
+fn tools<'a>(request: &Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>>> {
+    let mark = mark(request, compat);
     if prompt.tools_are_history || prompt.tools.is_empty() {
         return (compat.requires_tools_with_tool_history && prompt.has_tool_calls()).then(Vec::new);
     }
@@ -339,9 +346,13 @@ fn tools<'a>(compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>
     if compat.anthropic_cache_control
         && let Some(last) = tools.last_mut()
     {
-        last.cache_control = Some(EPHEMERAL);
+        last.cache_control = Some(mark);
     }
     Some(tools)
+}
+
+fn mark(request: &Request, compat: &ChatCompat) -> CacheControl {
+    cache_mark(request.options.long_cache && compat.supports_long_cache)
 }
 
 fn tool(tool: &ToolDeclaration) -> Tool<'_> {

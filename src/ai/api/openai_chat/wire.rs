@@ -35,6 +35,8 @@ pub(super) struct Body<'a> {
     pub(super) tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prompt_cache_retention: Option<&'static str>,
     /// Fields only some servers know: reasoning controls and routing.
     #[serde(flatten)]
     pub(super) dialect: Map<String, Value>,
@@ -118,9 +120,14 @@ pub(super) struct ImageUrl {
 pub(super) struct CacheControl {
     #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
 }
 
-pub(super) const EPHEMERAL: CacheControl = CacheControl { kind: "ephemeral" };
+/// Marks the end of a prefix worth caching for five minutes, or an hour if it `is_long`.
+pub(super) fn cache_mark(is_long: bool) -> CacheControl {
+    CacheControl { kind: "ephemeral", ttl: is_long.then_some("1h") }
+}
 
 #[derive(Debug, Serialize)]
 pub(super) struct ToolCall<'a> {
