@@ -41,6 +41,11 @@ impl Dirs {
         self.agent.join("auth.json")
     }
 
+    /// What was decided about projects.
+    pub fn trust_file(&self) -> PathBuf {
+        self.agent.join("trust.json")
+    }
+
     pub fn keybindings_file(&self) -> PathBuf {
         self.agent.join("keybindings.json")
     }

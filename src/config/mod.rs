@@ -19,6 +19,7 @@ mod oauth;
 mod secret;
 mod settings;
 mod settings_file;
+mod trust;
 mod value;
 
 pub use ambient::Ambient;
@@ -37,3 +38,6 @@ pub use oauth::{
 pub use secret::Secret;
 pub use settings::{Kind as SettingKind, ROWS, Row, Settings, SettingsProblem};
 pub use settings_file::{SaveError, SettingsFile};
+pub use trust::{
+    Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,
+};

@@ -4,6 +4,7 @@
 //! its key, kind, default and help, from which docs are generated. Keys are
 //! pi's; unknown ones are kept in the file and ignored here.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::ai::{Sampling, SamplingPolicy, ThinkingLevel};
+
+use super::trust::TrustDefault;
 
 /// What the user set, or the defaults.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +36,11 @@ pub struct Settings {
     pub follow_up_mode: String,
     pub urgent_words: Vec<String>,
     pub default_tools: Vec<String>,
+    /// Places of skills, and filters over those of the user.
+    pub skills: Vec<String>,
+    /// Whether skills are offered as commands while one is typed.
+    pub skill_commands: bool,
+    pub project_trust: TrustDefault,
     pub session_dir: Option<String>,
     /// GitHub OAuth app that Copilot sign-ins use.
     pub copilot_client_id: Option<String>,
@@ -218,6 +226,24 @@ pub const ROWS: &[Row] = &[
         default: "[\"read\",\"bash\",\"edit\",\"write\"]",
         help: "Tools the model may call",
     },
+    Row {
+        key: "skills",
+        kind: Kind::TextList,
+        default: "[]",
+        help: "More skills: a file or folder, from here or ~; !GLOB and -PATH leave some of yours out, +PATH keeps one",
+    },
+    Row {
+        key: "enableSkillCommands",
+        kind: Kind::Bool,
+        default: "true",
+        help: "Offer skills as /skill:NAME while you type a command",
+    },
+    Row {
+        key: "defaultProjectTrust",
+        kind: Kind::Choice(&["ask", "always", "never"]),
+        default: "\"ask\"",
+        help: "Whether skills and the like of a project are used where you have not decided it",
+    },
     Row { key: "sessionDir", kind: Kind::Text, default: "null", help: "Folder for all session files" },
     Row {
         key: "copilotClientId",
@@ -310,6 +336,7 @@ impl Settings {
     /// The settings in `values`, the content of `settings.json`, and what is
     /// wrong in it.
     pub fn read(values: &Map<String, Value>) -> (Self, Vec<SettingsProblem>) {
+        let values = &modern(values);
         let mut reader = Reader { values, problems: Vec::new() };
         let settings = Self {
             default_provider: reader.text("defaultProvider"),
@@ -328,6 +355,13 @@ impl Settings {
             follow_up_mode: reader.text("followUpMode").unwrap_or_default(),
             urgent_words: reader.list("urgentWords"),
             default_tools: reader.list("defaultTools"),
+            skills: reader.list("skills"),
+            skill_commands: reader.bool("enableSkillCommands"),
+            project_trust: match reader.text("defaultProjectTrust").as_deref() {
+                Some("always") => TrustDefault::Always,
+                Some("never") => TrustDefault::Never,
+                _ => TrustDefault::Ask,
+            },
             session_dir: reader.text("sessionDir"),
             copilot_client_id: reader.text("copilotClientId"),
             shell_path: reader.text("shellPath"),
@@ -456,6 +490,22 @@ impl Kind {
     }
 }
 
+/// The values with the older forms of settings in the present one. Only what is
+/// read here changes, not the file.
+fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
+    let Some(Value::Object(skills)) = values.get("skills") else { return Cow::Borrowed(values) };
+    let (folders, commands) = (skills.get("customDirectories"), skills.get("enableSkillCommands"));
+    if folders.is_none() && commands.is_none() {
+        return Cow::Borrowed(values);
+    }
+    let mut modern = values.clone();
+    modern.insert("skills".to_owned(), folders.cloned().unwrap_or_default());
+    if let Some(commands) = commands {
+        modern.entry("enableSkillCommands").or_insert_with(|| commands.clone());
+    }
+    Cow::Owned(modern)
+}
+
 /// The value at a dotted key.
 fn lookup<'a>(values: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     match key.split_once('.') {
@@ -497,6 +547,25 @@ mod tests {
             let (_, problems) = read(value);
             assert_eq!(problems.len(), 1, "{}: {problems:?}", row.key);
         }
+    }
+
+    #[test]
+    fn the_older_form_of_skills_is_understood() {
+        let check = |values: Value, skills: &[&str], commands: bool| {
+            let (settings, problems) = read(values);
+            assert_eq!(
+                (settings.skills, settings.skill_commands, problems),
+                (skills.iter().map(|&text| text.to_owned()).collect(), commands, Vec::new(),)
+            );
+        };
+        check(json!({ "skills": ["a", "!b"] }), &["a", "!b"], true);
+        check(
+            json!({ "skills": { "customDirectories": ["a"], "enableSkillCommands": false } }),
+            &["a"],
+            false,
+        );
+        let both = json!({ "skills": { "enableSkillCommands": false }, "enableSkillCommands": true });
+        check(both, &[], true);
     }
 
     #[test]
