@@ -93,6 +93,22 @@ pub struct Args {
     #[arg(long)]
     pub no_context_files: bool,
 
+    /// Skill to use besides those in their folders: a SKILL.md, or a folder with skills; can be given several times
+    #[arg(long, value_name = "PATH")]
+    pub skill: Vec<PathBuf>,
+
+    /// Use no skills but those of --skill [short: -ns]
+    #[arg(long)]
+    pub no_skills: bool,
+
+    /// Trust this folder for this run: use its skills
+    #[arg(short, long, conflicts_with = "no_approve")]
+    pub approve: bool,
+
+    /// Do not trust this folder for this run [short: -na]
+    #[arg(long)]
+    pub no_approve: bool,
+
     /// Theme: dark, light or system
     #[arg(long, value_name = "NAME")]
     pub use_theme: Option<String>,
@@ -108,7 +124,8 @@ fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
 }
 
 /// Short flags of more than one letter, which clap does not know.
-const SHORT: &[(&str, &str)] = &[("-nt", "--no-tools"), ("-nc", "--no-context-files")];
+const SHORT: &[(&str, &str)] =
+    &[("-nt", "--no-tools"), ("-nc", "--no-context-files"), ("-ns", "--no-skills"), ("-na", "--no-approve")];
 
 /// Spells such flags out, up to `--`.
 pub(super) fn expand_short(args: impl Iterator<Item = OsString>) -> Vec<OsString> {

@@ -10,7 +10,8 @@ use crate::modes::Prompt;
 use crate::tools::{ImageLimits, prepare_image, resolve_existing, sniff_mime};
 
 /// Builds the prompts. The first one is the piped text, the attached files and
-/// the first message; each further message is one of its own.
+/// the first message; each further message is one of its own. A message that calls
+/// a skill comes before what it is to work on, or it would call nothing.
 ///
 /// # Errors
 /// When an attached file is missing or cannot be read.
@@ -37,7 +38,11 @@ pub(super) fn prompts(
     }
     let mut messages = messages.into_iter();
     if let Some(message) = messages.next() {
-        first.text.push_str(message);
+        if message.starts_with("/skill:") && !first.text.is_empty() {
+            first.text.insert_str(0, &format!("{message}\n\n"));
+        } else {
+            first.text.push_str(message);
+        }
     }
     let mut prompts = vec![first];
     prompts.extend(messages.map(|message| Prompt { text: message.clone(), images: Vec::new() }));
@@ -105,5 +110,7 @@ mod tests {
             &["@a.txt", "@empty", "ask", "then"],
             &["in\n<file name=\"DIR/a.txt\">\nalpha\n</file>\nask", "then"],
         );
+        check(Some("in"), &["/skill:review it"], &["/skill:review it\n\nin\n"]);
+        check(Some("/skill:review it\n"), &[], &["/skill:review it"]);
     }
 }

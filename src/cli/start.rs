@@ -16,12 +16,13 @@ use crate::ai::{
 };
 use crate::config::{
     self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, Endpoints, Env, GoogleAdc,
-    Settings, SettingsFile,
+    Settings, SettingsFile, TrustPolicy,
 };
 use crate::modes::{self, Prompt, Terminals};
-use crate::session::{self, PromptOptions, Services, SessionCommand, Wishes};
+use crate::session::{self, PromptOptions, Services, SessionCommand, SkillOptions, Wishes};
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig};
 use crate::util::clock::Clock;
+use crate::util::paths;
 
 use super::args::Args;
 use super::initial;
@@ -170,6 +171,12 @@ impl Setup {
             addendum: self.addendum(args),
             no_context_files: args.no_context_files,
         };
+        let skills = self.skill_options(args);
+        let trust = TrustPolicy {
+            flag: args.approve.then_some(true).or(args.no_approve.then_some(false)),
+            default: self.settings.project_trust,
+            can_ask: false,
+        };
         let clock = self.clock;
         let idle = self.settings.http_idle_timeout;
         let options = HttpOptions {
@@ -195,10 +202,20 @@ impl Setup {
             clock,
             wishes,
             prompt,
+            skills,
+            trust,
             sessions,
             wants_deltas,
         };
         Ok((services, problems))
+    }
+
+    fn skill_options(&self, args: &Args) -> SkillOptions {
+        let absolute = |path: &PathBuf| match path.to_str() {
+            Some(text) => self.cwd.join(paths::expand_home(text, self.dirs.home.as_deref())),
+            None => self.cwd.join(path),
+        };
+        SkillOptions { paths: args.skill.iter().map(absolute).collect(), only_paths: args.no_skills }
     }
 
     fn tool_names(&self, args: &Args) -> anyhow::Result<Vec<String>> {
@@ -291,7 +308,8 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let env = setup.env.clone();
-    let (services, problems) = setup.into_services(args, keep(args, &folders), true)?;
+    let (mut services, problems) = setup.into_services(args, keep(args, &folders), true)?;
+    services.trust.can_ask = true;
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {
         services: Arc::new(services),

@@ -44,6 +44,7 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
     for Prompt { text, images } in prompts {
         let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
         if let Err(error) = handle.request(prompt).await {
+            tell_waiting(events);
             write_err(&format!("pi: {error}"));
             return ExitCode::from(1);
         }
@@ -72,9 +73,7 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
                     "pi: {error}; trying again in {seconds:.0} s ({attempt} of {max_attempts})"
                 ));
             }
-            SessionEvent::Notice { level: NoticeLevel::Warning | NoticeLevel::Error, text } => {
-                write_err(&format!("pi: {text}"));
-            }
+            SessionEvent::Notice { level, text } => tell(level, &text),
             SessionEvent::Settled { .. } => return true,
             SessionEvent::Opened(_)
             | SessionEvent::Agent(_)
@@ -84,12 +83,27 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             | SessionEvent::BashOutput { .. }
             | SessionEvent::BashEnded(_)
             | SessionEvent::EntryAppended(_)
-            | SessionEvent::SelectionChanged
-            | SessionEvent::Notice { level: NoticeLevel::Info, .. } => {}
+            | SessionEvent::SelectionChanged => {}
         }
     }
     write_err("pi: the session ended unexpectedly");
     false
+}
+
+fn tell(level: NoticeLevel, text: &str) {
+    match level {
+        NoticeLevel::Warning | NoticeLevel::Error => write_err(&format!("pi: {text}")),
+        NoticeLevel::Info => {}
+    }
+}
+
+/// Tells what was said about the session before a prompt was refused.
+fn tell_waiting(events: &mut SessionEvents) {
+    while let Ok(event) = events.try_recv() {
+        if let SessionEvent::Notice { level, text } = event {
+            tell(level, &text);
+        }
+    }
 }
 
 fn report(answer: &AssistantMessage) -> ExitCode {

@@ -65,6 +65,10 @@ pub enum SessionCommand {
     SetName {
         name: String,
     },
+    /// Decides whether what the project of the session brings along is used.
+    DecideTrust {
+        choice: TrustChoice,
+    },
     /// Starts a new session in the same directory.
     New,
     /// Goes on with the session in `path`.
@@ -94,6 +98,30 @@ pub enum Scope {
     Session,
     /// This session, and the default of later ones.
     Default,
+}
+
+/// What the user says about a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrustChoice {
+    /// Trusts the folder, from now on.
+    Folder,
+    /// Trusts the folder above it and all that is in there, from now on.
+    Parent,
+    /// Trusts the folder until the program ends.
+    Session,
+    /// Does not trust the folder, from now on.
+    No,
+    /// Does not trust the folder until the program ends.
+    NotNow,
+}
+
+impl TrustChoice {
+    pub fn is_trusted(self) -> bool {
+        match self {
+            Self::Folder | Self::Parent | Self::Session => true,
+            Self::No | Self::NotNow => false,
+        }
+    }
 }
 
 /// What a command came to.

@@ -20,20 +20,21 @@ mod selection;
 mod services;
 mod state;
 mod store;
+mod surroundings;
 mod transfer;
 mod urgent;
 mod user_bash;
 
 pub use agent_session::start;
-pub use command::{Reply, Scope, SessionCommand, TakenQueue, WhenBusy};
+pub use command::{Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
 pub use event::{NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;
-pub use resources::{ContextFile, context_files};
+pub use resources::{ContextFile, Skill, SkillBlock, SkillOrigin, context_files};
 pub use selection::{Wishes, assumed};
-pub use services::{PromptOptions, Services};
-pub use state::{ContextUsage, Phase, QueueView, SessionState, Totals};
+pub use services::{PromptOptions, Services, SkillOptions};
+pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, Entry, EntryBody,
     EntryId, Header, JournalError, Label, ModelChange, OpenError, Replacement, SessionInfo, SessionMessage,

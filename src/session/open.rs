@@ -12,10 +12,10 @@ use crate::util::clock;
 
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
-use super::resources::{ContextFile, context_files};
 use super::services::Services;
 use super::state::SessionState;
 use super::store::{self, Entry, Header, OpenError, SessionStore};
+use super::surroundings::{Decisions, Surroundings};
 
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct OpenedSession {
     pub(super) cwd: PathBuf,
     pub(super) store_selected: Selected,
     pub(super) queue_file: QueueFile,
-    pub(super) context_files: Vec<ContextFile>,
+    pub(super) surroundings: Surroundings,
 }
 
 /// What can be told of a large session before its file is read.
@@ -61,19 +61,26 @@ pub(super) fn preview(open: &OpenSession) -> Result<Option<Preview>, OpenError> 
     Ok(Some(Preview { id: header.id, cwd: PathBuf::from(header.cwd), tail }))
 }
 
-/// Opens a session without blocking the caller's thread.
+/// Opens a session without blocking the caller's thread. `decisions` are those of
+/// this process.
 pub(super) async fn open(
     services: &Arc<Services>,
     cwd: &Path,
     open: OpenSession,
+    decisions: &Decisions,
 ) -> Result<OpenedSession, OpenError> {
     let services = Arc::clone(services);
-    let cwd = cwd.to_owned();
-    let opened = tokio::task::spawn_blocking(move || open_blocking(&services, cwd, open)).await;
+    let (cwd, decisions) = (cwd.to_owned(), decisions.clone());
+    let opened = tokio::task::spawn_blocking(move || open_blocking(&services, cwd, open, &decisions)).await;
     opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-fn open_blocking(services: &Services, cwd: PathBuf, open: OpenSession) -> Result<OpenedSession, OpenError> {
+fn open_blocking(
+    services: &Services,
+    cwd: PathBuf,
+    open: OpenSession,
+    decisions: &Decisions,
+) -> Result<OpenedSession, OpenError> {
     let header = || new_header(&cwd, services.clock.now_ms());
     let mut store = match open {
         OpenSession::New => {
@@ -88,12 +95,11 @@ fn open_blocking(services: &Services, cwd: PathBuf, open: OpenSession) -> Result
     if !cwd.is_dir() {
         return Err(OpenError::NoDirectory { cwd: cwd.display().to_string() });
     }
-    let context_files =
-        if services.prompt.no_context_files { Vec::new() } else { context_files(&services.dirs.agent, &cwd) };
+    let surroundings = Surroundings::read(services, &cwd, decisions);
     let store_selected = projection::selected(&store.selecting_entries());
     // The queue of a session that is open elsewhere is that process's business.
     let queue_file = QueueFile::open(store.path().filter(|_| store.locked_by().is_none()));
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, context_files })
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, surroundings })
 }
 
 pub(super) fn new_header(cwd: &Path, now_ms: u64) -> Header {

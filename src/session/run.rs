@@ -17,9 +17,10 @@ use crate::ai::{
 use crate::config::Settings;
 
 use super::recovery::Again;
-use super::resources::{self, ContextFile, PromptParts};
+use super::resources::{self, PromptParts};
 use super::selection::Selection;
 use super::services::Services;
+use super::surroundings::Surroundings;
 
 /// An event of the loop; the loop waits until `taken` is answered, if it is set.
 pub(super) struct Report {
@@ -47,7 +48,7 @@ pub(super) struct LiveSelection {
 pub(super) struct RunParts<'a> {
     pub(super) services: &'a Arc<Services>,
     pub(super) cwd: &'a Path,
-    pub(super) context_files: &'a [ContextFile],
+    pub(super) surroundings: &'a Surroundings,
     pub(super) queues: &'a Arc<Queues>,
     pub(super) session_id: &'a str,
     pub(super) selection: &'a Selection,
@@ -105,7 +106,8 @@ fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
     let prompt = PromptParts {
         custom: services.prompt.custom.as_deref(),
         addendum: services.prompt.addendum.as_deref(),
-        context_files: parts.context_files,
+        context_files: &parts.surroundings.context_files,
+        skills: &parts.surroundings.skills,
     };
     let wanted = resources::sections(&prompt, &services.tools, parts.cwd);
     let tools: Vec<ToolDeclaration> = services.tools.iter().map(|tool| tool.spec().declaration()).collect();

@@ -7,7 +7,7 @@ use crate::agent::{QueueMode, SteeringDelivery, ToolRegistry};
 use crate::ai::{
     self, DEMO_PROVIDER, LiveCatalog, Model, Provider, ProviderInfo, StreamOptions, ThinkingLevel,
 };
-use crate::config::{Credentials, Dirs, Settings, load_catalog};
+use crate::config::{Credentials, Dirs, Settings, TrustPolicy, load_catalog};
 use crate::tools::BashConfig;
 use crate::util::clock::Clock;
 
@@ -28,6 +28,8 @@ pub struct Services {
     pub clock: Clock,
     pub wishes: Wishes,
     pub prompt: PromptOptions,
+    pub skills: SkillOptions,
+    pub trust: TrustPolicy,
     /// Where new sessions go; `None` keeps them in memory.
     pub sessions: Option<PathBuf>,
     /// Whether the reader of events wants every piece of an answer.
@@ -41,6 +43,15 @@ pub struct PromptOptions {
     pub addendum: Option<String>,
     /// Leaves instruction files out.
     pub no_context_files: bool,
+}
+
+/// What the command line says about skills.
+#[derive(Debug, Clone, Default)]
+pub struct SkillOptions {
+    /// Files and folders besides the usual ones; absolute.
+    pub paths: Vec<PathBuf>,
+    /// Leaves out all others.
+    pub only_paths: bool,
 }
 
 impl Services {

@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use crate::agent::SteeringDelivery;
 use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
+use crate::config::Trust;
+
+use super::resources::Skill;
 
 /// What a session is at one moment.
 #[derive(Debug, Clone)]
@@ -30,6 +33,9 @@ pub struct SessionState {
     pub several_providers: bool,
     /// The models to cycle through; none means all.
     pub scope: Arc<[ScopedModel]>,
+    /// Sorted by name.
+    pub skills: Arc<[Skill]>,
+    pub project: ProjectState,
 }
 
 impl SessionState {
@@ -52,7 +58,30 @@ impl SessionState {
             urgent_words: Arc::from([]),
             several_providers: false,
             scope: Arc::from([]),
+            skills: Arc::from([]),
+            project: ProjectState::default(),
         }
+    }
+}
+
+/// What the folder of a session brings along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectState {
+    pub trust: Trust,
+    /// What there is that takes trust.
+    pub protected: Arc<[PathBuf]>,
+}
+
+impl Default for ProjectState {
+    fn default() -> Self {
+        Self { trust: Trust::Unasked, protected: Arc::from([]) }
+    }
+}
+
+impl ProjectState {
+    /// Those of the protected things that hold skills.
+    pub fn skill_folders(&self) -> impl Iterator<Item = &Path> {
+        self.protected.iter().map(PathBuf::as_path).filter(|path| path.ends_with("skills"))
     }
 }
 

@@ -70,20 +70,21 @@ fn variants() -> Vec<Variant> {
         compat.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         compat
     };
-    let all: &[Kind] = &[Kind::Prompt, Kind::ToolAdded, Kind::ToolRemoved];
-    let additions: &[Kind] = &[Kind::Prompt, Kind::ToolAdded];
+    let all: &[Kind] = &[Kind::Prompt, Kind::SkillAdded, Kind::ToolAdded, Kind::ToolRemoved];
+    let additions: &[Kind] = &[Kind::Prompt, Kind::SkillAdded, Kind::ToolAdded];
+    let prompts: &[Kind] = &[Kind::Prompt, Kind::SkillAdded];
     let changes = with(json!({"supportsMidConvoToolChanges": true}));
-    add("anthropic-messages", "Claude reading instructions", texts.clone(), true, &[Kind::Prompt]);
+    add("anthropic-messages", "Claude reading instructions", texts.clone(), true, prompts);
     add("anthropic-messages", "Claude reading tools", changes, true, all);
     let effort = with(json!({"supportsMidConvoToolChanges": true, "supportsMidConvoEffort": true,
         "forceAdaptiveThinking": true}));
     add("anthropic-messages", "Claude told how much to think", effort, true, all);
-    add("openai-responses", "GPT reading instructions", texts.clone(), false, &[Kind::Prompt]);
+    add("openai-responses", "GPT reading instructions", texts.clone(), false, prompts);
     add("openai-responses", "GPT finding tools", with(json!({"supportsToolSearch": true})), false, additions);
     let tools = with(json!({"supportsAdditionalTools": true, "supportsMidConvoEffort": true}));
     add("openai-responses", "GPT reading tools", tools.clone(), false, all);
     add("openai-codex-responses", "GPT of ChatGPT reading tools", tools, false, all);
-    add("openai-completions", "chat reading instructions", texts.clone(), false, &[Kind::Prompt]);
+    add("openai-completions", "chat reading instructions", texts.clone(), false, prompts);
     add(
         "openai-completions",
         "Kimi reading tools",
@@ -142,6 +143,7 @@ enum Kind {
     ToolAdded,
     ToolRemoved,
     Prompt,
+    SkillAdded,
 }
 
 fn set_model(id: &str) -> SessionCommand {
@@ -151,7 +153,8 @@ fn set_model(id: &str) -> SessionCommand {
 /// Everything that happens to a session, except compaction, which begins anew.
 async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
     let [first, second] = variant.ids;
-    let mut bench = SessionBench::new([]).acme(variant.acme()).model(first).tools([TestTool::say()]);
+    let mut bench = SessionBench::new([]).acme(variant.acme()).model(first).tools([TestTool::say(), read()]);
+    bench.skill("agent/skills/one", "---\ndescription: \"Is there from\n  the start <&>\"\n---\nOne.\n");
     let mut changes = Vec::new();
     let mut session = bench.start().await;
     let push = |bench: &SessionBench, answers: Vec<FakeAnswer>| {
@@ -177,6 +180,8 @@ async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
         ],
     );
     session.ask("second").await;
+    // A skill that appears now is told of when the session is opened again.
+    bench.skill("agent/skills/unseen", "---\ndescription: Comes and goes\n---\n");
 
     // What failed and what was cancelled is not said to the model.
     push(&bench, vec![FakeAnswer::failed("400: bad request")]);
@@ -213,9 +218,13 @@ async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
     push(&bench, vec![variant.answer(first, [text("eight")])]);
     session.ask("eighth").await;
 
-    // Read from its file; then with more tools, with another prompt, with fewer tools.
-    let resumed: [(Option<Kind>, &'static str); 4] = [
+    std::fs::remove_dir_all(bench.path("agent/skills/unseen")).unwrap();
+
+    // Read from its file; then with another skill, with more tools, with another
+    // prompt, with fewer tools.
+    let resumed: [(Option<Kind>, &'static str); 5] = [
         (None, "Be brief."),
+        (Some(Kind::SkillAdded), "Be brief."),
         (Some(Kind::ToolAdded), "Be brief."),
         (Some(Kind::Prompt), "Be long."),
         (Some(Kind::ToolRemoved), "Be long."),
@@ -224,10 +233,13 @@ async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
         let path = session.path();
         session.shut_down().await;
         let tools = match kind {
-            None => vec![TestTool::say()],
-            Some(Kind::ToolAdded | Kind::Prompt) => vec![TestTool::say(), other_tool()],
-            Some(Kind::ToolRemoved) => vec![other_tool()],
+            None | Some(Kind::SkillAdded) => vec![TestTool::say(), read()],
+            Some(Kind::ToolAdded | Kind::Prompt) => vec![TestTool::say(), read(), other_tool()],
+            Some(Kind::ToolRemoved) => vec![read(), other_tool()],
         };
+        if kind == Some(Kind::SkillAdded) {
+            bench.skill("agent/skills/added", "---\ndescription: Is there later\n---\nTwo.\n");
+        }
         bench = bench.tools(tools).prompt(prompt);
         changes.extend(kind.map(|kind| Change { at: bench.provider.requests().len(), kind }));
         session = bench.resume(&path).await;
@@ -237,6 +249,10 @@ async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
         }
     }
     (bench, changes)
+}
+
+fn read() -> TestTool {
+    TestTool::new("read", |_, _| async { Ok(pi::agent::ToolOutput::text("read")) })
 }
 
 fn other_tool() -> TestTool {
@@ -261,7 +277,7 @@ fn check(name: &str, earlier: &Prefix, later: &Prefix, changes: &[Kind], reads: 
         assert_eq!(later.messages[..n_messages], earlier.messages, "{name}");
         assert!(later.messages.len() > earlier.messages.len(), "{name} says nothing new");
     }
-    if !changes.contains(&Kind::Prompt) {
+    if !changes.contains(&Kind::Prompt) && !changes.contains(&Kind::SkillAdded) {
         assert_eq!(later.system, earlier.system, "{name}");
     }
     match changes {
@@ -280,7 +296,15 @@ async fn every_request_begins_with_the_one_before_it() {
     for variant in variants() {
         let (bench, changes) = played(&variant).await;
         let requests = bench.provider.requests();
-        assert_eq!(requests.len(), 21, "{}", variant.name);
+        assert_eq!(requests.len(), 23, "{}", variant.name);
+        // Another skill is told of from the moment the session is opened with it, and
+        // not while one is open.
+        for (at, request) in requests.iter().enumerate() {
+            let body = preview_request(request).unwrap().body.to_string();
+            assert!(body.contains("<name>one</name>"), "{}, request {at}", variant.name);
+            assert!(!body.contains("<name>unseen</name>"), "{}, request {at}", variant.name);
+            assert_eq!(body.contains("<name>added</name>"), at >= 15, "{}, request {at}", variant.name);
+        }
         let bodies = requests.iter().map(|request| preview_request(request).unwrap().body);
         let n_markers: usize = bodies.map(|body| n_markers(&body)).sum();
         assert_eq!(n_markers > 0, variant.marks, "{}", variant.name);

@@ -26,6 +26,7 @@ mod process_tui;
 mod recovery;
 mod session_store;
 mod session_task;
+mod skills;
 mod support;
 mod tools_bash;
 mod tools_files;

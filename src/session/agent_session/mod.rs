@@ -2,14 +2,17 @@
 //! what happens, tells its client.
 //!
 //! It dispatches: what a run brings is in `running`, what a session talks to in
-//! `selecting`, going from one session to another in `opening`. Policies are
+//! `selecting`, going from one session to another in `opening`, what its folder
+//! brings along in `surrounded`. Policies are
 //! elsewhere (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows something as finished goes
 //! out after it was written.
 
 mod opening;
 mod running;
 mod selecting;
+mod surrounded;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +31,12 @@ use super::open::{self, OpenSession, OpenedSession};
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::recovery::Recovery;
-use super::resources::ContextFile;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
 use super::selection::{self, Selection, Wishes};
 use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
 use super::store::{EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, clean_name};
+use super::surroundings::{Decisions, Surroundings};
 use super::urgent::is_urgent;
 use super::user_bash::{UserBash, UserBashEvent};
 
@@ -65,7 +68,7 @@ pub async fn start(
         let opened = Opened { tail: preview.tail, n_earlier: None };
         drop(events.send(SessionEvent::Opened(Arc::new(opened))));
         tokio::spawn(async move {
-            match open::open(&services, &cwd, open).await {
+            match open::open(&services, &cwd, open, &Decisions::default()).await {
                 Ok(opened) => AgentSession::new(services, opened, events, state).main_loop(commands).await,
                 Err(error) => {
                     let text = error.to_string();
@@ -75,7 +78,7 @@ pub async fn start(
         });
         return Ok((handle, event_receiver));
     }
-    let opened = open::open(&services, &cwd, open).await?;
+    let opened = open::open(&services, &cwd, open, &Decisions::default()).await?;
     let (selection, _) = select(&services, &Selected::default());
     let state = watch::Sender::new(Arc::new(SessionState::of(&selection.model, &opened.cwd)));
     let handle = SessionHandle::new(command_sender, state.subscribe());
@@ -95,7 +98,11 @@ struct AgentSession {
     services: Arc<Services>,
     cwd: PathBuf,
     store: SessionStore,
-    context_files: Vec<ContextFile>,
+    surroundings: Surroundings,
+    /// About trust, for as long as the program runs.
+    decisions: Decisions,
+    /// What was said about the surroundings; it is said once.
+    told: HashSet<String>,
     selection: Selection,
     /// As the process was started, but with the scope of this session.
     wishes: Wishes,
@@ -153,7 +160,9 @@ impl AgentSession {
             services,
             cwd: opened.cwd,
             store: opened.store,
-            context_files: opened.context_files,
+            surroundings: opened.surroundings,
+            decisions: Decisions::default(),
+            told: HashSet::new(),
             selection,
             recovery: Recovery::default(),
             queues,
@@ -226,7 +235,8 @@ impl AgentSession {
                     return Err(SessionError::Refused("there is nothing to send".to_owned()));
                 }
                 let now = ai::Millis(self.services.clock.now_ms());
-                let message = run::user_message(&text, images, now, &self.services.settings).await;
+                let said = self.expanded(&text).await?;
+                let message = run::user_message(&said, images, now, &self.services.settings).await;
                 self.prompt(text, message, when_busy).await
             }
             SessionCommand::DeliverNow => {
@@ -274,6 +284,7 @@ impl AgentSession {
                 self.selection_changed();
                 Ok(Reply::Done)
             }
+            SessionCommand::DecideTrust { choice } => self.decide_trust(choice).await,
             SessionCommand::New => self.switch(OpenSession::New).await,
             SessionCommand::Open { path } => self.switch(OpenSession::File(path)).await,
             SessionCommand::Shutdown => Ok(Reply::Done),
@@ -346,7 +357,7 @@ impl AgentSession {
         let parts = RunParts {
             services: &self.services,
             cwd: &self.cwd,
-            context_files: &self.context_files,
+            surroundings: &self.surroundings,
             queues: &self.queues,
             session_id: &self.store.header().id.clone(),
             selection: &self.selection,
@@ -499,6 +510,8 @@ impl AgentSession {
             // The demo model is always there and does not count.
             several_providers: services.has_several_providers(),
             scope: self.wishes.scope.as_slice().into(),
+            skills: Arc::clone(&self.surroundings.skills),
+            project: self.surroundings.project.clone(),
         };
         services.bash.session.set(open::session_vars(&state));
         self.state.send_replace(Arc::new(state));

@@ -25,7 +25,7 @@ impl AgentSession {
             self.announce_open(None);
             return Ok(Reply::Done);
         }
-        let opened = open::open(&self.services, &self.cwd, open)
+        let opened = open::open(&self.services, &self.cwd, open, &self.decisions)
             .await
             .map_err(|error| SessionError::Refused(error.to_string()))?;
         self.stop().await;
@@ -43,7 +43,7 @@ impl AgentSession {
         self.queue_file = opened.queue_file;
         self.save_queue();
         self.cwd = opened.cwd;
-        self.context_files = opened.context_files;
+        self.surroundings = opened.surroundings;
         self.selection = selection;
         self.recovery = Recovery::default();
         self.cache = CacheWatch::default();
@@ -77,6 +77,7 @@ impl AgentSession {
         if let Some(notice) = notice {
             self.notice(NoticeLevel::Warning, notice);
         }
+        self.tell_surroundings();
     }
 
     /// Ends what is going on, keeping what there is of it, and makes all durable.

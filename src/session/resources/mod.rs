@@ -1,10 +1,14 @@
-//! What shapes the prompt besides the conversation: instruction files and the
-//! system prompt made from them.
+//! What shapes the prompt besides the conversation: instruction files, skills,
+//! and the system prompt made from them.
 
 mod agents_md;
+mod frontmatter;
+mod skills;
 mod system_prompt;
 
 pub use agents_md::{ContextFile, context_files};
+pub use skills::{Skill, SkillBlock, SkillOrigin};
+pub(super) use skills::{SkillPlaces, call as skill_call, expand as expand_skill, load as load_skills};
 pub(super) use system_prompt::{PromptParts, sections};
 
 pub(super) use system_prompt::delta;

@@ -11,6 +11,7 @@ use crate::agent::ToolRegistry;
 use crate::ai::{Extra, Millis, RemovedTool, SystemContent, SystemMessage, SystemState, ToolDeclaration};
 
 use super::agents_md::ContextFile;
+use super::skills::{self, Skill};
 
 /// What the system prompt is made from.
 #[derive(Default)]
@@ -20,6 +21,8 @@ pub(crate) struct PromptParts<'a> {
     /// Added after the rules.
     pub(crate) addendum: Option<&'a str>,
     pub(crate) context_files: &'a [ContextFile],
+    /// Listed if the model has a tool to read them with.
+    pub(crate) skills: &'a [Skill],
 }
 
 const PREAMBLE: &str = "You are a coding assistant working in pi, a terminal program, on the user's own machine. You \
@@ -45,6 +48,12 @@ pub(crate) fn sections(parts: &PromptParts<'_>, tools: &ToolRegistry, cwd: &Path
     }
     if !parts.context_files.is_empty() {
         add("project_context", project_context(parts.context_files));
+    }
+    let has = |name: &str| tools.get(name).is_some();
+    if (has("read") || has("bash"))
+        && let Some(text) = skills::section(parts.skills, has("read"))
+    {
+        add("skills", text);
     }
     add("cwd", cwd.to_string_lossy().replace('\\', "/"));
     sections
@@ -173,8 +182,12 @@ mod tests {
     #[test]
     fn a_custom_prompt_replaces_preamble_tools_and_rules() {
         let files = [ContextFile { path: "/p/AGENTS.md".into(), text: "Use tabs.".to_owned() }];
-        let parts =
-            PromptParts { custom: Some("Be a pirate."), addendum: Some("Arr."), context_files: &files };
+        let parts = PromptParts {
+            custom: Some("Be a pirate."),
+            addendum: Some("Arr."),
+            context_files: &files,
+            skills: &[],
+        };
         let sections = sections(&parts, &ToolRegistry::default(), Path::new("/p"));
         let text: Vec<String> = sections.into_iter().map(|(_, text)| text).collect();
         let expected = "Be a pirate.\n\n<addendum>\nArr.\n</addendum>\n\n<project_context>\nInstructions of this \

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use crate::ai::Message;
 use crate::util::clock;
 
+use super::super::resources::SkillBlock;
 use super::entry::{EntryBody, Header, SessionMessage};
 use super::scan;
 use super::tree::Location;
@@ -132,7 +133,9 @@ fn first_message(path: &Path, location: Location) -> Option<String> {
     let entry = scan::read_entry(&File::open(path).ok()?, location)?;
     let EntryBody::Message { message: SessionMessage::Model(message), .. } = entry.body else { return None };
     let Message::User(user) = &*message else { return None };
-    let text = user.content.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = user.content.text();
+    let typed = SkillBlock::parse(&text).map(|block| block.command());
+    let text = typed.unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then(|| text.chars().take(200).collect())
 }
 

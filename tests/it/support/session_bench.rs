@@ -12,10 +12,11 @@ use pi::ai::{
     self, Catalog, FakeAnswer, FakeProvider, HttpOptions, HttpProvider, LiveCatalog, Message, Provider,
     ThinkingLevel, Transport,
 };
-use pi::config::{Authorised, Credentials, Dirs, Env, Settings};
+use pi::config::{Authorised, Credentials, Dirs, Env, Settings, TrustPolicy};
 use pi::session::{
     Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
-    SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, WhenBusy, Wishes, start,
+    SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, SkillOptions, WhenBusy, Wishes,
+    start,
 };
 use pi::tools::{BashConfig, SessionEnv};
 use pi::util::clock::Clock;
@@ -44,6 +45,7 @@ pub(crate) struct SessionBench {
     prompt: &'static str,
     /// URL and API of the server that answers instead of the script.
     server: Option<(String, &'static str)>,
+    trust: TrustPolicy,
     /// Where new sessions go, below the folder.
     sessions: Option<&'static str>,
 }
@@ -64,6 +66,7 @@ impl SessionBench {
             acme: None,
             prompt: "Be brief.",
             server: None,
+            trust: TrustPolicy::default(),
             sessions: Some("sessions"),
         }
     }
@@ -81,6 +84,20 @@ impl SessionBench {
     pub(crate) fn model(mut self, id: &'static str) -> Self {
         self.model = id;
         self
+    }
+
+    /// Who decides about the folder `work`.
+    pub(crate) fn trust(mut self, trust: TrustPolicy) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Writes `SKILL.md` into the folder `name`, below the bench's own.
+    pub(crate) fn skill(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name).join("SKILL.md");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
     }
 
     /// The provider `acme` as an entry of `models.json`.
@@ -170,6 +187,8 @@ impl SessionBench {
                 addendum: None,
                 no_context_files: true,
             },
+            skills: SkillOptions::default(),
+            trust: self.trust,
             sessions: self.sessions.map(|name| self.path(name)),
             wants_deltas: true,
         }

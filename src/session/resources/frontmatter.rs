@@ -1,0 +1,70 @@
+//! Markdown files that begin with YAML between two lines of `---`.
+//!
+//! Takes the two parts apart; what the YAML says is for its readers to judge.
+//! Pure, and made for any text.
+
+/// A text without a byte order mark, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frontmatter<'a> {
+    /// There is none; the whole text.
+    None(&'a str),
+    /// It begins and does not end.
+    Unclosed,
+    Some {
+        yaml: &'a str,
+        /// What follows it.
+        body: &'a str,
+    },
+}
+
+/// Takes `text` apart. Lines may end in CRLF.
+pub(super) fn split(text: &str) -> Frontmatter<'_> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let is_fence = |line: &str| line.trim_end() == "---";
+    let Some(first) = lines.next().filter(|line| is_fence(line)) else { return Frontmatter::None(text) };
+    let start = first.len();
+    let mut at = start;
+    for line in lines {
+        let end = at + line.len();
+        if is_fence(line) {
+            return Frontmatter::Some {
+                yaml: text.get(start..at).unwrap_or_default(),
+                body: text.get(end..).unwrap_or_default(),
+            };
+        }
+        at = end;
+    }
+    Frontmatter::Unclosed
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn yaml_and_body_are_taken_apart() {
+        let check = |text: &str, expected: Frontmatter<'_>| assert_eq!(split(text), expected, "{text:?}");
+        let both = |yaml, body| Frontmatter::Some { yaml, body };
+        check("---\na: 1\n---\nbody\n", both("a: 1\n", "body\n"));
+        check("\u{feff}--- \r\na: 1\r\n---\r\n\r\nbody", both("a: 1\r\n", "\r\nbody"));
+        check("---\n---", both("", ""));
+        check("---\na: |\n  ----\n---\n", both("a: |\n  ----\n", ""));
+        check("body\n---\n", Frontmatter::None("body\n---\n"));
+        check("----\na\n---\n", Frontmatter::None("----\na\n---\n"));
+        check("\u{feff}", Frontmatter::None(""));
+        check("---\na: 1\n", Frontmatter::Unclosed);
+        check("---", Frontmatter::Unclosed);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "(---|\\r|\\n|[a-z é:]|\u{feff}){0,30}") {
+            if let Frontmatter::Some { yaml, body } = split(&text) {
+                prop_assert!(text.contains(yaml) && text.ends_with(body));
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Skills: instructions for particular kinds of work, which the model reads when
+//! a task calls for them, or the user by `/skill:NAME`.
+//!
+//! [`load`] asks the places where skills are kept, in the order that decides
+//! between two of one name: the first one found stays. `discover` walks a place,
+//! `filter` leaves out what the settings say, `fields` reads the head of a file,
+//! `prompt` lists skills for the model, `command` puts one into a message. What
+//! is wrong with a skill is a [`SkillProblem`], never an error. The result depends
+//! on nothing but the files, so that prompts stay the same to the byte.
+
+mod command;
+mod discover;
+mod fields;
+mod filter;
+mod prompt;
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use crate::config::project_skill_folders;
+use crate::util::paths;
+
+use super::frontmatter::{self, Frontmatter};
+use discover::{Candidate, Found};
+use fields::Fields;
+use filter::Filter;
+
+pub use command::SkillBlock;
+pub(crate) use command::{call, expand};
+pub(super) use prompt::section;
+
+/// The file that makes a folder a skill.
+const SKILL_FILE: &str = "SKILL.md";
+/// Most of a file that is read for its frontmatter, in bytes.
+const MAX_HEAD_BYTES: u64 = 32 << 10;
+/// Most skills of a session.
+const MAX_SKILLS: usize = 500;
+
+/// A skill that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    pub name: String,
+    /// One line: what it is for.
+    pub description: String,
+    /// The file with its instructions, absolute.
+    pub path: PathBuf,
+    pub origin: SkillOrigin,
+    /// Whether the model is told of it; otherwise only the command calls it.
+    pub is_listed: bool,
+}
+
+/// Who brought a skill along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SkillOrigin {
+    User,
+    Project,
+    CommandLine,
+}
+
+/// Where skills are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SkillPlaces<'a> {
+    pub(crate) agent: &'a Path,
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) cwd: &'a Path,
+    /// The setting `skills`.
+    pub(crate) settings: &'a [String],
+    /// What the command line names; absolute.
+    pub(crate) named: &'a [PathBuf],
+    /// Nothing but what the command line names.
+    pub(crate) only_named: bool,
+    /// Whether the project is trusted.
+    pub(crate) with_project: bool,
+}
+
+/// Something about a skill that its author or its user should know.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SkillProblem {
+    #[error("skills: {} does not exist", path.display())]
+    Missing { path: PathBuf },
+    #[error("skills: cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("skill {} is not loaded: {cause}", path.display())]
+    Malformed { path: PathBuf, cause: String },
+    #[error("skill {} is not loaded: its frontmatter has no description", path.display())]
+    NoDescription { path: PathBuf },
+    #[error("skill {}: the description has {n_chars} characters, {} are allowed", path.display(), fields::MAX_DESCRIPTION)]
+    LongDescription { path: PathBuf, n_chars: usize },
+    #[error("skill {}: the name \"{name}\" {what}", path.display())]
+    Name { path: PathBuf, name: String, what: &'static str },
+    #[error("two skills are called \"{name}\": {} is used, {} is not", kept.display(), dropped.display())]
+    Collision { name: String, kept: PathBuf, dropped: PathBuf },
+    #[error("setting \"skills\": {cause}")]
+    Pattern { cause: String },
+    #[error("skills: {} holds more than {} files and folders; not all were looked at", root.display(), discover::MAX_ENTRIES)]
+    TooManyEntries { root: PathBuf },
+    #[error("skills: {} is nested more than {} folders deep; what is below was not looked at", folder.display(), discover::MAX_DEPTH)]
+    TooDeep { folder: PathBuf },
+    #[error("skills: there are more than {MAX_SKILLS}; {} and others are not loaded", path.display())]
+    TooManySkills { path: PathBuf },
+    #[error("skills: {} is too long for a list of what to ignore; it is not heeded", path.display())]
+    LongIgnoreFile { path: PathBuf },
+}
+
+/// Finds the skills, sorted by name. Bounded in files, bytes and depth. Blocks.
+pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) {
+    let mut set = SkillSet::default();
+    if !places.only_named {
+        set.add(user_skills(places), SkillOrigin::User);
+        if places.with_project {
+            let folders = project_skill_folders(places.cwd, places.home);
+            set.add(in_folders(&folders), SkillOrigin::Project);
+        }
+    }
+    let mut named = Found::default();
+    for path in places.named {
+        named.look_at(path);
+    }
+    set.add(named, SkillOrigin::CommandLine);
+    (set.by_name.into_values().collect(), set.problems)
+}
+
+/// The user's own: of both folders, and what the settings name.
+fn user_skills(places: &SkillPlaces<'_>) -> Found {
+    let mut folders = vec![places.agent.join("skills")];
+    folders.extend(places.home.map(|home| home.join(".agents").join("skills")));
+    let mut found = in_folders(&folders);
+    let (filter, plain, problems) = Filter::new(places.settings, places.agent, places.home);
+    found.problems.extend(problems);
+    for path in &plain {
+        found.look_at(path);
+    }
+    found.candidates.retain(|candidate| filter.keeps(&candidate.path));
+    found
+}
+
+/// What there is in those of `folders` that exist.
+fn in_folders(folders: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        found.look_at(folder);
+    }
+    found
+}
+
+#[derive(Debug, Default)]
+struct SkillSet {
+    by_name: BTreeMap<String, Skill>,
+    /// The files that were looked at, where links lead.
+    seen: HashSet<PathBuf>,
+    problems: Vec<SkillProblem>,
+}
+
+impl SkillSet {
+    fn add(&mut self, found: Found, origin: SkillOrigin) {
+        self.problems.extend(found.problems);
+        for candidate in found.candidates {
+            let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
+            if !self.seen.insert(real) {
+                continue;
+            }
+            if self.by_name.len() == MAX_SKILLS {
+                self.problems.push(SkillProblem::TooManySkills { path: candidate.path });
+                return;
+            }
+            self.add_one(candidate, origin);
+        }
+    }
+
+    fn add_one(&mut self, candidate: Candidate, origin: SkillOrigin) {
+        let path = paths::normalise(&candidate.path);
+        let head = match read_head(&path) {
+            Ok(head) => head,
+            Err(source) => return self.problems.push(SkillProblem::Unreadable { path, source }),
+        };
+        let yaml = match frontmatter::split(&head) {
+            Frontmatter::Some { yaml, .. } => yaml,
+            // Some other text, which happens to be there.
+            _ if candidate.is_lone => return,
+            Frontmatter::None(_) => return self.problems.push(SkillProblem::NoDescription { path }),
+            Frontmatter::Unclosed => {
+                let cause =
+                    format!("no line of --- ends its frontmatter in the first {} KiB", MAX_HEAD_BYTES >> 10);
+                return self.problems.push(SkillProblem::Malformed { path, cause });
+            }
+        };
+        let fields = match Fields::parse(yaml) {
+            Ok(fields) => fields,
+            Err(cause) => return self.problems.push(SkillProblem::Malformed { path, cause }),
+        };
+        let Some(description) = fields.description else {
+            if !candidate.is_lone {
+                self.problems.push(SkillProblem::NoDescription { path });
+            }
+            return;
+        };
+        let name = fields.name.unwrap_or(candidate.default_name);
+        if let Some(what) = fields::name_problem(&name) {
+            self.problems.push(SkillProblem::Name { path: path.clone(), name: name.clone(), what });
+        }
+        let n_chars = description.chars().count();
+        if n_chars > fields::MAX_DESCRIPTION {
+            self.problems.push(SkillProblem::LongDescription { path: path.clone(), n_chars });
+        }
+        if let Some(kept) = self.by_name.get(&name) {
+            let kept = kept.path.clone();
+            return self.problems.push(SkillProblem::Collision { name, kept, dropped: path });
+        }
+        let skill = Skill { name: name.clone(), description, path, origin, is_listed: fields.is_listed };
+        self.by_name.insert(name, skill);
+    }
+}
+
+/// The beginning of a file; long enough for any frontmatter worth listing.
+fn read_head(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests;
