@@ -12,11 +12,12 @@ use pi::agent::ToolOutput;
 use pi::ai::{FakeAnswer, Gate, Message, system_state};
 use pi::config::{Trust, TrustDefault, TrustPolicy};
 use pi::session::{Reply, SessionCommand, SessionError, SkillBlock, TakenQueue, TrustChoice, WhenBusy};
+use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use crate::support::agent_bench::TestTool;
 use crate::support::chat;
-use crate::support::pty::TestHome;
+use crate::support::pty::{Pty, TestHome};
 use crate::support::session_bench::{Session, SessionBench, sent};
 use crate::support::sse_server::{Reply as Answer, SseServer};
 
@@ -411,4 +412,103 @@ async fn print_mode_says_how_to_load_skills_of_a_project() {
     fs::write(home.agent().join("settings.json"), r#"{"defaultProjectTrust": "always"}"#).unwrap();
     run(pi(&home, &["-p", "hi"]), None).await;
     assert!(last_request(&server).0.contains("<name>own</name>"));
+}
+
+const SIZE: Size = Size { width: 80, height: 24 };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_frame_asks_whether_the_project_is_trusted() {
+    let server = SseServer::start([Answer::sse(chat::text("Hello to you."))]).await;
+    let home = TestHome::with_server(server.url());
+    put_skill(&home.project().join(".pi/skills/own"), &named("own"));
+    // What the command line says waits for the answer.
+    let pty = Pty::start(&home, SIZE, &["say hello"]);
+    let rows = pty.wait_text("escape: not now");
+    let shown = |text: &str| rows.iter().any(|row| row.contains(text));
+    for text in [
+        "Do you trust ",
+        "It brings along: .pi/skills.",
+        "→ Trust this folder",
+        "  Trust parent folder (",
+        "  Only this session",
+        "  Don't trust",
+    ] {
+        assert!(shown(text), "{text} is not in\n{}", rows.join("\n"));
+    }
+    assert_eq!(server.requests().len(), 0);
+    pty.keys("\r");
+    pty.wait_text("Hello to you.");
+    pty.wait_text("This folder is trusted; it brings one skill.");
+    let (system, last) = last_request(&server);
+    assert!(system.contains("<name>own</name>"), "{system}");
+    assert_eq!(last, "say hello");
+    pty.wait_idle();
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
+    let kept = fs::read_to_string(home.agent().join("trust.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept, json!({ home.project().to_str().unwrap(): true }));
+
+    // It is asked once; /trust asks again.
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("/trust\r");
+    pty.wait_text("→ Trust this folder");
+    pty.keys("\x1b[A\r");
+    pty.wait_text("Skills in .pi/skills are not loaded: this folder is not trusted.");
+    let kept = fs::read_to_string(home.agent().join("trust.json")).unwrap();
+    assert!(kept.contains("false"), "{kept}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skills_are_offered_called_and_shown_as_a_row() {
+    let server = SseServer::start([Answer::sse(chat::text("Hello, Ada."))]).await;
+    let home = TestHome::with_server(server.url());
+    put_skill(&home.agent().join("skills/greet"), GREET);
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    // By its own name, without the prefix.
+    pty.keys("/gre");
+    pty.wait_text("→ /skill:greet [TEXT]  [u] Says hello");
+    pty.keys("\t");
+    pty.wait("the command", |rows| rows.iter().any(|row| row.trim() == "/skill:greet"));
+    pty.keys("Ada\r");
+    pty.wait_text("Hello, Ada.");
+    let rows = pty.wait_idle();
+    let shown = |text: &str| rows.iter().any(|row| row.contains(text));
+    assert!(shown("[skill] greet (ctrl+o to expand)") && shown(" Ada"), "{}", rows.join("\n"));
+    assert!(!shown("kindly") && !shown("<skill"), "{}", rows.join("\n"));
+    assert!(last_request(&server).1.contains("Say hello, kindly."));
+    pty.keys("\x0f");
+    pty.wait_text("Say hello, kindly.");
+
+    // One that does not exist stays in the editor.
+    pty.keys("/skill:zzzz now\r");
+    pty.wait_text("no skill is called \"zzzz\"; there are greet");
+    pty.wait("the text in the editor", |rows| rows.iter().any(|row| row.trim() == "/skill:zzzz now"));
+    pty.keys("\x03");
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
+
+    // Later, too; and what comes back from history is what was typed.
+    let pty = Pty::start(&home, SIZE, &["--continue"]);
+    pty.wait_text("[skill] greet (ctrl+o to expand)");
+    pty.wait_idle();
+    pty.keys("\x1b[A");
+    pty.wait("what was typed", |rows| rows.iter().any(|row| row.trim() == "/skill:greet Ada"));
+    pty.keys("\x03/resume\r");
+    pty.wait_text("There is no other session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skills_are_not_offered_where_that_is_switched_off() {
+    let home = TestHome::new().settings(&json!({ "enableSkillCommands": false }));
+    put_skill(&home.agent().join("skills/quit"), &named("quit"));
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("/qui");
+    let rows = pty.wait_text("→ /quit");
+    assert!(!rows.iter().any(|row| row.contains("skill:quit")), "{}", rows.join("\n"));
+    pty.keys("\r");
+    assert!(pty.end().0.success());
 }

@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Message, Model};
+use crate::config::Trust;
 use crate::session::{
     EntryBody, NoticeLevel, Opened, Phase, SessionCommand, SessionEvent, SessionMessage, SessionState,
-    WhenBusy,
+    SkillBlock, WhenBusy,
 };
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
 
+use super::super::Prompt;
 use super::actions;
 use super::commands;
 use super::completion::Completion;
@@ -28,6 +30,7 @@ use super::footer::Footer;
 use super::msg::{AppMsg, Effect, EffectDone};
 use super::overlays::{
     ModelChoice, ModelScope, Models, Overlay, OverlayStep, QueuedMessages, Sessions, ThinkingLevels,
+    TrustDialog,
 };
 use super::prompt::{PromptEditor, Submission};
 use super::status::{Status, StatusLine};
@@ -60,6 +63,8 @@ pub(super) struct App {
     model_problems: HashSet<String>,
     /// The last entry of the session as it was opened.
     shown_leaf: Option<String>,
+    /// Prompts of the command line, until it is decided what the model may be told.
+    held_prompts: Vec<Prompt>,
 }
 
 /// What an app starts with.
@@ -70,6 +75,10 @@ pub(super) struct AppParts {
     pub(super) theme: Theme,
     pub(super) models: Vec<ModelChoice>,
     pub(super) home: Option<PathBuf>,
+    /// Whether skills are offered as commands.
+    pub(super) offers_skills: bool,
+    /// Said one after the other, once the session is there.
+    pub(super) prompts: Vec<Prompt>,
 }
 
 impl App {
@@ -80,7 +89,7 @@ impl App {
             prompt: PromptEditor::new(),
             status: StatusLine::default(),
             footer: Footer::default(),
-            completion: Completion::default(),
+            completion: Completion::new(parts.offers_skills),
             overlays: Vec::new(),
             keymap: parts.keymap,
             theme: parts.theme,
@@ -93,6 +102,7 @@ impl App {
             grammars_wanted: false,
             model_problems: HashSet::new(),
             shown_leaf: None,
+            held_prompts: parts.prompts,
         }
     }
 
@@ -106,6 +116,10 @@ impl App {
                 out.push(Effect::Session(SessionCommand::SetThinking { level, scope }));
             }
             AppMsg::SessionChosen(path) => out.push(Effect::Session(SessionCommand::Open { path })),
+            AppMsg::TrustChosen(choice) => {
+                out.push(Effect::Session(SessionCommand::DecideTrust { choice }));
+                self.say_held(out);
+            }
             AppMsg::ScopeChosen { patterns, scope } => {
                 out.push(Effect::Session(SessionCommand::SetScope { patterns, scope }));
             }
@@ -133,7 +147,7 @@ impl App {
                 }
                 self.key(key, out);
                 let text = self.prompt.composer.text();
-                self.completion.update(&text);
+                self.completion.update(&text, &self.session.skills);
             }
             InputEvent::Paste(text) => self.prompt.composer.paste(text),
             InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
@@ -334,6 +348,20 @@ impl App {
         self.overlays.push(Box::new(QueuedMessages::new(&self.session.queue, &self.keymap)));
     }
 
+    /// Asks about the folder of the session, in place of an earlier question.
+    pub(super) fn open_trust(&mut self) {
+        self.overlays.retain(|overlay| !overlay.asks_for_trust());
+        let dialog = TrustDialog::new(&self.session.project, &self.session.cwd, self.home.as_deref());
+        self.overlays.push(Box::new(dialog));
+    }
+
+    fn say_held(&mut self, out: &mut Vec<Effect>) {
+        for Prompt { text, images } in std::mem::take(&mut self.held_prompts) {
+            let when_busy = WhenBusy::FollowUp;
+            out.push(Effect::Session(SessionCommand::Prompt { text, images, when_busy }));
+        }
+    }
+
     pub(super) fn open_thinking(&mut self) {
         let model = &self.session.model;
         if model.thinking_levels().len() < 2 {
@@ -431,8 +459,14 @@ impl App {
             self.fill_history(opened);
             out.push(Effect::Replay);
         }
+        self.overlays.retain(|overlay| !overlay.asks_for_trust());
         if opened.n_earlier.is_some() {
             out.push(Effect::TakeLeftOver);
+            if self.session.project.trust == Trust::Undecided {
+                self.open_trust();
+            } else {
+                self.say_held(out);
+            }
         }
         out.push(Effect::SetTitle(self.title()));
         out.push(Effect::ReadBranch);
@@ -445,7 +479,9 @@ impl App {
             match message {
                 SessionMessage::Model(message) => {
                     if let Message::User(user) = &**message {
-                        self.prompt.composer.add_to_history(user.content.text().trim());
+                        let text = user.content.text();
+                        let typed = SkillBlock::parse(&text).map(|block| block.command());
+                        self.prompt.composer.add_to_history(typed.as_deref().unwrap_or(text.trim()));
                     }
                 }
                 SessionMessage::BashExecution(execution) => {

@@ -1,6 +1,7 @@
-//! Completing slash commands while they are typed.
+//! Completing slash commands while they are typed, those of skills included.
 
-use crate::tui::text::{Ellipsis, Row, Run, truncate, width};
+use crate::session::{Skill, SkillOrigin};
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::fuzzy_rank;
 
@@ -9,29 +10,46 @@ use super::commands::{self, Command};
 /// Most rows of suggestions.
 const MAX_ROWS: usize = 6;
 
+/// Widest name that others are lined up with, in cells.
+const MAX_NAME_CELLS: usize = 40;
+
 /// Suggestions for the command being typed; none are shown when it is empty.
 #[derive(Default)]
 pub(super) struct Completion {
-    matches: Vec<&'static Command>,
+    offers_skills: bool,
+    matches: Vec<Suggestion>,
     selected: usize,
     /// The text the user closed the list for; it stays closed until that changes.
     dismissed: Option<String>,
 }
 
+/// Something that can be typed after the slash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Suggestion {
+    name: String,
+    /// What may follow the name; empty if nothing.
+    args: &'static str,
+    help: String,
+}
+
 impl Completion {
+    pub(super) fn new(offers_skills: bool) -> Self {
+        Self { offers_skills, ..Self::default() }
+    }
+
     /// Follows the editor's text.
-    pub(super) fn update(&mut self, text: &str) {
+    pub(super) fn update(&mut self, text: &str, skills: &[Skill]) {
         if self.dismissed.as_deref() == Some(text) {
             return;
         }
         self.dismissed = None;
         let typed = text.strip_prefix('/').filter(|name| !name.contains(char::is_whitespace));
+        let skills = if self.offers_skills { skills } else { &[] };
         let matches = match typed {
             None => Vec::new(),
-            Some("") => commands::all().collect(),
-            Some(name) => ranked(name),
+            Some(name) => ranked(name, skills),
         };
-        if !matches.iter().map(|command| command.name).eq(self.matches.iter().map(|command| command.name)) {
+        if !matches.iter().map(|one| &one.name).eq(self.matches.iter().map(|one| &one.name)) {
             self.selected = 0;
         }
         self.matches = matches;
@@ -58,27 +76,30 @@ impl Completion {
     /// The selected command, as text for the editor; one that takes arguments is
     /// followed by a blank.
     pub(super) fn accept(&mut self) -> Option<String> {
-        let command = self.matches.get(self.selected)?;
-        let blank = if command.args.is_empty() { "" } else { " " };
-        let text = format!("/{}{blank}", command.name);
+        let suggestion = self.matches.get(self.selected)?;
+        let blank = if suggestion.args.is_empty() { "" } else { " " };
+        let text = format!("/{}{blank}", suggestion.name);
         self.dismiss(&text);
         Some(text)
     }
 
     pub(super) fn rows(&self, columns: u16, theme: &Theme) -> Vec<Row> {
         let first = self.selected.saturating_sub(MAX_ROWS - 1);
-        let name_width = self.matches.iter().map(|command| usage(command).len()).max().unwrap_or_default();
+        let usages = self.matches.iter().map(Suggestion::usage);
+        let name_width = usages.map(|usage| width(&usage)).max().unwrap_or_default().min(MAX_NAME_CELLS);
         let shown = self.matches.iter().enumerate().skip(first).take(MAX_ROWS);
         let mut rows: Vec<Row> = shown
-            .map(|(command_idx, command)| {
-                let (arrow, style) = if command_idx == self.selected {
+            .map(|(suggestion_idx, suggestion)| {
+                let (arrow, style) = if suggestion_idx == self.selected {
                     ("→ ", theme.style(Token::Accent))
                 } else {
                     ("  ", theme.style(Token::Text))
                 };
-                let name = format!("{arrow}{:<name_width$}", usage(command));
+                let usage = suggestion.usage();
+                let gap = " ".repeat(name_width.saturating_sub(width(&usage)));
+                let name = format!("{arrow}{usage}{gap}");
                 let room = usize::from(columns).saturating_sub(width(&name) + 2);
-                let help = truncate(command.help, room, Ellipsis::One).into_owned();
+                let help = truncate(&suggestion.help, room, Ellipsis::One).into_owned();
                 let mut row = Row::from_runs([
                     Run::new(name, style),
                     Run::new(format!("  {help}"), theme.style(Token::Muted)),
@@ -95,18 +116,39 @@ impl Completion {
     }
 }
 
-fn usage(command: &Command) -> String {
-    format!("/{} {}", command.name, command.args).trim_end().to_owned()
+impl Suggestion {
+    fn command(command: &Command) -> Self {
+        Self { name: command.name.to_owned(), args: command.args, help: command.help.to_owned() }
+    }
+
+    fn skill(skill: &Skill) -> Self {
+        let origin = match skill.origin {
+            SkillOrigin::User => "[u]",
+            SkillOrigin::Project => "[p]",
+            SkillOrigin::CommandLine => "[t]",
+        };
+        let help = format!("{origin} {}", sanitize_line(&skill.description));
+        Self { name: format!("skill:{}", sanitize_line(&skill.name)), args: "[TEXT]", help }
+    }
+
+    fn usage(&self) -> String {
+        format!("/{} {}", self.name, self.args).trim_end().to_owned()
+    }
 }
 
 /// Names that begin with what was typed, then those that contain its letters.
-fn ranked(typed: &str) -> Vec<&'static Command> {
-    let (mut matches, rest): (Vec<_>, Vec<_>) =
-        commands::all().partition(|command| command.name.starts_with(typed));
-    let names: Vec<&str> = rest.iter().map(|command| command.name).collect();
-    matches.extend(
-        fuzzy_rank(typed, names.iter().copied()).into_iter().filter_map(|idx| rest.get(idx).copied()),
-    );
+/// Commands come before skills, so that no skill takes the place of one.
+fn ranked(typed: &str, skills: &[Skill]) -> Vec<Suggestion> {
+    // A name with a blank in it cannot be typed.
+    let skills = skills.iter().filter(|skill| !skill.name.contains(char::is_whitespace));
+    let begins = |one: &Suggestion| {
+        one.name.starts_with(typed)
+            || one.name.strip_prefix("skill:").is_some_and(|name| name.starts_with(typed))
+    };
+    let all = commands::all().map(Suggestion::command).chain(skills.map(Suggestion::skill));
+    let (mut matches, rest): (Vec<_>, Vec<_>) = all.partition(begins);
+    let best = fuzzy_rank(typed, rest.iter().map(|one| one.name.as_str()));
+    matches.extend(best.into_iter().filter_map(|idx| rest.get(idx).cloned()));
     matches
 }
 
@@ -114,18 +156,26 @@ fn ranked(typed: &str) -> Vec<&'static Command> {
 mod tests {
     use super::*;
 
+    fn skill(name: &str) -> Skill {
+        let description = "Does\u{1b}[2J it".to_owned();
+        let path = "/s/SKILL.md".into();
+        Skill { name: name.to_owned(), description, path, origin: SkillOrigin::Project, is_listed: true }
+    }
+
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let mut completion = Completion::default();
-        completion.update(text);
-        let names: Vec<&str> = completion.matches.iter().map(|command| command.name).collect();
+        let mut completion = Completion::new(true);
+        completion.update(text, &[skill("quit"), skill("model-cards"), skill("a b")]);
+        let names: Vec<&str> = completion.matches.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(&names[..expected.len().min(names.len())], expected, "{text}");
     }
 
     #[test]
     fn a_slash_suggests_commands_and_an_exact_name_comes_first() {
-        check("/mo", &["model"]);
-        check("/quit", &["quit"]);
+        check("/mo", &["model", "skill:model-cards"]);
+        check("/quit", &["quit", "skill:quit"]);
+        check("/skill:q", &["skill:quit"]);
+        check("/cards", &["skill:model-cards"]);
         check("hello", &[]);
         check("/model opus", &[]);
     }
@@ -133,21 +183,40 @@ mod tests {
     #[test]
     fn a_dismissed_list_stays_closed_until_the_text_changes() {
         let mut completion = Completion::default();
-        completion.update("/n");
+        completion.update("/n", &[]);
         assert!(completion.is_open());
         completion.dismiss("/n");
-        completion.update("/n");
+        completion.update("/n", &[]);
         assert!(!completion.is_open());
-        completion.update("/ne");
+        completion.update("/ne", &[]);
         assert!(completion.is_open());
     }
 
     #[test]
     fn accepting_leaves_room_for_arguments() {
         let mut completion = Completion::default();
-        completion.update("/qu");
+        completion.update("/qu", &[]);
         assert_eq!(completion.accept(), Some("/quit".to_owned()));
-        completion.update("/mod");
+        completion.update("/mod", &[]);
         assert_eq!(completion.accept(), Some("/model ".to_owned()));
+        let mut completion = Completion::new(true);
+        completion.update("/skill:mo", &[skill("model-cards")]);
+        assert_eq!(completion.accept(), Some("/skill:model-cards ".to_owned()));
+    }
+
+    #[test]
+    fn skills_are_told_apart_and_can_be_left_out() {
+        let theme =
+            Theme::builtin("dark", crate::tui::theme::Appearance::Dark, crate::tui::theme::ColorDepth::True);
+        let mut completion = Completion::new(true);
+        completion.update("/skill:", &[skill("pdf")]);
+        let rows: Vec<String> = completion.rows(60, &theme.unwrap()).iter().map(Row::text).collect();
+        assert_eq!(
+            rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>(),
+            ["→ /skill:pdf [TEXT]  [p] Does it"]
+        );
+        let mut without = Completion::new(false);
+        without.update("/skill:", &[skill("pdf")]);
+        assert!(!without.is_open());
     }
 }

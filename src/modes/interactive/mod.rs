@@ -39,7 +39,6 @@ use crate::agent::AgentEvent;
 use crate::config::Env;
 use crate::session::{
     self, NoticeLevel, OpenSession, Services, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
-    WhenBusy,
 };
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::tui::markdown::Highlighter;
@@ -237,7 +236,16 @@ fn app(
     let mut transcript = Transcript::new(highlighter.clone(), start.cwd.clone(), home.clone());
     transcript.set_expand_key(&keymap.hint("app.tools.expand"));
     transcript.set_view(ViewOptions { expanded: false, hide_thinking: services.settings.hide_thinking });
-    let mut app = App::new(AppParts { session: handle.state(), transcript, keymap, theme, models, home });
+    let mut app = App::new(AppParts {
+        session: handle.state(),
+        transcript,
+        keymap,
+        theme,
+        models,
+        home,
+        offers_skills: services.settings.skill_commands,
+        prompts: start.prompts.clone(),
+    });
     if !services.settings.quiet_startup {
         let hints = app.header_hints();
         let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
@@ -265,13 +273,11 @@ struct Interactive {
 }
 
 impl Interactive {
-    /// Sends what the command line asked for.
+    /// Sends what the command line asked for, but for prompts: those wait in the app
+    /// until the session is there.
     fn begin(&mut self, start: InteractiveStart) {
         if let Some(name) = start.name {
             self.handle.send(SessionCommand::SetName { name });
-        }
-        for Prompt { text, images } in start.prompts {
-            self.handle.send(SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp });
         }
         if start.pick_session {
             self.effects.start(Effect::ListSessions);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::QueueSlot;
 use crate::ai::{Model, ThinkingLevel};
-use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue};
+use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue, TrustChoice};
 
 use super::login::{LoginDone, LoginEffect, LoginMsg};
 
@@ -21,6 +21,7 @@ pub(super) enum AppMsg {
         scope: Scope,
     },
     SessionChosen(PathBuf),
+    TrustChosen(TrustChoice),
     ScopeChosen {
         patterns: Vec<String>,
         scope: Scope,

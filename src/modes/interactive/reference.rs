@@ -8,6 +8,7 @@ use super::commands;
 
 /// What can be typed besides slash commands, in the form of their table.
 const PREFIXES: &[(&str, &str)] = &[
+    ("/skill:NAME [TEXT]", "Put a skill before what you say"),
     ("!COMMAND", "Run a command and show it to the model"),
     ("!!COMMAND", "Run a command the model does not see"),
 ];

@@ -35,6 +35,12 @@ pub(super) const COMMANDS: &[Command] = &[
             app.transcript.block(&text);
         },
     },
+    Command {
+        name: "trust",
+        args: "",
+        help: "Decide whether skills and the like of this folder are used",
+        run: |app, _, _| app.open_trust(),
+    },
     Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
     Command {
         name: "queue",

@@ -9,6 +9,7 @@ mod scope;
 mod sessions;
 mod sign_in;
 mod thinking;
+mod trust;
 
 use crate::config::SignInStep;
 use crate::session::SessionState;
@@ -27,6 +28,7 @@ pub(super) use scope::ModelScope;
 pub(super) use sessions::Sessions;
 pub(super) use sign_in::SignInDialog;
 pub(super) use thinking::ThinkingLevels;
+pub(super) use trust::TrustDialog;
 
 /// Something over transcript and dock that takes all input.
 pub(super) trait Overlay {
@@ -45,6 +47,11 @@ pub(super) trait Overlay {
 
     /// Takes in what a sign-in tells. `false` if this overlay shows none.
     fn sign_in_step(&mut self, _step: &SignInStep) -> bool {
+        false
+    }
+
+    /// Whether it asks about the folder of the session, and goes with it.
+    fn asks_for_trust(&self) -> bool {
         false
     }
 

@@ -1,8 +1,9 @@
-//! What the user said.
+//! What the user said. A skill in it is one row, unless everything is shown.
 
 use crate::ai::{ContentBlock, UserContent, UserMessage};
+use crate::session::SkillBlock;
 use crate::tui::markdown::{self, MarkdownOptions};
-use crate::tui::text::{Row, wrap_plain};
+use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
@@ -10,9 +11,16 @@ use super::super::render::{RenderCx, box_inset, boxed};
 
 #[derive(Debug)]
 pub(in super::super) struct UserCell {
+    skill: Option<Skill>,
     text: String,
     /// Media types of the pictures.
     images: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Skill {
+    name: String,
+    body: String,
 }
 
 impl UserCell {
@@ -21,16 +29,28 @@ impl UserCell {
             UserContent::Text(_) => Vec::new(),
             UserContent::Blocks(blocks) => images(blocks),
         };
-        Self { text: message.content.text(), images }
+        let text = message.content.text();
+        match SkillBlock::parse(&text) {
+            Some(block) => {
+                let skill = Skill { name: block.name, body: block.body.to_owned() };
+                Self { skill: Some(skill), text: block.args.to_owned(), images }
+            }
+            None => Self { skill: None, text, images },
+        }
     }
 
     pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let inner = cx.narrower(box_inset(cx.width));
-        let mut content = Vec::new();
+        let options = MarkdownOptions { keep_breaks: true, ..cx.markdown(cx.style(Token::UserMessageText)) };
+        let render = |text: &str| markdown::render(text, inner.width, cx.theme, cx.highlighter, &options);
+        let mut content = self.skill.as_ref().map(|skill| skill.title(&inner)).unwrap_or_default();
+        if let Some(skill) = self.skill.as_ref().filter(|_| cx.view.expanded) {
+            content.push(Row::default());
+            content.extend(render(&skill.body));
+            content.push(Row::default());
+        }
         if !self.text.trim().is_empty() {
-            let options =
-                MarkdownOptions { keep_breaks: true, ..cx.markdown(cx.style(Token::UserMessageText)) };
-            content = markdown::render(&self.text, inner.width, cx.theme, cx.highlighter, &options);
+            content.extend(render(&self.text));
         }
         for mime in &self.images {
             content.extend(wrap_plain(&tool_view::image_label(mime), inner.width, cx.style(Token::Muted)));
@@ -39,6 +59,19 @@ impl UserCell {
             return content;
         }
         boxed(content, cx.width, cx.style(Token::UserMessageBg))
+    }
+}
+
+impl Skill {
+    fn title(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+        let mut title = vec![
+            Run::new("[skill]", cx.bold(Token::CustomMessageLabel)),
+            Run::new(format!(" {}", sanitize_line(&self.name)), cx.style(Token::UserMessageText)),
+        ];
+        if !cx.view.expanded {
+            title.push(Run::new(format!(" ({} to expand)", cx.expand_key), cx.style(Token::Muted)));
+        }
+        Wrap::new(cx.width).runs(&title)
     }
 }
 

@@ -43,6 +43,27 @@ fn a_conversation() {
 }
 
 #[test]
+fn a_skill_of_the_user_is_a_row() {
+    let block = "<skill name=\"pdf\" location=\"/s/pdf/SKILL.md\">\nReferences are relative to /s/pdf.\n\n\
+                 # Reading\n\nUse `pdftotext`.\n</skill>";
+    let mut stage = Stage::with([user(&format!("{block}\n\nread **a.pdf**")), user(block)]);
+    insta::assert_snapshot!(stage.text(40), @"
+    |
+    |
+    | [skill] pdf (ctrl+o to expand)
+    | read a.pdf
+    |
+    |
+    |
+    | [skill] pdf (ctrl+o to expand)
+    |
+    ");
+    stage.expanded(true);
+    let whole = stage.text(40);
+    assert_eq!(whole.matches("Use pdftotext.").count(), 2, "{whole}");
+}
+
+#[test]
 fn thinking_runs_are_one_cell_and_can_be_hidden() {
     let mut stage = Stage::new();
     stage.answer();

@@ -1,0 +1,190 @@
+//! Asking whether what a project brings along may be used.
+
+use std::path::Path;
+
+use crate::session::{ProjectState, TrustChoice};
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Row, sanitize_line, wrap_plain};
+use crate::tui::theme::{Theme, Token};
+use crate::util::paths;
+
+use super::super::msg::AppMsg;
+use super::dialog::Dialog;
+use super::{Overlay, OverlayStep};
+
+/// Most of what is protected that is named.
+const MAX_NAMED: usize = 6;
+
+/// A dialog about one folder.
+pub(in super::super) struct TrustDialog {
+    title: String,
+    about: Vec<String>,
+    options: Vec<(TrustChoice, String)>,
+    selected: usize,
+}
+
+impl TrustDialog {
+    /// Asks about `cwd`; paths are shown with `~` for `home`.
+    pub(in super::super) fn new(project: &ProjectState, cwd: &Path, home: Option<&Path>) -> Self {
+        let show = |path: &Path| sanitize_line(&paths::display(path, home)).into_owned();
+        let named: Vec<String> = project
+            .protected
+            .iter()
+            .take(MAX_NAMED)
+            .map(|path| match path.strip_prefix(cwd) {
+                Ok(relative) => sanitize_line(&relative.display().to_string()).into_owned(),
+                Err(_) => show(path),
+            })
+            .collect();
+        let n_more = project.protected.len().saturating_sub(MAX_NAMED);
+        let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+        let about = if named.is_empty() {
+            vec!["It brings nothing along now that takes trust.".to_owned()]
+        } else {
+            vec![
+                format!("It brings along: {}{more}.", named.join(", ")),
+                "Skills and settings of a project tell the model what to do on your machine. Use them if you know \
+                 who wrote them."
+                    .to_owned(),
+            ]
+        };
+        let mut options = vec![(TrustChoice::Folder, "Trust this folder".to_owned())];
+        if let Some(parent) = cwd.parent() {
+            options.push((TrustChoice::Parent, format!("Trust parent folder ({})", show(parent))));
+        }
+        options.push((TrustChoice::Session, "Only this session".to_owned()));
+        options.push((TrustChoice::No, "Don't trust".to_owned()));
+        Self { title: format!("Do you trust {}?", show(cwd)), about, options, selected: 0 }
+    }
+}
+
+impl Overlay for TrustDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let InputEvent::Key(key) = input else { return OverlayStep::Stay };
+        let n = self.options.len();
+        match keymap.lookup(Context::Select, key) {
+            Some("tui.select.up") => self.selected = (self.selected + n - 1) % n,
+            Some("tui.select.down") => self.selected = (self.selected + 1) % n,
+            Some("tui.select.confirm") => {
+                if let Some((choice, _)) = self.options.get(self.selected) {
+                    return OverlayStep::CloseWith(AppMsg::TrustChosen(*choice));
+                }
+            }
+            Some("tui.select.cancel") => {
+                return OverlayStep::CloseWith(AppMsg::TrustChosen(TrustChoice::NotNow));
+            }
+            _ => {}
+        }
+        OverlayStep::Stay
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let options = self.options.iter().enumerate().map(|(option_idx, (_, label))| {
+            let (arrow, token) =
+                if option_idx == self.selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
+            Row::styled(format!("{arrow}{label}"), theme.style(token))
+        });
+        let options: Vec<Row> = options.collect();
+        let muted = theme.style(Token::Muted);
+        let mut body: Vec<Row> =
+            self.about.iter().flat_map(|line| wrap_plain(line, width.max(1), muted)).collect();
+        // On a small screen the choice matters more than what it is about.
+        body.truncate(usize::from(max_rows).saturating_sub(options.len() + 3));
+        body.extend(options);
+        let hints = "enter: choose · escape: not now";
+        Dialog { title: &self.title, body, field: None, note: None, hints }.render(width, max_rows, theme)
+    }
+
+    fn asks_for_trust(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use crate::config::Trust;
+    use crate::tui::keymap::{BINDINGS, Platform};
+    use crate::tui::theme::{Appearance, ColorDepth};
+
+    use super::*;
+
+    fn dialog(protected: &[&str]) -> TrustDialog {
+        let protected: Vec<PathBuf> = protected.iter().map(PathBuf::from).collect();
+        let project = ProjectState { trust: Trust::Undecided, protected: protected.into() };
+        TrustDialog::new(&project, Path::new("/home/me/proj"), Some(Path::new("/home/me")))
+    }
+
+    fn shown(dialog: &mut TrustDialog, width: u16, max_rows: u16) -> String {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let (rows, _) = dialog.render(width, max_rows, &theme);
+        assert!(rows.len() <= usize::from(max_rows.max(1)));
+        rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn press(dialog: &mut TrustDialog, codes: &[KeyCode]) -> Option<TrustChoice> {
+        let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        let mut chosen = None;
+        for &code in codes {
+            let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
+            if let OverlayStep::CloseWith(AppMsg::TrustChosen(choice)) = dialog.handle(&key, &keymap) {
+                chosen = Some(choice);
+            }
+        }
+        chosen
+    }
+
+    #[test]
+    fn it_names_the_folder_and_what_is_in_it() {
+        let mut dialog =
+            dialog(&["/home/me/proj/.pi/skills", "/home/me/proj/.pi/\u{1b}[2Jx", "/home/me/.agents/skills"]);
+        insta::assert_snapshot!(shown(&mut dialog, 60, 20), @"
+        ────────────────────────────────────────────────────────────
+        Do you trust ~/proj?
+        It brings along: .pi/skills, .pi/x, ~/.agents/skills.
+        Skills and settings of a project tell the model what to do
+        on your machine. Use them if you know who wrote them.
+        → Trust this folder
+          Trust parent folder (~)
+          Only this session
+          Don't trust
+        enter: choose · escape: not now
+        ");
+        insta::assert_snapshot!(shown(&mut dialog, 30, 7), @"
+        ──────────────────────────────
+        Do you trust ~/proj?
+        → Trust this folder
+          Trust parent folder (~)
+          Only this session
+          Don't trust
+        enter: choose · escape: not n…
+        ");
+    }
+
+    #[test]
+    fn every_key_leads_to_its_choice() {
+        let check = |codes: &[KeyCode], expected| {
+            assert_eq!(press(&mut dialog(&["/home/me/proj/.pi/skills"]), codes), expected, "{codes:?}");
+        };
+        check(&[KeyCode::Enter], Some(TrustChoice::Folder));
+        check(&[KeyCode::Down, KeyCode::Enter], Some(TrustChoice::Parent));
+        check(&[KeyCode::Down, KeyCode::Down, KeyCode::Enter], Some(TrustChoice::Session));
+        check(&[KeyCode::Up, KeyCode::Enter], Some(TrustChoice::No));
+        check(&[KeyCode::Down, KeyCode::Esc], Some(TrustChoice::NotNow));
+        check(&[KeyCode::Char('y'), KeyCode::Tab], None);
+    }
+
+    #[test]
+    fn any_size_is_survived() {
+        let mut dialog = dialog(&["/home/me/proj/.pi/skills"; 12]);
+        for width in 0..9 {
+            for max_rows in 0..12 {
+                shown(&mut dialog, width, max_rows);
+            }
+        }
+    }
+}
