@@ -29,6 +29,7 @@ use std::marker::PhantomData;
 
 use serde_json::{Map, Value};
 
+use super::image_url::NoImage;
 use super::message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, StopReason, SystemContent,
     SystemMessage, Text, Thinking, ToolCall, ToolResultMessage, Usage, UserContent, UserMessage,
@@ -141,6 +142,28 @@ impl<State> UserMessageBuilder<State> {
 
     pub fn image(self, image: Image) -> UserMessageBuilder<Filled> {
         self.block(ContentBlock::Image(image))
+    }
+
+    /// A picture at `address`, which the service fetches, or in a `data:` URL.
+    ///
+    /// ```
+    /// use pi::ai::UserMessage;
+    ///
+    /// let message = UserMessage::builder()
+    ///     .text("What is on it?")
+    ///     .image_at("https://example.com/cat.png")?
+    ///     .build();
+    /// assert!(message.content.blocks()[1].is_image());
+    ///
+    /// // Nobody but this machine has that file.
+    /// assert!(UserMessage::builder().image_at("file:///home/ada/cat.png").is_err());
+    /// # Ok::<(), pi::ai::NoImage>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no service fetches such an address; see [`ContentBlock::image_at`].
+    pub fn image_at(self, address: &str) -> Result<UserMessageBuilder<Filled>, NoImage> {
+        ContentBlock::image_at(address).map(|block| self.block(block))
     }
 
     /// When it was said.
@@ -334,6 +357,14 @@ impl ToolResultBuilder {
 
     pub fn image(self, image: Image) -> Self {
         self.block(ContentBlock::Image(image))
+    }
+
+    /// A picture at `address`, which the service fetches, or in a `data:` URL.
+    ///
+    /// # Errors
+    /// When no service fetches such an address; see [`ContentBlock::image_at`].
+    pub fn image_at(self, address: &str) -> Result<Self, NoImage> {
+        ContentBlock::image_at(address).map(|block| self.block(block))
     }
 
     /// Appends a block of any kind.

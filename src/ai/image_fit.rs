@@ -3,15 +3,15 @@
 //! A session may hold pictures that another model took, or that were stored by
 //! another program. The conversation stays as it is: a request that needs no
 //! change passes as it came, at the price of reading headers; of another one a
-//! copy is made. What was computed is remembered, so that each picture costs once
+//! copy is made. Pictures by address are counted and never fetched. What was computed is remembered, so that each picture costs once
 //! and not once per request.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::image_limits::ImageRules;
-use super::message::{ContentBlock, Image, Message};
+use super::image_limits::{ImageRules, fetches};
+use super::message::{ContentBlock, Image};
 use super::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
@@ -30,7 +30,7 @@ impl ImageFitter {
         if !request.model.reads_images() {
             return Arc::clone(request);
         }
-        let changes = plan(&request.messages, &ImageRules::of(&request.model));
+        let changes = plan(request, &ImageRules::of(&request.model));
         if changes.is_empty() {
             return Arc::clone(request);
         }
@@ -49,14 +49,19 @@ impl ImageFitter {
             else {
                 continue;
             };
-            let ContentBlock::Image(image) = block else { continue };
-            match action {
-                Action::Omit(reason) => *block = ContentBlock::text(format!("[Image omitted: {reason}.]")),
-                Action::Label(mime) => image.mime_type = mime.to_owned(),
-                Action::Fit(limits) => match self.prepare(image, &limits) {
+            match (action, &mut *block) {
+                (Action::Omit(_), ContentBlock::ImageUrl(image)) => {
+                    *block = ContentBlock::text(image.label());
+                }
+                (Action::Omit(reason), ContentBlock::Image(_)) => {
+                    *block = ContentBlock::text(format!("[Image omitted: {reason}.]"));
+                }
+                (Action::Label(mime), ContentBlock::Image(image)) => image.mime_type = mime.to_owned(),
+                (Action::Fit(limits), ContentBlock::Image(image)) => match self.prepare(image, &limits) {
                     Ok(fitted) => image.clone_from(&fitted),
                     Err(problem) => *block = ContentBlock::text(format!("[Image omitted: {problem}.]")),
                 },
+                (_, ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_)) => {}
             }
         }
         request
@@ -131,17 +136,23 @@ enum Action {
     Omit(&'static str),
 }
 
-/// Which pictures of `messages` have to change; reads headers only.
-fn plan(messages: &[Arc<Message>], rules: &ImageRules) -> Vec<Change> {
+/// Which pictures of `request` have to change; reads headers only.
+fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
     let mut found = Vec::new();
-    for (message, content) in messages.iter().enumerate() {
+    for (message, content) in request.messages.iter().enumerate() {
         for (block, content) in content.input_blocks().iter().enumerate() {
-            if let ContentBlock::Image(image) = content {
-                found.push((message, block, image));
+            match content {
+                ContentBlock::Image(image) => found.push((message, block, Some(image))),
+                // One that is not fetched is a text.
+                ContentBlock::ImageUrl(image) if fetches(&request.model, image) => {
+                    found.push((message, block, None));
+                }
+                ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => {}
             }
         }
     }
-    let n_omitted = n_omitted(&found.iter().map(|(.., image)| image.data.len()).collect::<Vec<_>>(), rules);
+    let sizes = found.iter().map(|(.., image)| image.map_or(0, |image| image.data.len()));
+    let n_omitted = n_omitted(&sizes.collect::<Vec<_>>(), rules);
     let mut limits = rules.each;
     if let Some((many, side)) = rules.crowded
         && found.len() - n_omitted > many
@@ -153,6 +164,7 @@ fn plan(messages: &[Arc<Message>], rules: &ImageRules) -> Vec<Change> {
         let action = if at < n_omitted {
             Action::Omit("a request to this service holds only so many, and newer ones come first")
         } else {
+            let image = image?;
             match probe(&image.data) {
                 Some(probe) if !limits.admit(&probe, image.data.len()) => Action::Fit(limits),
                 Some(probe) if probe.mime != image.mime_type => Action::Label(probe.mime),
@@ -206,7 +218,7 @@ pub async fn fit_for_storing(blocks: &mut Vec<ContentBlock>, auto_resize: bool) 
     let is_fine = |block: &ContentBlock| match block {
         ContentBlock::Image(image) => probe(&image.data)
             .is_some_and(|probe| limits.admit(&probe, image.data.len()) && probe.mime == image.mime_type),
-        ContentBlock::Text(_) | ContentBlock::Unknown(_) => true,
+        ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => true,
     };
     if blocks.iter().all(is_fine) {
         return Vec::new();
@@ -244,7 +256,7 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use image::{DynamicImage, ImageFormat, RgbImage};
 
-    use super::super::message::{Extra, Millis, UserContent, UserMessage};
+    use super::super::message::{Extra, Message, Millis, UserContent, UserMessage};
     use super::super::model::{Api, Modality, Model};
     use super::super::provider::{Credential, StreamOptions};
     use super::*;
@@ -274,6 +286,7 @@ mod tests {
                 assert_eq!(probe.mime, image.mime_type);
                 format!("{} {}x{}", probe.mime, probe.width, probe.height)
             }
+            ContentBlock::ImageUrl(image) => image.url().to_owned(),
             other => other.as_text().unwrap().to_owned(),
         });
         shown.collect()
@@ -310,6 +323,33 @@ mod tests {
         assert_eq!(first.messages, second.messages);
         assert_eq!(fitter.memory.lock().unwrap().entries.len(), 1);
         assert_eq!(shown(&large), ["image/png 9000x3"], "the conversation itself stays");
+    }
+
+    #[tokio::test]
+    async fn pictures_by_address_count_and_stay_as_they_are() {
+        let fitted = async |api: Api, url: &str| {
+            let model = serde_json::json!({"id": "m", "api": api, "input": ["text", "image"],
+                "inputLimits": {"imagesPerRequest": 2}});
+            let mut request = (*request(api, Vec::new())).clone();
+            request.model = Arc::new(serde_json::from_value(model).unwrap());
+            let at = || ContentBlock::image_at(url).unwrap();
+            let image = ContentBlock::Image(picture(9, 9, ImageFormat::Png));
+            let blocks = vec![ContentBlock::text("t"), at(), image, at()];
+            let message = UserMessage {
+                content: UserContent::Blocks(blocks),
+                timestamp: Millis(0),
+                extra: Extra::new(),
+            };
+            request.messages = vec![Arc::new(Message::User(message))];
+            let fitted = ImageFitter::default().fit(&Arc::new(request)).await;
+            shown(&fitted)
+        };
+        let png = "image/png 9x9";
+        let url = "https://x/y.png";
+        let omitted = "[image: https://x/y.png]";
+        assert_eq!(fitted(Api::ANTHROPIC_MESSAGES, url).await, [omitted, png, url]);
+        // Where it is not fetched it is not counted.
+        assert_eq!(fitted(Api::ANTHROPIC_VERTEX, url).await, [url, png, url]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What pictures each service takes: one table.
+//! What pictures each service takes: one table for their bytes, one rule for
+//! their addresses.
 //!
 //! Facts are those of the vendors' pages on vision input; where a page names
 //! decoded bytes, the row has the base64 length. A service that is not listed
@@ -6,7 +7,9 @@
 //! requests obey; what is stored obeys `ImageLimits::default`, which is stricter
 //! than nearly all rows.
 
+use super::image_url::ImageUrl;
 use super::model::Model;
+use super::transform::image_types;
 use crate::util::image::ImageLimits;
 
 /// What one service takes.
@@ -123,6 +126,59 @@ const ROWS: &[Row] = &[
     },
 ];
 
+/// Providers whose servers read pictures from a request and from nowhere else.
+/// <https://github.com/ericc-ch/copilot-api/issues/155>,
+/// <https://platform.moonshot.ai/docs/guide/use-kimi-vision-model>,
+/// <https://github.com/ollama/ollama/blob/main/docs/openai.md>,
+/// <https://lmstudio.ai/docs/typescript/llm-prediction/image-input>.
+const BYTES_ONLY: [&str; 6] =
+    ["github-copilot", "moonshotai", "moonshotai-cn", "kimi-coding", "ollama", "lmstudio"];
+/// Their hosts, under whatever name a provider in `models.json` has.
+const BYTES_ONLY_HOSTS: [&str; 3] = ["githubcopilot.com", "api.moonshot.", "api.kimi.com"];
+
+/// Whether `model` sees `image` if a request holds nothing but its address. Where
+/// it does not, a text with the address stands in its place.
+///
+/// - Anthropic fetches what is public, over https. Claude on Vertex AI refuses
+///   every address (<https://github.com/anthropics/anthropic-sdk-typescript/issues/1038>).
+/// - Chat Completions, Mistral's variant and Responses take web addresses, but
+///   for servers that read bytes only.
+/// - Gemini on Vertex AI takes Cloud Storage and https, with the media type.
+/// - The Gemini API takes files that were uploaded to it. Since 2026 it fetches
+///   public addresses too
+///   (<https://ai.google.dev/gemini-api/docs/file-input-methods>), but not for
+///   all models that can still be asked, and which ones is not known here; so no
+///   other address is sent.
+/// - Bedrock takes what is in S3, and only for the models of Amazon
+///   (<https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html>).
+pub(super) fn fetches(model: &Model, image: &ImageUrl) -> bool {
+    let media_type = image.media_type();
+    if media_type.is_some_and(|media_type| !image_types(model).contains(&media_type)) {
+        return false;
+    }
+    let reads_bytes_only = BYTES_ONLY.contains(&model.provider.as_str())
+        || BYTES_ONLY_HOSTS.iter().any(|host| model.base_url.contains(host));
+    if !model.reads_images() || reads_bytes_only {
+        return false;
+    }
+    let is = |scheme: &str| image.has_scheme(scheme);
+    match model.api.as_str() {
+        "anthropic-messages" => is("https"),
+        "openai-completions"
+        | "mistral-conversations"
+        | "openai-responses"
+        | "openai-codex-responses"
+        | "azure-openai-responses" => is("https") || is("http"),
+        "google-generative-ai" => {
+            let path = image.url().strip_prefix("https://generativelanguage.googleapis.com/");
+            path.is_some_and(|path| path.contains("files/"))
+        }
+        "google-vertex" => (is("gs") || is("https")) && media_type.is_some() && !model.id.contains("claude"),
+        "bedrock-converse-stream" => is("s3") && media_type.is_some() && model.id.contains("amazon.nova"),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -164,5 +220,49 @@ mod tests {
             // Groq's bound is the one that is lower.
             assert!(rules.each.max_base64_bytes >= stored.max_base64_bytes || rules.max_images == 5);
         }
+    }
+    #[test]
+    fn addresses_go_to_services_that_fetch_them() {
+        let check = |model: serde_json::Value, expected: &[&str]| {
+            let mut all =
+                json!({"id": "m", "provider": "p", "baseUrl": "https://host", "input": ["text", "image"]});
+            all.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+            let model: Model = serde_json::from_value(all).unwrap();
+            let fetched = [
+                "https://x/y.png",
+                "http://x/y.png",
+                "https://x/y",
+                "https://x/y.heic",
+                "https://x/y.svg",
+                "gs://b/y.png",
+                "s3://b/y.png",
+                "https://generativelanguage.googleapis.com/v1beta/files/y",
+            ]
+            .into_iter()
+            .filter(|url| fetches(&model, &ImageUrl::new(*url).unwrap()));
+            assert_eq!(fetched.collect::<Vec<_>>(), expected, "{model:?}");
+        };
+        let uploaded = "https://generativelanguage.googleapis.com/v1beta/files/y";
+        let web = ["https://x/y.png", "http://x/y.png", "https://x/y", uploaded];
+        check(json!({"api": "anthropic-messages"}), &["https://x/y.png", "https://x/y", uploaded]);
+        check(json!({"api": "anthropic-vertex"}), &[]);
+        for api in
+            ["openai-completions", "mistral-conversations", "openai-responses", "azure-openai-responses"]
+        {
+            check(json!({"api": api}), &web);
+        }
+        check(json!({"api": "openai-codex-responses"}), &web);
+        check(json!({"api": "google-generative-ai"}), &[uploaded]);
+        check(json!({"api": "google-vertex"}), &["https://x/y.png", "https://x/y.heic", "gs://b/y.png"]);
+        check(json!({"api": "google-vertex", "id": "claude-4"}), &[]);
+        let nova = json!({"api": "bedrock-converse-stream", "id": "us.amazon.nova-pro-v1:0"});
+        check(nova, &["s3://b/y.png"]);
+        check(json!({"api": "bedrock-converse-stream", "id": "anthropic.claude-sonnet-4-6"}), &[]);
+        for provider in ["github-copilot", "moonshotai", "ollama", "lmstudio"] {
+            check(json!({"api": "openai-completions", "provider": provider}), &[]);
+        }
+        check(json!({"api": "openai-completions", "baseUrl": "https://api.kimi.com/coding/v1"}), &[]);
+        check(json!({"api": "openai-completions", "input": ["text"]}), &[]);
+        check(json!({"api": "demo"}), &[]);
     }
 }

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::image_url::ImageUrl;
 use super::model::{Api, ThinkingLevel};
 
 /// Fields of a message or block that this version does not interpret.
@@ -166,13 +167,36 @@ pub fn join_text(blocks: &[ContentBlock]) -> String {
 
 /// What a user or a tool may put before the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
+#[serde(tag = "type", rename_all = "camelCase", from = "StoredBlock")]
 pub enum ContentBlock {
     Text(Text),
     Image(Image),
+    /// In files a text with the field `imageUrl`.
+    #[serde(untagged)]
+    ImageUrl(ImageUrl),
     /// A block of a kind this version does not know; kept, never sent.
     #[serde(untagged)]
     Unknown(Value),
+}
+
+/// A block as files have it.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum StoredBlock {
+    Text(Text),
+    Image(Image),
+    #[serde(untagged)]
+    Unknown(Value),
+}
+
+impl From<StoredBlock> for ContentBlock {
+    fn from(block: StoredBlock) -> Self {
+        match block {
+            StoredBlock::Text(text) => ImageUrl::of_text(text).map_or_else(Self::Text, Self::ImageUrl),
+            StoredBlock::Image(image) => Self::Image(image),
+            StoredBlock::Unknown(value) => Self::Unknown(value),
+        }
+    }
 }
 
 impl ContentBlock {
@@ -183,7 +207,15 @@ impl ContentBlock {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(&text.text),
-            Self::Image(_) | Self::Unknown(_) => None,
+            Self::Image(_) | Self::ImageUrl(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether it is a picture, by its bytes or by its address.
+    pub fn is_image(&self) -> bool {
+        match self {
+            Self::Image(_) | Self::ImageUrl(_) => true,
+            Self::Text(_) | Self::Unknown(_) => false,
         }
     }
 }

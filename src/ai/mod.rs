@@ -23,6 +23,7 @@ mod http;
 mod http_provider;
 mod image_fit;
 mod image_limits;
+mod image_url;
 mod local_servers;
 mod message;
 mod model;
@@ -54,6 +55,7 @@ pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use image_fit::fit_for_storing;
+pub use image_url::{ImageUrl, NoImage};
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
 pub use message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,

@@ -15,6 +15,8 @@ use super::{FailureClass, classify};
 pub enum Refused {
     /// A picture: damaged, too large, of a wrong type, or any picture at all.
     Image,
+    /// A picture by address: the service could not fetch it, or fetches none.
+    ImageUrl,
     /// The number of pictures.
     ImageCount,
     /// The size of the whole request in bytes.
@@ -85,14 +87,15 @@ pub fn rejection(text: &str) -> Option<Rejection> {
         | FailureClass::Config
         | FailureClass::Unknown => true,
         // Servers of one's own answer 500 to a picture they cannot read.
-        FailureClass::Server => refused == Refused::Image,
+        FailureClass::Server => matches!(refused, Refused::Image | Refused::ImageUrl),
         FailureClass::Overflow => refused == Refused::RequestSize,
-        FailureClass::Auth
-        | FailureClass::RateLimit
+        // What a service says of its own fetching: that the other side was too
+        // slow, or forbids it.
+        FailureClass::Auth | FailureClass::Network => refused == Refused::ImageUrl,
+        FailureClass::RateLimit
         | FailureClass::Overloaded
         | FailureClass::Quota
         | FailureClass::ToolUseFailed
-        | FailureClass::Network
         | FailureClass::Refused => false,
     };
     may_be.then(|| Rejection { refused, place: place(text) })
@@ -122,6 +125,41 @@ const TABLE: &[(Refused, &[&str])] = &[
             "up to # image",
             "more than # image",
             "limit of # image",
+        ],
+    ),
+    (
+        Refused::ImageUrl,
+        &[
+            // Anthropic, and Claude on Vertex AI.
+            "unable to download the file",
+            "url sources are not supported",
+            "only https urls are supported",
+            "robots.txt",
+            // OpenAI: <https://github.com/vercel/ai/issues/8857>.
+            "error while downloading",
+            "timeout while downloading",
+            "failed to download image",
+            "failed_to_download_image",
+            "invalid_image_url",
+            // Google.
+            "cannot fetch content from the provided url",
+            "unable to fetch the file",
+            "unsupported file uri",
+            // GitHub Copilot, Moonshot.
+            "external image urls are not supported",
+            "unsupported image url",
+            // Groq, Mistral, DashScope, proxies.
+            "failed to retrieve media",
+            "failed to fetch image",
+            "could not fetch image",
+            "failed to download multimodal content",
+            "failed to download file from",
+            // LM Studio, llama.cpp.
+            "'url' field must be a base64 encoded image",
+            "failed to download the image",
+            // Bedrock.
+            "s3location",
+            "s3 uri",
         ],
     ),
     (
@@ -199,7 +237,6 @@ const TABLE: &[(Refused, &[&str])] = &[
             "image_file_too_large",
             "empty_image_file",
             "invalid_base64_image",
-            "failed_to_download_image",
             "base64 image",
             "only image types are supported",
             "image_url",
@@ -373,6 +410,49 @@ mod tests {
                 "400: Invalid 'input[4].content[1].image_url'. Expected a base64-encoded data URL",
                 Image,
                 Some("input/4/content/1/image_url"),
+            ),
+            (
+                "400: messages.2.content.1.image.source.url: Unable to download the file. Please verify the URL and try again. (invalid_request_error)",
+                ImageUrl,
+                Some("messages/2/content/1/image/source/url"),
+            ),
+            (
+                "400: messages.0.content.0.image.source.base64.data: URL sources are not supported (invalid_request_error)",
+                ImageUrl,
+                Some("messages/0/content/0/image/source/base64/data"),
+            ),
+            (
+                "400: Error while downloading https://x.y/z.png. Upstream status code: 404. (invalid_request_error, invalid_value)",
+                ImageUrl,
+                None,
+            ),
+            (
+                "400: Timeout while downloading https://x.y/z.png. (invalid_request_error, invalid_image_url)",
+                ImageUrl,
+                None,
+            ),
+            // In a stream there is no status.
+            ("Timeout while downloading https://x.y/z.png.", ImageUrl, None),
+            (
+                "400: Failed to download image from https://x.y/z.gif. Image size exceeds the limit. (invalid_image)",
+                ImageUrl,
+                None,
+            ),
+            (
+                "400: Cannot fetch content from the provided URL. Please ensure the URL is valid and accessible by Vertex AI. (INVALID_ARGUMENT)",
+                ImageUrl,
+                None,
+            ),
+            ("400: external image URLs are not supported (invalid_request_body)", ImageUrl, None),
+            (
+                "400: failed to retrieve media: received status code: 403 Forbidden (invalid_request_error)",
+                ImageUrl,
+                None,
+            ),
+            (
+                "500: error getting file type: failed to download file from https://x.y/z.png: connection timed out",
+                ImageUrl,
+                None,
             ),
             ("400: Unable to process input image. (INVALID_ARGUMENT)", Image, None),
             ("400: Unsupported MIME type: image/gif (INVALID_ARGUMENT)", Image, None),

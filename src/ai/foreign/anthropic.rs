@@ -12,13 +12,15 @@ use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
     let prompt = shown(pieces("system", document.fields.get("system"))?, draft);
-    draft.system(&paragraphs(&prompt));
+    let texts = draft.texts("system", prompt);
+    draft.system(&texts.join("\n\n"));
     for (place, message) in &document.elements {
         let content = pieces(&format!("{place}.content"), message.get("content"))?;
         match filled(message, "role") {
             Some("system") => {
                 let blocks = shown(content, draft);
-                draft.system(&paragraphs(&blocks));
+                let texts = draft.texts(place, blocks);
+                draft.system(&texts.join("\n\n"));
             }
             Some("user") => {
                 // Results come before whatever the user says along with them.
@@ -52,10 +54,6 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
     Ok(())
 }
 
-fn paragraphs(blocks: &[ContentBlock]) -> String {
-    blocks.iter().filter_map(ContentBlock::as_text).collect::<Vec<&str>>().join("\n\n")
-}
-
 /// What a user, a tool or the system shows.
 fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBlock> {
     let blocks = pieces.into_iter().filter_map(|(place, piece)| {
@@ -73,7 +71,9 @@ fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBloc
             (Some("image"), "base64") => {
                 return draft.block(&place, json::image(of_source("media_type"), of_source("data")));
             }
-            (Some("image"), "url") => return draft.block(&place, json::remote(of_source("url"))),
+            (Some("image"), "url") => {
+                return draft.block(&place, json::image_at(of_source("url"), None));
+            }
             (Some("document"), "text") => {
                 draft.report.add(place, "document; kept as text");
                 return text_block(of_source("data"));
@@ -224,6 +224,9 @@ fn block(block: &ContentBlock) -> Option<Value> {
         ContentBlock::Text(text) => Some(text_value(&text.text)),
         ContentBlock::Image(image) => Some(json!({"type": "image", "source":
             {"type": "base64", "media_type": image.mime_type, "data": image.data}})),
+        ContentBlock::ImageUrl(image) => {
+            Some(json!({"type": "image", "source": {"type": "url", "url": image.url()}}))
+        }
         ContentBlock::Unknown(_) => None,
     }
 }
@@ -269,11 +272,10 @@ fn results(results: &[Outcome<'_>]) -> Vec<Value> {
     let mut blocks = Vec::with_capacity(results.len());
     let mut moved = Vec::new();
     for result in results {
-        let is_image = |block: &ContentBlock| matches!(block, ContentBlock::Image(_));
         let mut content: Vec<Value> = Vec::with_capacity(result.content.len());
         let mut images = Vec::new();
         for block in &result.content {
-            let values = if result.is_error && is_image(block) { &mut images } else { &mut content };
+            let values = if result.is_error && block.is_image() { &mut images } else { &mut content };
             values.extend(self::block(block));
         }
         if !images.is_empty() {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall, join_text};
+use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult, SEE_IMAGE, images_of};
 use super::json::{self, Object, Piece, filled, image_at, kind, pieces, text, text_block, texts_first};
@@ -28,7 +28,8 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             Some("system" | "developer") => {
                 let blocks = shown(content()?, draft);
                 Plan::drop_name(&mut draft.report, place, name);
-                draft.system(&join_text(&blocks));
+                let texts = draft.texts(place, blocks);
+                draft.system(&texts.join("\n"));
             }
             Some("user") => {
                 let blocks = shown(content()?, draft);
@@ -73,9 +74,12 @@ fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBloc
             }
             Some("refusal") => return text(part, "refusal").and_then(text_block),
             Some("image_url") => {
-                let url = part.get("image_url");
-                let url = url.and_then(|url| url.as_str().or_else(|| text(url.as_object()?, "url")));
-                return draft.block(&place, image_at(url.unwrap_or("data:")));
+                let (url, detail) = match part.get("image_url") {
+                    Some(Value::String(url)) => (Some(url.as_str()), None),
+                    Some(Value::Object(image)) => (text(image, "url"), text(image, "detail")),
+                    _ => (None, None),
+                };
+                return draft.block(&place, image_at(url.unwrap_or("data:"), detail));
             }
             Some("input_audio") => "audio input".to_owned(),
             Some("file") => "file".to_owned(),
@@ -270,6 +274,13 @@ fn part(block: &ContentBlock) -> Option<Value> {
         ContentBlock::Image(image) => {
             Some(json!({"type": "image_url", "image_url": {"url": json::data_url(image)}}))
         }
+        ContentBlock::ImageUrl(image) => {
+            let mut url = json!({"url": image.url()});
+            if let Some(detail) = image.detail() {
+                url["detail"] = Value::from(detail);
+            }
+            Some(json!({"type": "image_url", "image_url": url}))
+        }
         ContentBlock::Unknown(_) => None,
     }
 }
@@ -344,8 +355,8 @@ fn thought(thinking: &Thinking, content: &mut Vec<Value>, fields: &mut Object) {
 
 /// A result; its images, which it cannot hold, go to `images`.
 fn tool_message(result: &Outcome<'_>, images: &mut Vec<Value>) -> Value {
-    let is_image = |block: &&&ContentBlock| matches!(block, ContentBlock::Image(_));
-    let found: Vec<Value> = result.content.iter().filter(is_image).filter_map(|block| part(block)).collect();
+    let found = result.content.iter().filter(|block| block.is_image());
+    let found: Vec<Value> = found.filter_map(|block| part(block)).collect();
     let texts: Vec<&str> = result.content.iter().filter_map(|block| block.as_text()).collect();
     let mut text = texts.join("\n");
     if !found.is_empty() {

@@ -13,7 +13,7 @@ use super::super::message::{
 };
 use super::super::transform::Ids;
 use super::document::ImportError;
-use super::json::text_block;
+use super::json::{Noted, ONLY_ADDRESS, text_block};
 use super::report::Report;
 use super::{Format, Imported};
 
@@ -94,15 +94,28 @@ impl Draft {
     }
 
     /// A block of what a user or tool showed, with a note if it is not what it was.
-    pub(super) fn block(
-        &mut self,
-        place: &str,
-        (block, note): (Option<ContentBlock>, Option<&'static str>),
-    ) -> Option<ContentBlock> {
+    pub(super) fn block(&mut self, place: &str, (block, note): Noted) -> Option<ContentBlock> {
         if let Some(note) = note {
             self.report.add(place, note);
         }
         block
+    }
+
+    /// The texts of `blocks`, for what can only hold text: prompts and answers.
+    pub(super) fn texts(&mut self, place: &str, blocks: Vec<ContentBlock>) -> Vec<String> {
+        let texts = blocks.into_iter().filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text),
+            ContentBlock::ImageUrl(image) => {
+                self.report.add(place, ONLY_ADDRESS);
+                Some(image.label())
+            }
+            ContentBlock::Image(_) => {
+                self.report.add(place, "image where only text can be");
+                None
+            }
+            ContentBlock::Unknown(_) => None,
+        });
+        texts.collect()
     }
 
     /// Ties results to calls.
@@ -212,7 +225,7 @@ pub(super) fn stray_result(id: &str, name: &str, content: &[ContentBlock]) -> Ve
         text.push('\n');
         text.push_str(&said);
     }
-    let images = content.iter().filter(|block| matches!(block, ContentBlock::Image(_))).cloned();
+    let images = content.iter().filter(|block| block.is_image()).cloned();
     text_block(&text).into_iter().chain(images).collect()
 }
 

@@ -1,6 +1,8 @@
 //! `generateContent`: <https://ai.google.dev/api/generate-content>, with names in
 //! camel or in snake case, as REST and the libraries write them.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking};
@@ -31,7 +33,8 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             other => other,
         };
         let blocks = shown(pieces("systemInstruction", Some(parts))?, draft);
-        draft.system(&paragraphs(&blocks));
+        let texts = draft.texts("systemInstruction", blocks);
+        draft.system(&texts.join("\n\n"));
     }
     for (place, content) in &document.elements {
         let parts = match (content.get("parts"), content.get("content")) {
@@ -67,16 +70,13 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             }
             Some("system") => {
                 let blocks = shown(parts, draft);
-                draft.system(&paragraphs(&blocks));
+                let texts = draft.texts(place, blocks);
+                draft.system(&texts.join("\n\n"));
             }
             Some(role) => draft.report.add(place.as_str(), format!("role {role:?}")),
         }
     }
     Ok(())
-}
-
-fn paragraphs(blocks: &[ContentBlock]) -> String {
-    blocks.iter().filter_map(ContentBlock::as_text).collect::<Vec<&str>>().join("\n\n")
 }
 
 /// What a user, a tool or the system shows.
@@ -97,7 +97,11 @@ fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBloc
             let mime = get_text(file, "mimeType", "mime_type").unwrap_or_default();
             if mime.starts_with("image/") {
                 let uri = get_text(file, "fileUri", "file_uri").unwrap_or_default();
-                return draft.block(&place, json::remote(uri));
+                let (mut block, note) = json::image_at(uri, None);
+                if let Some(ContentBlock::ImageUrl(image)) = &mut block {
+                    image.mime_type = Some(mime.to_owned());
+                }
+                return draft.block(&place, (block, note));
             }
         }
         draft.report.add(place, unknown(part));
@@ -234,13 +238,27 @@ fn add(contents: &mut Vec<Value>, role: &str, mut parts: Vec<Value>) {
     contents.push(json!({"role": role, "parts": parts}));
 }
 
-fn part(block: &ContentBlock) -> Option<Value> {
+/// What is said by `block`; an address without a media type can only be said.
+fn said(block: &ContentBlock) -> Option<Cow<'_, str>> {
     match block {
-        ContentBlock::Text(text) => Some(json!({"text": text.text})),
+        ContentBlock::Text(text) => Some(Cow::Borrowed(text.text.as_str())),
+        ContentBlock::ImageUrl(image) if image.media_type().is_none() => Some(Cow::Owned(image.label())),
+        ContentBlock::Image(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => None,
+    }
+}
+
+fn part(block: &ContentBlock) -> Option<Value> {
+    if let Some(text) = said(block) {
+        return Some(json!({"text": text}));
+    }
+    match block {
         ContentBlock::Image(image) => {
             Some(json!({"inlineData": {"mimeType": image.mime_type, "data": image.data}}))
         }
-        ContentBlock::Unknown(_) => None,
+        ContentBlock::ImageUrl(image) => {
+            Some(json!({"fileData": {"mimeType": image.media_type(), "fileUri": image.url()}}))
+        }
+        ContentBlock::Text(_) | ContentBlock::Unknown(_) => None,
     }
 }
 
@@ -269,8 +287,8 @@ fn answer_parts(answer: &Answer<'_>, plan: &mut Plan<'_>) -> Vec<Value> {
 }
 
 fn response(result: &Outcome<'_>) -> Value {
-    let texts: Vec<&str> = result.content.iter().filter_map(|block| block.as_text()).collect();
-    let images = result.content.iter().filter(|block| block.as_text().is_none());
+    let texts: Vec<Cow<'_, str>> = result.content.iter().filter_map(|block| said(block)).collect();
+    let images = result.content.iter().filter(|block| said(block).is_none());
     let images: Vec<Value> = images.filter_map(|block| part(block)).collect();
     let key = if result.is_error { "error" } else { "output" };
     let mut response = json!({"id": result.id, "name": result.name, "response": {key: texts.join("\n")}});

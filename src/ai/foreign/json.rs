@@ -1,9 +1,8 @@
 //! Looking at JSON of which nothing is certain.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::super::image_url::{NoImage, label};
 use super::super::message::{ContentBlock, Image};
 use super::document::ImportError;
 
@@ -82,44 +81,29 @@ pub(super) fn texts_first(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     rest
 }
 
-/// A picture given by its bytes or its address, as a block. A note says what is
-/// not as it was.
-pub(super) fn image_at(url: &str) -> (Option<ContentBlock>, Option<&'static str>) {
-    match url.split_once(':') {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("data") => match rest.split_once(',') {
-            Some((head, data)) => {
-                let mut head = head.split(';');
-                let mime = head.next().unwrap_or_default();
-                if head.any(|parameter| parameter.trim().eq_ignore_ascii_case("base64")) {
-                    image(mime, data)
-                } else {
-                    (None, Some("image that is not in base64"))
-                }
-            }
-            None => (None, Some("image without data")),
-        },
-        _ => remote(url),
+/// A block, and a note if it is not what it was or not there.
+pub(super) type Noted = (Option<ContentBlock>, Option<String>);
+
+/// The note on an address that is kept where only text can be.
+pub(super) const ONLY_ADDRESS: &str = "image by address; only the address is kept, as text";
+
+/// A picture given by its bytes or its address, as a block. `detail` is how
+/// closely it is to be looked at.
+pub(super) fn image_at(url: &str, detail: Option<&str>) -> Noted {
+    match ContentBlock::image_at(url) {
+        Ok(ContentBlock::ImageUrl(image)) => (Some(ContentBlock::ImageUrl(image.with_detail(detail))), None),
+        Ok(block) => (Some(block), None),
+        Err(NoImage::Address) => (text_block(&label(url)), Some(ONLY_ADDRESS.to_owned())),
+        Err(other) => (None, Some(other.to_string())),
     }
 }
 
 /// A picture in base64, as a block; `None` with a note if it cannot be one.
-pub(super) fn image(mime: &str, data: &str) -> (Option<ContentBlock>, Option<&'static str>) {
-    let data: String = data.chars().filter(|char| !char.is_ascii_whitespace()).collect();
-    let mime = mime.trim().to_ascii_lowercase();
-    let mime = if mime == "image/jpg" { "image/jpeg".to_owned() } else { mime };
-    if !mime.starts_with("image/") {
-        return (None, Some("file that is not an image"));
+pub(super) fn image(mime: &str, data: &str) -> Noted {
+    match Image::checked(mime, data) {
+        Ok(image) => (Some(ContentBlock::Image(image)), None),
+        Err(problem) => (None, Some(problem.to_string())),
     }
-    // A provider refuses every request that has broken data in it.
-    if data.is_empty() || STANDARD.decode(&data).is_err() {
-        return (None, Some("image whose data is not base64"));
-    }
-    (Some(ContentBlock::Image(Image::new(data, mime))), None)
-}
-
-/// A picture elsewhere: nothing is fetched, and its address stays in the text.
-pub(super) fn remote(url: &str) -> (Option<ContentBlock>, Option<&'static str>) {
-    (text_block(&format!("[image: {url}]")), Some("image by address; only the address is kept, as text"))
 }
 
 /// `image` as a data URL.

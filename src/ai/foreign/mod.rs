@@ -32,12 +32,16 @@
 //! the format of those models and to no other. Ids of another API's calls are
 //! changed where the format would refuse them.
 //!
+//! Images come by their bytes or by their address; a `data:` URL is bytes.
+//! Addresses are carried as they are, and noted where the services of the format
+//! do not fetch such ones.
+//!
 //! | format | also |
 //! |---|---|
-//! | `openai` | that a result is an error; the order of text and calls within an answer; all thinking of an answer is one; a result is one text, then its images |
-//! | `openai-responses` | that a result is an error; the border between two answers with nothing between them; names |
-//! | `anthropic` | names; arguments that are no object are wrapped in one; images of an error come after its texts |
-//! | `google` | names; arguments that are no object are wrapped in one; a result is one text, then its images; the border between two messages of one side; the place of later system messages |
+//! | `openai` | the media type of an image by address; that a result is an error; the order of text and calls within an answer; all thinking of an answer is one; a result is one text, then its images |
+//! | `openai-responses` | the media type of an image by address; that a result is an error; the border between two answers with nothing between them; names |
+//! | `anthropic` | media type and detail of an image by address; names; arguments that are no object are wrapped in one; images of an error come after its texts |
+//! | `google` | detail of an image by address; such an image becomes a text if its media type is not known; names; arguments that are no object are wrapped in one; a result is one text, then its images; the border between two messages of one side; the place of later system messages |
 
 mod anthropic;
 mod chat;

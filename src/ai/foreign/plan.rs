@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::super::api;
+use super::super::image_url::ImageUrl;
 use super::super::message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, SystemContent, Thinking, ToolCall,
     ToolDeclaration, ToolResultMessage, UserContent, join_text,
@@ -14,6 +15,7 @@ use super::super::message::{
 use super::super::transform::{Ids, system_state};
 use super::Format;
 use super::draft::{STRAY, stray_result};
+use super::json::ONLY_ADDRESS;
 use super::report::Report;
 
 /// A conversation ready to be written.
@@ -236,6 +238,12 @@ impl<'a> Plan<'a> {
             match block {
                 ContentBlock::Text(text) if text.text.trim().is_empty() => {}
                 ContentBlock::Text(_) | ContentBlock::Image(_) => content.push(block),
+                ContentBlock::ImageUrl(image) => {
+                    if let Some(note) = address_note(self.format, image) {
+                        self.report.add(format!("{place}.content[{at}]"), note);
+                    }
+                    content.push(block);
+                }
                 ContentBlock::Unknown(_) => {
                     self.report.add(format!("{place}.content[{at}]"), "block of an unknown kind");
                 }
@@ -279,6 +287,20 @@ impl<'a> Plan<'a> {
             report.add(place, format!("the name {name:?}"));
         }
     }
+}
+
+/// What is to be said of an image by address in `format`. All formats have a place
+/// for any address; their services do not fetch all.
+fn address_note(format: Format, image: &ImageUrl) -> Option<&'static str> {
+    let schemes: &[&str] = match format {
+        Format::OpenAiChat | Format::OpenAiResponses => &["https", "http"],
+        Format::Anthropic => &["https"],
+        Format::Google if image.media_type().is_none() => return Some(ONLY_ADDRESS),
+        // The first for Vertex AI, both for the newer models of the Gemini API.
+        Format::Google => &["gs", "https"],
+    };
+    let is_fetched = schemes.iter().any(|scheme| image.has_scheme(scheme));
+    (!is_fetched).then_some("image at an address that the service does not fetch, which is written as it is")
 }
 
 /// The tool results before the next answer, with their numbers.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::super::api::TextSignature;
-use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall, join_text};
+use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::chat::named_call;
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult};
@@ -19,7 +19,8 @@ use super::plan::{Answer, Block, Plan, Step, argument_text};
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
     let prompt = shown(pieces("instructions", document.fields.get("instructions"))?, draft);
-    draft.system(&join_text(&prompt));
+    let texts = draft.texts("instructions", prompt);
+    draft.system(&texts.join("\n"));
     // The answer whose items are being read, and where it began.
     let mut answer: Option<(&str, Vec<AssistantBlock>)> = None;
     for (place, item) in &document.elements {
@@ -32,7 +33,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
         match (filled(item, "type"), role) {
             (_, Some("assistant")) => {
                 let content = content()?;
-                says(message(item, content, draft));
+                says(message(place, item, content, draft));
             }
             (Some("reasoning"), _) => says(Some(AssistantBlock::Thinking(reasoning(item)))),
             (Some(kind @ ("function_call" | "custom_tool_call")), _) => match call(kind, item) {
@@ -59,7 +60,8 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             (_, Some("system" | "developer")) => {
                 let blocks = shown(content()?, draft);
                 flush(&mut answer, draft);
-                draft.system(&join_text(&blocks));
+                let texts = draft.texts(place, blocks);
+                draft.system(&texts.join("\n"));
             }
             (_, Some(role)) => draft.report.add(place.as_str(), format!("role {role:?}")),
             (Some("item_reference"), _) => {
@@ -100,9 +102,12 @@ fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBloc
             }
             Some("refusal") => return text(part, "refusal").and_then(text_block),
             Some("input_image") => match part.get("image_url") {
-                Some(Value::String(url)) => return draft.block(&place, image_at(url)),
-                Some(Value::Object(url)) => {
-                    return draft.block(&place, image_at(text(url, "url").unwrap_or("data:")));
+                Some(Value::String(url)) => {
+                    return draft.block(&place, image_at(url, text(part, "detail")));
+                }
+                Some(Value::Object(image)) => {
+                    let url = text(image, "url").unwrap_or("data:");
+                    return draft.block(&place, image_at(url, text(image, "detail")));
                 }
                 _ => "image that only the provider has".to_owned(),
             },
@@ -118,7 +123,12 @@ fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBloc
 }
 
 /// A message of the model: one text, whatever it is made of.
-fn message(item: &Object, content: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Option<AssistantBlock> {
+fn message(
+    place: &str,
+    item: &Object,
+    content: Vec<(String, Piece<'_>)>,
+    draft: &mut Draft,
+) -> Option<AssistantBlock> {
     for (place, piece) in &content {
         if let Piece::Part(part) = piece
             && part.get("annotations").and_then(Value::as_array).is_some_and(|list| !list.is_empty())
@@ -126,8 +136,8 @@ fn message(item: &Object, content: Vec<(String, Piece<'_>)>, draft: &mut Draft) 
             draft.report.add(format!("{place}.annotations"), "annotations");
         }
     }
-    let texts = shown(content, draft);
-    let said: String = texts.iter().filter_map(ContentBlock::as_text).collect();
+    let blocks = shown(content, draft);
+    let said = draft.texts(place, blocks).concat();
     let phase = filled(item, "phase").map(str::to_owned);
     let id = filled(item, "id").unwrap_or_default().to_owned();
     let is_signed = phase.is_some() || !id.is_empty();
@@ -266,6 +276,10 @@ fn parts(content: &[&ContentBlock]) -> Value {
                 ContentBlock::Text(text) => Some(json!({"type": "input_text", "text": text.text})),
                 ContentBlock::Image(image) => {
                     Some(json!({"type": "input_image", "detail": "auto", "image_url": json::data_url(image)}))
+                }
+                ContentBlock::ImageUrl(image) => {
+                    let detail = image.detail().unwrap_or("auto");
+                    Some(json!({"type": "input_image", "detail": detail, "image_url": image.url()}))
                 }
                 ContentBlock::Unknown(_) => None,
             });

@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::image_limits;
+use super::image_url::ImageUrl;
 use super::message::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
@@ -83,8 +85,16 @@ pub(super) struct AssistantTurn<'a> {
 pub(super) enum Content<'a> {
     /// Never blank.
     Text(Cow<'a, str>),
+    Image(Picture<'a>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Picture<'a> {
     /// Of a type that the API takes, and not empty.
-    Image(&'a Image),
+    Data(&'a Image),
+    /// At an address that the service fetches, of a type that the API takes if
+    /// its type is known.
+    At(&'a ImageUrl),
 }
 
 #[derive(Debug)]
@@ -259,7 +269,6 @@ fn turns<'a>(
     placement: &Placement<'a>,
 ) -> Vec<Turn<'a>> {
     let declared = &placement.declared;
-    let images = image_types(model);
     let mut ids = Ids::new(rule);
     let mut turns: Vec<Turn<'a>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -268,7 +277,7 @@ fn turns<'a>(
                 let content = match &user.content {
                     UserContent::Text(text) if text.trim().is_empty() => Vec::new(),
                     UserContent::Text(text) => vec![Content::Text(Cow::Borrowed(text))],
-                    UserContent::Blocks(blocks) => content(blocks, images, USER_IMAGE),
+                    UserContent::Blocks(blocks) => content(blocks, model, USER_IMAGE),
                 };
                 if !content.is_empty() {
                     turns.push(Turn::User(content));
@@ -328,7 +337,7 @@ fn assistant_turn<'a>(
                 let answered = results.iter().position(|result| result.tool_call_id == call.id);
                 let result = answered.map(|at| results.remove(at));
                 let name = sendable_name(&call.name, declared);
-                turn.results.push(tool_result(id.clone(), name, result, image_types(model)));
+                turn.results.push(tool_result(id.clone(), name, result, model));
                 let arguments = match &call.arguments {
                     arguments @ Value::Object(_) => Cow::Borrowed(arguments),
                     _ => Cow::Owned(Value::Object(Map::new())),
@@ -362,13 +371,13 @@ fn tool_result<'a>(
     id: String,
     name: &'a str,
     result: Option<&'a ToolResultMessage>,
-    images: &[&str],
+    model: &Model,
 ) -> ToolResult<'a> {
     let Some(result) = result else {
         let content = vec![Content::Text(Cow::Borrowed("No result provided"))];
         return ToolResult { id, name, content, is_error: true };
     };
-    let mut content = content(&result.content, images, TOOL_IMAGE);
+    let mut content = content(&result.content, model, TOOL_IMAGE);
     if content.is_empty() {
         content.push(Content::Text(Cow::Borrowed("(no tool output)")));
     }
@@ -380,7 +389,7 @@ fn tool_result<'a>(
 /// <https://docs.anthropic.com/en/docs/build-with-claude/vision>,
 /// <https://platform.openai.com/docs/guides/images-vision>,
 /// <https://ai.google.dev/gemini-api/docs/image-understanding>.
-fn image_types(model: &Model) -> &'static [&'static str] {
+pub(super) fn image_types(model: &Model) -> &'static [&'static str] {
     let is_google = model.api == Api::GOOGLE_GENERATIVE_AI || model.api == Api::GOOGLE_VERTEX;
     match model.reads_images() {
         false => &[],
@@ -405,9 +414,11 @@ const TOOL_IMAGE: Placeholders = Placeholders {
     other_type: "(tool image omitted: model does not support its type)",
 };
 
-/// Blank texts and unknown blocks go; runs of images that are not of one of
-/// these types become one placeholder.
-fn content<'a>(blocks: &'a [ContentBlock], images: &[&str], placeholders: Placeholders) -> Vec<Content<'a>> {
+/// Blank texts and unknown blocks go; runs of images that are not of a type the
+/// API takes become one placeholder. An image the service does not fetch becomes
+/// its address, as text.
+fn content<'a>(blocks: &'a [ContentBlock], model: &Model, placeholders: Placeholders) -> Vec<Content<'a>> {
+    let images = image_types(model);
     let mut content = Vec::with_capacity(blocks.len());
     let mut in_run = false;
     let placeholder = if images.is_empty() { placeholders.no_images } else { placeholders.other_type };
@@ -420,14 +431,25 @@ fn content<'a>(blocks: &'a [ContentBlock], images: &[&str], placeholders: Placeh
             ContentBlock::Image(image)
                 if images.contains(&image.mime_type.as_str()) && !image.data.is_empty() =>
             {
-                content.push(Content::Image(image));
+                content.push(Content::Image(Picture::Data(image)));
                 in_run = false;
             }
-            ContentBlock::Image(_) if !in_run => {
+            ContentBlock::ImageUrl(image) if !images.is_empty() => {
+                content.push(if image_limits::fetches(model, image) {
+                    Content::Image(Picture::At(image))
+                } else {
+                    Content::Text(Cow::Owned(image.label()))
+                });
+                in_run = false;
+            }
+            ContentBlock::Image(_) | ContentBlock::ImageUrl(_) if !in_run => {
                 content.push(Content::Text(Cow::Borrowed(placeholder)));
                 in_run = true;
             }
-            ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Unknown(_) => {}
+            ContentBlock::Text(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::ImageUrl(_)
+            | ContentBlock::Unknown(_) => {}
         }
     }
     content

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::ai::{
-    self, AssistantBlock, AssistantMessage, ContentBlock, Credential, Extra, Message, Model, Place, Refused,
-    Rejection, Request, StreamOptions, ToolCall, UserContent, UserMessage,
+    self, AssistantBlock, AssistantMessage, ContentBlock, Credential, Extra, ImageUrl, Message, Model, Place,
+    Refused, Rejection, Request, StreamOptions, ToolCall, UserContent, UserMessage,
 };
 
 use super::projection::Source;
@@ -81,6 +81,10 @@ pub(super) fn plan(
             "thinking, until the next prompt".to_owned()
         }
         Refused::Image => count(draft.drop_images(&draft.images_among(&culprits())), "image"),
+        Refused::ImageUrl => {
+            let images = draft.images_not_fetched(&culprits(), error, breadth);
+            count(draft.drop_images(&images), "image")
+        }
         Refused::ImageCount => {
             let images = draft.images();
             let limit = image_limit(error).filter(|limit| (1..images.len()).contains(limit));
@@ -92,7 +96,8 @@ pub(super) fn plan(
             count(draft.drop_images(&images[..n_dropped]), "image")
         }
         Refused::RequestSize => {
-            let images = draft.images();
+            let mut images = draft.images();
+            images.retain(|at| draft.image_bytes(*at) > 0);
             let sizes: Vec<usize> = images.iter().map(|at| draft.image_bytes(*at)).collect();
             let total: usize = sizes.iter().sum();
             if total < LARGE_BYTES {
@@ -191,7 +196,7 @@ fn says_something(answer: &AssistantMessage) -> bool {
 fn is_blank(user: &UserMessage) -> bool {
     user.content.blocks().iter().all(|block| match block {
         ContentBlock::Text(text) => text.text.trim().is_empty(),
-        ContentBlock::Image(_) => false,
+        ContentBlock::Image(_) | ContentBlock::ImageUrl(_) => false,
         ContentBlock::Unknown(_) => true,
     })
 }
@@ -219,12 +224,41 @@ impl Draft {
         let mut images = Vec::new();
         for (source, message) in self.messages.iter().enumerate().filter(|(at, _)| self.editable[*at]) {
             for (block, content) in message.iter().flat_map(Message::input_blocks).enumerate() {
-                if matches!(content, ContentBlock::Image(_)) {
+                if content.is_image() {
                     images.push((source, block));
                 }
             }
         }
         images
+    }
+
+    fn block(&self, (source, block): Part) -> Option<&ContentBlock> {
+        self.messages.get(source)?.as_ref()?.input_blocks().get(block)
+    }
+
+    /// The pictures that a service could not fetch: those among `parts`, else
+    /// those whose address `error` names, else all by address. If there is none
+    /// by address, it was about another picture.
+    fn images_not_fetched(&self, parts: &[Part], error: &str, breadth: Breadth) -> Vec<Part> {
+        let urls = |is_it: &dyn Fn(Part, &str) -> bool| -> Vec<Part> {
+            let is_it = |part: &Part| match self.block(*part) {
+                Some(ContentBlock::ImageUrl(image)) => is_it(*part, image.url()),
+                Some(ContentBlock::Text(_) | ContentBlock::Image(_) | ContentBlock::Unknown(_)) | None => {
+                    false
+                }
+            };
+            self.images().into_iter().filter(is_it).collect()
+        };
+        let found = match breadth {
+            Breadth::Named => vec![
+                urls(&|part, _| parts.contains(&part)),
+                urls(&|_, url| names(error, url)),
+                urls(&|_, url| begins_to_name(error, url)),
+            ],
+            Breadth::All => Vec::new(),
+        };
+        let all = [urls(&|_, _| true), self.images_among(parts)];
+        found.into_iter().chain(all).find(|images| !images.is_empty()).unwrap_or_default()
     }
 
     /// The pictures among `parts`; all, if there is none.
@@ -234,10 +268,10 @@ impl Draft {
         if named.is_empty() { images } else { named }
     }
 
-    fn image_bytes(&self, (source, block): Part) -> usize {
-        match self.messages[source].as_ref().map(Message::input_blocks).and_then(|blocks| blocks.get(block)) {
+    fn image_bytes(&self, part: Part) -> usize {
+        match self.block(part) {
             Some(ContentBlock::Image(image)) => image.data.len(),
-            Some(ContentBlock::Text(_) | ContentBlock::Unknown(_)) | None => 0,
+            Some(ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_)) | None => 0,
         }
     }
 
@@ -245,7 +279,13 @@ impl Draft {
         for (source, block) in images {
             let blocks = self.messages[*source].as_mut().and_then(Message::input_blocks_mut);
             if let Some(block) = blocks.and_then(|blocks| blocks.get_mut(*block)) {
-                *block = ContentBlock::text("[Image removed: the service refused it.]");
+                *block = ContentBlock::text(match block {
+                    // The model may have other ways to look at it.
+                    ContentBlock::ImageUrl(image) => {
+                        format!("[Image removed: the service could not use {}.]", image.url())
+                    }
+                    _ => "[Image removed: the service refused it.]".to_owned(),
+                });
             }
         }
         images.len()
@@ -402,6 +442,22 @@ impl Draft {
     }
 }
 
+/// Whether `text` names the address `url`.
+fn names(text: &str, url: &str) -> bool {
+    let is_of_address = |c: char| c.is_alphanumeric() || "-._~:/?#@!$&*+,;=%".contains(c);
+    text.match_indices(url).any(|(at, _)| {
+        // A sentence may go on after it, a longer address may not.
+        let rest = text[at + url.len()..].trim_start_matches(['.', ',', ':', ';']);
+        !rest.starts_with(is_of_address)
+    })
+}
+
+/// Whether `text` names the beginning of `url`, because services cut long ones.
+fn begins_to_name(text: &str, url: &str) -> bool {
+    const ENOUGH: usize = 60;
+    url.char_indices().nth(ENOUGH).is_some_and(|(end, _)| text.contains(&url[..end]))
+}
+
 /// Whether `text` names the call `id`, perhaps in the form it was sent in.
 fn mentions(text: &str, id: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
@@ -454,6 +510,13 @@ fn marked(source: usize, message: &Message) -> Message {
                 // Blank texts are left out of requests, and have to be here.
                 ContentBlock::Text(text) if !text.text.trim().is_empty() => text.text = mark(source, at),
                 ContentBlock::Image(image) => image.data = mark(source, at),
+                // What follows `#` changes neither where it is nor what it is.
+                ContentBlock::ImageUrl(image) => {
+                    if let Ok(mut marked) = ImageUrl::new(format!("{}#{}", image.url(), mark(source, at))) {
+                        marked.mime_type = image.mime_type.take();
+                        *image = marked;
+                    }
+                }
                 ContentBlock::Text(_) | ContentBlock::Unknown(_) => {}
             }
         }

@@ -11,11 +11,11 @@ use serde_json::json;
 
 use super::super::super::compat::AnthropicCompat;
 use super::super::super::continuation;
-use super::super::super::message::{Image, ToolDeclaration};
+use super::super::super::message::ToolDeclaration;
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{
-    self, AssistantTurn, Content, IdRule, Prompt, SystemUpdate, Turn, Updates,
+    self, AssistantTurn, Content, IdRule, Picture, Prompt, SystemUpdate, Turn, Updates,
 };
 use super::super::super::vertex;
 use super::super::{
@@ -318,12 +318,15 @@ fn plain(body: BlockBody<'_>) -> Block<'_> {
 fn block<'a>(content: &'a Content<'a>) -> Block<'a> {
     match content {
         Content::Text(text) => plain(BlockBody::Text { text: Cow::Borrowed(text) }),
-        Content::Image(source) => image(source),
+        Content::Image(picture) => image(*picture),
     }
 }
 
-fn image(image: &Image) -> Block<'_> {
-    let source = wire::ImageSource { kind: "base64", media_type: &image.mime_type, data: &image.data };
+fn image(picture: Picture<'_>) -> Block<'_> {
+    let source = match picture {
+        Picture::Data(image) => wire::ImageSource::Base64 { media_type: &image.mime_type, data: &image.data },
+        Picture::At(image) => wire::ImageSource::Url { url: image.url() },
+    };
     plain(BlockBody::Image { source })
 }
 
@@ -362,7 +365,7 @@ fn results<'a>(turn: &'a AssistantTurn<'a>) -> Vec<Block<'a>> {
         let mut content = Vec::with_capacity(result.content.len());
         for part in &result.content {
             match part {
-                Content::Image(source) if result.is_error => moved.push(image(source)),
+                Content::Image(picture) if result.is_error => moved.push(image(*picture)),
                 other => content.push(block(other)),
             }
         }

@@ -105,11 +105,10 @@ pub(super) struct RemovedTool<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ImageSource<'a> {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) media_type: &'a str,
-    pub(super) data: &'a str,
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum ImageSource<'a> {
+    Base64 { media_type: &'a str, data: &'a str },
+    Url { url: &'a str },
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]

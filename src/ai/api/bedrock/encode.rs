@@ -13,7 +13,9 @@ use serde_json::Value;
 use super::super::super::compat::BedrockCompat;
 use super::super::super::message::{self, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Content, IdRule, NO_TEXT, Prompt, Turn, Updates};
+use super::super::super::transform::{
+    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Turn, Updates,
+};
 use super::super::{EncodeError, Encoded, Headers, object_schema, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
@@ -139,12 +141,12 @@ impl<'a> Messages<'a> {
         }
         self.begin_user();
         let mut blocks = Vec::with_capacity(turn.results.len());
-        let mut moved: Vec<&'a message::Image> = Vec::new();
+        let mut moved: Vec<Picture<'a>> = Vec::new();
         for result in &turn.results {
             let mut content = Vec::with_capacity(result.content.len());
             for part in &result.content {
                 match part {
-                    Content::Image(image) if result.is_error => moved.push(image),
+                    Content::Image(picture) if result.is_error => moved.push(*picture),
                     other => content.push(block(other, &mut self.images)),
                 }
             }
@@ -157,7 +159,7 @@ impl<'a> Messages<'a> {
         }
         if !moved.is_empty() {
             blocks.push(text("Images of the failed tool calls:"));
-            blocks.extend(moved.into_iter().map(|image| self.images.block(image)));
+            blocks.extend(moved.into_iter().map(|picture| self.images.block(picture)));
         }
         self.add(Role::User, blocks);
     }
@@ -178,7 +180,7 @@ fn text(text: &str) -> Block<'_> {
 fn block<'a>(content: &'a Content<'a>, images: &mut Images) -> Block<'a> {
     match content {
         Content::Text(content) => text(content),
-        Content::Image(image) => images.block(image),
+        Content::Image(picture) => images.block(*picture),
     }
 }
 

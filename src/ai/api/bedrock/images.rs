@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::super::super::message;
+use super::super::super::transform::Picture;
 use super::wire::{Block, Image, ImageSource};
 
 const IMAGES_PER_MESSAGE: usize = 20;
@@ -22,19 +23,27 @@ pub(super) struct Images(usize);
 
 impl Images {
     /// The next image of the message, or why it is not there.
-    pub(super) fn block<'a>(&mut self, image: &'a message::Image) -> Block<'a> {
+    pub(super) fn block<'a>(&mut self, picture: Picture<'a>) -> Block<'a> {
         let omitted = |why: &'static str| Block::Text(Cow::Borrowed(why));
-        let Some(format) = format(image) else {
+        let (format, source) = match picture {
+            Picture::Data(image) => (format(image), ImageSource::Bytes(&image.data)),
+            Picture::At(image) => {
+                (image.media_type().and_then(format_of), ImageSource::S3Location { uri: image.url() })
+            }
+        };
+        let Some(format) = format else {
             return omitted("(image omitted: it is not PNG, JPEG, GIF or WebP)");
         };
-        if image.data.len() / 4 * 3 > IMAGE_LIMIT_BYTES {
+        if let ImageSource::Bytes(data) = source
+            && data.len() / 4 * 3 > IMAGE_LIMIT_BYTES
+        {
             return omitted("(image omitted: it is larger than 3.75 MB)");
         }
         if self.0 == IMAGES_PER_MESSAGE {
             return omitted("(image omitted: a message holds 20 at most)");
         }
         self.0 += 1;
-        Block::Image(Image { format, source: ImageSource { bytes: &image.data } })
+        Block::Image(Image { format, source })
     }
 }
 
@@ -46,13 +55,17 @@ fn format(image: &message::Image) -> Option<&'static str> {
         [0xff, 0xd8, 0xff, ..] => Some("jpeg"),
         [b'G', b'I', b'F', b'8', ..] => Some("gif"),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P'] => Some("webp"),
-        _ => match image.mime_type.as_str() {
-            "image/png" => Some("png"),
-            "image/jpeg" | "image/jpg" => Some("jpeg"),
-            "image/gif" => Some("gif"),
-            "image/webp" => Some("webp"),
-            _ => None,
-        },
+        _ => format_of(&image.mime_type),
+    }
+}
+
+fn format_of(mime_type: &str) -> Option<&'static str> {
+    match mime_type {
+        "image/png" => Some("png"),
+        "image/jpeg" | "image/jpg" => Some("jpeg"),
+        "image/gif" => Some("gif"),
+        "image/webp" => Some("webp"),
+        _ => None,
     }
 }
 
@@ -82,7 +95,8 @@ mod tests {
     #[test]
     fn what_is_not_taken_becomes_a_text() {
         let mut images = Images::default();
-        let mut block = |image: &message::Image| serde_json::to_value(images.block(image)).unwrap();
+        let mut block =
+            |image: &message::Image| serde_json::to_value(images.block(Picture::Data(image))).unwrap();
         let omitted = |block: &Value| block["text"].as_str().is_some_and(|text| text.contains("omitted"));
         assert!(omitted(&block(&image("image/tiff", "AAAA"))));
         assert!(omitted(&block(&image("image/png", &"A".repeat(5_242_884)))));

@@ -59,9 +59,13 @@ pub(super) struct Image<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ImageSource<'a> {
+#[serde(rename_all = "camelCase")]
+pub(super) enum ImageSource<'a> {
     /// In base64.
-    pub(super) bytes: &'a str,
+    Bytes(&'a str),
+    S3Location {
+        uri: &'a str,
+    },
 }
 
 #[derive(Debug, Serialize)]

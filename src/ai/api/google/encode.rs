@@ -7,15 +7,18 @@
 use std::borrow::Cow;
 
 use super::super::super::compat::GoogleCompat;
-use super::super::super::message::{Image, ToolDeclaration};
+use super::super::super::message::ToolDeclaration;
+use super::super::super::model::Api;
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, ToolResult, Turn, Updates};
+use super::super::super::transform::{
+    self, AssistantTurn, Block, IdRule, Picture, Prompt, ToolResult, Turn, Updates,
+};
 use super::super::{EncodeError, Encoded, Headers, write_body};
 use super::family::Family;
 use super::schema;
 use super::wire::{
-    Blob, Body, Call, Content, Declaration, FunctionCallingConfig, GenerationConfig, Outcome, Part, PartData,
-    Response, Role, Schema, SystemInstruction, Tool, ToolConfig,
+    Blob, Body, Call, Content, Declaration, File, FunctionCallingConfig, GenerationConfig, Outcome, Part,
+    PartData, Response, Role, Schema, SystemInstruction, Tool, ToolConfig,
 };
 
 /// Stands for the signature of a call that another model made, or that lost
@@ -47,7 +50,7 @@ fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
     let samples = compat.supports_temperature;
     let system = (!prompt.system.is_empty()).then(|| Part::plain(PartData::Text(&prompt.system)));
     Body {
-        contents: contents(prompt, family),
+        contents: contents(prompt, family, model.api == Api::GOOGLE_VERTEX),
         system_instruction: system.map(|text| SystemInstruction { parts: [text] }),
         tools: tools(prompt, &compat),
         tool_config: tool_config(options.tool_choice.as_ref(), prompt, &compat),
@@ -61,14 +64,14 @@ fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
     }
 }
 
-fn contents<'a>(prompt: &'a Prompt<'a>, family: Family) -> Vec<Content<'a>> {
+fn contents<'a>(prompt: &'a Prompt<'a>, family: Family, on_vertex: bool) -> Vec<Content<'a>> {
     let mut contents = Vec::with_capacity(prompt.turns.len() * 2);
     for turn in &prompt.turns {
         match turn {
             Turn::User(content) => add(&mut contents, Role::User, content.iter().map(part).collect()),
             Turn::Assistant(turn) => {
                 add(&mut contents, Role::Model, answer(turn, family));
-                add(&mut contents, Role::User, responses(turn, family));
+                add(&mut contents, Role::User, responses(turn, family, on_vertex));
             }
             // Not asked for.
             Turn::System(_) => {}
@@ -94,12 +97,17 @@ fn add<'a>(contents: &mut Vec<Content<'a>>, role: Role, mut parts: Vec<Part<'a>>
 fn part<'a>(content: &'a transform::Content<'a>) -> Part<'a> {
     match content {
         transform::Content::Text(text) => Part::plain(PartData::Text(text)),
-        transform::Content::Image(source) => image(source),
+        transform::Content::Image(picture) => image(*picture),
     }
 }
 
-fn image(image: &Image) -> Part<'_> {
-    Part::plain(PartData::InlineData(Blob { mime_type: &image.mime_type, data: &image.data }))
+fn image(picture: Picture<'_>) -> Part<'_> {
+    Part::plain(match picture {
+        Picture::Data(image) => PartData::InlineData(Blob { mime_type: &image.mime_type, data: &image.data }),
+        Picture::At(image) => {
+            PartData::FileData(File { mime_type: image.media_type(), file_uri: image.url() })
+        }
+    })
 }
 
 fn answer<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Part<'a>> {
@@ -141,19 +149,18 @@ fn is_base64(signature: &str) -> bool {
 }
 
 /// The responses in the order of their calls, then the images that older models
-/// do not see inside of them.
-fn responses<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Part<'a>> {
+/// do not see inside of them, and those by address, for which only Vertex AI has
+/// a place there.
+fn responses<'a>(turn: &'a AssistantTurn<'a>, family: Family, on_vertex: bool) -> Vec<Part<'a>> {
     let mut parts = Vec::with_capacity(turn.results.len());
     let mut moved = Vec::new();
     for result in &turn.results {
-        let mut images: Vec<Part<'a>> = result
-            .content
-            .iter()
-            .filter(|content| matches!(content, transform::Content::Image(_)))
-            .map(part)
-            .collect();
-        if !family.sees_images_in_responses() {
-            moved.append(&mut images);
+        let mut images = Vec::new();
+        for content in &result.content {
+            let transform::Content::Image(picture) = content else { continue };
+            let has_place = on_vertex || matches!(picture, Picture::Data(_));
+            let stays = family.sees_images_in_responses() && has_place;
+            if stays { &mut images } else { &mut moved }.push(image(*picture));
         }
         parts.push(Part::plain(PartData::FunctionResponse(Response {
             id: family.has_call_ids().then_some(result.id.as_str()),

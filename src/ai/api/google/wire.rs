@@ -63,6 +63,7 @@ impl<'a> Part<'a> {
 pub(super) enum PartData<'a> {
     Text(&'a str),
     InlineData(Blob<'a>),
+    FileData(File<'a>),
     FunctionCall(Call<'a>),
     FunctionResponse(Response<'a>),
 }
@@ -73,6 +74,15 @@ pub(super) struct Blob<'a> {
     pub(super) mime_type: &'a str,
     /// Base64.
     pub(super) data: &'a str,
+}
+
+/// <https://ai.google.dev/api/caching#FileData>; Vertex AI wants the type.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct File<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mime_type: Option<&'a str>,
+    pub(super) file_uri: &'a str,
 }
 
 #[derive(Debug, Serialize)]

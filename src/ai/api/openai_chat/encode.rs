@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::super::super::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
-use super::super::super::message::{Image, Thinking, ToolDeclaration};
+use super::super::super::message::{Thinking, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Prompt, Turn};
+use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
 use super::super::{
     EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, thinking_budget,
     write_body,
@@ -163,13 +163,18 @@ fn user_content<'a>(content: &'a [transform::Content<'a>], compat: &ChatCompat) 
 fn part<'a>(content: &'a transform::Content<'a>) -> Part<'a> {
     match content {
         transform::Content::Text(text) => Part::text(&**text),
-        transform::Content::Image(source) => image(source),
+        transform::Content::Image(picture) => Part::ImageUrl { image_url: image(*picture) },
     }
 }
 
-fn image<'a>(image: &Image) -> Part<'a> {
-    let url = format!("data:{};base64,{}", image.mime_type, image.data);
-    Part::ImageUrl { image_url: ImageUrl { url } }
+fn image(picture: Picture<'_>) -> ImageUrl<'_> {
+    match picture {
+        Picture::Data(image) => {
+            let url = format!("data:{};base64,{}", image.mime_type, image.data);
+            ImageUrl { url: Cow::Owned(url), detail: None }
+        }
+        Picture::At(image) => ImageUrl { url: Cow::Borrowed(image.url()), detail: image.detail() },
+    }
 }
 
 fn join_texts(content: &[transform::Content<'_>]) -> String {

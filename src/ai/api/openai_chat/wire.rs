@@ -96,7 +96,7 @@ pub(super) enum Part<'a> {
         cache_control: Option<CacheControl>,
     },
     ImageUrl {
-        image_url: ImageUrl,
+        image_url: ImageUrl<'a>,
     },
     /// Mistral's reasoning.
     Thinking {
@@ -111,8 +111,10 @@ impl<'a> Part<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ImageUrl {
-    pub(super) url: String,
+pub(super) struct ImageUrl<'a> {
+    pub(super) url: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<&'a str>,
 }
 
 /// Anthropic's cache marker, which OpenRouter passes on.

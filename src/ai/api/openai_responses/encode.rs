@@ -397,7 +397,7 @@ fn split_id(id: &str) -> (&str, Option<&str>) {
 fn part<'a>(content: &'a transform::Content<'a>) -> Part<'a> {
     match content {
         transform::Content::Text(text) => Part::InputText { text },
-        transform::Content::Image(source) => Part::image(source),
+        transform::Content::Image(picture) => Part::image(*picture),
     }
 }
 

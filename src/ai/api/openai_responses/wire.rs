@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::super::message::Image;
+use super::super::super::transform::Picture;
 use super::super::{Count, Str, lenient};
 
 #[derive(Debug, Serialize)]
@@ -158,13 +158,22 @@ pub(super) enum Content<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Part<'a> {
     InputText { text: &'a str },
-    InputImage { detail: &'static str, image_url: String },
+    InputImage { detail: &'a str, image_url: Cow<'a, str> },
 }
 
-impl Part<'_> {
-    pub(super) fn image(image: &Image) -> Self {
-        let image_url = format!("data:{};base64,{}", image.mime_type, image.data);
-        Self::InputImage { detail: "auto", image_url }
+impl<'a> Part<'a> {
+    pub(super) fn image(picture: Picture<'a>) -> Self {
+        const AUTO: &str = "auto";
+        match picture {
+            Picture::Data(image) => {
+                let image_url = format!("data:{};base64,{}", image.mime_type, image.data);
+                Self::InputImage { detail: AUTO, image_url: Cow::Owned(image_url) }
+            }
+            Picture::At(image) => Self::InputImage {
+                detail: image.detail().unwrap_or(AUTO),
+                image_url: Cow::Borrowed(image.url()),
+            },
+        }
     }
 }
 

@@ -21,6 +21,7 @@ fn outline_of(message: &Message) -> String {
         let shown = blocks.iter().map(|block| match block {
             ContentBlock::Text(text) => text.text.clone(),
             ContentBlock::Image(image) => format!("<{}>", image.mime_type),
+            ContentBlock::ImageUrl(image) => format!("<{}>", image.url()),
             ContentBlock::Unknown(value) => value.to_string(),
         });
         shown.collect::<Vec<String>>().join("+")
@@ -145,19 +146,20 @@ fn what_a_chat_cannot_bring_is_noted_in_its_place() {
                 {"type": "text", "text": "a"},
                 {"type": "input_audio", "input_audio": {}},
                 {"type": "image_url", "image_url": {"url": "https://x.y/z.png", "detail": "high"}},
+                {"type": "image_url", "image_url": "file:///x.png"},
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,%%"}},
                 {"type": "file", "file": {}},
             ]},
             {"role": "critic", "content": "hm"},
             {"role": "assistant", "content": "b", "audio": {"id": "x"}, "tool_calls": [{"type": "function"}]},
         ]}),
-        &["user a+[image: https://x.y/z.png]", "assistant b"],
+        &["user a+<https://x.y/z.png>+[image: file:///x.png]", "assistant b"],
         &[
             "tools: definitions of tools; pi has its own",
             "messages[0].content[1]: audio input",
-            "messages[0].content[2]: image by address; only the address is kept, as text",
-            "messages[0].content[3]: image whose data is not base64",
-            "messages[0].content[4]: file",
+            "messages[0].content[3]: image by address; only the address is kept, as text",
+            "messages[0].content[4]: image whose data is not base64",
+            "messages[0].content[5]: file",
             "messages[1]: role \"critic\"",
             "messages[2].audio: audio output",
             "messages[2].tool_calls[0]: call without a name",
@@ -261,6 +263,80 @@ fn images_of_chat_results_come_back_to_them() {
             "user Images of the result of 7:+<image/png>",
         ],
         &[],
+    );
+}
+
+/// Imports, exports to another format, compares what is in the first message and
+/// what is noted.
+#[track_caller]
+fn check_carried(from: Format, part: Value, to: Format, expected: Value, notes: &[&str]) {
+    let content = if from == GOOGLE { "parts" } else { "content" };
+    let document = json!({from.list(): [{"role": "user", content: [part]}]});
+    let imported = import(from, &document.to_string()).unwrap();
+    assert_eq!(imported.report.lines(), [""; 0], "{document}");
+    let exported = export(to, &imported.into_messages());
+    let content = if to == GOOGLE { "parts" } else { "content" };
+    let lines = exported.report.lines();
+    assert_eq!(
+        (&exported.body[to.list()][0][content][0], lines),
+        (&expected, notes.iter().map(|note| (*note).to_owned()).collect())
+    );
+}
+
+#[test]
+fn images_by_address_are_carried_from_format_to_format() {
+    let chat = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let responses = |url: &str| json!({"type": "input_image", "detail": "auto", "image_url": url});
+    let anthropic = |url: &str| json!({"type": "image", "source": {"type": "url", "url": url}});
+    let google = |url: &str| json!({"fileData": {"mimeType": "image/png", "fileUri": url}});
+    let https = "https://x.y/z.png";
+    let parts = [
+        (CHAT, chat(https)),
+        (RESPONSES, responses(https)),
+        (ANTHROPIC, anthropic(https)),
+        (GOOGLE, google(https)),
+    ];
+    for (from, part) in &parts {
+        for (to, expected) in &parts {
+            check_carried(*from, part.clone(), *to, expected.clone(), &[]);
+        }
+    }
+    let detailed = json!({"type": "image_url", "image_url": {"url": https, "detail": "high"}});
+    let also = json!({"type": "input_image", "detail": "high", "image_url": https});
+    check_carried(CHAT, detailed.clone(), CHAT, detailed.clone(), &[]);
+    check_carried(CHAT, detailed.clone(), RESPONSES, also.clone(), &[]);
+    check_carried(RESPONSES, also, CHAT, detailed.clone(), &[]);
+    check_carried(CHAT, detailed, ANTHROPIC, anthropic(https), &[]);
+    let not_fetched = [
+        "messages[0].content[0]: image at an address that the service does not fetch, which is written as it is",
+    ];
+    let (http, gs) = ("http://x.y/z.png", "gs://b/z.png");
+    check_carried(CHAT, chat(http), RESPONSES, responses(http), &[]);
+    check_carried(CHAT, chat(http), ANTHROPIC, anthropic(http), &not_fetched);
+    check_carried(CHAT, chat(http), GOOGLE, google(http), &not_fetched);
+    check_carried(GOOGLE, google(gs), GOOGLE, google(gs), &[]);
+    check_carried(GOOGLE, google(gs), CHAT, chat(gs), &not_fetched);
+    let unknown = ["messages[0].content[0]: image by address; only the address is kept, as text"];
+    check_carried(CHAT, chat("https://x.y/z"), GOOGLE, json!({"text": "[image: https://x.y/z]"}), &unknown);
+    let bytes =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}});
+    let data_url = format!("data:image/png;base64,{PNG}");
+    check_carried(ANTHROPIC, anthropic(&data_url), ANTHROPIC, bytes.clone(), &[]);
+    check_carried(GOOGLE, google(&data_url), ANTHROPIC, bytes, &[]);
+}
+
+#[test]
+fn images_where_only_text_can_be_are_noted() {
+    let image = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let data_url = format!("data:image/png;base64,{PNG}");
+    check(
+        CHAT,
+        json!([{"role": "system", "content": ["a", image("https://x/y"), image(&data_url)]}, {"role": "user", "content": "b"}]),
+        &["system a\n[image: https://x/y]", "user b"],
+        &[
+            "messages[0]: image by address; only the address is kept, as text",
+            "messages[0]: image where only text can be",
+        ],
     );
 }
 
@@ -394,14 +470,13 @@ fn google_speaks_in_two_spellings() {
         ]}),
         &[
             "system One.",
-            "user a+[image: gs://b/i]",
+            "user a+<gs://b/i>",
             "assistant 7 f{\"arguments\":[1]}",
             "result 7 f {\"n\":1}",
             "assistant ~C+b+c",
         ],
         &[
             "contents[0].parts[1]: file that is not an image",
-            "contents[1].parts[0]: image by address; only the address is kept, as text",
             "contents[2].parts[0]: arguments that are no object; wrapped in one",
         ],
     );

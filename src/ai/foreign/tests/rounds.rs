@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 
+use super::super::super::image_url::ImageUrl;
 use super::super::super::message::{
     AssistantMessage, Image, Millis, Text, Thinking, ToolCall, UserMessage, join_text,
 };
@@ -47,8 +48,15 @@ fn data_url() -> impl Strategy<Value = &'static str> {
         "data:image/jpg;base64,AAAA",
         "data:,x",
         "https://x/y.png",
+        "http://x/y",
+        "gs://b/i.webp",
+        "file:///y.png",
         "",
     ])
+}
+
+fn detail() -> impl Strategy<Value = Value> {
+    select(vec![Value::Null, json!("auto"), json!("high"), json!("of the moon"), json!(1)])
 }
 
 /// Arguments: an object, text, broken text, something else, or nothing.
@@ -127,7 +135,9 @@ fn chat_message() -> impl Strategy<Value = Value> {
         prop_oneof![
             3 => text().prop_map(|text| json!({"type": "text", "text": text})),
             1 => text().prop_map(Value::from),
-            1 => data_url().prop_map(|url| json!({"type": "image_url", "image_url": {"url": url}})),
+            1 => (data_url(), detail()).prop_map(|(url, detail)| {
+                json!({"type": "image_url", "image_url": {"url": url, "detail": detail}})
+            }),
             1 => text().prop_map(|text| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]})),
             1 => Just(json!({"type": "input_audio", "input_audio": {}})),
         ]
@@ -162,7 +172,9 @@ fn response_item() -> impl Strategy<Value = Value> {
     let part = || {
         prop_oneof![
             3 => text().prop_map(|text| json!({"type": "input_text", "text": text})),
-            1 => data_url().prop_map(|url| json!({"type": "input_image", "image_url": url})),
+            1 => (data_url(), detail()).prop_map(|(url, detail)| {
+                json!({"type": "input_image", "image_url": url, "detail": detail})
+            }),
             1 => text().prop_map(|text| json!({"type": "output_text", "text": text, "annotations": []})),
             1 => Just(json!({"type": "input_file"})),
         ]
@@ -195,7 +207,7 @@ fn anthropic_message() -> impl Strategy<Value = Value> {
         prop_oneof![
             3 => text().prop_map(|text| json!({"type": "text", "text": text})),
             1 => Just(json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}})),
-            1 => Just(json!({"type": "image", "source": {"type": "url", "url": "https://x"}})),
+            1 => data_url().prop_map(|url| json!({"type": "image", "source": {"type": "url", "url": url}})),
             1 => text().prop_map(|text| json!({"type": "document", "source": {"type": "text", "data": text}})),
         ]
     };
@@ -225,6 +237,7 @@ fn google_content() -> impl Strategy<Value = Value> {
             3 => text().prop_map(|text| json!({"text": text})),
             1 => Just(json!({"inline_data": {"mime_type": "image/png", "data": PNG}})),
             1 => Just(json!({"fileData": {"mimeType": "video/mp4", "fileUri": "gs://x"}})),
+            1 => data_url().prop_map(|url| json!({"fileData": {"mimeType": "image/webp", "fileUri": url}})),
         ]
     };
     let response = (option::of(id()), name(), select(vec![
@@ -306,12 +319,23 @@ enum OwnBlock {
     Call(&'static str, Option<(Vec<ContentBlock>, bool)>),
 }
 
+/// Images by address, of types known and unknown.
+fn address() -> impl Strategy<Value = ImageUrl> {
+    let url = select(vec!["https://x/y.png", "https://x/y", "http://x/y.gif", "gs://b/i", "s3://b/i.jpg"]);
+    (url, option::of(Just("image/webp"))).prop_map(|(url, mime_type)| {
+        let mut image = ImageUrl::new(url).unwrap();
+        image.mime_type = mime_type.map(str::to_owned);
+        image
+    })
+}
+
 fn said() -> impl Strategy<Value = Said> {
     let shown = || {
         vec(
             prop_oneof![
                 3 => text().prop_map(ContentBlock::text),
                 1 => Just(ContentBlock::Image(Image::new(PNG, "image/png"))),
+                1 => address().prop_map(ContentBlock::ImageUrl),
             ],
             0..3,
         )
@@ -412,7 +436,7 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
                 's'
             }
             Message::User(message) => {
-                message.content = UserContent::Blocks(not_blank(message.content.blocks()));
+                message.content = UserContent::Blocks(not_blank(format, message.content.blocks()));
                 if !is_chat {
                     message.extra.clear();
                 }
@@ -441,7 +465,7 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
                 'a'
             }
             Message::ToolResult(result) => {
-                let blocks = not_blank(std::mem::take(&mut result.content));
+                let blocks = not_blank(format, std::mem::take(&mut result.content));
                 let (texts, images): (Vec<_>, Vec<_>) =
                     blocks.iter().cloned().partition(|block| block.as_text().is_some());
                 let joins = is_chat || format == Format::Google;
@@ -481,8 +505,16 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
     system.into_iter().chain(lines.into_iter().map(|(_, line)| line)).collect()
 }
 
-fn not_blank(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
-    blocks.into_iter().filter(|block| block.as_text().is_none_or(|text| !text.trim().is_empty())).collect()
+/// What is not blank. Of an address whose type is not known Google gets a text.
+fn not_blank(format: Format, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    let kept = blocks.into_iter().filter(|block| block.as_text().is_none_or(|text| !text.trim().is_empty()));
+    let kept = kept.map(|block| match block {
+        ContentBlock::ImageUrl(image) if format == Format::Google && image.media_type().is_none() => {
+            ContentBlock::text(image.label())
+        }
+        other => other,
+    });
+    kept.collect()
 }
 
 /// Empty thinking is worth something only for its signature.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
+use crate::ai::ContentBlock;
 use crate::tui::text::{
     Ellipsis, Row, Run, Wrap, sanitize, sanitize_line, terminal_output, truncate_row, width, wrap_plain,
 };
@@ -183,9 +184,13 @@ pub(super) fn split_remark(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Stands for a picture, by its media type.
-pub(in super::super) fn image_label(mime: &str) -> String {
-    format!("[Image: {}]", sanitize_line(mime))
+/// Stands for a picture: its media type or its address. `None` for other blocks.
+pub(in super::super) fn image_label(block: &ContentBlock) -> Option<String> {
+    match block {
+        ContentBlock::Image(image) => Some(format!("[Image: {}]", sanitize_line(&image.mime_type))),
+        ContentBlock::ImageUrl(image) => Some(sanitize_line(&image.label()).into_owned()),
+        ContentBlock::Text(_) | ContentBlock::Unknown(_) => None,
+    }
 }
 
 /// `4.2s`, `1m 30s`, `2h 3m 4s`.

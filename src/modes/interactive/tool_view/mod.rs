@@ -75,8 +75,8 @@ pub(super) struct ToolState<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Output<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Media types of pictures.
-    pub(super) images: Vec<&'a str>,
+    /// What stands for its pictures, as [`image_label`] has it.
+    pub(super) images: Vec<String>,
     pub(super) details: Option<&'a Value>,
     pub(super) is_error: bool,
 }
@@ -113,7 +113,7 @@ impl ToolState<'_> {
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = (view(state.name).rows)(state, cx);
     let images = state.output.iter().flat_map(|output| &output.images);
-    rows.extend(images.flat_map(|mime| lines::muted(&image_label(mime), cx)));
+    rows.extend(images.flat_map(|label| lines::muted(label, cx)));
     rows
 }
 

@@ -204,9 +204,6 @@ fn output<'a>(content: &'a [ContentBlock], details: Option<&'a Value>, is_error:
         [ContentBlock::Text(text)] => Cow::Borrowed(text.text.as_str()),
         blocks => Cow::Owned(join_text(blocks)),
     };
-    let mime = |block: &'a ContentBlock| match block {
-        ContentBlock::Image(image) => Some(image.mime_type.as_str()),
-        ContentBlock::Text(_) | ContentBlock::Unknown(_) => None,
-    };
-    Output { text, images: content.iter().filter_map(mime).collect(), details, is_error }
+    let images = content.iter().filter_map(tool_view::image_label).collect();
+    Output { text, images, details, is_error }
 }

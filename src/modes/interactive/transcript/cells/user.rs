@@ -1,6 +1,6 @@
 //! What the user said. A skill in it is one row, unless everything is shown.
 
-use crate::ai::{ContentBlock, UserContent, UserMessage};
+use crate::ai::{UserContent, UserMessage};
 use crate::session::SkillBlock;
 use crate::tui::markdown::{self, MarkdownOptions};
 use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
@@ -13,7 +13,7 @@ use super::super::render::{RenderCx, box_inset, boxed};
 pub(in super::super) struct UserCell {
     skill: Option<Skill>,
     text: String,
-    /// Media types of the pictures.
+    /// What stands for the pictures.
     images: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl UserCell {
     pub(in super::super) fn new(message: &UserMessage) -> Self {
         let images = match &message.content {
             UserContent::Text(_) => Vec::new(),
-            UserContent::Blocks(blocks) => images(blocks),
+            UserContent::Blocks(blocks) => blocks.iter().filter_map(tool_view::image_label).collect(),
         };
         let text = message.content.text();
         match SkillBlock::parse(&text) {
@@ -52,8 +52,8 @@ impl UserCell {
         if !self.text.trim().is_empty() {
             content.extend(render(&self.text));
         }
-        for mime in &self.images {
-            content.extend(wrap_plain(&tool_view::image_label(mime), inner.width, cx.style(Token::Muted)));
+        for label in &self.images {
+            content.extend(wrap_plain(label, inner.width, cx.style(Token::Muted)));
         }
         if content.is_empty() {
             return content;
@@ -73,12 +73,4 @@ impl Skill {
         }
         Wrap::new(cx.width).runs(&title)
     }
-}
-
-fn images(blocks: &[ContentBlock]) -> Vec<String> {
-    let mime = |block: &ContentBlock| match block {
-        ContentBlock::Image(image) => Some(image.mime_type.clone()),
-        ContentBlock::Text(_) | ContentBlock::Unknown(_) => None,
-    };
-    blocks.iter().filter_map(mime).collect()
 }
