@@ -60,6 +60,7 @@ fn chat_aims() -> Vec<Aim> {
         aim(api, "p", "m", High, json!({"compat": {"requiresThinkingAsText": true}}), plain),
         aim(api, "deepseek", "m", High, json!({"input": ["text"]}), deepseek),
         aim(api, "openrouter", "anthropic/m", High, json!({}), openrouter),
+        aim(api, "moonshotai", "m", High, json!({}), plain),
         aim("mistral-conversations", "mistral", "m", High, json!({}), mistral::broken),
         aim("mistral-conversations", "mistral", "m", Off, json!({"input": ["text"]}), mistral::broken),
     ]
@@ -107,6 +108,7 @@ fn google_aims() -> Vec<Aim> {
         aim(api, "google", "gemini-2.5-pro", Off, json!({"input": ["text"]}), is_2),
         aim(api, "google", "gemini-3-pro-preview", High, json!({}), is_3),
         aim("google-vertex", "google-vertex", "gemini-3-flash", Off, json!({"input": ["text"]}), is_3),
+        aim("google-vertex", "google-vertex", "gemini-3-pro", High, json!({}), is_3),
         aim("google-vertex", "google-vertex", "claude-4", High, json!({}), claude),
     ]
 }
@@ -139,6 +141,8 @@ enum Source {
 enum Part {
     Text(&'static str),
     Image(&'static str, &'static str),
+    /// By its address, with its type if it is known.
+    ImageUrl(&'static str, Option<&'static str>),
 }
 
 /// What a block carries for its own server.
@@ -236,7 +240,26 @@ fn part() -> impl Strategy<Value = Part> {
         "",
     ]);
     let data = prop::sample::select(vec!["AA==", "AA==", "AA==", ""]);
-    prop_oneof![word().prop_map(Part::Text), (kinds, data).prop_map(|(kind, data)| Part::Image(kind, data))]
+    let address = prop::sample::select(vec![
+        ("https://x/y.png", None),
+        ("https://x/y.png", Some("image/png")),
+        ("https://x/y", None),
+        ("https://x/y", Some("image/heic")),
+        ("https://x/y", Some("image/x")),
+        ("https://x/y.svg", None),
+        ("https://x/y.gif", Some("image/gif")),
+        ("http://x/y.webp?z=1", None),
+        ("gs://b/y.jpeg", None),
+        ("gs://b/y", Some("image/png")),
+        ("s3://b/y.png", None),
+        ("s3://b/y", None),
+        ("https://generativelanguage.googleapis.com/v1beta/files/y", None),
+    ]);
+    prop_oneof![
+        2 => word().prop_map(Part::Text),
+        2 => (kinds, data).prop_map(|(kind, data)| Part::Image(kind, data)),
+        1 => address.prop_map(|(url, kind)| Part::ImageUrl(url, kind)),
+    ]
 }
 
 fn signed() -> impl Strategy<Value = Signed> {
@@ -370,6 +393,13 @@ impl Written {
         let parts = parts.iter().map(|part| match part {
             Part::Text(word) => json!({"type": "text", "text": self.text(word, survive)}),
             Part::Image(kind, data) => json!({"type": "image", "data": data, "mimeType": kind}),
+            Part::ImageUrl(url, kind) => {
+                let mut block = json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url});
+                if let Some(kind) = kind {
+                    block["mimeType"] = json!(kind);
+                }
+                block
+            }
         });
         parts.collect()
     }
@@ -486,6 +516,7 @@ fn check(aim: &Aim, episodes: &[Episode]) -> Result<(), TestCaseError> {
     let target = Target {
         own_ids: written.own_ids,
         reads_images: request.model.reads_images(),
+        provider: request.model.provider.clone(),
         max_tokens: request.model.max_tokens,
     };
     let text = body.to_string();

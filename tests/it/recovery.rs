@@ -83,6 +83,38 @@ async fn a_refused_picture_is_taken_out_and_the_request_repeated_once() {
 }
 
 #[tokio::test]
+async fn a_picture_that_cannot_be_fetched_is_taken_out_and_the_request_repeated_once() {
+    let refused = r#"{"type":"error","error":{"type":"invalid_request_error",
+        "message":"messages.0.content.2.image.source.url: Unable to download the file. Please verify the URL and try again."}}"#;
+    let refused = Reply::status(400, &[("content-type", "application/json")], refused);
+    let answer = || Reply::sse(anthropic_text("seen") + &anthropic_end());
+    let server = SseServer::start([refused, answer()]).await;
+    let bench = served(&server, "anthropic-messages");
+    let at =
+        |url: &str| json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url, "novel": 1});
+    let content = json!([{"type": "text", "text": "look"}, at("https://x/a.png"), at("https://x/b.png")]);
+    let entry = json!({"type": "message", "id": "u", "parentId": null, "timestamp": "2026-11-21T09:23:47.280Z",
+        "message": {"role": "user", "content": content, "timestamp": 1}});
+    let path = bench.session_file(&format!("{entry}\n"));
+    let before = fs::read_to_string(&path).unwrap();
+    let mut session = bench.resume(&path).await;
+    let lines = session.ask("well?").await;
+    assert!(notices(&lines)[0].contains("Trying again without 1 image"), "{lines:?}");
+    let sent = |at: usize| server.requests()[at].body["messages"][0]["content"].clone();
+    assert_eq!(sent(0)[1]["source"], json!({"type": "url", "url": "https://x/a.png"}));
+    assert_eq!(sent(0)[2]["source"]["url"], "https://x/b.png");
+    assert_eq!(sent(1)[1], sent(0)[1]);
+    assert_eq!(sent(1)[2]["text"], "[Image removed: the service could not use https://x/b.png.]");
+    assert_eq!(session.on_disk().last().unwrap(), "answer seen");
+    // The picture stays in the file as it was; the edit holds the other one in full.
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(&before));
+    let edit =
+        after.lines().find(|line| line.contains("\"context_edit\"") && line.contains("removed")).unwrap();
+    assert!(edit.contains(&at("https://x/a.png").to_string()), "{edit}");
+}
+
+#[tokio::test]
 async fn a_repair_that_does_not_help_is_tried_once_and_the_next_one_goes_further() {
     let refused = || FakeAnswer::failed(BAD_IMAGE);
     let bench = SessionBench::new([refused(), refused(), refused(), FakeAnswer::of_text("blind")]);

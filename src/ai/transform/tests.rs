@@ -447,3 +447,29 @@ fn a_conversation_from_elsewhere_begins_with_what_is_said_first() {
     check_updates(Updates::Changes, &messages, "P", &["read"], &["user a", "user b"]);
     check_updates(Updates::Changes, &json!([user("a")]), "", &[], &["user a"]);
 }
+
+#[test]
+fn an_image_by_address_goes_where_it_is_fetched_and_as_text_elsewhere() {
+    let image = |url: &str| json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url});
+    let (web, bucket) = ("https://x/y.png", "gs://b/y.png");
+    let said = json!([
+        {"role": "user", "content": [image(web), image(bucket)]},
+        answer(json!([call("1")])),
+        {"role": "toolResult", "toolCallId": "1", "content": [image(web)]},
+    ]);
+    let check = |model: Value, user: &str, result: &str| {
+        let request = request(said.clone(), model);
+        let lines = outline(&prompt(&request, WORD));
+        assert_eq!((lines[0].as_str(), lines[2].as_str()), (user, result));
+    };
+    let sees = |api: &str| json!({"input": ["text", "image"], "api": api});
+    let texts = "user [image: https://x/y.png]+[image: gs://b/y.png]";
+    check(sees("openai-completions"), "user <image>+[image: gs://b/y.png]", "result 1 <image>");
+    check(sees("google-vertex"), "user <image>+<image>", "result 1 <image>");
+    check(sees("anthropic-vertex"), texts, "result 1 [image: https://x/y.png]");
+    check(
+        json!({"api": "openai-completions"}),
+        "user (image omitted: model does not support images)",
+        "result 1 (tool image omitted: model does not support images)",
+    );
+}

@@ -154,6 +154,73 @@ fn other_apis_name_places_in_their_own_way() {
     }
 }
 
+fn image_at(url: &str) -> Value {
+    json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url})
+}
+
+#[test]
+fn pictures_that_cannot_be_fetched_are_taken_out_and_no_others() {
+    let long = format!("https://x/{}.png", "long".repeat(40));
+    let conversation = [
+        user(&[image("A"), image_at("https://x/a.png"), image_at("https://x/a.png?b")]),
+        answer(&[call("c1")]),
+        result("c1", &[image_at(&long)]),
+    ];
+    let gone = |url: &str| format!("[Image removed: the service could not use {url}.]");
+    let shown = |url: &str| format!("[image: {url}]");
+    let urls = ["https://x/a.png", "https://x/a.png?b", &long];
+    let check = |error: &str, breadth: Breadth, expected: [bool; 3]| {
+        let text = |at: usize| if expected[at] { shown(urls[at]) } else { gone(urls[at]) };
+        let n_gone = expected.iter().filter(|stays| !**stays).count();
+        let removed = if n_gone == 1 { "1 image".to_owned() } else { format!("{n_gone} images") };
+        let user = format!("user: A, {}, {}", text(0), text(1));
+        let result = format!("toolResult: {}", text(2));
+        self::check(&conversation, error, breadth, (&removed, &[&user, "assistant: c1", &result]));
+    };
+    let anthropic = "Unable to download the file. Please verify the URL and try again.";
+    let placed = format!("400: messages.0.content.1.image.source.url: {anthropic}");
+    check(&placed, Breadth::Named, [false, true, true]);
+    check(&placed, Breadth::All, [false, false, false]);
+    let in_result = format!("400: messages.2.content.0.tool_result.content.0.image.source.url: {anthropic}");
+    check(&in_result, Breadth::Named, [true, true, false]);
+    check(&format!("400: {anthropic}"), Breadth::Named, [false, false, false]);
+    let openai = |url: &str| format!("400: Error while downloading {url}. Upstream status code: 404.");
+    check(&openai("https://x/a.png"), Breadth::Named, [false, true, true]);
+    check(&openai("https://x/a.png?b"), Breadth::Named, [true, false, true]);
+    check(&openai(&long), Breadth::Named, [true, true, false]);
+    check(&openai(&format!("{}...", &long[..80])), Breadth::Named, [true, true, false]);
+    check(&openai("https://elsewhere/a.png"), Breadth::Named, [false, false, false]);
+    // A service that refuses pictures refuses those by address too.
+    let any = "404: No endpoints found that support image input";
+    let expected = format!("user: {GONE}, {}, {}", gone(urls[0]), gone(urls[1]));
+    let result = format!("toolResult: {}", gone(&long));
+    self::check(&conversation, any, Breadth::Named, ("4 images", &[&expected, "assistant: c1", &result]));
+    // And one that fetches nothing may mean one that is no address here.
+    let expected =
+        ["user: look, [Image removed: the service refused it.], [Image removed: the service refused it.]"];
+    let bytes = [user(&[text("look"), image("A"), image("B")])];
+    self::check(&bytes, "400: Failed to download image", Breadth::Named, ("2 images", &expected));
+}
+
+#[test]
+fn other_apis_name_pictures_by_address_in_their_own_way() {
+    let conversation = [user(&[text("look"), image_at("https://x/a.png"), image_at("https://x/b.png")])];
+    let rows = [
+        (
+            "openai-completions",
+            "400: Failed to download image (invalid_image_url, at messages[0].content[1].image_url.url)",
+        ),
+        ("openai-responses", "400: Failed to download image: input[0].content[1].image_url"),
+        ("google-vertex", "400: contents[0].parts[1].file_data: Cannot fetch content from the provided URL."),
+    ];
+    for (api, error) in rows {
+        let repair = planned(&conversation, api, error, Breadth::Named).unwrap();
+        let after = lines(&repaired(&conversation, &repair));
+        let expected = "user: look, [Image removed: the service could not use https://x/a.png.], [image: https://x/b.png]";
+        assert_eq!(after[0], expected, "{api}");
+    }
+}
+
 #[test]
 fn as_many_pictures_stay_as_the_service_says() {
     let two = "400: Too many images: at most 2 images are supported";
@@ -256,6 +323,8 @@ fn nothing_is_done_where_nothing_is_found() {
 const ERRORS: &[&str] = &[
     "400: Could not process image",
     "400: messages.1.content.0.image.source: Could not process image",
+    "400: messages.0.content.0.image.source.url: Unable to download the file.",
+    "400: Error while downloading https://x/a.png.",
     "400: Too many images: at most 1 image",
     "413: Payload Too Large",
     "400: messages.1.content.0: Invalid `signature` in `thinking` block",
@@ -272,6 +341,7 @@ fn any_message() -> impl Strategy<Value = Value> {
         let block = prop_oneof![
             "[a ]{0,2}".prop_map(|words| text(&words)),
             "[A-Z]{1,3}".prop_map(|data| image(&data)),
+            "[ab]".prop_map(|name| image_at(&format!("https://x/{name}.png"))),
         ];
         proptest::collection::vec(block, 0..3)
     };
@@ -398,10 +468,14 @@ proptest! {
         if role(&before) == Some(json!("user")) {
             prop_assert!(role(&body) != Some(json!("assistant")), "nothing to answer");
         }
-        if all && error.contains("image") {
+        let is_about_addresses = error.contains("ownload");
+        if all && error.contains("image") && !is_about_addresses {
             prop_assert!(!body.to_string().contains("\"image\""));
         }
-        if all {
+        if all && is_about_addresses {
+            // Pictures by their bytes stay as long as there are others.
+            prop_assert!(!json!(after).to_string().contains("imageUrl"));
+        } else if all {
             let after: Vec<Value> = after.iter().map(|message| json!(message)).collect();
             prop_assert_eq!(planned(&after, api, error, breadth), None, "a second time nothing is left to repair");
         }

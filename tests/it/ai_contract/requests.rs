@@ -114,6 +114,114 @@ fn images_stand_where_the_api_has_a_place_for_them() {
 }
 
 #[test]
+fn images_by_address_stand_where_they_are_fetched_and_as_text_elsewhere() {
+    let image = |url: &str| json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url});
+    let call = json!({"type": "toolCall", "id": "aaaaaaaa1", "name": "see", "arguments": {}});
+    let messages = |url: &str, is_error: bool| {
+        vec![
+            user(json!([{"type": "text", "text": "look"}, image(url)])),
+            json!({"role": "assistant", "content": [call]}),
+            json!({"role": "toolResult", "toolCallId": "aaaaaaaa1", "isError": is_error,
+                "content": [{"type": "text", "text": "seen"}, image(url)]}),
+        ]
+    };
+    let uploaded = "https://generativelanguage.googleapis.com/v1beta/files/y";
+    let (https, http, gs, s3) = ("https://x/y.png", "http://x/y.png", "gs://b/y.png", "s3://b/y.png");
+    for row in ROWS {
+        let sent = |model: Value, url: &str, is_error: bool| {
+            preview_request(&request(model, &messages(url, is_error))).unwrap().body
+        };
+        let (model_id, fetched): (_, &[&str]) = match row.api() {
+            "anthropic-messages" => (None, &[https, uploaded]),
+            "anthropic-vertex" => (None, &[]),
+            "bedrock-converse-stream" => (Some("us.amazon.nova-pro-v1:0"), &[s3]),
+            "google-generative-ai" => (None, &[uploaded]),
+            "google-vertex" => (None, &[https, gs]),
+            _ => (None, &[https, http, uploaded]),
+        };
+        let in_result = match row.api() {
+            "anthropic-messages" | "bedrock-converse-stream" => ImagePlace::Result,
+            api if api.contains("responses") => ImagePlace::Result,
+            _ => ImagePlace::AfterResults,
+        };
+        for url in [https, http, gs, s3, uploaded] {
+            let seeing = || {
+                let mut model = model(*row, "http://x");
+                if let Some(id) = model_id {
+                    model["id"] = json!(id);
+                }
+                model
+            };
+            let (body, failed) = (sent(seeing(), url, false), sent(seeing(), url, true));
+            let label = format!("[image: {url}]");
+            if fetched.contains(&url) {
+                assert_eq!(row.images(&body), [ImagePlace::Prompt, in_result], "{} {url}", row.api());
+                assert_eq!(row.images(&failed).len(), 2, "{} {url}", row.api());
+                assert!(!body.to_string().contains(&label), "{} {url}", row.api());
+                assert_eq!(body.to_string().matches(url).count(), 2, "{} {url}", row.api());
+            } else {
+                assert_eq!(row.images(&body), [], "{} {url}", row.api());
+                assert_eq!(body.to_string().matches(&label).count(), 2, "{} {url}", row.api());
+            }
+            let mut blind = seeing();
+            blind["input"] = json!(["text"]);
+            let body = sent(blind, url, false);
+            assert_eq!(row.images(&body), [], "{}", row.api());
+            let text = body.to_string();
+            assert!(text.contains("(image omitted") && text.contains("(tool image omitted"), "{}", row.api());
+        }
+    }
+}
+
+#[test]
+fn images_by_address_are_written_in_the_words_of_each_api() {
+    let check = |model: Value, block: Value, pointer: &str, expected: Value| {
+        let mut all =
+            json!({"id": "m", "provider": "acme", "baseUrl": "http://x", "input": ["text", "image"]});
+        all.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+        let body = preview_request(&request(all, &[user(json!([block]))])).unwrap().body;
+        assert_eq!(body.pointer(pointer), Some(&expected), "{body}");
+    };
+    let image = |url: &str, more: Value| {
+        let mut block = json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url});
+        block.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        block
+    };
+    let plain = image("https://x/y.png", json!({}));
+    let close = image("https://x/y", json!({"mimeType": "image/webp", "detail": "high"}));
+    check(
+        json!({"api": "anthropic-messages"}),
+        plain.clone(),
+        "/messages/0/content/0/source",
+        json!({"type": "url", "url": "https://x/y.png"}),
+    );
+    for api in ["openai-completions", "mistral-conversations"] {
+        let part = json!({"type": "image_url", "image_url": {"url": "https://x/y.png"}});
+        check(json!({"api": api}), plain.clone(), "/messages/0/content/0", part);
+        let part = json!({"type": "image_url", "image_url": {"url": "https://x/y", "detail": "high"}});
+        check(json!({"api": api}), close.clone(), "/messages/0/content/0", part);
+    }
+    let part = json!({"type": "input_image", "detail": "auto", "image_url": "https://x/y.png"});
+    check(json!({"api": "openai-responses"}), plain.clone(), "/input/0/content/0", part);
+    let part = json!({"type": "input_image", "detail": "high", "image_url": "https://x/y"});
+    check(json!({"api": "openai-responses"}), close.clone(), "/input/0/content/0", part);
+    let vertex = json!({"api": "google-vertex", "provider": "google-vertex"});
+    let part = json!({"fileData": {"mimeType": "image/png", "fileUri": "https://x/y.png"}});
+    check(vertex.clone(), plain, "/contents/0/parts/0", part);
+    let part = json!({"fileData": {"mimeType": "image/webp", "fileUri": "https://x/y"}});
+    check(vertex, close, "/contents/0/parts/0", part);
+    let uploaded = "https://generativelanguage.googleapis.com/v1beta/files/y";
+    let part = json!({"fileData": {"fileUri": uploaded}});
+    check(json!({"api": "google-generative-ai"}), image(uploaded, json!({})), "/contents/0/parts/0", part);
+    check(
+        json!({"api": "bedrock-converse-stream", "id": "us.amazon.nova-pro-v1:0"}),
+        image("s3://b/y.jpg", json!({})),
+        "/messages/0/content/0/image",
+        json!({"format": "jpeg", "source": {"s3Location": {"uri": "s3://b/y.jpg"}}}),
+    );
+}
+
+#[test]
 fn usage_is_priced_by_kind_of_token() {
     for row in ROWS {
         let mut priced = model(*row, "http://x");

@@ -109,14 +109,14 @@ fn broken_block(block: &Value, role: &str, signs: bool) -> Option<String> {
     let is_user = role == "user";
     let fine = match kind.as_str() {
         "text" => !value.as_str().unwrap().trim().is_empty(),
-        "image" => is_user && is_image(value),
+        "image" => is_user && is_image(value, signs),
         "toolUse" => !is_user && value["input"].is_object() && !value["input"].to_string().contains("\"\":"),
         "toolResult" => {
             let content = value["content"].as_array().unwrap();
             let is_error = value["status"] == "error";
             let part = |part: &Value| match part.get("text") {
                 Some(text) => !text.as_str().unwrap().trim().is_empty(),
-                None => !is_error && is_image(&part["image"]),
+                None => !is_error && is_image(&part["image"], signs),
             };
             is_user
                 && (is_error || value["status"] == "success")
@@ -139,9 +139,16 @@ fn broken_block(block: &Value, role: &str, signs: bool) -> Option<String> {
     (members.len() != 1 || !fine).then(|| format!("{role} has {block}"))
 }
 
-fn is_image(image: &Value) -> bool {
-    matches!(image["format"].as_str(), Some("png" | "jpeg" | "gif" | "webp"))
-        && is_base64(&image["source"]["bytes"])
+/// Only models of Amazon look into S3, and those do not sign.
+fn is_image(image: &Value, signs: bool) -> bool {
+    let source = &image["source"];
+    let is_there = match source.get("s3Location") {
+        Some(place) => {
+            !signs && source.get("bytes").is_none() && place["uri"].as_str().unwrap().starts_with("s3://")
+        }
+        None => is_base64(&source["bytes"]),
+    };
+    matches!(image["format"].as_str(), Some("png" | "jpeg" | "gif" | "webp")) && is_there
 }
 
 fn is_base64(value: &Value) -> bool {

@@ -74,7 +74,7 @@ impl Dialect for Google {
                 let inner = part["functionResponse"]["parts"].as_array().into_iter().flatten();
                 places.extend(inner.map(|_| ImagePlace::Result));
                 after_results |= part.get("functionResponse").is_some();
-                if part.get("inlineData").is_some() {
+                if part.get("inlineData").or_else(|| part.get("fileData")).is_some() {
                     places.push(if after_results { ImagePlace::AfterResults } else { ImagePlace::Prompt });
                 }
             }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    COMMON_IMAGES, MAX_MARKERS, Target, broken_bound, broken_image, broken_names, broken_schema, is_said,
-    is_word, n_markers,
+    COMMON_IMAGES, MAX_MARKERS, Target, broken_bound, broken_ending, broken_image, broken_names,
+    broken_schema, is_address, is_said, is_word, n_markers,
 };
 
 /// The first rule that `body` breaks.
@@ -64,10 +64,9 @@ fn broken_messages(body: &Value, target: &Target) -> Option<String> {
             let wrong = match (kind, role) {
                 ("text", _) => !is_said(&block["text"]),
                 ("image", "user") => {
-                    let source = &block["source"];
-                    let broken = broken_image(&source["media_type"], &source["data"], &COMMON_IMAGES, target);
-                    if broken.is_some() || source["type"] != "base64" {
-                        return broken.or_else(|| Some("source of an image".to_owned()));
+                    let broken = broken_source(&block["source"], body, target);
+                    if broken.is_some() {
+                        return broken;
                     }
                     false
                 }
@@ -85,7 +84,7 @@ fn broken_messages(body: &Value, target: &Target) -> Option<String> {
                     let expected = open.get(answered).map(String::as_str);
                     let in_place = at == answered && expected == block["tool_use_id"].as_str();
                     answered += 1;
-                    if let Some(broken) = broken_result(block, target) {
+                    if let Some(broken) = broken_result(block, body, target) {
                         return Some(broken);
                     }
                     !in_place
@@ -113,17 +112,30 @@ fn broken_messages(body: &Value, target: &Target) -> Option<String> {
     text.ends_with(char::is_whitespace).then(|| "trailing white space".to_owned())
 }
 
-fn broken_result(block: &Value, target: &Target) -> Option<String> {
+fn broken_source(source: &Value, body: &Value, target: &Target) -> Option<String> {
+    match source["type"].as_str() {
+        Some("base64") => broken_image(&source["media_type"], &source["data"], &COMMON_IMAGES, target),
+        // On Vertex AI, which wants the version in the body, nothing is fetched.
+        Some("url")
+            if target.reads_images
+                && body.get("anthropic_version").is_none()
+                && source.as_object().unwrap().len() == 2
+                && is_address(&source["url"], &["https"]) =>
+        {
+            broken_ending(&source["url"], &COMMON_IMAGES)
+        }
+        _ => Some(format!("source {source} of an image")),
+    }
+}
+
+fn broken_result(block: &Value, body: &Value, target: &Target) -> Option<String> {
     let content = block["content"].as_array().unwrap();
     if content.is_empty() {
         return Some("empty result".to_owned());
     }
     content.iter().find_map(|part| match part["type"].as_str() {
         Some("text") => (!is_said(&part["text"])).then(|| "blank result".to_owned()),
-        Some("image") if block["is_error"] != true => {
-            let source = &part["source"];
-            broken_image(&source["media_type"], &source["data"], &COMMON_IMAGES, target)
-        }
+        Some("image") if block["is_error"] != true => broken_source(&part["source"], body, target),
         other => Some(format!("{other:?} in a result")),
     })
 }

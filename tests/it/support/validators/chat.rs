@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    MAX_MARKERS, Target, broken_bound, broken_data_url, broken_names, broken_schema, is_said, is_word,
-    n_markers,
+    MAX_MARKERS, Target, broken_bound, broken_names, broken_schema, broken_url, is_said, is_word, n_markers,
 };
 
 /// What one server asks of a request besides what all do.
@@ -137,7 +136,7 @@ fn broken_answer(message: &Value, server: Server, target: &Target) -> Result<Vec
 fn broken_part(part: &Value, role: &str, server: Server, target: &Target) -> Option<String> {
     match part["type"].as_str() {
         Some("text") => (!is_said(&part["text"])).then(|| format!("blank part of {role}")),
-        Some("image_url") if role == "user" => broken_data_url(&part["image_url"]["url"], target),
+        Some("image_url") if role == "user" => broken_url(&part["image_url"]["url"], target),
         Some("thinking") if server.is_mistral && role == "assistant" => {
             let inner = part["thinking"].as_array().unwrap();
             inner.iter().any(|part| !is_said(&part["text"])).then(|| format!("thinking {part}"))

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{GOOGLE_IMAGES, Target, broken_bound, broken_image, broken_names, is_base64, is_word};
+use super::{
+    GOOGLE_IMAGES, Target, broken_bound, broken_image, broken_names, is_address, is_base64, is_word,
+};
 
 /// What differs between the models behind the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +120,7 @@ fn unsigned_step(contents: &[Value]) -> Option<String> {
 fn broken_part(part: &Value, role: &str, family: Family, target: &Target) -> Option<String> {
     let is_3 = family == Family::Gemini3;
     let signature = part.get("thoughtSignature").map(|signature| signature.as_str().unwrap());
-    let kinds = ["text", "inlineData", "functionCall", "functionResponse"];
+    let kinds = ["text", "inlineData", "fileData", "functionCall", "functionResponse"];
     let kinds: Vec<&str> = kinds.into_iter().filter(|kind| part.get(kind).is_some()).collect();
     let [kind] = kinds.as_slice() else { return Some(format!("a part of kinds {kinds:?}")) };
     match signature {
@@ -137,6 +139,7 @@ fn broken_part(part: &Value, role: &str, family: Family, target: &Target) -> Opt
                 || (is_thought && family == Family::Claude && signature.is_none())
         }
         "inlineData" => role != "user" || broken_blob(part, target),
+        "fileData" => role != "user" || family == Family::Claude || broken_file(part, target),
         "functionCall" => {
             let call = &part["functionCall"];
             role != "model" || !call["args"].is_object() || !is_word(call["name"].as_str().unwrap(), 64)
@@ -148,13 +151,33 @@ fn broken_part(part: &Value, role: &str, family: Family, target: &Target) -> Opt
                 |key: &str| outcome.get(key).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
             let nested: &[Value] = response["parts"].as_array().map_or(&[], Vec::as_slice);
             role != "user"
-                || nested.iter().any(|part| broken_blob(part, target))
+                || nested.iter().any(|part| match part.get("fileData") {
+                    // The Gemini API has a place for bytes only.
+                    Some(_) => target.provider != "google-vertex" || broken_file(part, target),
+                    None => broken_blob(part, target),
+                })
                 || outcome.len() != 1
                 || !(is_told("output") || is_told("error"))
                 || (response.get("parts").is_some() && !is_3)
         }
     };
     wrong.then(|| format!("{kind} of {role}: {part}"))
+}
+
+/// Vertex AI fetches what is in a bucket or on the web and wants its type; the
+/// Gemini API knows what was uploaded to it.
+fn broken_file(part: &Value, target: &Target) -> bool {
+    let file = &part["fileData"];
+    let uri = &file["fileUri"];
+    let kind = file.get("mimeType").map(|kind| kind.as_str().unwrap());
+    let is_kind = kind.is_some_and(|kind| GOOGLE_IMAGES.contains(&kind));
+    let is_fine = if target.provider == "google-vertex" {
+        is_kind && is_address(uri, &["gs", "https"])
+    } else {
+        let uploaded = "https://generativelanguage.googleapis.com/v1beta/files/";
+        (kind.is_none() || is_kind) && uri.as_str().unwrap().starts_with(uploaded)
+    };
+    !target.reads_images || !is_fine
 }
 
 fn broken_blob(part: &Value, target: &Target) -> bool {

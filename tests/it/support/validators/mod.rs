@@ -21,6 +21,8 @@ pub(crate) struct Target {
     /// Ids of calls that the model made itself. Its server takes them as they are.
     pub(crate) own_ids: Vec<String>,
     pub(crate) reads_images: bool,
+    /// Where the request goes, for what only some providers of an API do.
+    pub(crate) provider: String,
     /// Most tokens the model answers with.
     pub(crate) max_tokens: u64,
 }
@@ -60,12 +62,31 @@ fn broken_image(media_type: &Value, data: &Value, types: &[&str], target: &Targe
     (!types.contains(&media_type) || !is_base64(data)).then(|| format!("image {media_type} of {data:?}"))
 }
 
-/// As [`broken_image`], for `data:` URLs.
-fn broken_data_url(url: &Value, target: &Target) -> Option<String> {
+/// Whether `url` is an address of one of these schemes.
+fn is_address(url: &Value, schemes: &[&str]) -> bool {
+    let url = url.as_str().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    schemes.contains(&scheme) && !rest.is_empty() && !url.contains(char::is_whitespace)
+}
+
+/// As [`broken_image`], for `data:` URLs and addresses on the web.
+fn broken_url(url: &Value, target: &Target) -> Option<String> {
+    let reads_bytes_only = ["github-copilot", "moonshotai", "ollama"].contains(&target.provider.as_str());
+    if target.reads_images && !reads_bytes_only && is_address(url, &["https", "http"]) {
+        return broken_ending(url, &COMMON_IMAGES);
+    }
     let url = url.as_str().unwrap_or_default();
     let (media_type, data) =
         url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")).unwrap_or_default();
     broken_image(&Value::from(media_type), &Value::from(data), &COMMON_IMAGES, target)
+}
+
+/// What is wrong with an address that says what is there: something none of `types`.
+fn broken_ending(url: &Value, types: &[&str]) -> Option<String> {
+    let url = url.as_str().unwrap_or_default();
+    let ending = url.rsplit('.').next().filter(|ending| ["bmp", "svg", "gif", "heic"].contains(ending))?;
+    let is_fine = types.iter().any(|kind| kind.ends_with(ending));
+    (!is_fine).then(|| format!("image at {url}"))
 }
 
 /// What is wrong with the schema of a tool's arguments: an object with its

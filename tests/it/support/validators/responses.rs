@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Target, broken_bound, broken_data_url, broken_names, broken_schema, is_said, is_word};
+use super::{Target, broken_bound, broken_names, broken_schema, broken_url, is_said, is_word};
 
 /// What differs between servers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,7 +116,7 @@ fn broken_words(item: &Value, target: &Target) -> Option<String> {
 fn broken_parts(parts: &[Value], target: &Target) -> Option<String> {
     parts.iter().find_map(|part| match part["type"].as_str() {
         Some("input_text") => (!is_said(&part["text"])).then(|| "blank part".to_owned()),
-        Some("input_image") => broken_data_url(&part["image_url"], target),
+        Some("input_image") => broken_url(&part["image_url"], target),
         other => Some(format!("part {other:?}")),
     })
 }

@@ -303,6 +303,32 @@ fn read_of_a_picture() {
 }
 
 #[test]
+fn pictures_by_address() {
+    let read = call("see", json!({}));
+    let mut message = result(&read, "seen");
+    let at = |url: &str| json!({ "type": "text", "text": format!("[image: {url}]"), "imageUrl": url });
+    message.content.push(serde_json::from_value(at("https://x/\u{202e}y.png")).unwrap());
+    insta::assert_snapshot!(called(&read, message).text(40), @"
+    |
+    |
+    | see
+    |
+    | seen
+    | [image: https://x/y.png]
+    |
+    ");
+    let content = json!([{ "type": "text", "text": "look" }, at("https://x/y.png")]);
+    let said = serde_json::from_value(json!({ "role": "user", "content": content })).unwrap();
+    insta::assert_snapshot!(Stage::with([said]).text(40), @"
+    |
+    |
+    | look
+    | [image: https://x/y.png]
+    |
+    ");
+}
+
+#[test]
 fn edit_asks_then_shows_what_changed() {
     let arguments = json!({ "path": "src/x.ts", "edits": [
         { "oldText": "alpha\nbeta\n", "newText": "alphaX\nbeta\n" },
