@@ -61,7 +61,12 @@ fn attached(
     let bytes = fs::read(&path).with_context(|| format!("cannot attach {}", path.display()))?;
     let name = path.display();
     if bytes.is_empty() {
-        return Ok((String::new(), None));
+        let text = if is_named_as_picture(&path) {
+            format!("<file name=\"{name}\">[Image omitted: the file is empty.]</file>\n")
+        } else {
+            String::new()
+        };
+        return Ok((text, None));
     }
     if sniff_mime(&bytes).is_some() {
         return Ok(match prepare_image(&bytes, limits) {
@@ -71,18 +76,30 @@ fn attached(
                 let image = Image { data: image.data, mime_type, extra: Extra::new() };
                 (format!("<file name=\"{name}\">{hints}</file>\n"), Some(image))
             }
-            Err(problem) => (format!("<file name=\"{name}\">{problem}</file>\n"), None),
+            Err(problem) => (format!("<file name=\"{name}\">[Image omitted: {problem}.]</file>\n"), None),
         });
     }
-    if bytes.iter().take(8192).any(|byte| *byte == 0) {
+    // Text in an old encoding is still text, but not under the name of a picture.
+    let is_damaged_picture = is_named_as_picture(&path) && std::str::from_utf8(&bytes).is_err();
+    if is_damaged_picture || bytes.iter().take(8192).any(|byte| *byte == 0) {
         anyhow::bail!("cannot attach {name}: it is neither text nor an image pi can show to a model");
     }
     let text = String::from_utf8_lossy(&bytes);
     Ok((format!("<file name=\"{name}\">\n{text}\n</file>\n"), None))
 }
 
+/// Whether a file is meant to be a picture; what it is, its bytes tell.
+fn is_named_as_picture(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ["png", "jpg", "jpeg", "gif", "webp", "bmp"].iter().any(|known| known.eq_ignore_ascii_case(ending))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
+    use image::{ImageFormat, RgbImage};
+
     use super::*;
 
     #[track_caller]
@@ -112,5 +129,63 @@ mod tests {
         );
         check(Some("in"), &["/skill:review it"], &["/skill:review it\n\nin\n"]);
         check(Some("/skill:review it\n"), &[], &["/skill:review it"]);
+    }
+
+    /// What becomes of a file of this name and content: the text, with the type of
+    /// its picture.
+    #[track_caller]
+    fn check_file(name: &str, bytes: &[u8], expected: Result<(&str, Option<&str>), &str>) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(name), bytes).unwrap();
+        let words = [format!("@{name}"), "look".to_owned()];
+        let prompts = prompts(None, &words, folder.path(), None, &ImageLimits::default());
+        let shown = |text: &str| text.replace(&folder.path().display().to_string(), "DIR");
+        let found = match &prompts {
+            Ok(prompts) => {
+                let types: Vec<&str> =
+                    prompts[0].images.iter().map(|image| image.mime_type.as_str()).collect();
+                Ok((shown(&prompts[0].text), types))
+            }
+            Err(error) => Err(shown(&format!("{error:#}"))),
+        };
+        let expected = match expected {
+            Ok((text, mime)) => {
+                Ok((format!("<file name=\"DIR/{name}\">{text}</file>\nlook"), mime.into_iter().collect()))
+            }
+            Err(error) => Err(error.to_owned()),
+        };
+        assert_eq!(found, expected, "{name}");
+    }
+
+    #[test]
+    fn an_attached_picture_is_one_that_can_be_sent_or_says_why_it_is_not() {
+        let picture = |format: ImageFormat| {
+            let mut bytes = Cursor::new(Vec::new());
+            RgbImage::new(30, 20).write_to(&mut bytes, format).unwrap();
+            bytes.into_inner()
+        };
+        let png = picture(ImageFormat::Png);
+        check_file("a.png", &png, Ok(("", Some("image/png"))));
+        // The bytes decide, not the name.
+        check_file("a.jpg", &png, Ok(("", Some("image/png"))));
+        check_file("a.txt", &png, Ok(("", Some("image/png"))));
+        check_file("a.png", b"just words", Ok(("\njust words\n", None)));
+        let neither = "cannot attach DIR/a.png: it is neither text nor an image pi can show to a model";
+        check_file("a.png", b"\0\x01\x02", Err(neither));
+        check_file("a.png", b"", Ok(("[Image omitted: the file is empty.]", None)));
+        let omitted = "[Image omitted: could not be converted to a supported inline image format.]";
+        for cut in [png.len() - 20, 60, 20] {
+            check_file("a.png", &png[..cut], Ok((omitted, None)));
+        }
+        check_file("a.png", &png[..8], Err(neither));
+        let jpeg = picture(ImageFormat::Jpeg);
+        check_file("a.jpg", &jpeg[..jpeg.len() / 4], Ok((omitted, None)));
+        // 60 MB are made fit, be they pixels or something behind them.
+        let mut heavy = png;
+        heavy.resize(60_000_000, 7);
+        check_file("a.png", &heavy, Ok(("", Some("image/png"))));
+        let mut large = b"\x89PNG\r\n\x1a\n".to_vec();
+        large.resize(60_000_000, b'x');
+        check_file("a.png", &large, Err(neither));
     }
 }

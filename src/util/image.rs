@@ -223,6 +223,9 @@ const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
 const WEBP: &str = "image/webp";
 
+/// Most memory that a picture may take once it is unpacked.
+const UNPACKED_BYTES: u64 = 512 << 20;
+
 /// The first quality is tried beside PNG, the others if that is not small enough.
 const JPEG_QUALITY: u8 = 80;
 const LOWER_JPEG_QUALITIES: [u8; 3] = [70, 55, 40];
@@ -265,6 +268,11 @@ fn decode(bytes: &[u8], mime: &str) -> Result<DynamicImage, ImageProblem> {
     let format = ImageFormat::from_mime_type(mime).ok_or(ImageProblem::Unreadable)?;
     let reader = ImageReader::with_format(Cursor::new(bytes), format);
     let mut decoder = reader.into_decoder().map_err(|_| ImageProblem::Unreadable)?;
+    // The size is whatever the header claims, and it is allocated before anything
+    // is read.
+    if decoder.total_bytes() > UNPACKED_BYTES {
+        return Err(ImageProblem::Unreadable);
+    }
     // Metadata may be damaged where the picture is not.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| ImageProblem::Unreadable)?;
@@ -532,5 +540,14 @@ mod tests {
     fn transparency_becomes_white() {
         let pixels = image::RgbaImage::from_pixel(1, 1, image::Rgba([10, 20, 30, 0]));
         assert_eq!(flatten(&DynamicImage::ImageRgba8(pixels)).get_pixel(0, 0), &Rgb([255, 255, 255]));
+    }
+
+    #[test]
+    fn a_picture_that_claims_to_be_enormous_is_not_unpacked() {
+        let mut gif = picture(1, 1, ImageFormat::Gif);
+        assert!(prepare_image(&gif, &LIMITS).is_ok());
+        // The canvas, around a frame of one pixel.
+        gif[6..10].copy_from_slice(&[0xff; 4]);
+        assert_eq!(prepare_image(&gif, &LIMITS), Err(ImageProblem::Unreadable));
     }
 }

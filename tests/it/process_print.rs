@@ -96,6 +96,33 @@ async fn an_image_is_attached_as_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_picture_is_named_and_spoils_nothing() {
+    let server = SseServer::start([Reply::sse(chat::text("no picture")), Reply::sse(chat::text("on"))]).await;
+    let home = TestHome::with_server(server.url());
+    let models = json!({"providers": {"local": {
+        "baseUrl": server.url(), "api": "openai-completions",
+        "models": [{"id": "m-1", "input": ["text", "image"]}],
+    }}});
+    fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::RgbImage::new(9, 9).write_to(&mut png, image::ImageFormat::Png).unwrap();
+    fs::write(home.project().join("cut.png"), &png.into_inner()[..40]).unwrap();
+    fs::write(home.project().join("empty.png"), "").unwrap();
+    for args in [vec!["-p", "@cut.png", "@empty.png", "what is this?"], vec!["-pc", "go on"]] {
+        let mut command = pi(&home);
+        command.args(args);
+        assert!(output(command).await.status.success());
+    }
+    for request in server.requests() {
+        let body = request.body["messages"].to_string();
+        assert!(!body.contains("image_url"), "{body}");
+        for reason in ["could not be converted to a supported inline image format", "the file is empty"] {
+            assert!(body.contains(&format!("[Image omitted: {reason}.]</file>")), "{body}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_answer_is_an_exit_code_and_a_reason() {
     let body = r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#;
     let server = SseServer::start([Reply::status(401, &[("content-type", "application/json")], body)]).await;
