@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
-use pi::ai::{Catalog, VENDORS};
+use pi::ai::{Catalog, ContentBlock, VENDORS};
 use pi::cli::{Args, AuthArgs, ExportArgs, ImportArgs};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
@@ -342,6 +342,10 @@ fn examples_are_accepted() {
             let values: Map<String, Value> = serde_json::from_str(&block).unwrap();
             if values.contains_key("providers") {
                 assert_eq!(Catalog::builtin().add_user_models(&block), Ok(()), "{page}:\n{block}");
+            } else if page == "docs/sessions.md" {
+                let content: ContentBlock = serde_json::from_str(&block).unwrap();
+                assert!(content.is_image(), "{page}:\n{block}");
+                assert_eq!(serde_json::to_value(&content).unwrap(), Value::from(values), "{page}:\n{block}");
             } else if page == "docs/keybindings.md" {
                 let known = keybindings_markdown();
                 for id in values.keys() {

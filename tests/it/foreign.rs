@@ -200,6 +200,42 @@ async fn an_imported_conversation_goes_on_and_out_again() {
     assert_eq!(server.requests().len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn images_by_address_are_imported_sent_and_exported() {
+    let server = SseServer::start([Reply::sse(chat::text("A cat."))]).await;
+    let home = TestHome::with_server(server.url());
+    let models = json!({"providers": {"local": {
+        "baseUrl": server.url(), "api": "openai-completions",
+        "models": [{"id": "m-1", "input": ["text", "image"]}],
+    }}});
+    fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let url = "https://x.y/cat.png";
+    let image = json!({"type": "image_url", "image_url": {"url": url, "detail": "low"}});
+    let messages = json!([{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]);
+    let home = tokio::task::spawn_blocking(move || {
+        fs::write(home.project().join("chat.json"), messages.to_string()).unwrap();
+        let imported = pi(&home).args(["import", "--from", "openai", "chat.json"]).output();
+        assert_eq!(ok(imported.unwrap()).1, "");
+        let resumed = pi(&home).args(["-pc", "--model", "local/m-1", "Well?"]).output();
+        assert_eq!(ok(resumed.unwrap()).0, "A cat.\n");
+        home
+    })
+    .await
+    .unwrap();
+    let sent = server.requests()[0].body["messages"].as_array().unwrap().clone();
+    assert_eq!(sent.iter().find(|message| message["role"] == "user").unwrap()["content"][1], image);
+    // What the original pi reads is a text with the address in it.
+    let entries = home.entries();
+    let said = entries.iter().find(|entry| entry["message"]["role"] == "user").unwrap();
+    let stored = json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url, "detail": "low"});
+    assert_eq!(said["message"]["content"][1].to_string(), stored.to_string());
+    let id = entries[0]["id"].as_str().unwrap();
+    let (stdout, stderr) = ok(pi(&home).args(["export", "--to", "anthropic", id]).output().unwrap());
+    let body: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(body["messages"][0]["content"][1]["source"], json!({"type": "url", "url": url}));
+    assert!(!stderr.contains("image"), "{stderr}");
+}
+
 #[test]
 fn standard_input_lines_and_files_go_in_and_out() {
     let home = TestHome::new();
