@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::{ContentBlock, ToolDeclaration};
+use crate::ai::{ConstrainedSampling, ContentBlock, ToolDeclaration};
 
 /// Something the model can call.
 pub trait Tool: Send + Sync {
@@ -50,6 +50,8 @@ pub struct ToolSpec {
     pub guidelines: &'static [&'static str],
     /// JSON Schema of the arguments, an object schema.
     pub parameters: Value,
+    /// How its arguments are to be sampled, where a service lets that be chosen.
+    pub constrained_sampling: Option<ConstrainedSampling>,
 }
 
 impl ToolSpec {
@@ -58,6 +60,7 @@ impl ToolSpec {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
             parameters: self.parameters.clone(),
+            constrained_sampling: self.constrained_sampling.clone(),
             extra: serde_json::Map::new(),
         }
     }

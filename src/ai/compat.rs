@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::model::{Api, Model};
 use super::provider::{Credential, Request};
+use super::strict_schema::Dialect;
 use super::transform::Updates;
 
 /// Who runs the server, as far as its dialect is known.
@@ -113,6 +114,11 @@ pub(super) struct ChatCompat {
     /// Headers that keep a session on one server, all with the session's id.
     pub(super) affinity_headers: &'static [&'static str],
     pub(super) zai_tool_stream: bool,
+    /// Samples arguments by the schema of a function that is marked `strict`, if
+    /// the schema is of this kind.
+    pub(super) strict_tools: Option<Dialect>,
+    /// Takes tools whose argument is a text of a grammar.
+    pub(super) grammar_tools: bool,
     /// Has Azure's addresses and takes the key in the `api-key` header.
     pub(super) azure: bool,
     /// Wants to be told by headers what a request is.
@@ -233,6 +239,11 @@ impl ChatCompat {
                 .unwrap_or(vendor == Vendor::OpenAi || routed_to("anthropic/")),
             affinity_headers,
             zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
+            strict_tools: flags
+                .bool("supportsStrictMode")
+                .unwrap_or(false)
+                .then_some(if routed_to("anthropic/") { Dialect::Claude } else { Dialect::OpenAi }),
+            grammar_tools: supports_grammar_tools(model),
             azure: vendor == Vendor::Azure,
             copilot: vendor == Vendor::Copilot,
         }
@@ -270,6 +281,8 @@ pub(super) struct AnthropicCompat {
     /// Streams tool arguments per tool when asked to; others need a beta header.
     pub(super) eager_tool_input: bool,
     pub(super) cache_control_on_tools: bool,
+    /// Samples arguments by the schema of a tool that is marked `strict`.
+    pub(super) strict_tools: bool,
     /// Keeps a prompt for an hour if asked to.
     pub(super) supports_long_cache: bool,
     pub(super) supports_temperature: bool,
@@ -301,6 +314,7 @@ impl AnthropicCompat {
             eager_tool_input: flags.bool("supportsEagerToolInputStreaming").unwrap_or(anthropic),
             supports_long_cache: flags.bool("supportsLongCacheRetention").unwrap_or(anthropic),
             cache_control_on_tools: flags.bool("supportsCacheControlOnTools").unwrap_or(true),
+            strict_tools: flags.bool("supportsStrictTools").unwrap_or(false),
             supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
             adaptive_thinking,
             // Refused by the models that decide themselves how long to think.
@@ -339,6 +353,8 @@ pub(super) struct ResponsesCompat {
     pub(super) updates: Updates,
     /// Is told there how much to think, so that a change leaves the prompt as it was.
     pub(super) effort_between_turns: bool,
+    /// Takes tools whose argument is a text of a grammar.
+    pub(super) grammar_tools: bool,
     /// Sends `prompt_cache_key`.
     pub(super) prompt_cache_key: bool,
     pub(super) cache_retention: CacheRetention,
@@ -415,6 +431,7 @@ impl ResponsesCompat {
                 && !signed_in
                 && model.reasoning
                 && flags.is_on("supportsMidConvoEffort"),
+            grammar_tools: supports_grammar_tools(model),
             prompt_cache_key: !matches!(flags.text("promptCacheKeyMode"), Some("none" | "off" | "disabled")),
             cache_retention,
             affinity_headers,
@@ -426,6 +443,11 @@ impl ResponsesCompat {
             copilot,
         }
     }
+}
+
+/// Whether a tool may be offered with a grammar, see [`GrammarTool`](super::constrained::GrammarTool).
+pub(super) fn supports_grammar_tools(model: &Model) -> bool {
+    Flags(&model.compat).bool("supportsOpenAIGrammarTools").unwrap_or(false)
 }
 
 /// Dialect of a server that speaks Google's `generateContent`.
@@ -457,6 +479,8 @@ pub(super) struct BedrockCompat {
     pub(super) supports_temperature: Option<bool>,
     /// Keeps a prompt for an hour if asked to.
     pub(super) supports_long_cache: bool,
+    /// Samples arguments by the schema of a tool that is marked `strict`.
+    pub(super) strict_tools: bool,
 }
 
 impl BedrockCompat {
@@ -466,6 +490,7 @@ impl BedrockCompat {
             adaptive_thinking: flags.bool("forceAdaptiveThinking"),
             supports_temperature: flags.bool("supportsTemperature"),
             supports_long_cache: flags.is_on("supportsLongCacheRetention"),
+            strict_tools: flags.bool("supportsStrictMode").unwrap_or(false),
         }
     }
 }

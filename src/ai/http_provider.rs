@@ -25,6 +25,7 @@ use super::provider::{Provider, Request};
 use super::redact;
 use super::silence::silence;
 use super::stream::{EventStream, StreamEvent};
+use super::strict_memory::StrictMemory;
 use crate::util::clock::Clock;
 
 /// How patient a provider is.
@@ -56,11 +57,12 @@ pub struct HttpProvider {
     clock: Clock,
     options: HttpOptions,
     images: ImageFitter,
+    strict: StrictMemory,
 }
 
 impl HttpProvider {
     pub fn new(transport: Transport, clock: Clock, options: HttpOptions) -> Self {
-        Self { transport, clock, options, images: ImageFitter::default() }
+        Self { transport, clock, options, images: ImageFitter::default(), strict: StrictMemory::default() }
     }
 }
 
@@ -252,10 +254,16 @@ impl Driver {
 }
 
 async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), String> {
-    let request = &provider.images.fit(request).await;
+    let request = provider.strict.apply(provider.images.fit(request).await);
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    open_with(codec, provider, request).await
+    match open_with(codec, provider, &request).await {
+        Ok(opened) => Ok(opened),
+        Err(error) => match provider.strict.learn(codec, &request, &error) {
+            Some(request) => open_with(codec, provider, &request).await,
+            None => Err(error),
+        },
+    }
 }
 
 /// Writes the request once and sends it, again if that may help, until there is

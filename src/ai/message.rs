@@ -7,6 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::constrained::ConstrainedSampling;
 use super::image_url::ImageUrl;
 use super::model::{Api, ThinkingLevel};
 
@@ -95,6 +96,9 @@ pub struct ToolDeclaration {
     /// JSON Schema of the arguments, an object schema.
     #[serde(default)]
     pub parameters: Value,
+    /// How the arguments of its calls are to be sampled, where that can be chosen.
+    #[serde(rename = "constrainedSampling", default, skip_serializing_if = "Option::is_none")]
+    pub constrained_sampling: Option<ConstrainedSampling>,
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -12,6 +12,7 @@ mod builder;
 mod call;
 mod catalog;
 mod compat;
+mod constrained;
 mod continuation;
 mod demo;
 mod event_stream;
@@ -36,6 +37,8 @@ mod sigv4;
 mod silence;
 mod sse;
 mod stream;
+mod strict_memory;
+mod strict_schema;
 mod transform;
 mod vendors;
 mod vertex;
@@ -46,6 +49,7 @@ pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_u
 pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
+pub use constrained::{ConstrainedSampling, Grammars, Strictness};
 pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{

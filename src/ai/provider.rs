@@ -138,6 +138,9 @@ pub struct StreamOptions {
     pub long_cache: bool,
     /// Thinking tokens of each level, where they differ from the usual ones.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
+    /// Leaves out the strict schemas of tools that merely prefer one: the service
+    /// has refused such a request.
+    pub without_strict_schemas: bool,
     /// Fields merged into the request body last, for what this list lacks.
     pub extra_body: serde_json::Map<String, Value>,
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::ai::ConstrainedSampling;
 use crate::util::git::Repository;
 
 use super::listing::Listing;
@@ -50,6 +51,7 @@ impl Find {
                     },
                 },
             }),
+            constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
         Self { spec, home }
     }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::ai::ConstrainedSampling;
 
 use super::listing::Listing;
 use super::path::resolve;
@@ -73,6 +74,7 @@ impl Grep {
                     },
                 },
             }),
+            constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
         Self { spec, home }
     }

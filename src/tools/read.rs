@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
-use crate::ai::{ContentBlock, Extra, Image};
+use crate::ai::{ConstrainedSampling, ContentBlock, Extra, Image};
 use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 
 use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
@@ -54,6 +54,7 @@ impl Read {
                     "limit": { "type": "number", "description": "How many lines to show at most" },
                 },
             }),
+            constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
         Self { spec, home, images }
     }

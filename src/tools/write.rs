@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::ai::ConstrainedSampling;
 use crate::util::atomic_file;
 
 use super::file_locks::FileLocks;
@@ -42,6 +43,7 @@ impl Write {
                     },
                 },
             }),
+            constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
         Self { spec, home, locks }
     }

@@ -28,6 +28,7 @@ use super::partial_json::{self, replace_lone_surrogates};
 use super::provider::{Request, StreamOptions};
 use super::sse::SseFrame;
 use super::stream::{BlockKind, StreamEvent};
+use super::strict_schema::{Dialect, StrictTools, Unmet};
 use super::transform::{Prompt, Turn};
 
 pub(super) use google::json_schema as google_schema;
@@ -131,6 +132,8 @@ pub(super) enum EncodeError {
     NoAddress(String),
     #[error("no project for Vertex AI; set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION")]
     NoPlace,
+    #[error(transparent)]
+    Strict(#[from] Unmet),
     #[error("the request cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -289,6 +292,24 @@ pub(super) fn object_schema(schema: &Value) -> Cow<'_, Value> {
         root.insert("properties".to_owned(), Value::Object(Map::new()));
     }
     Cow::Owned(Value::Object(root))
+}
+
+/// The schemas that the service is to enforce.
+///
+/// Those of the tools of `prompt`, later ones included; none without a `dialect`,
+/// which is where the service enforces no schemas.
+fn strict_tools<'a>(
+    request: &Request,
+    prompt: &'a Prompt<'a>,
+    dialect: Option<Dialect>,
+) -> Result<StrictTools<'a>, EncodeError> {
+    match dialect {
+        Some(dialect) if !prompt.tools_are_history => {
+            let only_required = request.options.without_strict_schemas;
+            Ok(StrictTools::of(prompt.all_tools(), dialect, only_required)?)
+        }
+        _ => Ok(StrictTools::default()),
+    }
 }
 
 /// The start of a session's id that OpenAI takes as the key of its cache.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::message::{AssistantMessage, StopReason};
 use patterns::{
     AUTH, CONFIG, NETWORK, NOT_FOUND, OVERFLOW, OVERLOADED, PER_DAY, PER_MINUTE, PERMANENT, QUOTA,
-    RATE_LIMIT, REFUSED, SERVER, TOOL_USE_FAILED, TRANSIENT_STATUSES, contains, has_token,
+    RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOOL_USE_FAILED, TRANSIENT_STATUSES, contains, has_token,
 };
 
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
@@ -65,6 +65,15 @@ impl FailureClass {
             | Self::Unknown => false,
         }
     }
+}
+
+/// Whether `text`, the error of a failed request, refuses schemas to be enforced.
+pub(super) fn refuses_strict_schemas(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    matches!(
+        classify(text, None),
+        FailureClass::InvalidRequest | FailureClass::Config | FailureClass::Unknown
+    ) && STRICT_SCHEMAS.iter().any(|pattern| contains(&lower, pattern))
 }
 
 /// Classifies an error by its text and HTTP status. Without a `status`, one

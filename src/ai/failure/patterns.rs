@@ -24,6 +24,36 @@ pub(super) const CONFIG: &[&str] = &[
     "does not support tools",
 ];
 
+/// Refusals of schemas that are to be enforced, by what is around the word: the
+/// word alone is in other errors too.
+pub(super) const STRICT_SCHEMAS: &[&str] = &[
+    // Anthropic, whose limits are those of one request.
+    "too many strict tools",
+    "too many parameters with union types",
+    "too many optional parameters",
+    "schema is too complex",
+    "schemas are too complex",
+    "compiled grammar is too large",
+    "grammar compilation",
+    "for '*' type, propert* not supported",
+    "'additionalproperties' must be",
+    // OpenAI.
+    "invalid schema for function",
+    "'additionalproperties' is required to be",
+    "'required' is required to be",
+    // Servers that do not know the field.
+    "custom.strict:",
+    "function.strict",
+    "].strict",
+    "toolspec.strict",
+    "strict mode",
+    "strict tool",
+    "strict schema",
+    "`strict`",
+    "'strict'",
+    "\"strict\"",
+];
+
 pub(super) const OVERFLOW: &[&str] = &[
     "prompt is too long",
     "prompt too long",

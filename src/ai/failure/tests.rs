@@ -262,3 +262,30 @@ fn every_known_wording_is_classified() {
         assert!(class.is_retryable() && class != FailureClass::Overflow, "{text}: {class:?}");
     }
 }
+
+#[test]
+fn refusals_of_strict_schemas_are_recognised() {
+    let check = |text: &str, expected: bool| assert_eq!(refuses_strict_schemas(text), expected, "{text}");
+    for text in [
+        "400: Too many strict tools (21). The maximum number of strict tools supported is 20.",
+        "400: Schemas contains too many parameters with union types (17 parameters with type arrays or anyOf).",
+        "400: Schemas contains too many optional parameters (25), which would make grammar compilation inefficient.",
+        "400: tools.0.custom: For 'number' type, properties maximum, minimum are not supported",
+        "400: tools.3.custom.strict: Extra inputs are not permitted",
+        "400: Invalid schema for function 'read': In context=(), 'required' is required to be supplied and to be an array including every key in properties. (invalid_function_parameters)",
+        "400: Unknown parameter: 'tools[0].function.strict'.",
+        "400: `tools.0.function.strict` is unsupported",
+        "422: strict mode is not supported by this model",
+    ] {
+        check(text, true);
+    }
+    for text in [
+        "400: prompt is too long: 3333404 tokens > 200000 maximum",
+        "400: this key is restricted",
+        "429: too many requests in strict mode",
+        "401: strict mode needs another key",
+        "400: messages.1.content: unexpected tool_use_id",
+    ] {
+        check(text, false);
+    }
+}

@@ -52,6 +52,20 @@ impl Prompt<'_> {
         self.turns.iter().any(|turn| matches!(turn, Turn::Assistant(turn) if !turn.results.is_empty()))
     }
 
+    /// The tools from the start, then those added between the turns.
+    pub(super) fn all_tools(&self) -> impl Iterator<Item = &ToolDeclaration> {
+        let added = self.turns.iter().flat_map(|turn| match turn {
+            Turn::System(update) => update.tools_added.as_slice(),
+            Turn::User(_) | Turn::Assistant(_) => &[],
+        });
+        self.tools.iter().map(AsRef::as_ref).chain(added.copied())
+    }
+
+    /// The last declaration of the tool `name`.
+    pub(super) fn declared(&self, name: &str) -> Option<&ToolDeclaration> {
+        self.all_tools().filter(|tool| tool.name == name).last()
+    }
+
     pub(super) fn has_images(&self) -> bool {
         let image = |content: &Content<'_>| matches!(content, Content::Image(_));
         self.turns.iter().any(|turn| match turn {
@@ -254,6 +268,7 @@ fn past_tools<'a>(
                     name: result.name.to_owned(),
                     description: String::new(),
                     parameters: serde_json::json!({"type": "object", "properties": {}}),
+                    constrained_sampling: None,
                     extra: Map::new(),
                 }),
             });

@@ -149,6 +149,7 @@ mod tests {
             name: name.to_owned(),
             description: String::new(),
             parameters: Value::Null,
+            constrained_sampling: None,
             extra: Extra::new(),
         }
     }

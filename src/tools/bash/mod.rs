@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
-use crate::ai::ContentBlock;
+use crate::ai::{ConstrainedSampling, ContentBlock};
 use crate::util::process::{End, Event, Running};
 
 use super::output::Tail;
@@ -51,6 +51,7 @@ impl Bash {
                     },
                 },
             }),
+            constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
         Self { spec, config }
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::ai::ConstrainedSampling;
 use crate::util::atomic_file;
 
 use super::file_locks::FileLocks;
@@ -70,6 +71,7 @@ impl EditTool {
                     },
                 },
             }),
+            constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
         Self { spec, home, locks }
     }

@@ -249,7 +249,14 @@ impl TestTool {
         F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
         let parameters = json!({"type": "object"});
-        let spec = ToolSpec { name, description: name, snippet: name, guidelines: &[], parameters };
+        let spec = ToolSpec {
+            name,
+            description: name,
+            snippet: name,
+            guidelines: &[],
+            parameters,
+            constrained_sampling: None,
+        };
         let behaviour = Arc::new(move |arguments, cx| behaviour(arguments, cx).boxed());
         Self { spec, concurrency: Concurrency::Parallel, behaviour }
     }

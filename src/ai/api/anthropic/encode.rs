@@ -14,13 +14,14 @@ use super::super::super::continuation;
 use super::super::super::message::ToolDeclaration;
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::strict_schema::Dialect;
 use super::super::super::transform::{
     self, AssistantTurn, Content, IdRule, Picture, Prompt, SystemUpdate, Turn, Updates,
 };
 use super::super::super::vertex;
 use super::super::{
-    EncodeError, Encoded, Headers, fitting_budget, join_url, mapped_level, object_schema, thinking_budget,
-    write_body,
+    EncodeError, Encoded, Headers, StrictTools, fitting_budget, join_url, mapped_level, object_schema,
+    strict_tools, thinking_budget, write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
@@ -37,7 +38,8 @@ pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeErr
     let ids = if compat.strict_ids { IdRule::StrictWord { max: 64 } } else { IdRule::Word { max: 64 } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
-    let body = body(request, host, &compat, &prompt, &thinking);
+    let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::Claude))?;
+    let body = body(request, host, &compat, &prompt, &thinking, &strict);
     Ok(Encoded {
         headers: headers(request, host, &compat, &prompt, &thinking)?.0,
         body: write_body(&body, &request.options.extra_body)?,
@@ -170,6 +172,7 @@ fn body<'a>(
     compat: &AnthropicCompat,
     prompt: &'a Prompt<'a>,
     thinking: &'a Thinking,
+    strict: &'a StrictTools<'a>,
 ) -> wire::Body<'a> {
     let options = &request.options;
     // Thinking models choose their own sampling.
@@ -187,8 +190,8 @@ fn body<'a>(
         max_tokens: prompt.max_tokens,
         stream: true,
         system,
-        messages: messages(prompt, compat, mark, told, continuation::beginning(request)),
-        tools: tools(prompt, compat, mark),
+        messages: messages(prompt, compat, strict, mark, told, continuation::beginning(request)),
+        tools: tools(prompt, compat, strict, mark),
         tool_choice: tool_choice(options.tool_choice.as_ref(), prompt, thinking.is_on()),
         thinking: match thinking {
             Thinking::Unset => None,
@@ -220,6 +223,7 @@ fn body<'a>(
 fn messages<'a>(
     prompt: &'a Prompt<'a>,
     compat: &AnthropicCompat,
+    strict: &'a StrictTools<'a>,
     mark: CacheControl,
     told: Option<&'a str>,
     beginning: Option<&'a str>,
@@ -230,7 +234,7 @@ fn messages<'a>(
     for turn in &prompt.turns {
         match turn {
             Turn::User(content) => messages.push(user(content.iter().map(block).collect())),
-            Turn::System(system) => updates.push(message("system", update(system, compat))),
+            Turn::System(system) => updates.push(message("system", update(system, compat, strict))),
             Turn::Assistant(turn) => {
                 let content = assistant_blocks(turn, compat);
                 if !content.is_empty() {
@@ -289,7 +293,11 @@ fn with_efforts<'a>(
 }
 
 /// What changed of instructions and tools.
-fn update<'a>(system: &'a SystemUpdate<'a>, compat: &AnthropicCompat) -> Vec<Block<'a>> {
+fn update<'a>(
+    system: &'a SystemUpdate<'a>,
+    compat: &AnthropicCompat,
+    strict: &'a StrictTools<'a>,
+) -> Vec<Block<'a>> {
     let mut blocks = Vec::new();
     if !system.text.is_empty() {
         blocks.push(plain(BlockBody::Text { text: Cow::Borrowed(&system.text) }));
@@ -298,7 +306,7 @@ fn update<'a>(system: &'a SystemUpdate<'a>, compat: &AnthropicCompat) -> Vec<Blo
     blocks.extend(removed.map(|name| plain(BlockBody::ToolRemoval { tool: wire::RemovedTool { name } })));
     let added = system.tools_added.iter();
     blocks.extend(added.map(|added| {
-        plain(BlockBody::ToolAddition { tool: wire::AddedTool { definition: tool(added, compat) } })
+        plain(BlockBody::ToolAddition { tool: wire::AddedTool { definition: tool(added, compat, strict) } })
     }));
     blocks
 }
@@ -384,8 +392,14 @@ fn results<'a>(turn: &'a AssistantTurn<'a>) -> Vec<Block<'a>> {
     blocks
 }
 
-fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat, mark: CacheControl) -> Vec<wire::Tool<'a>> {
-    let mut tools: Vec<wire::Tool<'a>> = prompt.tools.iter().map(|tool| self::tool(tool, compat)).collect();
+fn tools<'a>(
+    prompt: &'a Prompt<'a>,
+    compat: &AnthropicCompat,
+    strict: &'a StrictTools<'a>,
+    mark: CacheControl,
+) -> Vec<wire::Tool<'a>> {
+    let mut tools: Vec<wire::Tool<'a>> =
+        prompt.tools.iter().map(|tool| self::tool(tool, compat, strict)).collect();
     if compat.cache_control_on_tools
         && let Some(last) = tools.last_mut()
     {
@@ -397,6 +411,7 @@ fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat, mark: CacheContro
             name: "pi_deferred_tools",
             description: "Not a tool. Tools may be added later on; never call this.",
             input_schema: Cow::Owned(json!({"type": "object", "properties": {}, "required": []})),
+            strict: false,
             eager_input_streaming: false,
             defer_loading: true,
             cache_control: None,
@@ -405,11 +420,17 @@ fn tools<'a>(prompt: &'a Prompt<'a>, compat: &AnthropicCompat, mark: CacheContro
     tools
 }
 
-fn tool<'a>(tool: &'a ToolDeclaration, compat: &AnthropicCompat) -> wire::Tool<'a> {
+fn tool<'a>(
+    tool: &'a ToolDeclaration,
+    compat: &AnthropicCompat,
+    strict: &'a StrictTools<'a>,
+) -> wire::Tool<'a> {
+    let schema = strict.schema(tool);
     wire::Tool {
         name: &tool.name,
         description: &tool.description,
-        input_schema: object_schema(&tool.parameters),
+        input_schema: schema.map_or_else(|| object_schema(&tool.parameters), Cow::Borrowed),
+        strict: schema.is_some(),
         eager_input_streaming: compat.eager_tool_input,
         defer_loading: false,
         cache_control: None,

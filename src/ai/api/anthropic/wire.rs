@@ -130,6 +130,9 @@ pub(super) struct Tool<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
     pub(super) input_schema: Cow<'a, Value>,
+    /// The arguments are sampled by the schema.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) strict: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) eager_input_streaming: bool,
     /// Not shown to the model until it is asked for.

@@ -13,10 +13,11 @@ use serde_json::Value;
 use super::super::super::compat::BedrockCompat;
 use super::super::super::message::{self, ToolDeclaration};
 use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::strict_schema::Dialect;
 use super::super::super::transform::{
     self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Turn, Updates,
 };
-use super::super::{EncodeError, Encoded, Headers, object_schema, write_body};
+use super::super::{EncodeError, Encoded, Headers, StrictTools, object_schema, strict_tools, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
@@ -26,7 +27,9 @@ use super::wire::{
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);
-    let body = body(request, &prompt);
+    let compat = BedrockCompat::of(&request.model);
+    let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::Claude))?;
+    let body = body(request, &compat, &prompt, &strict);
     Ok(Encoded { headers: headers(request)?.0, body: write_body(&body, &request.options.extra_body)? })
 }
 
@@ -45,14 +48,18 @@ fn headers(request: &Request) -> Result<Headers, EncodeError> {
     Ok(headers)
 }
 
-fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
+fn body<'a>(
+    request: &'a Request,
+    compat: &BedrockCompat,
+    prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
+) -> Body<'a> {
     let Request { model, options, .. } = request;
-    let compat = BedrockCompat::of(model);
     let family = Family::of(model);
     let point = cache_point(options.long_cache && compat.supports_long_cache);
     let has_tools = !prompt.tools.is_empty();
-    let thinking = family.thinking(request, &compat, prompt.max_tokens, has_tools);
-    let samples = family.samples(model, &compat) && !thinking.fixes_sampling;
+    let thinking = family.thinking(request, compat, prompt.max_tokens, has_tools);
+    let samples = family.samples(model, compat) && !thinking.fixes_sampling;
     let stops = options.stop_sequences.iter().map(String::as_str);
     Body {
         messages: messages(prompt, family, point),
@@ -63,7 +70,7 @@ fn body<'a>(request: &'a Request, prompt: &'a Prompt<'a>) -> Body<'a> {
             top_p: options.top_p.filter(|_| samples),
             stop_sequences: stops.filter(|stop| family.takes_stops() && !stop.trim().is_empty()).collect(),
         },
-        tool_config: tool_config(options.tool_choice.as_ref(), prompt, family, point, &thinking),
+        tool_config: tool_config(options.tool_choice.as_ref(), prompt, strict, family, point, &thinking),
         additional_model_request_fields: thinking.fields,
     }
 }
@@ -254,6 +261,7 @@ fn without_empty_keys<'a>(arguments: &'a Value) -> Cow<'a, Value> {
 fn tool_config<'a>(
     choice: Option<&'a ToolChoice>,
     prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
     family: Family,
     point: CachePoint,
     thinking: &Thinking,
@@ -264,7 +272,8 @@ fn tool_config<'a>(
     if prompt.tools.is_empty() || is_forbidden {
         return None;
     }
-    let mut tools: Vec<Tool<'a>> = prompt.tools.iter().map(|tool| Tool::ToolSpec(tool_spec(tool))).collect();
+    let specs = prompt.tools.iter().map(|tool| tool_spec(tool, strict.schema(tool)));
+    let mut tools: Vec<Tool<'a>> = specs.map(Tool::ToolSpec).collect();
     if family.cache_points().tools {
         tools.push(Tool::CachePoint(point));
     }
@@ -280,7 +289,8 @@ fn tool_config<'a>(
     Some(ToolConfig { tools, tool_choice })
 }
 
-fn tool_spec(tool: &ToolDeclaration) -> ToolSpec<'_> {
-    let json = object_schema(&tool.parameters);
-    ToolSpec { name: &tool.name, description: &tool.description, input_schema: InputSchema { json } }
+fn tool_spec<'a>(tool: &'a ToolDeclaration, strict_schema: Option<&'a Value>) -> ToolSpec<'a> {
+    let strict = strict_schema.is_some();
+    let json = strict_schema.map_or_else(|| object_schema(&tool.parameters), Cow::Borrowed);
+    ToolSpec { name: &tool.name, description: &tool.description, input_schema: InputSchema { json }, strict }
 }

@@ -147,6 +147,10 @@ pub(super) struct ToolSpec<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
     pub(super) input_schema: InputSchema<'a>,
+    /// The arguments are sampled by the schema:
+    /// <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html>.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) strict: bool,
 }
 
 #[derive(Debug, Serialize)]

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::super::super::constrained::{GrammarParameters, escaped};
 use super::super::super::message::{StopReason, Usage};
 use super::super::super::partial_json;
 use super::super::super::sse::SseFrame;
@@ -23,6 +24,7 @@ pub(super) struct Decoder {
     supports_finish_reason: bool,
     /// Makes ids of calls without one unique in the session.
     call_seed: u64,
+    grammars: GrammarParameters,
     blocks: Blocks,
     thinking: Option<usize>,
     text: Option<usize>,
@@ -47,14 +49,22 @@ struct Call {
     slot: Option<usize>,
     /// Arguments that came before the name.
     early: String,
+    /// Takes a text, which becomes its one argument.
+    is_custom: bool,
 }
 
 impl Decoder {
-    pub(super) fn new(asked_for: &str, supports_finish_reason: bool, call_seed: u64) -> Self {
+    pub(super) fn new(
+        asked_for: &str,
+        supports_finish_reason: bool,
+        call_seed: u64,
+        grammars: GrammarParameters,
+    ) -> Self {
         Self {
             asked_for: asked_for.to_owned(),
             supports_finish_reason,
             call_seed,
+            grammars,
             blocks: Blocks::default(),
             thinking: None,
             text: None,
@@ -217,8 +227,17 @@ impl Decoder {
         let id = filled(delta.id.as_ref()).filter(|id| *id != "null").unwrap_or_default();
         let (name, arguments) =
             delta.function.map_or((None, None), |function| (function.name, function.arguments));
+        let mut arguments = arguments.map_or(Cow::Borrowed(""), |arguments| argument_text(arguments.get()));
+        let is_custom = delta.custom.is_some();
+        let name = match delta.custom {
+            Some(custom) => {
+                let text = custom.input.as_ref().map_or("", Str::as_str);
+                arguments = Cow::Owned(escaped(text));
+                custom.name
+            }
+            None => name,
+        };
         let name = filled(name.as_ref()).unwrap_or_default();
-        let arguments = arguments.map_or(Cow::Borrowed(""), |arguments| argument_text(arguments.get()));
 
         let at = self.call_of(wire_index, id, name, &arguments).unwrap_or_else(|| {
             self.calls.push(Call {
@@ -227,6 +246,7 @@ impl Decoder {
                 name: String::new(),
                 slot: None,
                 early: String::new(),
+                is_custom,
             });
             self.calls.len() - 1
         });
@@ -281,7 +301,10 @@ impl Decoder {
         };
         let slot = self.blocks.start_call(id, call.name.clone(), out);
         call.slot = Some(slot);
-        let early = std::mem::take(&mut call.early);
+        let mut early = std::mem::take(&mut call.early);
+        if call.is_custom {
+            early.insert_str(0, &self.grammars.opening(&call.name));
+        }
         self.blocks.push(slot, Cow::Owned(early), out);
         slot
     }
@@ -361,6 +384,12 @@ impl Decode for Decoder {
             End::Closed | End::Lost => self.outcome(end),
             End::Cut => Err("stream interrupted".to_owned()),
         };
+        // A text that was cut looks like any other, so it stays without its end then.
+        if matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse)) {
+            for slot in self.calls.iter().filter(|call| call.is_custom).filter_map(|call| call.slot) {
+                self.blocks.push(slot, Cow::Borrowed("\"}"), out);
+            }
+        }
         self.blocks.end_all(outcome.is_ok(), out);
         Finish {
             content: self.blocks.content,

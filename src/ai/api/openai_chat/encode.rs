@@ -5,17 +5,18 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::super::super::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
+use super::super::super::constrained::GrammarTool;
 use super::super::super::message::{Thinking, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
 use super::super::{
-    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, thinking_budget,
-    write_body,
+    EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
+    strict_tools, thinking_budget, write_body,
 };
 use super::wire::{
-    Body, CacheControl, Content, Function, FunctionCall, ImageUrl, Message, Part, StreamOptions, Tool,
-    ToolCall, cache_mark,
+    Body, CacheControl, Called, Content, Custom, CustomCall, CustomFormat, Function, FunctionCall, Grammar,
+    ImageUrl, Message, Offered, Part, StreamOptions, Tool, ToolCall, cache_mark,
 };
 
 /// Longest id OpenAI takes for a call.
@@ -32,7 +33,8 @@ pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let compat = ChatCompat::of(&request.model);
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
-    let body = body(request, &compat, &prompt);
+    let strict = strict_tools(request, &prompt, compat.strict_tools)?;
+    let body = body(request, &compat, &prompt, &strict);
     Ok(Encoded {
         headers: headers(request, &compat, &prompt)?.0,
         body: write_body(&body, &request.options.extra_body)?,
@@ -58,7 +60,12 @@ fn headers(request: &Request, compat: &ChatCompat, prompt: &Prompt<'_>) -> Resul
     Ok(headers)
 }
 
-fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Body<'a> {
+fn body<'a>(
+    request: &'a Request,
+    compat: &ChatCompat,
+    prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
+) -> Body<'a> {
     let options = &request.options;
     let level = request.model.clamp_thinking(options.thinking);
     let thinks = request.model.reasoning && level != ThinkingLevel::Off;
@@ -66,7 +73,7 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
     Body {
         model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&request.model.id) },
-        messages: messages(request, compat, prompt),
+        messages: messages(request, compat, prompt, strict),
         stream: true,
         stream_options: compat.supports_usage_in_streaming.then_some(StreamOptions { include_usage: true }),
         store: compat.supports_store.then_some(false),
@@ -75,7 +82,7 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
         temperature: options.temperature.filter(|_| compat.supports_temperature),
         top_p: options.top_p.filter(|_| compat.supports_temperature),
         stop: if compat.supports_stop { &options.stop_sequences } else { &[] },
-        tools: tools(request, compat, prompt),
+        tools: tools(request, compat, prompt, strict),
         tool_choice: tool_choice(options.tool_choice.as_ref(), compat, prompt, thinks),
         prompt_cache_key: session.map(cache_key),
         prompt_cache_retention: (options.long_cache
@@ -86,7 +93,12 @@ fn body<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -
     }
 }
 
-fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Vec<Message<'a>> {
+fn messages<'a>(
+    request: &'a Request,
+    compat: &ChatCompat,
+    prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
+) -> Vec<Message<'a>> {
     let mark = mark(request, compat);
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2 + 1);
     let as_developer = compat.supports_developer_role && request.model.reasoning;
@@ -118,12 +130,13 @@ fn messages<'a>(request: &'a Request, compat: &ChatCompat, prompt: &'a Prompt<'a
                 messages.push(Message::User { content: user_content(content, compat) });
             }
             Turn::Assistant(turn) => {
-                messages.extend(assistant(turn, compat));
+                messages.extend(assistant(turn, compat, prompt));
                 tool_messages(turn, compat, &mut messages);
             }
             Turn::System(update) => {
                 if !update.tools_added.is_empty() {
-                    let tools = update.tools_added.iter().copied().map(tool).collect();
+                    let tools =
+                        update.tools_added.iter().map(|declared| tool(declared, compat, strict)).collect();
                     messages.push(Message::Tools { tools });
                 }
                 if !update.text.is_empty() {
@@ -188,8 +201,26 @@ fn join_texts(content: &[transform::Content<'_>]) -> String {
     texts.join("\n")
 }
 
+/// A call in the form that its tool is offered in.
+fn called<'a>(
+    name: &'a str,
+    arguments: &'a Value,
+    compat: &ChatCompat,
+    prompt: &'a Prompt<'a>,
+) -> Called<'a> {
+    let input = prompt.declared(name).and_then(|tool| grammar(compat, tool)?.input(arguments));
+    match input {
+        Some(input) => Called::Custom { custom: CustomCall { name, input } },
+        None => Called::Function { function: FunctionCall { name, arguments: arguments.to_string() } },
+    }
+}
+
 /// `None` if the answer has nothing this API can hold.
-fn assistant<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat) -> Option<Message<'a>> {
+fn assistant<'a>(
+    turn: &'a AssistantTurn<'a>,
+    compat: &ChatCompat,
+    prompt: &'a Prompt<'a>,
+) -> Option<Message<'a>> {
     let mut texts: Vec<&str> = Vec::new();
     let mut thoughts: Vec<&Thinking> = Vec::new();
     let mut tool_calls = Vec::new();
@@ -199,11 +230,9 @@ fn assistant<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat) -> Option<Mes
             Block::Text { text, .. } if text.trim().is_empty() => {}
             Block::Text { text, .. } => texts.push(text),
             Block::Thinking(thinking) => thoughts.push(thinking),
-            Block::ToolCall { id, name, arguments, .. } => tool_calls.push(ToolCall {
-                id,
-                kind: "function",
-                function: FunctionCall { name, arguments: arguments.to_string() },
-            }),
+            Block::ToolCall { id, name, arguments, .. } => {
+                tool_calls.push(ToolCall { id, called: called(name, arguments, compat, prompt) });
+            }
         }
     }
     let mut parts = Vec::new();
@@ -342,12 +371,36 @@ fn mark_last_text(messages: &mut [Message<'_>], mark: CacheControl) {
     }
 }
 
-fn tools<'a>(request: &Request, compat: &ChatCompat, prompt: &'a Prompt<'a>) -> Option<Vec<Tool<'a>>> {
+/// The grammar `tool` is offered with, where the server knows such tools.
+fn grammar<'a>(compat: &ChatCompat, tool: &'a ToolDeclaration) -> Option<GrammarTool<'a>> {
+    GrammarTool::of(tool).filter(|_| compat.grammar_tools)
+}
+
+fn custom<'a>(tool: &'a ToolDeclaration, grammar: GrammarTool<'a>) -> Offered<'a> {
+    let GrammarTool { syntax, definition, .. } = grammar;
+    let format = CustomFormat::Grammar { grammar: Grammar { syntax, definition } };
+    Offered::Custom { custom: Custom { name: &tool.name, description: &tool.description, format } }
+}
+
+fn function<'a>(tool: &'a ToolDeclaration, strict_schema: Option<&'a Value>) -> Offered<'a> {
+    let strict = strict_schema.is_some();
+    let parameters = strict_schema.map_or_else(|| object_schema(&tool.parameters), Cow::Borrowed);
+    let function = Function { name: &tool.name, description: &tool.description, parameters, strict };
+    Offered::Function { function }
+}
+
+fn tools<'a>(
+    request: &Request,
+    compat: &ChatCompat,
+    prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
+) -> Option<Vec<Tool<'a>>> {
     let mark = mark(request, compat);
     if prompt.tools_are_history || prompt.tools.is_empty() {
         return (compat.requires_tools_with_tool_history && prompt.has_tool_calls()).then(Vec::new);
     }
-    let mut tools: Vec<Tool<'a>> = prompt.tools.iter().map(|declared| tool(declared)).collect();
+    let tools = prompt.tools.iter().map(|declared| tool(declared, compat, strict));
+    let mut tools: Vec<Tool<'a>> = tools.collect();
     if compat.anthropic_cache_control
         && let Some(last) = tools.last_mut()
     {
@@ -360,13 +413,11 @@ fn mark(request: &Request, compat: &ChatCompat) -> CacheControl {
     cache_mark(request.options.long_cache && compat.supports_long_cache)
 }
 
-fn tool(tool: &ToolDeclaration) -> Tool<'_> {
+fn tool<'a>(tool: &'a ToolDeclaration, compat: &ChatCompat, strict: &'a StrictTools<'a>) -> Tool<'a> {
     Tool {
-        kind: "function",
-        function: Function {
-            name: &tool.name,
-            description: &tool.description,
-            parameters: object_schema(&tool.parameters),
+        offered: match grammar(compat, tool) {
+            Some(grammar) => custom(tool, grammar),
+            None => function(tool, strict.schema(tool)),
         },
         cache_control: None,
     }
@@ -387,7 +438,12 @@ fn tool_choice(
         ToolChoice::Auto => Value::from("auto"),
         ToolChoice::None => Value::from("none"),
         ToolChoice::Any if forced => Value::from("required"),
-        ToolChoice::Tool(name) if forced => json!({"type": "function", "function": {"name": name}}),
+        ToolChoice::Tool(name) if forced => {
+            match prompt.declared(name).and_then(|tool| grammar(compat, tool)) {
+                Some(_) => json!({"type": "custom", "custom": {"name": name}}),
+                None => json!({"type": "function", "function": {"name": name}}),
+            }
+        }
         ToolChoice::Any | ToolChoice::Tool(_) => Value::from("auto"),
     })
 }

@@ -8,6 +8,7 @@ mod encode;
 mod wire;
 
 use super::super::compat::ChatCompat;
+use super::super::constrained::GrammarParameters;
 use super::super::provider::Request;
 use super::{Decode, EncodeError, Encoded, WireApi};
 
@@ -29,6 +30,7 @@ impl WireApi for OpenAiChat {
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
         let compat = ChatCompat::of(&request.model);
         let call_seed = request.options.started_ms;
-        Box::new(decode::Decoder::new(&request.model.id, compat.supports_finish_reason, call_seed))
+        let grammars = GrammarParameters::of(request.messages.iter().map(AsRef::as_ref));
+        Box::new(decode::Decoder::new(&request.model.id, compat.supports_finish_reason, call_seed, grammars))
     }
 }

@@ -134,9 +134,22 @@ pub(super) fn cache_mark(is_long: bool) -> CacheControl {
 #[derive(Debug, Serialize)]
 pub(super) struct ToolCall<'a> {
     pub(super) id: &'a str,
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) function: FunctionCall<'a>,
+    #[serde(flatten)]
+    pub(super) called: Called<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Called<'a> {
+    Function { function: FunctionCall<'a> },
+    Custom { custom: CustomCall<'a> },
+}
+
+/// A call of a tool that takes a text.
+#[derive(Debug, Serialize)]
+pub(super) struct CustomCall<'a> {
+    pub(super) name: &'a str,
+    pub(super) input: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -148,11 +161,39 @@ pub(super) struct FunctionCall<'a> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Tool<'a> {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) function: Function<'a>,
+    #[serde(flatten)]
+    pub(super) offered: Offered<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache_control: Option<CacheControl>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Offered<'a> {
+    Function { function: Function<'a> },
+    Custom { custom: Custom<'a> },
+}
+
+/// A tool that takes a text of a grammar:
+/// <https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools>.
+#[derive(Debug, Serialize)]
+pub(super) struct Custom<'a> {
+    pub(super) name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(super) description: &'a str,
+    pub(super) format: CustomFormat<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum CustomFormat<'a> {
+    Grammar { grammar: Grammar<'a> },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Grammar<'a> {
+    pub(super) syntax: &'static str,
+    pub(super) definition: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -161,6 +202,9 @@ pub(super) struct Function<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
     pub(super) parameters: Cow<'a, Value>,
+    /// The arguments are sampled by the schema.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) strict: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -225,6 +269,17 @@ pub(super) struct ToolCallDelta<'a> {
     pub(super) id: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) function: Option<FunctionDelta<'a>>,
+    #[serde(borrow)]
+    pub(super) custom: Option<CustomDelta<'a>>,
+}
+
+/// A piece of a call of a tool that takes a text.
+#[derive(Debug, Deserialize)]
+pub(super) struct CustomDelta<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<Str<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<Str<'a>>,
 }
 
 #[derive(Debug, Deserialize)]

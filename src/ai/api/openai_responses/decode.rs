@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::super::super::constrained::{GrammarParameters, escaped};
 use super::super::super::failure::{ErrorBody, FailureClass, classify};
 use super::super::super::message::{AssistantBlock, StopReason, Usage};
 use super::super::super::sse::SseFrame;
@@ -21,6 +22,7 @@ type ItemMap = Map<String, Value>;
 
 pub(super) struct Decoder {
     asked_for: String,
+    grammars: GrammarParameters,
     blocks: Blocks,
     items: Vec<OpenItem>,
     usage: Usage,
@@ -51,7 +53,7 @@ enum Kind {
     Message,
     Reasoning,
     Function,
-    /// Its input is text, which becomes the argument `input`.
+    /// Its input is text, which becomes its one argument.
     Custom,
 }
 
@@ -75,9 +77,10 @@ enum PartId {
 }
 
 impl Decoder {
-    pub(super) fn new(asked_for: &str) -> Self {
+    pub(super) fn new(asked_for: &str, grammars: GrammarParameters) -> Self {
         Self {
             asked_for: asked_for.to_owned(),
+            grammars,
             blocks: Blocks::default(),
             items: Vec::new(),
             usage: Usage::default(),
@@ -217,8 +220,9 @@ impl Decoder {
                 self.blocks.push(item.slot, text, out);
             }
             Kind::Custom => {
-                let start = if is_first { r#"{"input":""# } else { "" };
-                self.blocks.push(item.slot, Cow::Owned(format!("{start}{}", escaped(&text))), out);
+                let tool = text_of(&item.item, "name").unwrap_or_default();
+                let start = if is_first { self.grammars.opening(tool) } else { String::new() };
+                self.blocks.push(item.slot, Cow::Owned(start + &escaped(&text)), out);
             }
             Kind::Message | Kind::Reasoning | Kind::Function => self.blocks.push(item.slot, text, out),
         }
@@ -304,8 +308,9 @@ impl Decoder {
         });
         match kind {
             Kind::Custom => {
-                let text = whole.map(|input| json!({"input": input}).to_string());
-                self.blocks.replace(slot, text.or_else(|| is_done.then(|| r#"{"input":""}"#.to_owned())));
+                let tool = text_of(item, "name").unwrap_or_default();
+                let whole = whole.or_else(|| is_done.then(String::new));
+                self.blocks.replace(slot, whole.map(|input| self.grammars.arguments(tool, &input)));
             }
             Kind::Message | Kind::Reasoning | Kind::Function => self.blocks.replace(slot, whole),
         }
@@ -503,12 +508,6 @@ fn texts(item: &ItemMap, key: &str, members: &[&str], separator: &str) -> Option
     let texts = parts.iter().filter_map(|part| members.iter().find_map(|name| part.get(*name)?.as_str()));
     let texts: Vec<&str> = texts.collect();
     Some(texts.join(separator)).filter(|text| !text.is_empty())
-}
-
-/// `text` as it stands inside of a JSON string.
-fn escaped(text: &str) -> String {
-    let quoted = Value::from(text).to_string();
-    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
 /// What an `error` event says: about itself, as documented, or in a member, as sent.

@@ -12,18 +12,21 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::super::super::compat::{CacheRetention, ResponsesCompat};
+use super::super::super::constrained::GrammarTool;
 use super::super::super::message::{Thinking, ToolDeclaration};
 use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
+use super::super::super::strict_schema::Dialect;
 use super::super::super::transform::{
     self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates,
 };
 use super::super::{
-    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, write_body,
+    EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
+    strict_tools, write_body,
 };
 use super::wire::{
-    Body, CacheOptions, Content, Effort, Item, KnownItem, OutputText, Part, Reasoning, TextSignature, Tool,
-    ToolQuery,
+    Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
+    TextSignature, Tool, ToolQuery,
 };
 
 /// Longest id the API takes.
@@ -38,8 +41,9 @@ const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let compat = ResponsesCompat::of(request);
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
+    let strict = strict_tools(request, &prompt, compat.supports_strict_mode.then_some(Dialect::OpenAi))?;
     let effort = effort(request);
-    let body = body(request, &compat, &prompt, effort.as_deref());
+    let body = body(request, &compat, &prompt, &strict, effort.as_deref());
     Ok(Encoded {
         headers: headers(request, &compat, &prompt)?.0,
         body: write_body(&body, &request.options.extra_body)?,
@@ -88,12 +92,13 @@ fn body<'a>(
     request: &'a Request,
     compat: &ResponsesCompat,
     prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
     effort: Option<&'a str>,
 ) -> Body<'a> {
     let options = &request.options;
     let model = &request.model;
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
-    let tools = tools(compat, prompt);
+    let tools = tools(compat, prompt, strict);
     let told = effort.filter(|_| compat.effort_between_turns);
     let has_tools = !tools.is_empty() || (prompt.updates == Updates::Changes && !prompt.tools_are_history);
     let instructions = match prompt.system.as_str() {
@@ -101,11 +106,12 @@ fn body<'a>(
         "" => "You are a helpful assistant.",
         system => system,
     };
-    let tool_choice = if has_tools { options.tool_choice.as_ref().map(tool_choice) } else { None };
+    let choice = options.tool_choice.as_ref().filter(|_| has_tools);
+    let tool_choice = choice.map(|choice| tool_choice(choice, compat, prompt));
     Body {
         model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&model.id) },
         instructions: compat.instructions.then_some(instructions),
-        input: input(request, compat, prompt, told),
+        input: input(request, compat, prompt, strict, told),
         stream: true,
         store: compat.supports_store.then_some(false),
         max_output_tokens: compat
@@ -157,18 +163,21 @@ fn input<'a>(
     request: &Request,
     compat: &ResponsesCompat,
     prompt: &'a Prompt<'a>,
+    strict: &'a StrictTools<'a>,
     told: Option<&'a str>,
 ) -> Vec<Item<'a>> {
     let as_developer = compat.supports_developer_role && request.model.reasoning;
     let mut input = Input {
         compat,
+        prompt,
+        strict,
         items: Vec::with_capacity(prompt.turns.len() * 3 + 1),
         ids: HashSet::new(),
         system_role: if as_developer { "developer" } else { "system" },
         unavailable: Vec::new(),
     };
     if prompt.updates == Updates::Changes {
-        let tools = prompt.tools.iter().map(|declared| tool(declared, compat)).collect();
+        let tools = prompt.tools.iter().map(|declared| tool(declared, compat, strict)).collect();
         input.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
     }
     if !prompt.system.is_empty() && !compat.instructions {
@@ -198,6 +207,8 @@ fn input<'a>(
 /// The input being written.
 struct Input<'a, 'c> {
     compat: &'c ResponsesCompat,
+    prompt: &'c Prompt<'a>,
+    strict: &'a StrictTools<'a>,
     items: Vec<Item<'a>>,
     /// Item ids given so far.
     ids: HashSet<String>,
@@ -236,7 +247,8 @@ impl<'a> Input<'a, '_> {
     }
 
     fn add_tools(&mut self, added: &[&'a ToolDeclaration], updates: Updates) {
-        let tools: Vec<Tool<'a>> = added.iter().map(|declared| tool(declared, self.compat)).collect();
+        let tools: Vec<Tool<'a>> =
+            added.iter().map(|declared| tool(declared, self.compat, self.strict)).collect();
         self.unavailable.retain(|name| added.iter().all(|tool| tool.name != *name));
         if updates == Updates::Changes {
             let notice = match self.unavailable.as_slice() {
@@ -331,7 +343,8 @@ impl<'a> Input<'a, '_> {
         }));
     }
 
-    /// A call of a tool that takes text, which shows by the id of its item.
+    /// A call of a tool that takes a text: one that is offered so, or was when it
+    /// was called, which shows by the id of the item.
     fn custom_call(
         &mut self,
         call_id: &'a str,
@@ -339,9 +352,15 @@ impl<'a> Input<'a, '_> {
         name: &'a str,
         arguments: &'a Value,
     ) -> Option<KnownItem<'a>> {
-        let item_id = item_id.filter(|id| id.starts_with("ctc_"))?;
-        let input = arguments.get("input").and_then(Value::as_str)?;
-        Some(KnownItem::CustomToolCall { id: self.id("ctc_", Some(item_id)), call_id, name, input })
+        let tool = self.prompt.declared(name);
+        let offered = tool.and_then(|tool| grammar(self.compat, tool)?.input(arguments));
+        let was_custom = || item_id.is_some_and(|id| id.starts_with("ctc_"));
+        let input = match offered {
+            Some(input) => input,
+            None if was_custom() => only_text(arguments)?,
+            None => return None,
+        };
+        Some(KnownItem::CustomToolCall { id: self.id("ctc_", item_id), call_id, name, input })
     }
 
     /// The reasoning item kept in the signature, if this server takes it back.
@@ -389,6 +408,12 @@ impl<'a> Input<'a, '_> {
     }
 }
 
+/// The text of arguments that are one text.
+fn only_text(arguments: &Value) -> Option<&str> {
+    let members = arguments.as_object()?;
+    if members.len() == 1 { members.values().next()?.as_str() } else { None }
+}
+
 /// `call_id|item_id` as [`IdRule::CallAndItem`] makes it.
 fn split_id(id: &str) -> (&str, Option<&str>) {
     id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)))
@@ -418,31 +443,48 @@ fn output<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
 }
 
 /// Past calls need no declarations here.
-fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>) -> Vec<Tool<'a>> {
+fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>, strict: &'a StrictTools<'a>) -> Vec<Tool<'a>> {
     // All are in the input where some are.
     if prompt.tools_are_history || prompt.updates == Updates::Changes {
         return Vec::new();
     }
-    prompt.tools.iter().map(|declared| tool(declared, compat)).collect()
+    prompt.tools.iter().map(|declared| tool(declared, compat, strict)).collect()
 }
 
-fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat) -> Tool<'a> {
-    Tool {
-        kind: "function",
-        name: &tool.name,
-        description: &tool.description,
-        parameters: object_schema(&tool.parameters),
-        // Without a word the API makes every property required.
-        strict: compat.supports_strict_mode.then_some(false),
-        defer_loading: false,
-    }
+fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat, strict: &'a StrictTools<'a>) -> Tool<'a> {
+    let (name, description) = (tool.name.as_str(), tool.description.as_str());
+    let offered = match grammar(compat, tool) {
+        Some(GrammarTool { syntax, definition, .. }) => {
+            Offered::Custom { name, description, format: CustomFormat::Grammar { syntax, definition } }
+        }
+        None => {
+            let schema = strict.schema(tool);
+            Offered::Function {
+                name,
+                description,
+                // Without a word the API makes every property required.
+                strict: compat.supports_strict_mode.then_some(schema.is_some()),
+                parameters: schema.map_or_else(|| object_schema(&tool.parameters), Cow::Borrowed),
+            }
+        }
+    };
+    Tool { offered, defer_loading: false }
 }
 
-fn tool_choice(choice: &ToolChoice) -> Value {
+/// The grammar `tool` is offered with, where the server knows such tools.
+fn grammar<'a>(compat: &ResponsesCompat, tool: &'a ToolDeclaration) -> Option<GrammarTool<'a>> {
+    GrammarTool::of(tool).filter(|_| compat.grammar_tools)
+}
+
+fn tool_choice(choice: &ToolChoice, compat: &ResponsesCompat, prompt: &Prompt<'_>) -> Value {
     match choice {
         ToolChoice::Auto => Value::from("auto"),
         ToolChoice::None => Value::from("none"),
         ToolChoice::Any => Value::from("required"),
-        ToolChoice::Tool(name) => json!({"type": "function", "name": name}),
+        ToolChoice::Tool(name) => {
+            let tool = prompt.declared(name);
+            let is_custom = tool.is_some_and(|tool| grammar(compat, tool).is_some());
+            json!({"type": if is_custom { "custom" } else { "function" }, "name": name})
+        }
     }
 }

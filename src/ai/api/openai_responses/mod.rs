@@ -16,6 +16,7 @@ mod decode;
 mod encode;
 mod wire;
 
+use super::super::constrained::GrammarParameters;
 use super::super::provider::Request;
 use super::{Decode, EncodeError, Encoded, WireApi};
 
@@ -37,7 +38,8 @@ impl WireApi for OpenAiResponses {
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
-        Box::new(decode::Decoder::new(&request.model.id))
+        let grammars = GrammarParameters::of(request.messages.iter().map(AsRef::as_ref));
+        Box::new(decode::Decoder::new(&request.model.id, grammars))
     }
 
     fn told_effort(&self, request: &Request) -> Option<String> {

@@ -179,17 +179,38 @@ impl<'a> Part<'a> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Tool<'a> {
-    #[serde(rename = "type")]
-    pub(super) kind: &'static str,
-    pub(super) name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    pub(super) description: &'a str,
-    pub(super) parameters: Cow<'a, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) strict: Option<bool>,
+    #[serde(flatten)]
+    pub(super) offered: Offered<'a>,
     /// Found by a search, not there from the start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) defer_loading: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Offered<'a> {
+    Function {
+        name: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        description: &'a str,
+        parameters: Cow<'a, Value>,
+        /// Whether the arguments are sampled by the schema.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        strict: Option<bool>,
+    },
+    /// Takes a text.
+    Custom {
+        name: &'a str,
+        #[serde(skip_serializing_if = "str::is_empty")]
+        description: &'a str,
+        format: CustomFormat<'a>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum CustomFormat<'a> {
+    Grammar { syntax: &'static str, definition: &'a str },
 }
 
 /// What must go back with a text, in the form that session files keep it.
