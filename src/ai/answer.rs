@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::api::{self, Decode, DecodeError, End, WireApi};
+use super::compat::fallback_cost;
 use super::failure::{ErrorBody, clip};
 use super::framing::Frames;
 use super::http::html_text;
@@ -95,7 +96,7 @@ impl Answer {
     }
 
     /// Ends the answer and puts what it amounts to into `message`, priced as
-    /// `model` is. Times and the final event are the caller's.
+    /// `model` is, or as the model that answered in its place. Times and the final event are the caller's.
     pub(super) fn finish(
         mut self,
         ending: Ending,
@@ -118,7 +119,11 @@ impl Answer {
         let finish = self.decoder.finish(end, out);
         message.content = finish.content;
         message.usage = finish.usage;
-        model.price_at(&mut message.usage, price_factor);
+        let answering = finish.response_model.as_deref();
+        match answering.and_then(|answering| fallback_cost(model, answering)) {
+            Some(cost) => cost.price_at(&mut message.usage, price_factor),
+            None => model.price_at(&mut message.usage, price_factor),
+        }
         message.response_id = finish.response_id;
         message.response_model = finish.response_model;
         message.raw_stop_reason = finish.raw_stop_reason;

@@ -7,9 +7,10 @@
 //! of recorded exchanges; the codecs only read the flags and never ask who the
 //! vendor is.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::model::{Api, Model};
+use super::model::{Api, Cost, Model};
 use super::provider::{Credential, Request};
 use super::strict_schema::Dialect;
 use super::transform::Updates;
@@ -290,6 +291,8 @@ pub(super) struct AnthropicCompat {
     pub(super) adaptive_thinking: bool,
     /// Goes on with an answer whose beginning is the last message of the request.
     pub(super) assistant_prefill: bool,
+    /// Models that may answer in place of one that declines.
+    pub(super) fallback_models: Vec<FallbackModel>,
     /// Sends and takes thinking without a signature.
     pub(super) allow_empty_signature: bool,
     /// Takes no other ids of calls than those it would make itself.
@@ -322,6 +325,7 @@ impl AnthropicCompat {
                 .bool("supportsAssistantPrefill")
                 .unwrap_or(anthropic && !adaptive_thinking),
             strict_ids: anthropic || model.api == Api::ANTHROPIC_VERTEX,
+            fallback_models: fallback_models(model),
             allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
                 true if flags.is_on("supportsMidConvoToolChanges") => Updates::Changes,
@@ -333,6 +337,39 @@ impl AnthropicCompat {
             copilot: vendor == Vendor::Copilot,
         }
     }
+}
+
+/// A model that Anthropic may let answer in place of the one asked for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct FallbackModel {
+    pub(super) model: String,
+    /// The rates of the model asked for, if it does not say.
+    pub(super) cost: Option<Cost>,
+}
+
+impl FallbackModel {
+    /// Whether `answering`, as an answer names it, is this model: by its id, or by
+    /// that and the date of a version.
+    fn is(&self, answering: &str) -> bool {
+        let version = answering.strip_prefix(&self.model);
+        version.is_some_and(|rest| {
+            let date = rest.strip_prefix('-').unwrap_or_default();
+            rest.is_empty() || (date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    }
+}
+
+/// Those that `models.json` allows `model`, the first choice first.
+fn fallback_models(model: &Model) -> Vec<FallbackModel> {
+    let listed = Flags(&model.compat).list("allowedFallbackModels").unwrap_or_default();
+    let read = |entry: &Value| FallbackModel::deserialize(entry).ok();
+    listed.iter().filter_map(read).filter(|fallback| !fallback.model.is_empty()).collect()
+}
+
+/// What an answer to `model` costs that names `answering` as its author; `None`
+/// where that is no model with rates of its own.
+pub(super) fn fallback_cost(model: &Model, answering: &str) -> Option<Cost> {
+    fallback_models(model).into_iter().find(|fallback| fallback.is(answering))?.cost
 }
 
 /// Dialect of a Responses server.
@@ -509,6 +546,10 @@ impl<'a> Flags<'a> {
 
     fn text(&self, name: &str) -> Option<&'a str> {
         self.0.get(name)?.as_str()
+    }
+
+    fn list(&self, name: &str) -> Option<&'a [Value]> {
+        self.0.get(name)?.as_array().map(Vec::as_slice)
     }
 
     fn object(&self, name: &str) -> Option<&'a Map<String, Value>> {

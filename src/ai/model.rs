@@ -248,15 +248,21 @@ impl Model {
 
     /// As [`Self::price`], at `factor` times the listed prices.
     pub(super) fn price_at(&self, usage: &mut Usage, factor: f64) {
+        self.cost.price_at(usage, factor);
+    }
+}
+
+impl Cost {
+    /// Prices `usage` at `factor` times these rates, unless it is billed already.
+    pub(super) fn price_at(&self, usage: &mut Usage, factor: f64) {
         let tier = self
-            .cost
             .tiers
             .iter()
             .filter(|tier| tier.input_tokens_above < usage.prompt_tokens())
             .max_by_key(|tier| tier.input_tokens_above);
         let (input, output, cache_read, cache_write) = match tier {
             Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
-            None => (self.cost.input, self.cost.output, self.cost.cache_read, self.cost.cache_write),
+            None => (self.input, self.output, self.cache_read, self.cache_write),
         };
         let dollars = |tokens: u64, rate: f64| tokens as f64 * rate * factor / 1e6;
         // One-hour cache writes cost twice the input rate; the rest of the writes the write rate.

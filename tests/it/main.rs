@@ -4,6 +4,7 @@
 mod agent_loop;
 mod ai_bedrock;
 mod ai_caching;
+mod ai_compat;
 mod ai_constrained;
 mod ai_contract;
 mod ai_decode;

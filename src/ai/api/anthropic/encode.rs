@@ -139,6 +139,9 @@ fn headers(
     if prompt.updates == Updates::Changes {
         betas.push("inline-tools-2026-09-15");
     }
+    if takes_fallbacks(host, compat) {
+        betas.push("server-side-fallback-2026-07-01");
+    }
     if compat.copilot {
         headers.set_copilot(prompt)?;
     }
@@ -160,6 +163,11 @@ fn headers(
 }
 
 const BETA: &str = "anthropic-beta";
+
+/// Whether another model may answer. Vertex AI lets none.
+fn takes_fallbacks(host: Host, compat: &AnthropicCompat) -> bool {
+    host == Host::Direct && !compat.fallback_models.is_empty()
+}
 
 /// Tokens of a subscription look like this; they only work as bearer tokens.
 fn is_oauth(token: &str) -> bool {
@@ -212,6 +220,12 @@ fn body<'a>(
             }
             Thinking::Effort(effort) => Some(wire::OutputConfig { effort: Cow::Borrowed(effort) }),
             Thinking::Unset | Thinking::Off | Thinking::Budget(_) => None,
+        },
+        fallbacks: if takes_fallbacks(host, compat) {
+            let models = compat.fallback_models.iter();
+            models.map(|fallback| wire::Fallback { model: fallback.model.clone() }).collect()
+        } else {
+            Vec::new()
         },
         // The API knows no more than 1, and not every model takes both.
         temperature: options.temperature.filter(|_| samples).map(|temperature| temperature.min(1.0)),

@@ -29,6 +29,9 @@ pub(super) struct Body<'a> {
     pub(super) thinking: Option<ThinkingMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_config: Option<OutputConfig<'a>>,
+    /// Who may answer instead, the first choice first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) fallbacks: Vec<Fallback>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,6 +177,11 @@ pub(super) struct BlockBinding {
 #[derive(Debug, Serialize)]
 pub(super) struct OutputConfig<'a> {
     pub(super) effort: Cow<'a, str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Fallback {
+    pub(super) model: String,
 }
 
 /// Any event. Flat, because tagged enums would buffer every delta.
