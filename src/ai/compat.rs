@@ -98,6 +98,8 @@ pub(super) struct ChatCompat {
     pub(super) thinking_format: ThinkingFormat,
     /// Template arguments for the two `chat-template` formats.
     pub(super) chat_template_kwargs: Option<Map<String, Value>>,
+    /// The same for `baseten`, which has another field for them.
+    pub(super) chat_template_args: Option<Map<String, Value>>,
     /// Field that caps the thinking tokens.
     pub(super) thinking_token_budget_field: Option<String>,
     pub(super) open_router_routing: Option<Value>,
@@ -110,11 +112,14 @@ pub(super) struct ChatCompat {
     pub(super) cache_control_on_results: bool,
     /// Sends `prompt_cache_key`.
     pub(super) prompt_cache_key: bool,
-    /// Keeps a prompt for long if asked to: for a day by a field, or for an hour by markers.
+    /// Keeps a prompt for long if asked to: by `prompt_cache_retention`, or in
+    /// Anthropic's markers.
     pub(super) supports_long_cache: bool,
     /// Headers that keep a session on one server, all with the session's id.
     pub(super) affinity_headers: &'static [&'static str],
     pub(super) zai_tool_stream: bool,
+    /// Which requests vLLM serves first; lower is sooner.
+    pub(super) vllm_priority: Option<i64>,
     /// Samples arguments by the schema of a function that is marked `strict`, if
     /// the schema is of this kind.
     pub(super) strict_tools: Option<Dialect>,
@@ -144,13 +149,30 @@ pub(super) enum ThinkingFormat {
     Zai,
     Qwen,
     ChatTemplate,
+    /// As [`Self::ChatTemplate`], and earlier thinking stays in the prompt.
+    QwenChatTemplate,
     StringThinking,
     AntLing,
     /// `reasoning_effort`, or `prompt_mode` for the Magistral models.
     Mistral,
 }
 
-const SESSION_HEADERS: &[&str] = &["session_id", "x-client-request-id", "x-session-affinity"];
+/// Whose names the headers have that keep a session on one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AffinityFormat {
+    /// OpenAI's.
+    Plain,
+    /// The same, for proxies that pass on no header that names a session.
+    Sessionless,
+    /// OpenRouter's.
+    Routed,
+}
+
+impl AffinityFormat {
+    fn of(vendor: Vendor) -> Self {
+        if vendor == Vendor::OpenRouter { Self::Routed } else { Self::Plain }
+    }
+}
 
 impl ChatCompat {
     pub(super) fn of(model: &Model) -> Self {
@@ -181,14 +203,17 @@ impl ChatCompat {
             Some(format) => format == "anthropic",
             None => routed_to("anthropic/"),
         };
-        let affinity_headers: &'static [&'static str] =
-            match (flags.bool("sendSessionAffinityHeaders"), vendor) {
-                (Some(false), _) => &[],
-                (_, Vendor::OpenRouter) => &["x-session-id"],
-                _ if mistral => &["x-affinity"],
-                (Some(true), _) => SESSION_HEADERS,
-                (None, _) => &[],
-            };
+        let sends_affinity =
+            flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == Vendor::OpenRouter || mistral);
+        let affinity_headers: &'static [&'static str] = match flags.affinity_format() {
+            _ if !sends_affinity => &[],
+            None if mistral => &["x-affinity"],
+            format => match format.unwrap_or(AffinityFormat::of(vendor)) {
+                AffinityFormat::Plain => &["session_id", "x-client-request-id", "x-session-affinity"],
+                AffinityFormat::Sessionless => &["x-client-request-id", "x-session-affinity"],
+                AffinityFormat::Routed => &["x-session-id"],
+            },
+        };
         Self {
             supports_store: flags.bool("supportsStore").unwrap_or(openai),
             supports_developer_role: flags
@@ -221,7 +246,13 @@ impl ChatCompat {
             nine_character_ids: mistral,
             thinking_format: thinking_format(&flags, vendor, mistral),
             chat_template_kwargs: flags.object("chatTemplateKwargs").cloned(),
-            thinking_token_budget_field: flags.text("thinkingTokenBudgetField").map(str::to_owned),
+            chat_template_args: flags.object("chatTemplateArgs").cloned(),
+            thinking_token_budget_field: match flags.text("thinkingTokenBudgetField") {
+                None if flags.bool("supportsThinkingTokenBudget") == Some(true) => {
+                    Some("thinking_token_budget".to_owned())
+                }
+                named => named.map(str::to_owned),
+            },
             open_router_routing: flags.0.get("openRouterRouting").cloned(),
             vercel_gateway_routing: flags.0.get("vercelGatewayRouting").cloned(),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
@@ -231,14 +262,12 @@ impl ChatCompat {
             },
             anthropic_cache_control,
             cache_control_on_results: anthropic_cache_control && vendor == Vendor::OpenRouter,
-            prompt_cache_key: match flags.text("promptCacheKeyMode") {
-                Some(mode) => !matches!(mode, "none" | "off" | "disabled"),
-                None => vendor == Vendor::OpenAi,
-            },
+            prompt_cache_key: flags.prompt_cache_key().unwrap_or(vendor == Vendor::OpenAi),
             supports_long_cache: flags
                 .bool("supportsLongCacheRetention")
                 .unwrap_or(vendor == Vendor::OpenAi || routed_to("anthropic/")),
             affinity_headers,
+            vllm_priority: flags.number("vllmPriority"),
             zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
             strict_tools: flags
                 .bool("supportsStrictMode")
@@ -259,7 +288,8 @@ fn thinking_format(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> Thinking
         Some("baseten") => ThinkingFormat::Baseten,
         Some("zai") => ThinkingFormat::Zai,
         Some("qwen") => ThinkingFormat::Qwen,
-        Some("chat-template" | "qwen-chat-template") => ThinkingFormat::ChatTemplate,
+        Some("chat-template") => ThinkingFormat::ChatTemplate,
+        Some("qwen-chat-template") => ThinkingFormat::QwenChatTemplate,
         Some("string-thinking") => ThinkingFormat::StringThinking,
         Some("ant-ling") => ThinkingFormat::AntLing,
         Some("openai") => ThinkingFormat::OpenAi,
@@ -301,6 +331,8 @@ pub(super) struct AnthropicCompat {
     pub(super) updates: Updates,
     /// Is told there how much to think, so that a change leaves the prompt as it was.
     pub(super) effort_between_turns: bool,
+    /// Headers that keep a session on one server, all with the session's id.
+    pub(super) affinity_headers: &'static [&'static str],
     /// Takes API keys as bearer tokens.
     pub(super) bearer_key: bool,
     /// Wants to be told by headers what a request is.
@@ -313,6 +345,13 @@ impl AnthropicCompat {
         let flags = Flags(&model.compat);
         let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
         let adaptive_thinking = flags.bool("forceAdaptiveThinking").unwrap_or(false);
+        let sends_affinity = flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == Vendor::OpenRouter);
+        let affinity_headers: &'static [&'static str] =
+            match flags.affinity_format().unwrap_or(AffinityFormat::of(vendor)) {
+                _ if !sends_affinity => &[],
+                AffinityFormat::Plain | AffinityFormat::Sessionless => &["x-session-affinity"],
+                AffinityFormat::Routed => &["x-session-id"],
+            };
         Self {
             eager_tool_input: flags.bool("supportsEagerToolInputStreaming").unwrap_or(anthropic),
             supports_long_cache: flags.bool("supportsLongCacheRetention").unwrap_or(anthropic),
@@ -333,6 +372,7 @@ impl AnthropicCompat {
                 false => Updates::None,
             },
             effort_between_turns: adaptive_thinking && flags.is_on("supportsMidConvoEffort"),
+            affinity_headers,
             bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
             copilot: vendor == Vendor::Copilot,
         }
@@ -441,13 +481,15 @@ impl ResponsesCompat {
             Some(true) => CacheRetention::HalfHour,
             Some(false) | None => CacheRetention::Day,
         };
+        let sends_affinity = flags
+            .bool("sendSessionAffinityHeaders")
+            .unwrap_or(codex || matches!(vendor, Vendor::OpenAi | Vendor::OpenRouter));
         let affinity_headers: &'static [&'static str] =
-            match (flags.bool("sendSessionAffinityHeaders"), vendor) {
-                (Some(false), _) => &[],
-                (_, Vendor::OpenRouter) => &["x-session-id"],
-                (None, Vendor::OpenAi) | (Some(true), _) => &["session-id", "x-client-request-id"],
-                (None, _) if codex => &["session-id", "x-client-request-id"],
-                (None, _) => &[],
+            match flags.affinity_format().unwrap_or(AffinityFormat::of(vendor)) {
+                _ if !sends_affinity => &[],
+                AffinityFormat::Plain => &["session-id", "x-client-request-id"],
+                AffinityFormat::Sessionless => &["x-client-request-id"],
+                AffinityFormat::Routed => &["x-session-id"],
             };
         Self {
             supports_store: flags.bool("supportsStore").unwrap_or(true),
@@ -456,7 +498,9 @@ impl ResponsesCompat {
             supports_temperature: !codex
                 && !signed_in
                 && flags.bool("supportsTemperature").unwrap_or(!(openai_model && model.reasoning)),
-            supports_max_output_tokens: !codex && !signed_in,
+            supports_max_output_tokens: !codex
+                && !signed_in
+                && flags.bool("supportsMaxOutputTokens").unwrap_or(true),
             supports_strict_mode: flags.bool("supportsStrictMode").unwrap_or(true),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
                 true if flags.is_on("supportsAdditionalTools") => Updates::Changes,
@@ -469,7 +513,7 @@ impl ResponsesCompat {
                 && model.reasoning
                 && flags.is_on("supportsMidConvoEffort"),
             grammar_tools: supports_grammar_tools(model),
-            prompt_cache_key: !matches!(flags.text("promptCacheKeyMode"), Some("none" | "off" | "disabled")),
+            prompt_cache_key: flags.prompt_cache_key().unwrap_or(true),
             cache_retention,
             affinity_headers,
             requires_encrypted_reasoning: openai_model,
@@ -546,6 +590,28 @@ impl<'a> Flags<'a> {
 
     fn text(&self, name: &str) -> Option<&'a str> {
         self.0.get(name)?.as_str()
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.0.get(name)?.as_i64()
+    }
+
+    /// Whether `prompt_cache_key` is sent, if that is said.
+    fn prompt_cache_key(&self) -> Option<bool> {
+        match self.text("promptCacheKeyMode")? {
+            "enabled" => Some(true),
+            "disabled" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn affinity_format(&self) -> Option<AffinityFormat> {
+        match self.text("sessionAffinityFormat")? {
+            "openai" => Some(AffinityFormat::Plain),
+            "openai-nosession" => Some(AffinityFormat::Sessionless),
+            "openrouter" => Some(AffinityFormat::Routed),
+            _ => None,
+        }
     }
 
     fn list(&self, name: &str) -> Option<&'a [Value]> {

@@ -142,6 +142,9 @@ fn headers(
     if takes_fallbacks(host, compat) {
         betas.push("server-side-fallback-2026-07-01");
     }
+    if let Some(session) = &request.options.session_id {
+        compat.affinity_headers.iter().try_for_each(|name| headers.set(name, session))?;
+    }
     if compat.copilot {
         headers.set_copilot(prompt)?;
     }

@@ -71,9 +71,11 @@ fn body<'a>(
     let thinks = request.model.reasoning && level != ThinkingLevel::Off;
     let max_tokens = |field| (compat.max_tokens_field == field).then_some(prompt.max_tokens);
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
+    let for_long = options.long_cache && compat.supports_long_cache;
+    let mark = compat.anthropic_cache_control.then(|| cache_mark(for_long));
     Body {
         model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&request.model.id) },
-        messages: messages(request, compat, prompt, strict),
+        messages: messages(request, compat, prompt, strict, mark),
         stream: true,
         stream_options: compat.supports_usage_in_streaming.then_some(StreamOptions { include_usage: true }),
         store: compat.supports_store.then_some(false),
@@ -82,13 +84,10 @@ fn body<'a>(
         temperature: options.temperature.filter(|_| compat.supports_temperature),
         top_p: options.top_p.filter(|_| compat.supports_temperature),
         stop: if compat.supports_stop { &options.stop_sequences } else { &[] },
-        tools: tools(request, compat, prompt, strict),
+        tools: tools(compat, prompt, strict, mark),
         tool_choice: tool_choice(options.tool_choice.as_ref(), compat, prompt, thinks),
         prompt_cache_key: session.map(cache_key),
-        prompt_cache_retention: (options.long_cache
-            && compat.supports_long_cache
-            && !compat.anthropic_cache_control)
-            .then_some("24h"),
+        prompt_cache_retention: (for_long && mark.is_none()).then_some("24h"),
         dialect: dialect(request, compat, prompt, level),
     }
 }
@@ -98,8 +97,8 @@ fn messages<'a>(
     compat: &ChatCompat,
     prompt: &'a Prompt<'a>,
     strict: &'a StrictTools<'a>,
+    mark: Option<CacheControl>,
 ) -> Vec<Message<'a>> {
-    let mark = mark(request, compat);
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2 + 1);
     let as_developer = compat.supports_developer_role && request.model.reasoning;
     let instructions = |content| match as_developer {
@@ -108,8 +107,8 @@ fn messages<'a>(
     };
     if !prompt.system.is_empty() {
         let text = Cow::Borrowed(prompt.system.as_str());
-        messages.push(instructions(if compat.anthropic_cache_control {
-            Content::Parts(vec![Part::Text { text, cache_control: Some(mark) }])
+        messages.push(instructions(if mark.is_some() {
+            Content::Parts(vec![Part::Text { text, cache_control: mark }])
         } else {
             Content::Text(text)
         }));
@@ -145,7 +144,7 @@ fn messages<'a>(
             }
         }
     }
-    if compat.anthropic_cache_control {
+    if let Some(mark) = mark {
         mark_last_text(&mut messages, mark);
     }
     messages
@@ -390,27 +389,20 @@ fn function<'a>(tool: &'a ToolDeclaration, strict_schema: Option<&'a Value>) -> 
 }
 
 fn tools<'a>(
-    request: &Request,
     compat: &ChatCompat,
     prompt: &'a Prompt<'a>,
     strict: &'a StrictTools<'a>,
+    mark: Option<CacheControl>,
 ) -> Option<Vec<Tool<'a>>> {
-    let mark = mark(request, compat);
     if prompt.tools_are_history || prompt.tools.is_empty() {
         return (compat.requires_tools_with_tool_history && prompt.has_tool_calls()).then(Vec::new);
     }
     let tools = prompt.tools.iter().map(|declared| tool(declared, compat, strict));
     let mut tools: Vec<Tool<'a>> = tools.collect();
-    if compat.anthropic_cache_control
-        && let Some(last) = tools.last_mut()
-    {
-        last.cache_control = Some(mark);
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = mark;
     }
     Some(tools)
-}
-
-fn mark(request: &Request, compat: &ChatCompat) -> CacheControl {
-    cache_mark(request.options.long_cache && compat.supports_long_cache)
 }
 
 fn tool<'a>(tool: &'a ToolDeclaration, compat: &ChatCompat, strict: &'a StrictTools<'a>) -> Tool<'a> {
@@ -462,6 +454,9 @@ fn dialect(
     if compat.zai_tool_stream && !prompt.tools.is_empty() {
         fields.insert("tool_stream".to_owned(), Value::Bool(true));
     }
+    if let Some(priority) = compat.vllm_priority {
+        fields.insert("priority".to_owned(), Value::from(priority));
+    }
     if let Some(routing) = &compat.open_router_routing {
         fields.insert("provider".to_owned(), routing.clone());
     }
@@ -480,6 +475,7 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
         Some(Some(Value::String(name))) => Some(name.clone()),
         _ => None,
     };
+    let state = TemplateState { on, effort: &effort, budget: thinking_budget(&request.options, level) };
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     let switch = if on { "enabled" } else { "disabled" };
     let can_be_off = model.supports(ThinkingLevel::Off);
@@ -494,7 +490,10 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
         ThinkingFormat::OpenRouter if can_be_off => {
             set("reasoning", json!({"effort": off.as_deref().unwrap_or("none")}));
         }
-        ThinkingFormat::AntLing if on => set("reasoning", json!({"effort": effort})),
+        // Knows no efforts but those the model's entry names.
+        ThinkingFormat::AntLing if on && matches!(model.thinking_level_map.get(&level), Some(Some(_))) => {
+            set("reasoning", json!({"effort": effort}));
+        }
         ThinkingFormat::OpenRouter | ThinkingFormat::AntLing => {}
         ThinkingFormat::Together if on || can_be_off => set("reasoning", json!({"enabled": on})),
         ThinkingFormat::DeepSeek | ThinkingFormat::Zai if on || can_be_off => {
@@ -510,10 +509,19 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
         ThinkingFormat::Together | ThinkingFormat::DeepSeek | ThinkingFormat::Zai => {}
         ThinkingFormat::Qwen => set("enable_thinking", Value::Bool(on)),
         ThinkingFormat::ChatTemplate => {
-            set("chat_template_kwargs", template_arguments(compat, on, &effort));
+            set(
+                "chat_template_kwargs",
+                Value::Object(template_arguments(compat.chat_template_kwargs.as_ref(), &state)),
+            );
+        }
+        ThinkingFormat::QwenChatTemplate => {
+            let mut arguments = template_arguments(compat.chat_template_kwargs.as_ref(), &state);
+            arguments.entry("preserve_thinking").or_insert(Value::Bool(true));
+            set("chat_template_kwargs", Value::Object(arguments));
         }
         ThinkingFormat::Baseten => {
-            set("chat_template_args", template_arguments(compat, on, &effort));
+            let configured = compat.chat_template_args.as_ref().or(compat.chat_template_kwargs.as_ref());
+            set("chat_template_args", Value::Object(template_arguments(configured, &state)));
         }
         ThinkingFormat::StringThinking if on => set("thinking", Value::from(effort)),
         ThinkingFormat::StringThinking => {
@@ -536,22 +544,32 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
     }
 }
 
-/// The configured arguments, in which `{"$var": "thinking.enabled"}` and
-/// `{"$var": "thinking.effort"}` stand for the level; else the usual switch.
-fn template_arguments(compat: &ChatCompat, on: bool, effort: &str) -> Value {
-    let Some(configured) = &compat.chat_template_kwargs else {
-        return json!({"enable_thinking": on});
-    };
+/// What the arguments of a template can be made of.
+struct TemplateState<'a> {
+    on: bool,
+    effort: &'a str,
+    budget: u64,
+}
+
+/// The `configured` arguments, in which `{"$var": NAME}` stands for the state of
+/// thinking: `thinking.enabled`, and while it is on `thinking.effort` and
+/// `thinking.budget`. An argument made of what there is not is left out. The
+/// usual switch is added.
+fn template_arguments(
+    configured: Option<&Map<String, Value>>,
+    state: &TemplateState<'_>,
+) -> Map<String, Value> {
     let mut arguments = Map::new();
-    for (name, value) in configured {
+    for (name, value) in configured.into_iter().flatten() {
         let value = match value.get("$var").and_then(Value::as_str) {
-            Some("thinking.enabled") => Value::Bool(on),
-            Some("thinking.effort") if on => Value::from(effort),
+            Some("thinking.enabled") => Value::Bool(state.on),
+            Some("thinking.effort") if state.on => Value::from(state.effort),
+            Some("thinking.budget") if state.on => Value::from(state.budget),
             Some(_) => continue,
             None => value.clone(),
         };
         arguments.insert(name.clone(), value);
     }
-    arguments.entry("enable_thinking").or_insert(Value::Bool(on));
-    Value::Object(arguments)
+    arguments.entry("enable_thinking").or_insert(Value::Bool(state.on));
+    arguments
 }
