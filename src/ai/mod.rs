@@ -12,6 +12,7 @@ mod builder;
 mod call;
 mod catalog;
 mod compat;
+mod compat_fields;
 mod constrained;
 mod continuation;
 mod demo;
@@ -49,6 +50,7 @@ pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_u
 pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
+pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
 pub use constrained::{ConstrainedSampling, Grammars, Strictness};
 pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};

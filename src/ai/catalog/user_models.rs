@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::compat_fields::take_wrong;
 use super::super::model::{Api, Cost, Model};
 use super::super::sampling::Sampling;
 use super::super::{supported_apis, vendors};
@@ -36,17 +37,31 @@ impl Catalog {
         };
         let mut problems = Vec::new();
         for (id, value) in providers {
+            let mut found = Vec::new();
             let added = serde_json::from_value::<UserProvider>(value)
                 .map_err(|error| error.to_string())
-                .and_then(|provider| self.add_provider(&id, provider));
-            if let Err(problem) = added {
-                problems.push(format!("provider \"{id}\": {problem}"));
-            }
+                .and_then(|provider| self.add_provider(&id, provider, &mut found));
+            found.extend(added.err());
+            problems.extend(found.into_iter().map(|problem| format!("provider \"{id}\": {problem}")));
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    fn add_provider(&mut self, id: &str, user: UserProvider) -> Result<(), String> {
+    /// Adds what one provider says. What is wrong with it but leaves the rest of
+    /// use goes into `problems`; an error is for a provider that cannot be used.
+    fn add_provider(
+        &mut self,
+        id: &str,
+        mut user: UserProvider,
+        problems: &mut Vec<String>,
+    ) -> Result<(), String> {
+        problems.extend(user.oauth.as_ref().and_then(sign_in_problem));
+        let mut fields = Map::from_iter([("compat".to_owned(), std::mem::take(&mut user.compat))]);
+        problems.extend(compat_problems(&mut fields));
+        let compat = match fields.remove("compat") {
+            Some(Value::Object(compat)) => compat,
+            _ => Map::new(),
+        };
         let known = vendors::vendor(id);
         let mut models = Vec::new();
         for mut fields in user.models {
@@ -54,10 +69,17 @@ impl Catalog {
             if model_id.is_empty() {
                 return Err("a model without \"id\"".to_owned());
             }
-            if let Some(builtin) = self.get(id, &model_id) {
-                // What the user does not say is as it was.
-                fields = merged(to_fields(builtin), fields);
+            let own_api = fields.get("api").and_then(Value::as_str).filter(|api| !api.is_empty());
+            if own_api.or(user.api.as_deref()) == Some(RADIUS_API) {
+                problems.push(format!("model \"{model_id}\": api \"{RADIUS_API}\": {NOT_SPOKEN}"));
+                continue;
             }
+            let wrong = compat_problems(&mut fields).into_iter();
+            problems.extend(wrong.map(|text| format!("model \"{model_id}\": {text}")));
+            // What the user does not say is as it was.
+            let mut base = self.get(id, &model_id).map(|builtin| to_fields(builtin)).unwrap_or_default();
+            add_compat(&mut base, &compat);
+            fields = merged(base, fields);
             let mut model: Model = serde_json::from_value(Value::Object(fields))
                 .map_err(|error| format!("model \"{model_id}\": {error}"))?;
             model.provider = id.to_owned();
@@ -87,8 +109,15 @@ impl Catalog {
             if let Some(base_url) = &user.base_url {
                 model.base_url.clone_from(base_url);
             }
+            if !compat.is_empty() {
+                model.compat = merged(std::mem::take(&mut model.compat), compat.clone());
+            }
             if let Some(fields) = user.model_overrides.get(&model.id) {
-                let merged = merged(to_fields(model), fields.clone());
+                let mut fields = fields.clone();
+                let place = format!("modelOverrides \"{}\"", model.id);
+                let wrong = compat_problems(&mut fields).into_iter();
+                problems.extend(wrong.map(|text| format!("{place}: {text}")));
+                let merged = merged(to_fields(model), fields);
                 let mut changed: Model = serde_json::from_value(Value::Object(merged))
                     .map_err(|error| format!("modelOverrides \"{}\": {error}", model.id))?;
                 changed.provider = id.to_owned();
@@ -105,9 +134,6 @@ impl Catalog {
             let model = Arc::make_mut(model);
             for (name, value) in &user.headers {
                 model.headers.entry(name.clone()).or_insert_with(|| value.clone());
-            }
-            for (flag, value) in &user.compat {
-                model.compat.entry(flag.clone()).or_insert_with(|| value.clone());
             }
         }
         self.note_provider(id, user.name, user.api_key, user.auth_header.unwrap_or(false));
@@ -137,6 +163,45 @@ impl Catalog {
         let model = self.models_of(provider).first()?;
         Some(model.api.as_str().to_owned())
     }
+}
+
+/// The API of Radius, a service of the original.
+const RADIUS_API: &str = "pi-messages";
+const NOT_SPOKEN: &str =
+    "pi does not speak the protocol of this service; use one of its models' own providers";
+
+/// What to say of a provider's `oauth`.
+fn sign_in_problem(oauth: &Value) -> Option<String> {
+    match oauth {
+        Value::Null => None,
+        Value::String(service) if service == "radius" => Some(format!("oauth \"radius\": {NOT_SPOKEN}")),
+        other => Some(format!("oauth {other}: there is no such way to sign in; use \"apiKey\"")),
+    }
+}
+
+/// What is wrong with the `compat` among the fields of a model, which is taken out.
+fn compat_problems(fields: &mut Map<String, Value>) -> Vec<String> {
+    match fields.get_mut("compat") {
+        Some(Value::Object(compat)) => take_wrong(compat),
+        None => Vec::new(),
+        Some(other) => {
+            let is_nothing = other.is_null();
+            fields.shift_remove("compat");
+            if is_nothing { Vec::new() } else { vec!["\"compat\" must be an object".to_owned()] }
+        }
+    }
+}
+
+/// Puts the `compat` of a provider over that in `fields`, which is not the user's.
+fn add_compat(fields: &mut Map<String, Value>, compat: &Map<String, Value>) {
+    if compat.is_empty() {
+        return;
+    }
+    let known = match fields.shift_remove("compat") {
+        Some(Value::Object(known)) => known,
+        _ => Map::new(),
+    };
+    fields.insert("compat".to_owned(), Value::Object(merged(known, compat.clone())));
 }
 
 /// What is wrong with a model's numbers.
@@ -187,8 +252,10 @@ struct UserProvider {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     #[serde(default)]
-    compat: Map<String, Value>,
+    compat: Value,
     auth_header: Option<bool>,
+    /// A way to sign in that is not pi's own.
+    oauth: Option<Value>,
     #[serde(default)]
     models: Vec<Map<String, Value>>,
     #[serde(default)]
@@ -229,6 +296,72 @@ mod tests {
         check(r#""cost":{"tiers":[{"inputTokensAbove":1,"output":-1}]}"#, "a price is negative");
         check(r#""contextWindow":0"#, "contextWindow and maxTokens must be at least 1");
         check(r#""samplingParams":{"topP":3}"#, "samplingParams: topP must be between 0 and 1");
+    }
+
+    #[test]
+    fn a_wrong_compat_is_named_and_its_default_holds() {
+        let text = r#"{"providers":{"x":{"baseUrl":"http://h","api":"openai-completions",
+            "compat":{"supportsStore":1,"zaiToolStream":true},
+            "models":[{"id":"m","compat":{"thinkingFormat":"loud","later":[1]}}]},
+            "anthropic":{"modelOverrides":{"claude-opus-5-5":{"compat":{"supportsStrictTools":"yes"}}}}}}"#;
+        let mut catalog = Catalog::builtin();
+        let problems = catalog.add_user_models(text).unwrap_err();
+        assert_eq!(
+            problems,
+            [
+                "provider \"x\": compat \"supportsStore\" is 1; it must be true or false",
+                "provider \"x\": model \"m\": compat \"thinkingFormat\" is \"loud\"; it must be one of \"openai\", \
+                 \"openrouter\", \"deepseek\", \"together\", \"baseten\", \"zai\", \"qwen\", \"chat-template\", \
+                 \"qwen-chat-template\", \"string-thinking\", \"ant-ling\"",
+                "provider \"anthropic\": modelOverrides \"claude-opus-5-5\": compat \"supportsStrictTools\" is \"yes\"; \
+                 it must be true or false",
+            ]
+        );
+        let compat = Value::Object(catalog.get("x", "m").unwrap().compat.clone());
+        assert_eq!(compat, serde_json::json!({"zaiToolStream": true, "later": [1]}));
+        assert_eq!(catalog.get("anthropic", "claude-opus-5-5").unwrap().compat["supportsStrictTools"], true);
+    }
+
+    #[test]
+    fn the_compat_of_a_model_counts_before_that_of_its_provider() {
+        let text = r#"{"providers":{"x":{"baseUrl":"http://h","api":"openai-completions",
+            "compat":{"supportsStore":true,"openRouterRouting":{"order":["a"],"sort":"price"}},
+            "models":[{"id":"m","compat":{"openRouterRouting":{"order":["b"]}}},{"id":"n","compat":{"supportsStore":false}}]},
+            "anthropic":{"compat":{"supportsStrictTools":false},"modelOverrides":{"claude-opus-5":{"compat":{"supportsStrictTools":true}}},
+                "models":[{"id":"claude-opus-4-8","maxTokens":7}]}}}"#;
+        let mut catalog = Catalog::builtin();
+        catalog.add_user_models(text).unwrap();
+        let check = |provider: &str, id: &str, field: &str, expected: Value| {
+            assert_eq!(catalog.get(provider, id).unwrap().compat[field], expected, "{provider}/{id}");
+        };
+        check("x", "m", "supportsStore", Value::Bool(true));
+        check("x", "m", "openRouterRouting", serde_json::json!({"order": ["b"], "sort": "price"}));
+        check("x", "n", "supportsStore", Value::Bool(false));
+        // The user knows the gateway, the list knows the service.
+        check("anthropic", "claude-opus-5-5", "supportsStrictTools", Value::Bool(false));
+        check("anthropic", "claude-opus-4-8", "supportsStrictTools", Value::Bool(false));
+        check("anthropic", "claude-opus-5", "supportsStrictTools", Value::Bool(true));
+    }
+
+    #[test]
+    fn a_service_of_the_original_is_named_and_hides_nothing() {
+        let text = r#"{"providers":{"radius":{"baseUrl":"http://h","oauth":"radius","api":"pi-messages",
+            "models":[{"id":"a"},{"id":"b","api":"openai-completions"}]},
+            "y":{"baseUrl":"http://h","oauth":7,"api":"openai-completions","compat":7,"models":[{"id":"c","compat":[]}]}}}"#;
+        let mut catalog = Catalog::builtin();
+        let problems = catalog.add_user_models(text).unwrap_err();
+        assert_eq!(
+            problems,
+            [
+                format!("provider \"radius\": oauth \"radius\": {NOT_SPOKEN}"),
+                format!("provider \"radius\": model \"a\": api \"pi-messages\": {NOT_SPOKEN}"),
+                "provider \"y\": oauth 7: there is no such way to sign in; use \"apiKey\"".to_owned(),
+                "provider \"y\": \"compat\" must be an object".to_owned(),
+                "provider \"y\": model \"c\": \"compat\" must be an object".to_owned(),
+            ]
+        );
+        assert!(catalog.get("radius", "a").is_none());
+        assert!(catalog.get("radius", "b").is_some() && catalog.get("y", "c").is_some());
     }
 
     #[test]
