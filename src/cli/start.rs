@@ -52,7 +52,7 @@ impl Setup {
         let path = dirs.display(file.path());
         let mut problems: Vec<String> = file.problem().map(str::to_owned).into_iter().collect();
         problems.extend(wrong.iter().map(|problem| format!("{path}: {problem}")));
-        let (catalog, wrong) = config::load_catalog(&dirs.models_file(), &env);
+        let (catalog, wrong) = config::load_catalog(&dirs, &env);
         problems.extend(wrong);
         settings.sampling.long_cache = env.get("PI_CACHE_RETENTION").is_some_and(|wish| wish == "long");
         if let Some(theme) = &args.use_theme {

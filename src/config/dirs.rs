@@ -37,6 +37,11 @@ impl Dirs {
         self.agent.join("models.json")
     }
 
+    /// The lists of models that the original refreshes.
+    pub fn models_store_file(&self) -> PathBuf {
+        self.agent.join("models-store.json")
+    }
+
     pub fn auth_file(&self) -> PathBuf {
         self.agent.join("auth.json")
     }

@@ -1,28 +1,56 @@
-//! The catalogue with the user's `models.json`, and what variables say about it.
+//! The catalogue with the user's `models.json`, the models the original has
+//! stored, and what variables say about it.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::ai::{Catalog, LocalAddresses};
 
+use super::dirs::Dirs;
 use super::env::Env;
 
-/// The built-in models and those of the file at `path`, which need not exist;
-/// and what is wrong with it, one line each.
-pub fn load_catalog(path: &Path, env: &Env) -> (Catalog, Vec<String>) {
+/// Most that is read of a file of models.
+const FILE_LIMIT_BYTES: u64 = 32 << 20;
+
+/// The built-in models, those of `models-store.json` and of `models.json`, which
+/// need not exist; and what is wrong with the files, one line each.
+pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
     let mut catalog = Catalog::builtin();
     catalog.local_addresses = local_addresses(env);
+    let mut problems = Vec::new();
+    let path = dirs.models_store_file();
+    let stored = match read(&path) {
+        Ok(text) => catalog.add_stored_models(&text.unwrap_or_default()),
+        Err(error) => Err(error.to_string()),
+    };
+    problems.extend(stored.err().map(|problem| format!("{}: {problem}", path.display())));
     add_azure(&mut catalog, env);
-    let problems = match fs::read_to_string(path) {
-        Ok(text) => catalog.add_user_models(&text).err().unwrap_or_default(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+    let path = dirs.models_file();
+    let wrong = match read(&path) {
+        Ok(text) => catalog.add_user_models(&text.unwrap_or_default()).err().unwrap_or_default(),
         Err(error) => vec![error.to_string()],
     };
-    let problems = problems.into_iter().map(|problem| format!("{}: {problem}", path.display())).collect();
+    problems.extend(wrong.into_iter().map(|problem| format!("{}: {problem}", path.display())));
     (catalog, problems)
+}
+
+/// The text of a file, `None` if there is none.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_LIMIT_BYTES {
+        let limit = FILE_LIMIT_BYTES >> 20;
+        return Err(io::Error::other(format!("the file is larger than {limit} MiB")));
+    }
+    String::from_utf8(bytes).map(Some).map_err(io::Error::other)
 }
 
 /// `PI_LOCAL_SERVERS` lists `ID=URL` pairs to look at instead of the usual
@@ -69,9 +97,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn stored_models_come_before_those_of_the_user() {
+        let home = tempfile::tempdir().unwrap();
+        let env = Env::of(&[("PI_CODING_AGENT_DIR", home.path().to_str().unwrap())]);
+        let dirs = Dirs::new(&env);
+        let models = serde_json::json!([{"id": "new", "api": "anthropic-messages", "contextWindow": 9, "maxTokens": 8}]);
+        // The year 2100.
+        let store =
+            serde_json::json!({"anthropic": {"lastModified": 4_102_444_800_000_u64, "models": models}});
+        std::fs::write(dirs.models_store_file(), store.to_string()).unwrap();
+        let user = r#"{"providers":{"anthropic":{"modelOverrides":{"new":{"maxTokens":5}}}}}"#;
+        std::fs::write(dirs.models_file(), user).unwrap();
+        let (catalog, problems) = load_catalog(&dirs, &env);
+        assert_eq!(problems, [""; 0]);
+        let model = catalog.get("anthropic", "new").unwrap();
+        assert_eq!((model.context_window, model.max_tokens), (9, 5));
+
+        std::fs::write(dirs.models_store_file(), "{").unwrap();
+        let (catalog, problems) = load_catalog(&dirs, &env);
+        assert!(problems[0].contains("models-store.json: EOF") && problems.len() == 1, "{problems:?}");
+        assert_eq!(catalog.models().count(), Catalog::builtin().models().count());
+
+        File::create(dirs.models_store_file()).unwrap().set_len(FILE_LIMIT_BYTES + 1).unwrap();
+        let (_, problems) = load_catalog(&dirs, &env);
+        assert!(problems[0].ends_with("the file is larger than 32 MiB"), "{problems:?}");
+    }
+
+    #[test]
     fn azures_variables_say_where_and_under_which_name() {
         let check = |pairs: &[(&str, &str)], base_url: &str, deployment: Option<&str>| {
-            let (catalog, _) = load_catalog(Path::new("/nowhere/models.json"), &Env::of(pairs));
+            let nowhere = [("PI_CODING_AGENT_DIR", "/nowhere"), ("HOME", "/nowhere")];
+            let env = Env::of(&[pairs, nowhere.as_slice()].concat());
+            let (catalog, _) = load_catalog(&Dirs::new(&env), &env);
             let model = catalog.get("azure", "gpt-6.1-sol").unwrap();
             assert_eq!(model.base_url, base_url);
             assert_eq!(model.compat.get("deployment").and_then(Value::as_str), deployment);

@@ -85,12 +85,12 @@ impl Services {
         usable.flat_map(|info| catalog.models_of(&info.id)).cloned().collect()
     }
 
-    /// Reads `models.json` again and asks the servers on this machine what they
+    /// Reads the files of models again and asks the servers on this machine what they
     /// have. Takes as long as they do, at most little more than half a second.
     /// Returns what is wrong in the file, one line each.
     pub async fn refresh_models(&self) -> Vec<String> {
-        let (path, env) = (self.dirs.models_file(), self.credentials.env());
-        let reading = tokio::task::spawn_blocking(move || load_catalog(&path, &env));
+        let (dirs, env) = (self.dirs.clone(), self.credentials.env());
+        let reading = tokio::task::spawn_blocking(move || load_catalog(&dirs, &env));
         let addresses = self.catalog.get().local_addresses.clone();
         let (read, found) = tokio::join!(reading, ai::discover(&addresses));
         let Ok((catalog, problems)) = read else { return Vec::new() };

@@ -36,6 +36,10 @@ const LISTS: &[(&str, &str)] = &[
     ("amazon-bedrock", include_str!("../data/models/amazon-bedrock.json")),
 ];
 
+/// When the lists were made, milliseconds since the Unix epoch: 2026-10-01 UTC. What
+/// others have stored since then is newer.
+pub(super) const LISTED_MS: u64 = 1_790_812_800_000;
+
 /// The models of a vendor; none for who is no vendor.
 pub(super) fn models(provider: &str) -> Vec<Arc<Model>> {
     let Some(vendor) = vendor(provider) else { return Vec::new() };

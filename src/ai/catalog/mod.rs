@@ -1,5 +1,5 @@
-//! The models there are: built in, those of the user's `models.json`, and those
-//! of servers found on this machine.
+//! The models there are: built in, newer ones that the original has stored, those
+//! of the user's `models.json`, and those of servers found on this machine.
 //!
 //! Pure: takes the text of files, not their paths, and what was found, not the
 //! search. An error in the user's file is reported and never hides the built-in
@@ -9,6 +9,7 @@ mod builtin;
 mod find;
 mod live;
 mod scope;
+mod stored;
 mod user_models;
 
 use std::sync::{Arc, OnceLock};
@@ -38,12 +39,41 @@ pub struct Catalog {
 #[derive(Debug, Clone)]
 struct Group {
     provider: String,
+    /// Newer than those compiled in; they take their places when those are read.
+    stored: Vec<Arc<Model>>,
     models: OnceLock<Vec<Arc<Model>>>,
 }
 
 impl Group {
     fn new(provider: &str) -> Self {
-        Self { provider: provider.to_owned(), models: OnceLock::new() }
+        Self { provider: provider.to_owned(), stored: Vec::new(), models: OnceLock::new() }
+    }
+
+    /// The models, read first if nobody has asked before.
+    fn models(&self) -> &Vec<Arc<Model>> {
+        self.models.get_or_init(|| {
+            let mut models = builtin::models(&self.provider);
+            put(&self.stored, &mut models);
+            models
+        })
+    }
+
+    /// Puts newer models in place of those that are or will be read.
+    fn store(&mut self, newer: Vec<Arc<Model>>) {
+        match self.models.get_mut() {
+            Some(models) => put(&newer, models),
+            None => self.stored.extend(newer),
+        }
+    }
+}
+
+/// Puts `newer` models in place of those with their ids, or at the end.
+fn put(newer: &[Arc<Model>], models: &mut Vec<Arc<Model>>) {
+    for newer in newer {
+        match models.iter_mut().find(|model| model.id == newer.id) {
+            Some(model) => model.clone_from(newer),
+            None => models.push(Arc::clone(newer)),
+        }
     }
 }
 
@@ -133,13 +163,19 @@ impl Catalog {
     /// The models of one provider. Reads them first if nobody has asked before.
     pub fn models_of(&self, provider: &str) -> &[Arc<Model>] {
         match self.groups.iter().find(|group| group.provider == provider) {
-            Some(group) => group.models.get_or_init(|| builtin::models(provider)),
+            Some(group) => group.models(),
             None => &[],
         }
     }
 
     /// The same, to be changed; a group of its own for a new provider.
     fn group(&mut self, provider: &str) -> &mut Vec<Arc<Model>> {
+        let group = self.group_of(provider);
+        group.models();
+        group.models.get_mut().expect("read above")
+    }
+
+    fn group_of(&mut self, provider: &str) -> &mut Group {
         let at = match self.groups.iter().position(|group| group.provider == provider) {
             Some(at) => at,
             None => {
@@ -147,9 +183,7 @@ impl Catalog {
                 self.groups.len() - 1
             }
         };
-        let group = &mut self.groups[at];
-        group.models.get_or_init(|| builtin::models(provider));
-        group.models.get_mut().expect("read above")
+        &mut self.groups[at]
     }
 
     pub fn get(&self, provider: &str, id: &str) -> Option<&Arc<Model>> {

@@ -205,7 +205,7 @@ fn add_compat(fields: &mut Map<String, Value>, compat: &Map<String, Value>) {
 }
 
 /// What is wrong with a model's numbers.
-fn check(model: &Model) -> Result<(), String> {
+pub(super) fn check(model: &Model) -> Result<(), String> {
     let Cost { input, output, cache_read, cache_write, tiers } = &model.cost;
     let tiers = tiers.iter().flat_map(|tier| [tier.input, tier.output, tier.cache_read, tier.cache_write]);
     if [*input, *output, *cache_read, *cache_write].into_iter().chain(tiers).any(|rate| rate < 0.0) {
