@@ -139,6 +139,23 @@ fn what_cannot_be_enforced_is_left_or_refused_as_the_tool_says() {
     assert_eq!(error, "the tool \"t\" requires a strict schema: minimum cannot be enforced");
 }
 
+#[test]
+fn a_tool_that_comes_later_is_as_strict_as_those_from_the_start() {
+    let added = one_tool("prefer", &json!({"type": "number"}));
+    let mut later = added.clone();
+    later["toolsAdded"][0]["name"] = json!("later");
+    let model = model(
+        "anthropic-messages",
+        &json!({"supportsStrictTools": true, "supportsMidConvoSystemMessages": true, "supportsMidConvoToolChanges": true}),
+    );
+    let sent = body(&request(&model, &[added, user("hi"), later]));
+    assert_eq!(sent["tools"][0]["strict"], true);
+    let addition = &sent["messages"][1]["content"][0];
+    assert_eq!(addition["type"], "tool_addition");
+    assert_eq!(addition["tool"]["definition"]["strict"], true);
+    assert_eq!(addition["tool"]["definition"]["input_schema"]["additionalProperties"], false);
+}
+
 /// From the schema that a service enforces to the arguments a tool gets.
 #[tokio::test]
 async fn what_a_strict_call_leaves_out_the_tool_does_not_get() {

@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
-use pi::ai::{Catalog, ContentBlock, VENDORS};
+use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{Args, AuthArgs, ExportArgs, ImportArgs};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
@@ -167,6 +167,17 @@ fn vendors_are_listed() {
     });
     let header = ["provider", "name", "key in", "default model", "models", "APIs"];
     assert_generated("docs/providers.md", "vendors", &table(&header, rows));
+}
+
+#[test]
+fn compat_fields_are_listed() {
+    let rows = COMPAT_FIELDS.iter().map(|field| {
+        let apis: Vec<String> = field.apis.iter().map(|api| code(api)).collect();
+        let value = field.kind.describe().replace('"', "`");
+        row(&[&code(field.name), field.help, &value, field.default, &apis.join(", ")])
+    });
+    let header = ["field", "what it says about the server or model", "value", "without it", "API"];
+    assert_generated("docs/models.md", "compat", &table(&header, rows));
 }
 
 #[test]
