@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::image_limits::{ImageRules, fetches};
+use super::image_limits::{ImageRules, fetches, for_storing};
 use super::message::{ContentBlock, Image};
+use super::model::Model;
 use super::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
@@ -138,18 +139,23 @@ enum Action {
 
 /// Which pictures of `request` have to change; reads headers only.
 fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
+    let mut changes = Vec::new();
     let mut found = Vec::new();
     for (message, content) in request.messages.iter().enumerate() {
-        for (block, content) in content.input_blocks().iter().enumerate() {
-            match content {
-                ContentBlock::Image(image) => found.push((message, block, Some(image))),
-                // One that is not fetched is a text.
-                ContentBlock::ImageUrl(image) if fetches(&request.model, image) => {
-                    found.push((message, block, None));
-                }
-                ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => {}
-            }
-        }
+        let blocks = content.input_blocks().iter().enumerate();
+        let images = blocks.filter_map(|(block, content)| match content {
+            ContentBlock::Image(image) => Some((message, block, Some(image))),
+            // One that is not fetched is a text.
+            ContentBlock::ImageUrl(image) if fetches(&request.model, image) => Some((message, block, None)),
+            ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => None,
+        });
+        let images: Vec<_> = images.collect();
+        let (too_many, kept) = images.split_at(images.len().saturating_sub(rules.max_per_message));
+        let omit = Action::Omit("a message to this service holds only so many, and the last ones count");
+        let change =
+            |(message, block, _): &_| Change { message: *message, block: *block, action: omit.clone() };
+        changes.extend(too_many.iter().map(change));
+        found.extend_from_slice(kept);
     }
     let sizes = found.iter().map(|(.., image)| image.map_or(0, |image| image.data.len()));
     let n_omitted = n_omitted(&sizes.collect::<Vec<_>>(), rules);
@@ -160,7 +166,7 @@ fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
         limits.max_width = limits.max_width.min(side);
         limits.max_height = limits.max_height.min(side);
     }
-    let changes = found.into_iter().enumerate().filter_map(|(at, (message, block, image))| {
+    changes.extend(found.into_iter().enumerate().filter_map(|(at, (message, block, image))| {
         let action = if at < n_omitted {
             Action::Omit("a request to this service holds only so many, and newer ones come first")
         } else {
@@ -173,8 +179,8 @@ fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
             }
         };
         Some(Change { message, block, action })
-    });
-    changes.collect()
+    }));
+    changes
 }
 
 /// How many pictures of these sizes, oldest first, do not fit into one request.
@@ -212,9 +218,14 @@ fn n_omitted(sizes: &[usize], rules: &ImageRules) -> usize {
 /// usual, are not touched. Each line of the result tells the model how a picture
 /// differs from what it was; one that cannot be read becomes such a line.
 ///
-/// `auto_resize` is the user's setting; without it only formats change.
-pub async fn fit_for_storing(blocks: &mut Vec<ContentBlock>, auto_resize: bool) -> Vec<String> {
-    let limits = ImageLimits { auto_resize, ..ImageLimits::default() };
+/// How large they may be, `model` knows, which is asked first. `auto_resize` is the
+/// user's setting; without it only formats change.
+pub async fn fit_for_storing(
+    blocks: &mut Vec<ContentBlock>,
+    model: &Model,
+    auto_resize: bool,
+) -> Vec<String> {
+    let limits = for_storing(model, auto_resize);
     let is_fine = |block: &ContentBlock| match block {
         ContentBlock::Image(image) => probe(&image.data)
             .is_some_and(|probe| limits.admit(&probe, image.data.len()) && probe.mime == image.mime_type),
@@ -257,7 +268,7 @@ mod tests {
     use image::{DynamicImage, ImageFormat, RgbImage};
 
     use super::super::message::{Extra, Message, Millis, UserContent, UserMessage};
-    use super::super::model::{Api, Modality, Model};
+    use super::super::model::{Api, Modality};
     use super::super::provider::{Credential, StreamOptions};
     use super::*;
 
@@ -352,6 +363,32 @@ mod tests {
         assert_eq!(fitted(Api::ANTHROPIC_VERTEX, url).await, [url, png, url]);
     }
 
+    #[tokio::test]
+    async fn a_message_holds_only_so_many_pictures() {
+        let pictures = |n: u32| (1..=n).map(|side| picture(side, 1, ImageFormat::Png)).collect();
+        let fitted = ImageFitter::default()
+            .fit(&request(Api::new("bedrock-converse-stream".to_owned()), pictures(22)))
+            .await;
+        let shown = shown(&fitted);
+        assert!(shown[1].starts_with("[Image omitted: a message to this service"), "{shown:?}");
+        assert_eq!((shown[2].as_str(), shown.len()), ("image/png 3x1", 22));
+    }
+
+    #[tokio::test]
+    async fn a_model_says_what_is_stored_for_it() {
+        let model = serde_json::json!({"id": "m", "inputLimits": {"images": {"resize":
+            {"maxWidth": 10, "maxHeight": 20, "maxBytes": 100_000, "jpegQuality": 75}}}});
+        let model: Model = serde_json::from_value(model).unwrap();
+        let mut blocks = vec![ContentBlock::text("t"), ContentBlock::Image(picture(40, 8, ImageFormat::Png))];
+        let said = fit_for_storing(&mut blocks, &model, true).await;
+        let mut stored = (*request(Api::ANTHROPIC_MESSAGES, Vec::new())).clone();
+        let content = UserContent::Blocks(blocks);
+        let message = UserMessage { content, timestamp: Millis(0), extra: Extra::new() };
+        stored.messages = vec![Arc::new(Message::User(message))];
+        assert_eq!((shown(&stored), said.len()), (vec!["image/png 10x2".to_owned()], 1));
+        assert_eq!(for_storing(&model, true).jpeg_quality, 75);
+    }
+
     #[test]
     fn the_oldest_pictures_give_way_in_steps() {
         let rules = |max_images, max_request_bytes| ImageRules {
@@ -377,7 +414,7 @@ mod tests {
     async fn what_is_stored_fits_and_says_what_became_of_it() {
         let check = async |image: Image, auto_resize: bool, expected: &str, hints: &[&str]| {
             let mut blocks = vec![ContentBlock::text("t"), ContentBlock::Image(image)];
-            let said = fit_for_storing(&mut blocks, auto_resize).await;
+            let said = fit_for_storing(&mut blocks, &Model::default(), auto_resize).await;
             let content = UserContent::Blocks(blocks);
             let message = UserMessage { content, timestamp: Millis(0), extra: Extra::new() };
             let mut stored = (*request(Api::ANTHROPIC_MESSAGES, Vec::new())).clone();

@@ -21,6 +21,8 @@ pub(super) struct ImageRules {
     pub(super) crowded: Option<(usize, u32)>,
     /// Most pictures of one request.
     pub(super) max_images: usize,
+    /// Most pictures of one message.
+    pub(super) max_per_message: usize,
     /// Most base64 of one request; leaves room for its text.
     pub(super) max_request_bytes: usize,
 }
@@ -38,14 +40,37 @@ impl ImageRules {
             rules.max_images = 600;
         }
         // What models.json says about the model knows best.
-        let limit = |name: &str| {
-            let limit = model.extra.get("inputLimits")?.get(name)?.as_u64()?;
-            usize::try_from(limit).ok()
-        };
-        rules.max_images = limit("imagesPerRequest").unwrap_or(rules.max_images);
-        rules.max_request_bytes = limit("maxRequestBytes").unwrap_or(rules.max_request_bytes);
+        let limit = |path: &str| input_limit(model, path).and_then(|limit| usize::try_from(limit).ok());
+        let max_images = limit("/images/maxPerRequest").or_else(|| limit("/imagesPerRequest"));
+        rules.max_images = max_images.unwrap_or(rules.max_images);
+        rules.max_per_message = limit("/images/maxPerMessage").unwrap_or(rules.max_per_message);
+        rules.max_request_bytes = limit("/maxRequestBytes").unwrap_or(rules.max_request_bytes);
         rules
     }
+}
+
+/// What pictures look like that are stored while `model` is asked: `models.json`
+/// may say it, else what the strictest of the large providers takes.
+/// `auto_resize` is the user's setting; without it only formats change.
+pub(super) fn for_storing(model: &Model, auto_resize: bool) -> ImageLimits {
+    let usual = ImageLimits { auto_resize, ..ImageLimits::default() };
+    let limit = |name: &str| input_limit(model, &format!("/images/resize/{name}"));
+    let side = |name: &str| limit(name).map(|side| u32::try_from(side).unwrap_or(u32::MAX).max(1));
+    ImageLimits {
+        max_width: side("maxWidth").unwrap_or(usual.max_width),
+        max_height: side("maxHeight").unwrap_or(usual.max_height),
+        max_base64_bytes: limit("maxBytes")
+            .and_then(|bytes| usize::try_from(bytes).ok())
+            .unwrap_or(usual.max_base64_bytes),
+        jpeg_quality: limit("jpegQuality")
+            .map_or(usual.jpeg_quality, |quality| u8::try_from(quality.clamp(1, 100)).unwrap_or(100)),
+        ..usual
+    }
+}
+
+/// A number in the `inputLimits` of `model`.
+fn input_limit(model: &Model, path: &str) -> Option<u64> {
+    model.extra.get("inputLimits")?.pointer(path)?.as_u64()
 }
 
 struct Row {
@@ -72,9 +97,17 @@ const fn rules(
 ) -> ImageRules {
     let (max_width, max_height) = (max_side, max_side);
     ImageRules {
-        each: ImageLimits { auto_resize: true, max_width, max_height, max_base64_bytes, formats },
+        each: ImageLimits {
+            auto_resize: true,
+            max_width,
+            max_height,
+            max_base64_bytes,
+            jpeg_quality: 80,
+            formats,
+        },
         crowded: None,
         max_images,
+        max_per_message: usize::MAX,
         max_request_bytes,
     }
 }
@@ -101,7 +134,7 @@ const ROWS: &[Row] = &[
         hosts: &["bedrock-runtime."],
         providers: &["amazon-bedrock"],
         apis: &["bedrock-converse-stream"],
-        rules: rules(WITH_GIF, 8_000, 5_000_000, usize::MAX, 20 * MIB),
+        rules: ImageRules { max_per_message: 20, ..rules(WITH_GIF, 8_000, 5_000_000, usize::MAX, 20 * MIB) },
     },
     // 32 MB a request, 30 MB on Vertex AI.
     Row {

@@ -82,7 +82,8 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let run_cancel = cancel.clone();
     let queues = Arc::clone(parts.queues);
     let cwd = parts.cwd.to_owned();
-    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), live: parts.live };
+    let model = Arc::clone(&parts.selection.model);
+    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), live: parts.live, model };
     let task = tokio::spawn(async move {
         let run = Run {
             provider: &*services.provider,
@@ -120,10 +121,11 @@ pub(super) async fn user_message(
     text: &str,
     images: Vec<Image>,
     timestamp: Millis,
+    model: &Model,
     settings: &Settings,
 ) -> UserMessage {
     let mut blocks: Vec<ContentBlock> = images.into_iter().map(ContentBlock::Image).collect();
-    let hints = ai::fit_for_storing(&mut blocks, settings.images_auto_resize).await;
+    let hints = ai::fit_for_storing(&mut blocks, model, settings.images_auto_resize).await;
     let text = if hints.is_empty() { text.to_owned() } else { format!("{text}\n\n{}", hints.join("\n")) };
     blocks.insert(0, ContentBlock::text(text));
     UserMessage { content: UserContent::Blocks(blocks), timestamp, extra: Extra::new() }
@@ -133,6 +135,8 @@ struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
     services: Arc<Services>,
     live: watch::Receiver<LiveSelection>,
+    /// The one that was asked last.
+    model: Arc<Model>,
 }
 
 impl Hooks for RunHooks {
@@ -164,6 +168,7 @@ impl Hooks for RunHooks {
         request.credential = Credential::None;
         if let Some((model, thinking)) = &self.live.borrow().selected {
             request.model = Arc::clone(model);
+            self.model = Arc::clone(model);
             let session_id = request.options.session_id.take().unwrap_or_default();
             request.options = self.services.options(model, *thinking, &session_id);
         }
@@ -172,8 +177,8 @@ impl Hooks for RunHooks {
 
     fn settle_result<'a>(&'a mut self, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         async {
-            let hints =
-                ai::fit_for_storing(&mut output.content, self.services.settings.images_auto_resize).await;
+            let auto_resize = self.services.settings.images_auto_resize;
+            let hints = ai::fit_for_storing(&mut output.content, &self.model, auto_resize).await;
             output.content.extend(hints.into_iter().map(ContentBlock::text));
         }
         .boxed()

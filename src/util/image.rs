@@ -24,6 +24,8 @@ pub struct ImageLimits {
     pub max_height: u32,
     /// The base64 text stays below this.
     pub max_base64_bytes: usize,
+    /// Of a JPEG that is written, 1 to 100; lower ones are tried if it is too large.
+    pub jpeg_quality: u8,
     /// Media types that are sent as they are; others become PNG or JPEG.
     pub formats: &'static [&'static str],
 }
@@ -36,6 +38,7 @@ impl Default for ImageLimits {
             max_width: 2000,
             max_height: 2000,
             max_base64_bytes: 4_718_592,
+            jpeg_quality: JPEG_QUALITY,
             formats: &[PNG, JPEG, GIF, WEBP],
         }
     }
@@ -226,7 +229,8 @@ const WEBP: &str = "image/webp";
 /// Most memory that a picture may take once it is unpacked.
 const UNPACKED_BYTES: u64 = 512 << 20;
 
-/// The first quality is tried beside PNG, the others if that is not small enough.
+/// The first quality is tried beside PNG unless the limits have another, the others
+/// if that is not small enough.
 const JPEG_QUALITY: u8 = 80;
 const LOWER_JPEG_QUALITIES: [u8; 3] = [70, 55, 40];
 
@@ -303,7 +307,7 @@ fn shrink(picture: &DynamicImage, limits: &ImageLimits) -> Option<Encoded> {
         let is_same = (width, height) == (picture.width(), picture.height());
         let scaled =
             if is_same { picture.clone() } else { picture.resize_exact(width, height, FilterType::Lanczos3) };
-        if let Some((bytes, mime)) = encode(&scaled, limits.max_base64_bytes) {
+        if let Some((bytes, mime)) = encode(&scaled, limits) {
             return Some(Encoded { bytes, mime, width, height });
         }
         if (width, height) == (1, 1) {
@@ -330,15 +334,17 @@ fn three_quarters(side: u32) -> u32 {
 }
 
 /// The smaller of PNG and good JPEG that fits, else the best JPEG that fits.
-fn encode(picture: &DynamicImage, max_base64_bytes: usize) -> Option<(Vec<u8>, &'static str)> {
-    let fits = |bytes: &Vec<u8>| base64_len(bytes.len()) < max_base64_bytes;
+fn encode(picture: &DynamicImage, limits: &ImageLimits) -> Option<(Vec<u8>, &'static str)> {
+    let fits = |bytes: &Vec<u8>| base64_len(bytes.len()) < limits.max_base64_bytes;
+    let best_quality = limits.jpeg_quality.clamp(1, 100);
     let opaque = flatten(picture);
     let lossless = png(picture).map(|bytes| (bytes, PNG));
-    let lossy = jpeg(&opaque, JPEG_QUALITY).map(|bytes| (bytes, JPEG));
+    let lossy = jpeg(&opaque, best_quality).map(|bytes| (bytes, JPEG));
     let best = [lossless, lossy].into_iter().flatten().filter(|(bytes, _)| fits(bytes));
     best.min_by_key(|(bytes, _)| bytes.len()).or_else(|| {
         LOWER_JPEG_QUALITIES
             .into_iter()
+            .filter(|quality| *quality < best_quality)
             .filter_map(|quality| jpeg(&opaque, quality))
             .find(fits)
             .map(|bytes| (bytes, JPEG))
@@ -387,6 +393,7 @@ mod tests {
         max_height: 20,
         max_base64_bytes: 1_000_000,
         formats: &[PNG, JPEG, GIF, WEBP],
+        jpeg_quality: JPEG_QUALITY,
     };
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {

@@ -76,8 +76,7 @@ impl Catalog {
             }
             let wrong = compat_problems(&mut fields).into_iter();
             problems.extend(wrong.map(|text| format!("model \"{model_id}\": {text}")));
-            // What the user does not say is as it was.
-            let mut base = self.get(id, &model_id).map(|builtin| to_fields(builtin)).unwrap_or_default();
+            let mut base = Map::new();
             add_compat(&mut base, &compat);
             fields = merged(base, fields);
             let mut model: Model = serde_json::from_value(Value::Object(fields))
@@ -86,16 +85,19 @@ impl Catalog {
             if model.name.is_empty() {
                 model.name.clone_from(&model.id);
             }
+            // In place of one that there is, but at the same service.
+            let replaced = self.get(id, &model_id);
             if model.base_url.is_empty() {
                 model.base_url = user
                     .base_url
                     .clone()
+                    .or_else(|| replaced.map(|model| model.base_url.clone()))
                     .or_else(|| known.map(|vendor| vendor.base_url.to_owned()))
                     .ok_or("\"baseUrl\" is missing")?;
             }
             if model.api.as_str().is_empty() {
-                let api = user.api.clone().or_else(|| self.first_api(id)).ok_or("\"api\" is missing")?;
-                model.api = Api::new(api);
+                let api = user.api.clone().or_else(|| replaced.map(|model| model.api.as_str().to_owned()));
+                model.api = Api::new(api.or_else(|| self.first_api(id)).ok_or("\"api\" is missing")?);
             }
             let supported = supported_apis();
             if !supported.contains(&model.api.as_str()) {
@@ -104,7 +106,9 @@ impl Catalog {
             check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
             models.push(model);
         }
-        for existing in self.group(id) {
+        // All of it counts or nothing.
+        let mut group = self.group(id).clone();
+        for existing in &mut group {
             let model = Arc::make_mut(existing);
             if let Some(base_url) = &user.base_url {
                 model.base_url.clone_from(base_url);
@@ -126,16 +130,16 @@ impl Catalog {
             }
         }
         for model in models {
-            let group = self.group(id);
             group.retain(|existing| existing.id != model.id);
             group.push(Arc::new(model));
         }
-        for model in self.group(id) {
+        for model in &mut group {
             let model = Arc::make_mut(model);
             for (name, value) in &user.headers {
                 model.headers.entry(name.clone()).or_insert_with(|| value.clone());
             }
         }
+        *self.group(id) = group;
         self.note_provider(id, user.name, user.api_key, user.auth_header.unwrap_or(false));
         Ok(())
     }
@@ -281,6 +285,29 @@ mod tests {
         assert_eq!(catalog.models().count(), n + 1);
         let problems = catalog.add_user_models("{\n  \"providers\": {\n    oops\n").unwrap_err();
         assert!(problems[0].starts_with("line 4"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_model_of_the_same_id_is_another_at_the_users_address() {
+        let text = r#"{"providers":{"anthropic":{"baseUrl":"https://gateway",
+            "models":[{"id":"claude-opus-5-5","contextWindow":500000}]}}}"#;
+        let mut catalog = Catalog::builtin();
+        catalog.add_user_models(text).unwrap();
+        let model = catalog.get("anthropic", "claude-opus-5-5").unwrap();
+        assert_eq!((model.base_url.as_str(), model.context_window), ("https://gateway", 500_000));
+        assert_eq!((model.api.as_str(), model.max_tokens), ("anthropic-messages", 16_384));
+        assert!(!model.reasoning && model.compat.is_empty());
+    }
+
+    #[test]
+    fn a_provider_that_is_left_out_changes_nothing() {
+        let text = r#"{"providers":{"anthropic":{"baseUrl":"https://gateway","modelOverrides":
+            {"claude-opus-5-5":{"contextWindow":0}}}}}"#;
+        let mut catalog = Catalog::builtin();
+        let problems = catalog.add_user_models(text).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        let urls = catalog.models_of("anthropic").iter().map(|model| model.base_url.as_str());
+        assert!(urls.into_iter().all(|url| url == "https://api.anthropic.com"));
     }
 
     #[test]

@@ -236,7 +236,9 @@ impl AgentSession {
                 }
                 let now = ai::Millis(self.services.clock.now_ms());
                 let said = self.expanded(&text).await?;
-                let message = run::user_message(&said, images, now, &self.services.settings).await;
+                let message =
+                    run::user_message(&said, images, now, &self.selection.model, &self.services.settings)
+                        .await;
                 self.prompt(text, message, when_busy).await
             }
             SessionCommand::DeliverNow => {
