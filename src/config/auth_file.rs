@@ -19,7 +19,11 @@ use super::json_file::{self, FolderLock, LockError, LockTimes};
 
 /// The original touches its lock every fifteen seconds while a token is renewed;
 /// a wait outlasts somebody else's renewal.
-const LOCK: LockTimes = LockTimes { stale: Duration::from_secs(30), wait: Duration::from_secs(40) };
+const LOCK: LockTimes = LockTimes {
+    stale: Duration::from_secs(30),
+    watch: Duration::from_secs(20),
+    wait: Duration::from_secs(40),
+};
 
 /// The file. Shared by all who ask for keys.
 pub struct AuthFile {
@@ -159,18 +163,17 @@ impl AuthFile {
     /// # Errors
     /// When the file cannot be read or written.
     pub fn remove(self: &Arc<Self>, provider: &str) -> Result<bool, AuthFileError> {
-        let mut lock = self.lock()?;
-        if lock.values.shift_remove(provider).is_none() {
-            return Ok(false);
-        }
-        lock.save()?;
-        Ok(true)
+        self.lock()?.change(|values| {
+            let removed = values.shift_remove(provider).is_some();
+            if removed { Change::Save(true) } else { Change::Leave(false) }
+        })
     }
 
     fn change(self: &Arc<Self>, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), AuthFileError> {
-        let mut lock = self.lock()?;
-        change(&mut lock.values);
-        lock.save()
+        self.lock()?.change(|values| {
+            change(values);
+            Change::Save(())
+        })
     }
 
     /// Keeps all other processes from changing the file, and reads it. Blocks
@@ -199,31 +202,51 @@ impl AuthFile {
 /// The file while nobody else may change it; given back when dropped.
 pub(super) struct AuthLock {
     file: Arc<AuthFile>,
+    /// As they were when the lock was taken.
     values: Map<String, Value>,
     lock: FolderLock,
 }
 
+/// What becomes of values that were looked through, and what to return.
+enum Change<T> {
+    Save(T),
+    Leave(T),
+}
+
 impl AuthLock {
-    /// The account of a provider as it is stored now.
+    /// The account of a provider as it was stored when the lock was taken.
     pub(super) fn account(&self, provider: &str) -> Option<OAuthEntry> {
-        match AuthEntry::of(self.values.get(provider)?) {
-            AuthEntry::OAuth(account) => Some(account),
-            AuthEntry::ApiKey(_) | AuthEntry::Unknown => None,
-        }
+        account_in(&self.values, provider)
     }
 
-    /// Stores new tokens of an account; fields this program does not know stay.
-    /// Blocks.
+    /// Stores the tokens that the account `before` got; fields this program does
+    /// not know stay. Returns the account that holds from now on: if the entry was
+    /// changed meanwhile, which takes somebody who does not keep to the lock, that
+    /// change stays. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    pub(super) fn save_account(mut self, provider: &str, account: &OAuthEntry) -> Result<(), AuthFileError> {
-        let before = match self.values.get(provider) {
-            Some(Value::Object(entry)) => entry.clone(),
-            Some(_) | None => Map::new(),
-        };
-        self.values.insert(provider.to_owned(), Value::Object(account.onto(before)));
-        self.save()
+    /// When the file cannot be read or written.
+    pub(super) fn save_account(
+        self,
+        provider: &str,
+        before: &OAuthEntry,
+        renewed: &OAuthEntry,
+    ) -> Result<OAuthEntry, AuthFileError> {
+        self.change(|values| match account_in(values, provider) {
+            Some(stored) if (&stored.access, &stored.refresh) != (&before.access, &before.refresh) => {
+                Change::Leave(stored)
+            }
+            // Signed out.
+            None => Change::Leave(renewed.clone()),
+            Some(_) => {
+                let fields = match values.get(provider) {
+                    Some(Value::Object(entry)) => entry.clone(),
+                    Some(_) | None => Map::new(),
+                };
+                values.insert(provider.to_owned(), Value::Object(renewed.onto(fields)));
+                Change::Save(renewed.clone())
+            }
+        })
     }
 
     /// Shows others that the lock is still in use.
@@ -231,13 +254,31 @@ impl AuthLock {
         self.lock.touch();
     }
 
-    fn save(self) -> Result<(), AuthFileError> {
-        let path = &self.file.path;
-        let written = create_private(path)
-            .and_then(|()| atomic_file::write(path, json_file::text(&self.values).as_bytes()));
+    /// Changes the file as it is now. If the lock was taken over, it is awaited
+    /// once more.
+    fn change<T>(
+        self,
+        change: impl FnOnce(&mut Map<String, Value>) -> Change<T>,
+    ) -> Result<T, AuthFileError> {
+        let held = if self.lock.is_held() { self } else { self.file.lock()? };
+        let path = &held.file.path;
+        let mut values = json_file::read(path).map_err(|problem| AuthFileError::Broken { problem })?;
+        let done = match change(&mut values) {
+            Change::Save(done) => done,
+            Change::Leave(done) => return Ok(done),
+        };
+        let written =
+            create_private(path).and_then(|()| atomic_file::write(path, json_file::text(&values).as_bytes()));
         written.map_err(|source| AuthFileError::Write { path: path.clone(), source })?;
-        self.file.latest();
-        Ok(())
+        held.file.latest();
+        Ok(done)
+    }
+}
+
+fn account_in(values: &Map<String, Value>, provider: &str) -> Option<OAuthEntry> {
+    match AuthEntry::of(values.get(provider)?) {
+        AuthEntry::OAuth(account) => Some(account),
+        AuthEntry::ApiKey(_) | AuthEntry::Unknown => None,
     }
 }
 
@@ -411,8 +452,8 @@ mod tests {
         let lock = file.lock().unwrap();
         let account = lock.account("openai").unwrap();
         assert_eq!(account.expires_ms, 7);
-        let account = OAuthEntry { access: "a2".to_owned(), ..account };
-        lock.save_account("openai", &account).unwrap();
+        let renewed = OAuthEntry { access: "a2".to_owned(), ..account.clone() };
+        lock.save_account("openai", &account, &renewed).unwrap();
         assert!(file.remove("none").is_ok_and(|removed| !removed));
         assert_eq!(
             content(&file),
@@ -424,6 +465,37 @@ mod tests {
         );
         assert!(file.remove("acme").unwrap());
         assert_eq!(content(&file).as_object().unwrap().len(), 2);
+    }
+
+    /// As programs do that go by the age of a lock alone.
+    fn rob(file: &AuthFile) {
+        fs::remove_dir(file.path.with_extension("json.lock")).unwrap();
+    }
+
+    #[test]
+    fn what_was_changed_while_the_lock_was_lost_stays() {
+        let account =
+            |access: &str| json!({"type": "oauth", "access": access, "refresh": access, "expires": 1});
+        let check = |meanwhile: &Value, expected: &Value, access: &str| {
+            let (_folder, file) = file(&json!({"openai": account("old")}));
+            let lock = file.lock().unwrap();
+            let before = lock.account("openai").unwrap();
+            rob(&file);
+            fs::write(&file.path, meanwhile.to_string()).unwrap();
+            let renewed =
+                OAuthEntry { access: "new".to_owned(), refresh: "new".to_owned(), ..before.clone() };
+            let holds = lock.save_account("openai", &before, &renewed).unwrap();
+            assert_eq!((content(&file), holds.access.as_str()), (expected.clone(), access));
+            assert!(!file.path.with_extension("json.lock").exists());
+        };
+        let key = json!({"type": "api_key", "key": "k"});
+        // Another entry, which is not written over.
+        let meanwhile = json!({"openai": account("old"), "groq": key});
+        check(&meanwhile, &json!({"openai": account("new"), "groq": key}), "new");
+        // The same one: renewed by somebody else, signed out.
+        let theirs = json!({"openai": account("theirs")});
+        check(&theirs, &theirs, "theirs");
+        check(&json!({}), &json!({}), "new");
     }
 
     #[test]

@@ -3,14 +3,12 @@
 //!
 //! What is in a file is its owner's business (`settings_file`, `auth_file`).
 
-use std::fs;
-#[cfg(unix)]
-use std::fs::File;
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-#[cfg(unix)]
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use serde_json::{Map, Value};
 
@@ -45,8 +43,12 @@ pub(super) fn text(values: &Map<String, Value>) -> String {
 /// How patient a lock is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockTimes {
-    /// A lock nobody touched for so long was left by a crash.
+    /// A lock nobody touched for so long may have been left by a crash.
     pub(super) stale: Duration,
+    /// How long a waiter must have seen it lie there untouched besides, longer than
+    /// a holder lets pass between two touches: after the machine slept every lock
+    /// looks old.
+    pub(super) watch: Duration,
     /// How long to wait for one that is held.
     pub(super) wait: Duration,
 }
@@ -54,8 +56,16 @@ pub(super) struct LockTimes {
 /// The lock the original takes on a file: a folder beside it, which only one
 /// process can create. A symbolic link is followed first, so that everybody who
 /// means the same file takes the same lock.
+///
+/// Whoever takes a lock for abandoned puts another folder in its place. So the
+/// holder touches and removes what it has created, and nothing else.
 #[derive(Debug)]
-pub(super) struct FolderLock(PathBuf);
+pub(super) struct FolderLock {
+    path: PathBuf,
+    /// While it is open no other folder gets its number. Locked itself, which tells
+    /// other processes of this program that the holder lives.
+    folder: File,
+}
 
 /// Why there is no lock.
 #[derive(Debug)]
@@ -80,17 +90,17 @@ impl FolderLock {
         let mut name = target.into_os_string();
         name.push(".lock");
         let path = PathBuf::from(name);
+        let mut watch = Watch::default();
         let mut waited = Duration::ZERO;
         loop {
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
+            match Self::create(&path) {
+                Ok(lock) => return Ok(lock),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(source) => return Err(LockError::Create { path, source }),
             }
-            if is_stale(&path, times.stale) {
-                drop(fs::remove_dir(&path));
-            } else {
-                std::thread::sleep(PAUSE);
+            match watch.look(&path, times) {
+                Some(left) if move_away(&path, left) => {}
+                Some(_) | None => std::thread::sleep(PAUSE),
             }
             waited += PAUSE;
             if waited > times.wait {
@@ -99,37 +109,138 @@ impl FolderLock {
         }
     }
 
+    fn create(path: &Path) -> io::Result<Self> {
+        fs::create_dir(path)?;
+        let opened = File::open(path);
+        let folder = opened.inspect_err(|_| drop(fs::remove_dir(path)))?;
+        // Where folders cannot be locked, the age of the lock is what others have.
+        folder.try_lock().unwrap_or_default();
+        Ok(Self { path: path.to_owned(), folder })
+    }
+
+    /// Whether nobody has taken the lock over.
+    pub(super) fn is_held(&self) -> bool {
+        let own = self.folder.metadata().ok().as_ref().map(Seen::of);
+        own.is_some_and(|own| Seen::at(&self.path).is_some_and(|seen| seen.is_same_folder(own)))
+    }
+
     /// Shows that the holder still lives; for work that takes longer than a lock
     /// may look untouched. A failure leaves the lock to look older than it is.
     pub(super) fn touch(&self) {
-        #[cfg(unix)]
-        if let Ok(folder) = File::open(&self.0) {
-            // By the clock of the file system, which also tells the age.
-            let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-            let times = Timestamps { last_access: now, last_modification: now };
-            futimens(folder, &times).unwrap_or_default();
-        }
+        // By the clock of the file system, which also tells the age.
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        futimens(&self.folder, &times).unwrap_or_default();
     }
 }
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        drop(fs::remove_dir(&self.0));
+        if self.is_held() {
+            drop(fs::remove_dir(&self.path));
+        }
     }
 }
 
-fn is_stale(path: &Path, stale: Duration) -> bool {
-    let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > stale))
+/// What a lock looked like: which folder, and when it was touched last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    device: u64,
+    inode: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Seen {
+    fn at(path: &Path) -> Option<Self> {
+        fs::symlink_metadata(path).ok().as_ref().map(Self::of)
+    }
+
+    fn of(metadata: &Metadata) -> Self {
+        Self { device: metadata.dev(), inode: metadata.ino(), modified: metadata.modified().ok() }
+    }
+
+    fn is_same_folder(self, other: Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    fn is_older_than(self, limit: Duration) -> bool {
+        self.modified.is_some_and(|modified| modified.elapsed().is_ok_and(|age| age > limit))
+    }
+}
+
+/// What a waiter has seen of somebody else's lock.
+#[derive(Debug, Default)]
+struct Watch {
+    seen: Option<Seen>,
+    /// How long it has been like that. Counted in pauses, so that the time a machine
+    /// sleeps is no time of watching.
+    unchanged: Duration,
+}
+
+impl Watch {
+    /// Looks again; returns a lock that nobody can still be holding.
+    fn look(&mut self, path: &Path, times: LockTimes) -> Option<Seen> {
+        let seen = Seen::at(path);
+        if seen == self.seen {
+            self.unchanged += PAUSE;
+        } else {
+            *self = Self { seen, unchanged: Duration::ZERO };
+        }
+        seen.filter(|seen| seen.is_older_than(times.stale) && self.unchanged > times.watch)
+    }
+}
+
+/// Makes room for a new lock in place of `left`; `false` if that one is not there
+/// any more, or its holder lives. Of several waiters one succeeds.
+fn move_away(path: &Path, left: Seen) -> bool {
+    let Ok(folder) = File::open(path) else { return false };
+    if matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
+        return false;
+    }
+    // Another waiter may have been faster, until the folder was locked.
+    if Seen::at(path) != Some(left) || !folder.metadata().is_ok_and(|own| Seen::of(&own) == left) {
+        return false;
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", uuid::Uuid::new_v4().simple()));
+    let aside = PathBuf::from(aside);
+    if fs::rename(path, &aside).is_err() {
+        return false;
+    }
+    // The holder may have come back and given it up in this moment, and another one
+    // have taken it.
+    if !Seen::at(&aside).is_some_and(|moved| moved.is_same_folder(left)) {
+        if Seen::at(path).is_none() {
+            drop(fs::rename(&aside, path));
+        }
+        return false;
+    }
+    drop(fs::remove_dir(&aside));
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TIMES: LockTimes = LockTimes { stale: Duration::from_secs(10), wait: Duration::ZERO };
+    const TIMES: LockTimes =
+        LockTimes { stale: Duration::from_secs(10), watch: Duration::ZERO, wait: Duration::ZERO };
+    const PATIENT: LockTimes = LockTimes { wait: Duration::from_secs(1), ..TIMES };
 
-    #[cfg(unix)]
+    fn make_old(lock: &Path) {
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        File::open(lock).unwrap().set_modified(long_ago).unwrap();
+    }
+
+    /// A file to lock, and its lock, left behind long ago by somebody.
+    fn abandoned() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, lock) = (folder.path().join("a.json"), folder.path().join("a.json.lock"));
+        fs::create_dir(&lock).unwrap();
+        make_old(&lock);
+        (folder, file, lock)
+    }
+
     #[test]
     fn the_lock_is_on_what_a_link_leads_to() {
         let folder = tempfile::tempdir().unwrap();
@@ -143,16 +254,64 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_left_by_a_crash_is_taken_over_unless_it_is_touched() {
+    fn a_lock_left_by_a_crash_is_taken_over_once_it_was_watched() {
+        let (folder, file, lock) = abandoned();
+        let hasty = LockTimes { watch: Duration::from_secs(60), wait: Duration::from_millis(100), ..TIMES };
+        // The machine may have slept, and the holder be about to touch it.
+        assert!(matches!(FolderLock::acquire(&file, hasty), Err(LockError::Held { .. })));
+        let taken = FolderLock::acquire(&file, PATIENT).unwrap();
+        assert!(taken.is_held() && lock.is_dir());
+        drop(taken);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+    }
+
+    #[test]
+    fn a_touch_begins_the_watch_anew() {
+        let (_folder, _, lock) = abandoned();
+        let times = LockTimes { watch: PAUSE, ..TIMES };
+        let mut watch = Watch::default();
+        let looks = |watch: &mut Watch, n: usize| (0..n).filter_map(|_| watch.look(&lock, times)).count();
+        assert_eq!(looks(&mut watch, 2), 0);
+        let again = SystemTime::UNIX_EPOCH + Duration::from_secs(2);
+        File::open(&lock).unwrap().set_modified(again).unwrap();
+        assert_eq!((looks(&mut watch, 2), looks(&mut watch, 1)), (0, 1));
+    }
+
+    #[test]
+    fn a_holder_that_lives_is_not_robbed_however_old_its_lock_looks() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.json");
-        let left = FolderLock::acquire(&file, TIMES).unwrap();
-        let long_ago = fs::metadata(&left.0).unwrap().modified().unwrap() - Duration::from_secs(60);
-        File::open(&left.0).unwrap().set_modified(long_ago).unwrap();
-        left.touch();
-        assert!(matches!(FolderLock::acquire(&file, TIMES), Err(LockError::Held { .. })));
-        File::open(&left.0).unwrap().set_modified(long_ago).unwrap();
-        let patient = LockTimes { wait: Duration::from_secs(1), ..TIMES };
-        FolderLock::acquire(&file, patient).unwrap();
+        let held = FolderLock::acquire(&file, TIMES).unwrap();
+        make_old(&held.path);
+        let times = LockTimes { wait: Duration::from_millis(100), ..TIMES };
+        assert!(matches!(FolderLock::acquire(&file, times), Err(LockError::Held { .. })));
+        held.touch();
+        assert!(!Seen::at(&held.path).unwrap().is_older_than(TIMES.stale));
+    }
+
+    #[test]
+    fn a_holder_that_was_robbed_leaves_the_new_lock_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = FolderLock::acquire(&folder.path().join("a.json"), TIMES).unwrap();
+        let lock = held.path.clone();
+        // As a program does that goes by the age alone.
+        fs::remove_dir(&lock).unwrap();
+        fs::create_dir(&lock).unwrap();
+        make_old(&lock);
+        let theirs = Seen::at(&lock).unwrap();
+        assert!(!held.is_held());
+        held.touch();
+        drop(held);
+        assert_eq!(Seen::at(&lock), Some(theirs));
+    }
+
+    #[test]
+    fn of_two_waiters_one_takes_an_abandoned_lock() {
+        let (_folder, file, lock) = abandoned();
+        let left = Seen::at(&lock).unwrap();
+        let faster = FolderLock::acquire(&file, PATIENT).unwrap();
+        make_old(&lock);
+        assert!(!move_away(&lock, left), "it was judged before the other one came");
+        assert!(faster.is_held());
     }
 }

@@ -14,7 +14,12 @@ use crate::util::atomic_file;
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
 /// Long enough for a write, short enough for somebody who waits for the screen.
-const LOCK: LockTimes = LockTimes { stale: Duration::from_secs(10), wait: Duration::from_secs(1) };
+const LOCK: LockTimes = LockTimes {
+    stale: Duration::from_secs(10),
+    // Nobody holds it for longer than a write takes.
+    watch: Duration::from_millis(500),
+    wait: Duration::from_secs(1),
+};
 
 /// A settings file as it was read.
 #[derive(Debug, Clone)]

@@ -17,7 +17,11 @@ use crate::util::git::Repository;
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
 /// Long enough for a write, short enough for somebody who waits for the screen.
-const LOCK: LockTimes = LockTimes { stale: Duration::from_secs(10), wait: Duration::from_secs(1) };
+const LOCK: LockTimes = LockTimes {
+    stale: Duration::from_secs(10),
+    watch: Duration::from_millis(500),
+    wait: Duration::from_secs(1),
+};
 
 /// What in a project's `.pi` folder takes trust.
 const PROTECTED: &[&str] = &[

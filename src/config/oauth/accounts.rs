@@ -239,12 +239,10 @@ impl Shared {
             renewed = asking => renewed?,
             () = keep(&lock) => return Err(SignInError::Expired),
         };
-        let mut extra = entry.extra;
+        let mut extra = entry.extra.clone();
         extra.extend(renewed.extra);
         let renewed = OAuthEntry { extra, ..renewed };
-        let saved = renewed.clone();
-        blocking(move || lock.save_account(offer.provider, &saved)).await?;
-        Ok(renewed)
+        blocking(move || lock.save_account(offer.provider, &entry, &renewed)).await
     }
 }
 
