@@ -8,11 +8,11 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use super::http::{HttpFailure, Transport, read_capped};
+use super::http::{HttpFailure, Transport, read_whole};
 
 /// Longest wait for a whole reply.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Most that is read of a reply.
+/// Largest reply.
 const REPLY_LIMIT_BYTES: usize = 256 << 10;
 
 /// One small request. Never printed: it holds secrets.
@@ -66,8 +66,8 @@ impl Transport {
     /// future closes the connection.
     ///
     /// # Errors
-    /// When the address is none, or no reply arrives. A status that means failure
-    /// is a reply.
+    /// When the address is none, or no reply arrives, or not all of one. A status
+    /// that means failure is a reply.
     pub async fn call(&self, call: Call) -> Result<CallReply, CallError> {
         let url: Url = call.url.parse().map_err(|error| CallError(format!("invalid URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -95,7 +95,11 @@ impl Transport {
             let sent = client.request(method, url).headers(headers).body(body).send().await;
             let response = sent.map_err(|error| CallError(HttpFailure::connecting(&error, &origin).text))?;
             let status = response.status().as_u16();
-            Ok(CallReply { status, body: read_capped(response, REPLY_LIMIT_BYTES).await })
+            let body = read_whole(response, REPLY_LIMIT_BYTES).await;
+            let body = body.map_err(|cause| {
+                CallError(format!("connection error: no whole answer from {origin} ({cause})"))
+            })?;
+            Ok(CallReply { status, body })
         };
         let late = |_| CallError(format!("connection error: no answer from {origin} for 30 s"));
         tokio::time::timeout(TIMEOUT, exchange).await.map_err(late)?

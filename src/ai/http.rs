@@ -238,6 +238,24 @@ async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usiz
     }
 }
 
+/// A response's whole body as text.
+///
+/// # Errors
+/// When it breaks off or is larger than `limit_bytes`: half an answer is none.
+pub(super) async fn read_whole(mut response: Response, limit_bytes: usize) -> Result<String, String> {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len().saturating_add(chunk.len()) > limit_bytes => {
+                return Err(format!("an answer of more than {limit_bytes} bytes"));
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return Ok(String::from_utf8_lossy(&body).into_owned()),
+            Err(error) => return Err(root_cause(&error)),
+        }
+    }
+}
+
 /// What a person can learn from an HTML page; `None` if `body` is none.
 pub(super) fn html_text(body: &str, service: &str) -> Option<String> {
     let body = body.trim_start_matches('\u{feff}').trim_start();

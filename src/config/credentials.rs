@@ -527,17 +527,17 @@ impl CredentialError {
     fn of_account(provider: &str, error: SignInError) -> Self {
         let provider = provider.to_owned();
         match error {
-            SignInError::Unreachable { .. } | SignInError::Save(_) => {
-                Self::NotRenewed { provider, reason: error.to_string() }
-            }
-            SignInError::Refused { reason } => Self::SignedOut { provider, reason },
-            SignInError::Denied
+            SignInError::Ended { reason } => Self::SignedOut { provider, reason },
+            SignInError::Unreachable { .. }
+            | SignInError::Refused { .. }
+            | SignInError::Save(_)
+            | SignInError::Denied
             | SignInError::Expired
             | SignInError::Protocol { .. }
             | SignInError::ScopeMissing { .. }
             | SignInError::ClientIdMissing
             | SignInError::DeviceCodesDisabled
-            | SignInError::NotOffered { .. } => Self::SignedOut { provider, reason: error.to_string() },
+            | SignInError::NotOffered { .. } => Self::NotRenewed { provider, reason: error.to_string() },
         }
     }
 }

@@ -570,6 +570,44 @@ async fn a_service_out_of_reach_costs_nothing_while_the_token_lasts() {
     assert_eq!(bench.stored(), before);
 }
 
+#[tokio::test]
+async fn what_stands_in_the_way_of_a_renewal_is_not_the_end_of_the_sign_in() {
+    let page = "<html><title>Just a moment</title>";
+    let html = |status: u16| Reply::status(status, &[("content-type", "text/html")], page);
+    let broken_off = "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"access_token\": \"n";
+    for (reply, expected) in [
+        (html(403), "the service refused it: status 403"),
+        (html(200), "the service answered something unexpected: no JSON"),
+        (json_reply(400, &json!({"error": "invalid_request"})), "the service refused it: invalid_request"),
+        (Reply::raw(broken_off).hang_up(), "connection error: no whole answer"),
+        (Reply::status(200, &[], &"x".repeat(300 << 10)), "connection error: no whole answer"),
+    ] {
+        let bench = Bench::new([reply.clone(), reply]).await;
+        bench.write(&json!({"openai": openai_entry("old", 4 * MINUTE_MS)}));
+        let before = bench.stored();
+        let credentials = bench.credentials();
+        assert_eq!(token(&credentials, "openai").await, Ok("old".to_owned()), "{expected}");
+        bench.clock.advance(std::time::Duration::from_secs(300));
+        let error = token(&credentials, "openai").await.unwrap_err();
+        let expected = format!("the sign-in for openai cannot be renewed now: {expected}");
+        assert!(error.starts_with(&expected), "{error} for {expected}");
+        assert_eq!(bench.stored(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_github_token_asks_for_a_new_sign_in() {
+    let bench = Bench::new([json_reply(401, &json!({"message": "Bad credentials"}))]).await;
+    bench.write(&json!({
+        "github-copilot": {"type": "oauth", "access": "tid=1", "refresh": "gho_1", "expires": NOW_MS - 1},
+    }));
+    assert_eq!(
+        token(&bench.credentials(), "github-copilot").await,
+        Err("the sign-in for github-copilot has ended (Bad credentials); sign in again with /login github-copilot"
+            .to_owned())
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_outlives_whoever_waited_for_it() {
     let gate = Gate::new();

@@ -157,15 +157,7 @@ impl Accounts {
         let rejected_token = rejected.map(str::to_owned);
         let renewed = tokio::spawn(async move { shared.renew(offer, rejected_token.as_deref()).await }).await;
         let renewed = renewed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-        match renewed {
-            // The service is out of reach, and the old token has some minutes left.
-            Err(SignInError::Unreachable { .. })
-                if rejected.is_none() && entry.expires_ms > self.0.service.clock.now_ms() =>
-            {
-                Ok(entry.clone())
-            }
-            renewed => renewed,
-        }
+        self.0.renewed_or_before(renewed, Some(entry), rejected)
     }
 
     /// Tokens for a GitHub token of the environment; they are kept in memory.
@@ -176,12 +168,13 @@ impl Accounts {
     ) -> Result<OAuthEntry, SignInError> {
         let held = self.0.borrowed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let held = held.into_iter().find(|(token, _)| token == github_token).map(|(_, entry)| entry);
-        if let Some(entry) = held.filter(|entry| self.0.lasts(entry, rejected)) {
-            return Ok(entry);
+        if let Some(entry) = held.as_ref().filter(|entry| self.0.lasts(entry, rejected)) {
+            return Ok(entry.clone());
         }
         let refresh = github_token.to_owned();
         let entry = OAuthEntry { access: String::new(), refresh, expires_ms: 0, extra: Map::new() };
-        let entry = copilot::refresh(&self.0.service, &entry).await?;
+        let entry = copilot::refresh(&self.0.service, &entry).await;
+        let entry = self.0.renewed_or_before(entry, held.as_ref(), rejected)?;
         let mut held = self.0.borrowed.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|(token, _)| token != github_token);
         held.push((github_token.to_owned(), entry.clone()));
@@ -214,6 +207,22 @@ impl Shared {
         ends_later && rejected != Some(entry.access.as_str())
     }
 
+    /// What a renewal of `before` came to; or `before`, while it has some minutes left
+    /// and the renewal failed for a reason that may pass.
+    fn renewed_or_before(
+        &self,
+        renewed: Result<OAuthEntry, SignInError>,
+        before: Option<&OAuthEntry>,
+        rejected: Option<&str>,
+    ) -> Result<OAuthEntry, SignInError> {
+        let is_good =
+            |entry: &&OAuthEntry| rejected.is_none() && entry.expires_ms > self.service.clock.now_ms();
+        match (renewed, before.filter(is_good)) {
+            (Err(error), Some(before)) if !matches!(error, SignInError::Ended { .. }) => Ok(before.clone()),
+            (renewed, _) => renewed,
+        }
+    }
+
     async fn renew(
         self: Arc<Self>,
         offer: &'static SignInOffer,
@@ -223,7 +232,7 @@ impl Shared {
         let file = Arc::clone(&self.file);
         let lock = blocking(move || file.lock()).await?;
         let stored = lock.account(offer.provider);
-        let entry = stored.ok_or_else(|| SignInError::Refused { reason: "it was signed out".to_owned() })?;
+        let entry = stored.ok_or_else(|| SignInError::Ended { reason: "it was signed out".to_owned() })?;
         if self.lasts(&entry, rejected) {
             // Another process was here first.
             return Ok(entry);

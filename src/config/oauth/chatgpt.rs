@@ -83,8 +83,8 @@ pub(super) async fn sign_in(
 
 /// New tokens for old ones. The refresh token is a new one too.
 pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAuthEntry, SignInError> {
-    let client_id =
-        client_of(entry).ok_or(SignInError::Protocol { what: "no client id is stored with it" })?;
+    let client_id = client_of(entry)
+        .ok_or_else(|| SignInError::Ended { reason: "no client id is stored with it".to_owned() })?;
     let form = vec![
         ("grant_type", "refresh_token".to_owned()),
         ("client_id", client_id.to_owned()),

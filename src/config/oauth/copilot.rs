@@ -102,7 +102,12 @@ pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAu
         ],
         body: CallBody::None,
     };
-    let value = reply::json(&reply::send(&service.transport, call).await?)?;
+    let reply = reply::send(&service.transport, call).await?;
+    let value = match (reply::json(&reply), reply.status) {
+        // GitHub's API has no code for a token that was revoked: "Bad credentials".
+        (Err(SignInError::Refused { reason }), 401) => return Err(SignInError::Ended { reason }),
+        (value, _) => value?,
+    };
     let token = value.get("token").and_then(Value::as_str).filter(|token| !token.is_empty());
     let access = token.ok_or(SignInError::Protocol { what: "no token" })?.to_owned();
     let expires = value.get("expires_at").and_then(reply::number);

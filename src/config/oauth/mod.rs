@@ -147,9 +147,12 @@ pub enum SignInError {
     Denied,
     #[error("the time to sign in is over; start again")]
     Expired,
-    /// The service does not take the code or the token.
+    /// The service, or somebody on the way to it, does not go along.
     #[error("the service refused it: {reason}")]
     Refused { reason: String },
+    /// What was given out earlier is worth nothing any more: spent, revoked, or gone.
+    #[error("the service refused it: {reason}")]
+    Ended { reason: String },
     /// It may work later.
     #[error("{reason}")]
     Unreachable { reason: String },

@@ -36,12 +36,30 @@ pub(super) async fn send(transport: &Transport, call: Call) -> Result<CallReply,
     }
 }
 
+/// Error codes that say that a token, or the client it belongs to, is not good any
+/// more: RFC 6749 (5.2), RFC 6750 (3.1), and OpenAI's own. All else may pass.
+const FINAL_CODES: [&str; 7] = [
+    "invalid_grant",
+    "invalid_client",
+    "unauthorized_client",
+    "invalid_token",
+    "refresh_token_expired",
+    "refresh_token_reused",
+    "refresh_token_invalidated",
+];
+
 /// The JSON of a successful reply.
 pub(super) fn json(reply: &CallReply) -> Result<Value, SignInError> {
-    if !(200..300).contains(&reply.status) {
-        return Err(SignInError::Refused { reason: reason(reply) });
+    let value = serde_json::from_str(&reply.body);
+    if (200..300).contains(&reply.status) {
+        return value.map_err(|_| SignInError::Protocol { what: "no JSON" });
     }
-    serde_json::from_str(&reply.body).map_err(|_| SignInError::Protocol { what: "no JSON" })
+    let value = value.unwrap_or_default();
+    let reason = reason(reply.status, &value);
+    Err(match error_code(&value) {
+        Some(code) if FINAL_CODES.contains(&code) => SignInError::Ended { reason },
+        Some(_) | None => SignInError::Refused { reason },
+    })
 }
 
 /// The tokens of a reply.
@@ -71,19 +89,18 @@ pub(super) fn number(value: &Value) -> Option<u64> {
 }
 
 /// Why a reply is a refusal, in the service's words as far as they can be shown.
-fn reason(reply: &CallReply) -> String {
-    let value: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+fn reason(status: u16, value: &Value) -> String {
     let error = value.get("error");
     let described = value
         .get("error_description")
         .or_else(|| error.and_then(|error| error.get("message")))
         .or_else(|| value.get("message"))
         .and_then(Value::as_str);
-    let reason = match (described, error_code(&value)) {
+    let reason = match (described, error_code(value)) {
         (Some(text), Some(code)) => format!("{text} ({code})"),
         (Some(text), None) => text.to_owned(),
         (None, Some(code)) => code.to_owned(),
-        (None, None) => format!("status {}", reply.status),
+        (None, None) => format!("status {status}"),
     };
     plain(&reason)
 }
@@ -118,22 +135,32 @@ mod tests {
 
     #[test]
     fn refusals_say_why_without_escape_sequences() {
-        let check = |status: u16, body: Value, expected: &str| {
+        let check = |status: u16, body: Value, expected: &str, is_final: bool| {
             let error = tokens(&reply(status, &body)).map(drop).unwrap_err();
             assert_eq!(error.to_string(), format!("the service refused it: {expected}"));
+            assert_eq!(matches!(error, SignInError::Ended { .. }), is_final, "{expected}");
         };
-        check(400, json!({"error": "invalid_grant"}), "invalid_grant");
+        check(400, json!({"error": "invalid_grant"}), "invalid_grant", true);
         check(
             400,
             json!({"error": "invalid_grant", "error_description": "spent\u{1b}[31m"}),
             "spent[31m (invalid_grant)",
+            true,
         );
         check(
             401,
             json!({"error": {"message": "reused", "code": "refresh_token_reused"}}),
             "reused (refresh_token_reused)",
+            true,
         );
-        check(403, json!("<html>"), "status 403");
+        check(400, json!({"error": "invalid_request"}), "invalid_request", false);
+        check(
+            403,
+            json!({"error": {"message": "blocked", "code": "unsupported_country"}}),
+            "blocked (unsupported_country)",
+            false,
+        );
+        check(403, json!("<html>"), "status 403", false);
     }
 
     #[test]
