@@ -5,6 +5,7 @@
 //! browser there. So nothing counts that does not repeat the `state` of this
 //! sign-in, and nothing of a request is repeated in the page that answers it.
 
+use std::io;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// How long a browser may take to send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_LIMIT_BYTES: usize = 16 << 10;
+/// Wait after a connection that could not be accepted: all files may be in use.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What a service sends back with the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +55,7 @@ pub(super) async fn answer(
     let steps = prompt.steps.clone();
     let browser = async {
         match listener {
-            Some(listener) => serve(&listener, state).await,
+            Some(listener) => serve(|| async { Ok(listener.accept().await?.0) }, state).await,
             None => std::future::pending().await,
         }
     };
@@ -71,17 +74,24 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers browsers until one brings what is waited for. Connections end with
-/// this future.
-async fn serve(listener: &TcpListener, state: &str) -> Result<Answer, SignInError> {
+/// Answers browsers until one brings what is waited for; `accept` waits for the
+/// next. Connections end with this future.
+async fn serve<F>(accept: impl Fn() -> F, state: &str) -> Result<Answer, SignInError>
+where
+    F: Future<Output = io::Result<TcpStream>>,
+{
     let mut connections = JoinSet::new();
     loop {
         // Browsers open connections they do not use, so none may keep others waiting.
         tokio::select! {
-            Ok((socket, _)) = listener.accept() => {
-                let state = state.to_owned();
-                connections.spawn(async move { timeout(REQUEST_TIMEOUT, visit(socket, &state)).await });
-            }
+            accepted = accept() => match accepted {
+                Ok(socket) => {
+                    let state = state.to_owned();
+                    connections.spawn(async move { timeout(REQUEST_TIMEOUT, visit(socket, &state)).await });
+                }
+                // Another try may do, and there is still what is pasted.
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
             Some(visited) = connections.join_next() => {
                 if let Ok(Ok(Some(answer))) = visited {
                     return answer;
@@ -200,6 +210,26 @@ mod tests {
         check("/auth/callback?state=s1&error=access_denied", "the sign-in was declined");
         check("/auth/callback?state=s1&error=x&error_description=n%1bo", "the service refused it: no");
         check("\\", "not ours");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_cannot_be_accepted_is_not_the_end() {
+        let (listener, port) = listen(0).await.unwrap();
+        let left = std::cell::Cell::new(3);
+        let accept = || async {
+            if left.replace(left.get() - 1) > 0 {
+                return Err(io::Error::from(io::ErrorKind::ConnectionAborted));
+            }
+            Ok(listener.accept().await?.0)
+        };
+        let browser = async {
+            let mut socket = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let request = "GET /auth/callback?code=c&state=s1 HTTP/1.1\r\n\r\n";
+            socket.write_all(request.as_bytes()).await.unwrap();
+            socket
+        };
+        let (answer, _socket) = tokio::join!(serve(accept, "s1"), browser);
+        assert_eq!(answer.unwrap().code, "c");
     }
 
     #[test]
