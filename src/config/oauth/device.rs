@@ -13,6 +13,9 @@ const SLOWER: Duration = Duration::from_secs(5);
 /// Bounds of what a service may demand.
 const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// Longest life of a code, whatever a service says.
+const LIFE_LIMIT: Duration = Duration::from_secs(60 * 60);
+
 /// What one question came to.
 pub(super) enum Poll<T> {
     Done(T),
@@ -37,7 +40,7 @@ pub(super) async fn poll<T, F>(pace: Pace, ask: impl Fn() -> F) -> Result<T, Sig
 where
     F: Future<Output = Result<Poll<T>, SignInError>>,
 {
-    let deadline = Instant::now() + pace.expires_in;
+    let deadline = Instant::now() + pace.expires_in.min(LIFE_LIMIT);
     let clamp = |interval: Duration| interval.clamp(INTERVALS.0, INTERVALS.1);
     let mut interval = clamp(pace.interval);
     loop {
@@ -98,6 +101,13 @@ mod tests {
         assert_eq!((at, ended), (vec![5, 10], "the time to sign in is over; start again".to_owned()));
         let (at, ended) = asked(5, 900, &["wait", "denied"]).await;
         assert_eq!((at, ended), (vec![5, 10], "the sign-in was declined".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_absurd_life_or_interval_is_cut() {
+        let (at, ended) = asked(u64::MAX, u64::MAX, &[]).await;
+        assert_eq!((at.len(), ended.as_str()), (60, "the time to sign in is over; start again"));
+        assert_eq!(asked(5, u64::MAX, &["done"]).await, (vec![5], "done".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
