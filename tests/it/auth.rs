@@ -271,6 +271,20 @@ async fn nothing_is_stored_of_a_sign_in_that_is_not_right() {
 }
 
 #[tokio::test]
+async fn a_code_alone_does_not_end_a_first_sign_in_with_chatgpt() {
+    let bench = Bench::new([]).await;
+    let mut signing_in = bench.sign_in("openai", SignInMethod::Browser);
+    let query = fields(signing_in.browser().await.query().unwrap());
+    signing_in.paste.send(Secret::typed(&format!("c#{}", query["state"]))).unwrap();
+    let step = signing_in.step().await;
+    assert!(matches!(&step, SignInStep::Problem(text) if text.contains("whole address")), "{step:?}");
+    bench.server.reply(chatgpt_tokens(SCOPES, None));
+    let back = format!("{}?code=c&client_id=oaiapp_1&state={}", query["redirect_uri"], query["state"]);
+    signing_in.paste.send(Secret::typed(&back)).unwrap();
+    signing_in.end().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_broken_file_refuses_the_sign_in_and_stays() {
     let bench = Bench::new([chatgpt_tokens(SCOPES, None)]).await;
     fs::write(bench.path(), "{ broken").unwrap();

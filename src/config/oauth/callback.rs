@@ -35,6 +35,14 @@ pub(super) struct Answer {
     pub(super) client_id: Option<String>,
 }
 
+/// What a sign-in cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    Code,
+    /// The client id of a first sign-in too, which is in addresses alone.
+    CodeAndClient,
+}
+
 /// The port that waits; `None` when another program has it, so that only pasting
 /// is left.
 pub(super) async fn listen(port: u16) -> Option<(TcpListener, u16)> {
@@ -50,6 +58,7 @@ pub(super) async fn listen(port: u16) -> Option<(TcpListener, u16)> {
 pub(super) async fn answer(
     listener: Option<TcpListener>,
     state: &str,
+    needs: Needs,
     prompt: &mut SignInPrompt,
 ) -> Result<Answer, SignInError> {
     let steps = prompt.steps.clone();
@@ -61,7 +70,7 @@ pub(super) async fn answer(
     };
     let pasting = async {
         loop {
-            match pasted(prompt.next_paste().await.expose(), state) {
+            match pasted(prompt.next_paste().await.expose(), state, needs) {
                 Ok(answer) => return answer,
                 Err(problem) => drop(steps.send(SignInStep::Problem(problem.to_owned()))),
             }
@@ -166,7 +175,7 @@ fn answer_of(url: &Url, state: &str) -> Option<Result<Answer, SignInError>> {
 ///
 /// # Errors
 /// Says what to paste instead.
-fn pasted(text: &str, state: &str) -> Result<Result<Answer, SignInError>, &'static str> {
+fn pasted(text: &str, state: &str, needs: Needs) -> Result<Result<Answer, SignInError>, &'static str> {
     let text = text.trim();
     if let Ok(url) = text.parse::<Url>()
         && url.has_host()
@@ -175,9 +184,12 @@ fn pasted(text: &str, state: &str) -> Result<Result<Answer, SignInError>, &'stat
             .ok_or("this address is not of this sign-in; paste the one the browser ended at");
     }
     match text.split_once('#') {
-        Some((code, given)) if given == state && !code.is_empty() => {
-            Ok(Ok(Answer { code: code.to_owned(), client_id: None }))
-        }
+        Some((code, given)) if given == state && !code.is_empty() => match needs {
+            Needs::Code => Ok(Ok(Answer { code: code.to_owned(), client_id: None })),
+            Needs::CodeAndClient => {
+                Err("a first sign-in needs more; paste the whole address the browser ended at")
+            }
+        },
         Some(_) => Err("this code is not of this sign-in; paste the address the browser ended at"),
         None => Err("paste the whole address the browser ended at"),
     }
@@ -235,7 +247,7 @@ mod tests {
     #[test]
     fn addresses_and_codes_can_be_pasted() {
         let check = |text: &str, expected: Result<&str, &str>| {
-            let answer = pasted(text, "s1").map(|answer| shown(Some(answer)));
+            let answer = pasted(text, "s1", Needs::Code).map(|answer| shown(Some(answer)));
             assert_eq!(answer.as_deref().map_err(|problem| *problem), expected, "{text}");
         };
         check(" http://localhost:1455/auth/callback?code=c&state=s1 ", Ok("c None"));
@@ -246,5 +258,8 @@ mod tests {
             "http://localhost:1455/auth/callback?code=c&state=s2",
             Err("this address is not of this sign-in; paste the one the browser ended at"),
         );
+        assert!(pasted("c#s1", "s1", Needs::CodeAndClient).is_err());
+        let address = "http://localhost:1455/auth/callback?code=c&state=s1&client_id=app";
+        assert!(pasted(address, "s1", Needs::CodeAndClient).is_ok());
     }
 }

@@ -9,7 +9,7 @@ use crate::ai::{Call, CallBody};
 
 use super::super::auth_file::OAuthEntry;
 use super::accounts::Service;
-use super::callback::{self, Answer};
+use super::callback::{self, Answer, Needs};
 use super::pkce::{self, Pkce};
 use super::reply::{self, Tokens};
 use super::{SignInError, SignInPrompt, SignInStep};
@@ -59,7 +59,8 @@ pub(super) async fn sign_in(
         )));
     }
     prompt.tell(SignInStep::Browser { url: url.into() });
-    let answer = callback::answer(listener, &state, prompt).await?;
+    let needs = if client_id.is_some() { Needs::Code } else { Needs::CodeAndClient };
+    let answer = callback::answer(listener, &state, needs, prompt).await?;
     let client_id = issued_client(client_id, &answer)?;
     prompt.tell(SignInStep::Progress("signing in…".to_owned()));
     let form = vec![
@@ -114,8 +115,7 @@ fn issued_client(known: Option<String>, answer: &Answer) -> Result<String, SignI
         }
         (Some(known), _) => Ok(known),
         (None, Some(issued)) if issued != UNREGISTERED => Ok(issued.clone()),
-        // A pasted code lacks it; the whole address has it.
-        (None, _) => Err(SignInError::Protocol { what: "no client id; paste the whole address" }),
+        (None, _) => Err(SignInError::Protocol { what: "no client id" }),
     }
 }
 

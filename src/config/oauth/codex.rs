@@ -11,7 +11,7 @@ use crate::ai::{Call, CallBody, CallReply};
 
 use super::super::auth_file::OAuthEntry;
 use super::accounts::Service;
-use super::callback;
+use super::callback::{self, Needs};
 use super::device::{self, Pace, Poll};
 use super::pkce::{self, Pkce};
 use super::reply::{self, Tokens};
@@ -61,7 +61,7 @@ async fn browser(service: &Service, prompt: &mut SignInPrompt) -> Result<OAuthEn
         )));
     }
     prompt.tell(SignInStep::Browser { url: url.into() });
-    let answer = callback::answer(listener, &state, prompt).await?;
+    let answer = callback::answer(listener, &state, Needs::Code, prompt).await?;
     prompt.tell(SignInStep::Progress("signing in…".to_owned()));
     redeem_code(service, answer.code, pkce.verifier, redirect).await
 }
