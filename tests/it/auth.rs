@@ -530,24 +530,29 @@ async fn two_processes_renew_a_rotating_token_once() {
 }
 
 #[cfg(unix)]
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_linked_file_is_locked_and_written_where_it_is() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let bench = Bench::new([renewed("new")]).await;
+    let gate = Gate::new();
+    let body = json!({"access_token": "new", "refresh_token": "ref-2", "expires_in": 3600}).to_string();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+    let bench = Bench::new([Reply::raw(head).gate(&gate).piece(body)]).await;
     let target = bench.folder.path().join("dotfiles/auth.json");
     fs::create_dir(target.parent().unwrap()).unwrap();
     fs::write(&target, json!({"openai": openai_entry("old", 0)}).to_string()).unwrap();
     fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
     std::os::unix::fs::symlink(&target, bench.path()).unwrap();
-    // Somebody who came by the other path holds the lock, and gives it back.
-    let lock = bench.folder.path().join("dotfiles/auth.json.lock");
-    fs::create_dir(&lock).unwrap();
     let credentials = bench.credentials();
     let waiting = tokio::spawn(async move { token(&credentials, "openai").await });
-    tokio::task::yield_now().await;
-    assert!(bench.server.requests().is_empty());
-    fs::remove_dir(&lock).unwrap();
+    // The request is sent under the lock.
+    while bench.server.requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // Whoever comes by the other path sees it.
+    let lock = bench.folder.path().join("dotfiles/auth.json.lock");
+    assert_eq!((lock.is_dir(), bench.folder.path().join("auth.json.lock").exists()), (true, false));
+    gate.open();
     assert_eq!(waiting.await.unwrap(), Ok("new".to_owned()));
     assert!(fs::symlink_metadata(bench.path()).unwrap().is_symlink());
     assert_eq!(bench.stored()["openai"]["access"], "new");
