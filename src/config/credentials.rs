@@ -111,7 +111,8 @@ enum Found {
     CommandLine(String),
     Stored(StoredKey),
     Account(&'static SignInOffer, OAuthEntry),
-    Unusable,
+    /// Something is stored that is of no use; says why.
+    Unusable(String),
     /// The template of `models.json`.
     Configured(String),
     Environment {
@@ -184,7 +185,7 @@ impl Credentials {
         if provider.id == DEMO_PROVIDER {
             return true;
         }
-        match self.find(&provider.id, Some(provider), &self.known()) {
+        match self.find(&provider.id, Some(provider), None, &self.known()) {
             Found::Stored(stored) => self.is_resolvable(&stored.key, &stored.env),
             Found::Configured(template) => self.is_resolvable(&template, &[]),
             Found::CommandLine(_)
@@ -192,7 +193,7 @@ impl Credentials {
             | Found::Environment { .. }
             | Found::Cloud(_)
             | Found::NotNeeded => true,
-            Found::Unusable | Found::Nothing => false,
+            Found::Unusable(_) | Found::Nothing => false,
         }
     }
 
@@ -210,7 +211,7 @@ impl Credentials {
             .map(|provider| ProviderKeys {
                 id: provider.id.clone(),
                 name: provider.name.clone(),
-                source: self.find(&provider.id, Some(provider), &entries).source(),
+                source: self.find(&provider.id, Some(provider), None, &entries).source(),
                 is_stored: entries.get(&provider.id).is_some(),
                 is_known: true,
             })
@@ -219,7 +220,7 @@ impl Credentials {
         providers.extend(others.map(|(id, _)| ProviderKeys {
             id: id.to_owned(),
             name: sign_in_offer(id).map_or(id, |offer| offer.name).to_owned(),
-            source: self.find(id, None, &entries).source(),
+            source: self.find(id, None, None, &entries).source(),
             is_stored: true,
             is_known: false,
         }));
@@ -332,21 +333,27 @@ impl Credentials {
             return Ok(Ready::Credential(Credential::None));
         }
         let credentials = self.clone();
-        let id = model.provider.clone();
+        let (id, base_url) = (model.provider.clone(), model.base_url.clone());
         let provider = catalog.provider(&model.provider).cloned();
         // The disk may be slow, and so may a command.
-        let ready = spawn_blocking(move || credentials.ready_blocking(&id, provider.as_ref())).await;
+        let ready =
+            spawn_blocking(move || credentials.ready_blocking(&id, provider.as_ref(), &base_url)).await;
         ready.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
-    fn ready_blocking(&self, id: &str, provider: Option<&ProviderInfo>) -> Result<Ready, CredentialError> {
+    fn ready_blocking(
+        &self,
+        id: &str,
+        provider: Option<&ProviderInfo>,
+        base_url: &str,
+    ) -> Result<Ready, CredentialError> {
         let bearer = provider.is_some_and(|provider| provider.auth_header);
         let wrap = |key: String, bearer: bool| {
             Ready::Credential(if bearer { Credential::Bearer(key) } else { Credential::ApiKey(key) })
         };
         let unresolved = |problem| CredentialError::Unresolved { provider: id.to_owned(), problem };
         let entries = self.latest();
-        match self.find(id, provider, &entries) {
+        match self.find(id, provider, Some(base_url), &entries) {
             Found::CommandLine(key) => Ok(wrap(key, bearer)),
             Found::Stored(stored) => {
                 let key = match value::command(&stored.key) {
@@ -373,9 +380,7 @@ impl Credentials {
             }
             Found::Cloud(cloud) => Ok(Ready::Cloud(cloud)),
             Found::NotNeeded => Ok(Ready::Credential(Credential::None)),
-            Found::Unusable => {
-                Err(unresolved("pi does not use the account stored for it; store a key instead".to_owned()))
-            }
+            Found::Unusable(problem) => Err(unresolved(problem)),
             Found::Nothing => match (entries.problem(), self.cloud(id)) {
                 (Some(problem), _) => {
                     Err(CredentialError::Broken { provider: id.to_owned(), problem: problem.to_owned() })
@@ -387,24 +392,34 @@ impl Credentials {
         }
     }
 
-    /// The first source that has something, of these in order.
-    fn find(&self, id: &str, provider: Option<&ProviderInfo>, entries: &AuthEntries) -> Found {
+    /// The first source that has something, of these in order. `base_url` is where
+    /// the key would go, if that is known.
+    fn find(
+        &self,
+        id: &str,
+        provider: Option<&ProviderInfo>,
+        base_url: Option<&str>,
+        entries: &AuthEntries,
+    ) -> Found {
         if let Some((owner, key)) = &self.command_line
             && owner == id
         {
             return Found::CommandLine(key.clone());
         }
-        let mut is_unusable = false;
+        let mut unusable = None;
         match entries.get(id) {
             Some(AuthEntry::ApiKey(stored)) => match stored_key(id, stored) {
                 Some(stored) => return Found::Stored(stored),
-                None => is_unusable = true,
+                None => unusable = Some(NOT_USED.to_owned()),
             },
             Some(AuthEntry::OAuth(entry)) => match sign_in_offer(id) {
-                Some(offer) => return Found::Account(offer, entry.clone()),
-                None => is_unusable = true,
+                Some(offer) => match self.elsewhere(offer, base_url) {
+                    None => return Found::Account(offer, entry.clone()),
+                    elsewhere => unusable = elsewhere,
+                },
+                None => unusable = Some(NOT_USED.to_owned()),
             },
-            Some(AuthEntry::Unknown) => is_unusable = true,
+            Some(AuthEntry::Unknown) => unusable = Some(NOT_USED.to_owned()),
             None => {}
         }
         if let Some(template) = provider.and_then(|provider| provider.api_key.clone()) {
@@ -417,11 +432,22 @@ impl Credentials {
         if let Some(found) = self.environment(id) {
             return found;
         }
-        if is_unusable {
-            return Found::Unusable;
+        if let Some(problem) = unusable {
+            return Found::Unusable(problem);
         }
         // A custom provider without a key is a server that asks for none.
         if provider.is_some_and(|provider| provider.custom) { Found::NotNeeded } else { Found::Nothing }
+    }
+
+    /// Why the account of `offer` is not for `base_url`: whoever runs a gateway is
+    /// not to get hold of it.
+    fn elsewhere(&self, offer: &SignInOffer, base_url: Option<&str>) -> Option<String> {
+        let base_url = base_url
+            .filter(|url| self.accounts().is_some_and(|accounts| !accounts.serves(offer.flow, url)))?;
+        let provider = offer.provider;
+        Some(format!(
+            "its sign-in is not sent to {base_url}; give the key of that address as apiKey of {provider} in models.json"
+        ))
     }
 
     fn cloud(&self, id: &str) -> Option<&Cloud> {
@@ -465,6 +491,9 @@ impl Credentials {
     }
 }
 
+/// What is said of entries of the original that are of no use here.
+const NOT_USED: &str = "pi does not use the account stored for it; store a key instead";
+
 /// The key of an entry; one may stand among its variables instead.
 fn stored_key(id: &str, stored: &StoredKey) -> Option<StoredKey> {
     if !stored.key.is_empty() {
@@ -497,7 +526,7 @@ impl Found {
             Self::CommandLine(_) => KeySource::CommandLine,
             Self::Stored(_) => KeySource::Stored,
             Self::Account(_, entry) => KeySource::SignedIn { expires_ms: entry.expires_ms },
-            Self::Unusable => KeySource::Unusable,
+            Self::Unusable(_) => KeySource::Unusable,
             Self::Configured(_) => KeySource::ModelsFile,
             Self::Environment { name, .. } => KeySource::Environment(name),
             Self::Cloud(_) => KeySource::Cloud,

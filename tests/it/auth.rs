@@ -33,6 +33,8 @@ use crate::support::chat;
 use crate::support::sse_server::{RecordedRequest, Reply, SseServer};
 
 const NOW_MS: u64 = 1_795_253_027_280;
+/// What tokens are for, unless a test says otherwise.
+const RESOURCE: &str = "http://127.0.0.1:1/v1";
 
 /// One user's accounts, whose services are one scripted server.
 struct Bench {
@@ -63,7 +65,8 @@ impl Bench {
         let url = self.server.url().to_owned();
         Endpoints {
             openai: url.clone(),
-            openai_resource: "https://api.openai.com/v1".to_owned(),
+            openai_resource: RESOURCE.to_owned(),
+            codex: RESOURCE.to_owned(),
             github: url.clone(),
             github_api: url,
             copilot: "https://copilot.example".to_owned(),
@@ -74,6 +77,11 @@ impl Bench {
     /// What one process has; another call is another process.
     fn credentials(&self) -> Credentials {
         self.credentials_at(self.endpoints())
+    }
+
+    /// The same, with tokens that are for `api`.
+    fn credentials_for(&self, api: &SseServer) -> Credentials {
+        self.credentials_at(Endpoints { openai_resource: api.url().to_owned(), ..self.endpoints() })
     }
 
     fn credentials_at(&self, endpoints: Endpoints) -> Credentials {
@@ -182,7 +190,7 @@ async fn a_browser_signs_in_with_chatgpt_and_registers_this_installation() {
         ("client_id", "dynamic_agent_client"),
         ("agent_name_hint", "pi"),
         ("ext_agent_host_id", &format!("urn:uuid:{}", installation.trim())),
-        ("resource", "https://api.openai.com/v1"),
+        ("resource", RESOURCE),
         ("code_challenge_method", "S256"),
     ] {
         assert_eq!(query[name], value, "{name}");
@@ -208,7 +216,7 @@ async fn a_browser_signs_in_with_chatgpt_and_registers_this_installation() {
         ("client_id", "oaiapp_1"),
         ("code", "the-code"),
         ("redirect_uri", redirect),
-        ("resource", "https://api.openai.com/v1"),
+        ("resource", RESOURCE),
     ] {
         assert_eq!(form[name], value, "{name}");
     }
@@ -461,7 +469,7 @@ fn model(catalog: &Catalog, provider: &str) -> Arc<Model> {
 }
 
 async fn resolve(credentials: &Credentials, provider: &str) -> Result<Credential, CredentialError> {
-    let catalog = catalog("http://127.0.0.1:1");
+    let catalog = catalog(RESOURCE);
     credentials.resolve(&model(&catalog, provider), &catalog).await
 }
 
@@ -705,7 +713,7 @@ async fn a_token_that_is_not_taken_is_renewed_and_the_request_repeated_once() {
     let bench = Bench::new([renewed("new")]).await;
     bench.write(&json!({"openai": openai_entry("old", 60 * MINUTE_MS)}));
     let api = SseServer::start([refusal(), Reply::sse(chat::text("hello"))]).await;
-    let credentials = bench.credentials();
+    let credentials = bench.credentials_for(&api);
     let answer = ask(&credentials, &api).await;
     assert_eq!(answer.texts().collect::<String>(), "hello");
     assert_eq!(bearers(&api), ["Bearer old", "Bearer new"]);
@@ -713,12 +721,14 @@ async fn a_token_that_is_not_taken_is_renewed_and_the_request_repeated_once() {
 
     bench.server.reply(renewed("newer"));
     let api = SseServer::start([refusal(), refusal()]).await;
+    let credentials = bench.credentials_for(&api);
     let answer = ask(&credentials, &api).await;
     assert!(answer.error_message.unwrap().starts_with("401: token revoked"));
     assert_eq!(bearers(&api), ["Bearer new", "Bearer newer"]);
 
     bench.server.reply(json_reply(400, &json!({"error": "invalid_grant"})));
     let api = SseServer::start([refusal()]).await;
+    let credentials = bench.credentials_for(&api);
     let error = ask(&credentials, &api).await.error_message.unwrap();
     assert!(error.contains("token revoked") && error.contains("sign in again with /login openai"), "{error}");
 }
@@ -728,7 +738,38 @@ async fn a_token_that_cannot_be_had_is_the_reason_of_the_answer() {
     let bench = Bench::new([json_reply(400, &json!({"error": "invalid_grant"}))]).await;
     bench.write(&json!({"openai": openai_entry("old", 0)}));
     let api = SseServer::start([]).await;
-    let error = ask(&bench.credentials(), &api).await.error_message.unwrap();
+    let error = ask(&bench.credentials_for(&api), &api).await.error_message.unwrap();
     assert!(error.starts_with("the sign-in for openai has ended"), "{error}");
     assert!(api.requests().is_empty());
+}
+
+#[tokio::test]
+async fn an_account_is_not_sent_to_a_gateway() {
+    let bench = Bench::new([]).await;
+    bench.write(&json!({
+        "openai": openai_entry("canary", 60 * MINUTE_MS),
+        "openai-codex": {"type": "oauth", "access": codex_token(), "refresh": "r", "expires": NOW_MS + 3_600_000},
+        "github-copilot": {"type": "oauth", "access": "tid=1", "refresh": "gho_1", "expires": NOW_MS + 3_600_000},
+    }));
+    let gateway = SseServer::start([]).await;
+    let credentials = bench.credentials();
+    let error = ask(&credentials, &gateway).await.error_message.unwrap();
+    let expected = format!("no key for openai: its sign-in is not sent to {}; give the key", gateway.url());
+    assert!(error.starts_with(&expected), "{error}");
+    assert!(gateway.requests().is_empty());
+
+    let elsewhere = catalog(gateway.url());
+    let codex = credentials.resolve(&model(&elsewhere, "openai-codex"), &elsewhere).await;
+    assert!(codex.is_err_and(|error| error.to_string().contains("openai-codex in models.json")));
+    // Goes to the address that its token names, whatever the model says.
+    let copilot = credentials.resolve(&model(&elsewhere, "github-copilot"), &elsewhere).await;
+    let Ok(Credential::SignedIn(account)) = copilot else { panic!("{copilot:?}") };
+    assert_eq!(account.base_url.as_deref(), Some("https://copilot.example"));
+
+    // The gateway's own key counts.
+    let mut with_key = Catalog::clone(&elsewhere);
+    let provider = json!({"providers": {"openai": {"baseUrl": gateway.url(), "apiKey": "of-gateway"}}});
+    with_key.add_user_models(&provider.to_string()).unwrap();
+    let key = credentials.resolve(&model(&with_key, "openai"), &with_key).await;
+    assert_eq!(key, Ok(Credential::ApiKey("of-gateway".to_owned())));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use reqwest::Url;
 use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 use tokio::task::spawn_blocking;
@@ -181,6 +182,18 @@ impl Accounts {
         Ok(entry)
     }
 
+    /// Whether a token may go to `base_url`: to the service that gave it, and to no
+    /// gateway in front of it. Copilot's tokens name their own address, which goes
+    /// before the model's.
+    pub(in crate::config) fn serves(&self, flow: SignInFlow, base_url: &str) -> bool {
+        let endpoints = &self.0.service.endpoints;
+        match flow {
+            SignInFlow::ChatGpt => is_same_origin(base_url, &endpoints.openai_resource),
+            SignInFlow::Codex => is_same_origin(base_url, &endpoints.codex),
+            SignInFlow::Copilot => true,
+        }
+    }
+
     /// What requests of the account need.
     pub(in crate::config) fn credential(&self, flow: SignInFlow, entry: &OAuthEntry) -> SignIn {
         let token = entry.access.clone();
@@ -253,6 +266,11 @@ impl Shared {
         let renewed = OAuthEntry { extra, ..renewed };
         blocking(move || lock.save_account(offer.provider, &entry, &renewed)).await
     }
+}
+
+fn is_same_origin(one: &str, other: &str) -> bool {
+    let origin = |address: &str| Url::parse(address).ok().map(|url| url.origin());
+    origin(one).is_some_and(|one| one.is_tuple() && Some(one) == origin(other))
 }
 
 /// Touches the lock again and again; never returns.

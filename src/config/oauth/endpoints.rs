@@ -5,8 +5,10 @@
 pub struct Endpoints {
     /// Sign-ins of OpenAI, both kinds.
     pub openai: String,
-    /// What a ChatGPT sign-in is asked for.
+    /// What a ChatGPT sign-in is asked for, and good for.
     pub openai_resource: String,
+    /// What a Codex sign-in is good for.
+    pub codex: String,
     /// GitHub itself, and its API.
     pub github: String,
     pub github_api: String,
@@ -22,6 +24,7 @@ impl Default for Endpoints {
         Self {
             openai: "https://auth.openai.com".to_owned(),
             openai_resource: "https://api.openai.com/v1".to_owned(),
+            codex: "https://chatgpt.com/backend-api".to_owned(),
             github: "https://github.com".to_owned(),
             github_api: "https://api.github.com".to_owned(),
             copilot: "https://api.individual.githubcopilot.com".to_owned(),
