@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 
 use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, vendor};
@@ -18,8 +19,9 @@ use super::env::Env;
 use super::oauth::{Accounts, SignInError, SignInFlow, SignInOffer, sign_in_offer};
 use super::value;
 
-/// How long the end of the program waits for a token that is being renewed.
-const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+/// How long the end of the program waits for a token that is being renewed: as long
+/// as the lock of the file and the call to the service may take, and the disk.
+const SETTLE_LIMIT: Duration = Duration::from_secs(75);
 
 /// Finds keys; holds the one from the command line. Cheap to clone.
 #[derive(Clone)]
@@ -320,10 +322,15 @@ impl Credentials {
     }
 
     /// Returns when no token is being renewed any more, or takes too long: at the
-    /// end of the program a new token must not be lost.
+    /// end of the program a new token must not be lost. A signal to end, such as
+    /// ctrl+c, ends the wait.
     pub async fn settled(&self) {
-        if let Some(accounts) = self.accounts() {
-            drop(tokio::time::timeout(SETTLE_LIMIT, accounts.settled()).await);
+        let Some(accounts) = self.accounts() else { return };
+        tokio::select! {
+            biased;
+            () = accounts.settled() => {}
+            () = tokio::time::sleep(SETTLE_LIMIT) => {}
+            () = told_to_end() => {}
         }
     }
 
@@ -488,6 +495,17 @@ impl Credentials {
 
     fn known(&self) -> Arc<AuthEntries> {
         self.file().map(|file| file.known()).unwrap_or_default()
+    }
+}
+
+/// Waits for a signal to end; forever, where signals cannot be heard.
+async fn told_to_end() {
+    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    let [Ok(mut int), Ok(mut term), Ok(mut hup)] = signals else { return std::future::pending().await };
+    tokio::select! {
+        _ = int.recv() => {}
+        _ = term.recv() => {}
+        _ = hup.recv() => {}
     }
 }
 

@@ -657,6 +657,25 @@ async fn a_renewal_outlives_whoever_waited_for_it() {
     assert_eq!(bench.stored()["openai"]["refresh"], "ref-2");
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_program_waits_as_long_as_a_renewal_may_take() {
+    let never = Gate::new();
+    let bench = Bench::new([Reply::raw("").gate(&never)]).await;
+    bench.write(&json!({"openai": openai_entry("old", 0)}));
+    let credentials = bench.credentials();
+    let waiting = tokio::spawn({
+        let credentials = credentials.clone();
+        async move { token(&credentials, "openai").await }
+    });
+    while bench.server.requests().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let start = tokio::time::Instant::now();
+    credentials.settled().await;
+    assert_eq!(start.elapsed().as_secs(), 30, "when the call is given up");
+    assert!(waiting.await.unwrap().unwrap_err().contains("cannot be renewed now"));
+}
+
 #[tokio::test]
 async fn an_account_of_the_original_goes_on() {
     let bench = Bench::new([copilot_token("tid=2;proxy-ep=proxy.x", NOW_MS + 1_500_000)]).await;

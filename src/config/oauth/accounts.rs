@@ -38,7 +38,7 @@ struct Shared {
     /// Copilot tokens for GitHub tokens of the environment, which are not stored.
     borrowed: Mutex<Vec<(String, OAuthEntry)>>,
     /// Held for reading by every renewal that goes on.
-    renewing: RwLock<()>,
+    renewing: Arc<RwLock<()>>,
 }
 
 /// What flows ask with.
@@ -74,7 +74,7 @@ impl Accounts {
             file,
             copilot_client_id,
             borrowed: Mutex::default(),
-            renewing: RwLock::default(),
+            renewing: Arc::default(),
         }))
     }
 
@@ -156,7 +156,14 @@ impl Accounts {
         }
         let shared = Arc::clone(&self.0);
         let rejected_token = rejected.map(str::to_owned);
-        let renewed = tokio::spawn(async move { shared.renew(offer, rejected_token.as_deref()).await }).await;
+        // Before the task runs, so that an end of the program in between waits for it.
+        let renewing = Arc::clone(&self.0.renewing).read_owned().await;
+        let renewed = tokio::spawn(async move {
+            let renewed = shared.renew(offer, rejected_token.as_deref()).await;
+            drop(renewing);
+            renewed
+        });
+        let renewed = renewed.await;
         let renewed = renewed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         self.0.renewed_or_before(renewed, Some(entry), rejected)
     }
@@ -241,7 +248,6 @@ impl Shared {
         offer: &'static SignInOffer,
         rejected: Option<&str>,
     ) -> Result<OAuthEntry, SignInError> {
-        let _renewing = self.renewing.read().await;
         let file = Arc::clone(&self.file);
         let lock = blocking(move || file.lock()).await?;
         let stored = lock.account(offer.provider);
@@ -321,5 +327,28 @@ impl Service {
 impl Default for Service {
     fn default() -> Self {
         Self { transport: Transport::new(), clock: Clock::manual(0), endpoints: Endpoints::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::super::SIGN_INS;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_renewal_counts_from_the_moment_it_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = Arc::new(AuthFile::open(folder.path().join("auth.json")));
+        let Service { transport, clock, endpoints } = Service::default();
+        let accounts = Accounts::new(transport, clock, endpoints, file, None);
+        let entry =
+            OAuthEntry { access: String::new(), refresh: String::new(), expires_ms: 0, extra: Map::new() };
+        assert!(accounts.settled().now_or_never().is_some());
+        // Whoever asked has gone before the task got to run.
+        assert!(accounts.fresh(&SIGN_INS[0], &entry, None).now_or_never().is_none());
+        assert!(accounts.settled().now_or_never().is_none());
+        accounts.settled().await;
     }
 }
