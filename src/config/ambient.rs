@@ -21,7 +21,8 @@ pub trait Ambient: Send + Sync {
     /// Says what is missing, for the user.
     fn credential<'a>(&'a self, base_url: &'a str) -> BoxFuture<'a, Result<Credential, String>>;
 
-    /// Does not give out `token` again: it was not taken.
+    /// Does not give out `token` again: it was not taken. For keys it is the session
+    /// token, else their id.
     fn forget(&self, token: &str);
 }
 
@@ -48,7 +49,7 @@ impl Ambient for AwsCredentials {
         async move { Self::credential(self, base_url).await.map_err(|error| error.to_string()) }.boxed()
     }
 
-    fn forget(&self, _token: &str) {
-        Self::forget(self);
+    fn forget(&self, token: &str) {
+        Self::forget(self, token);
     }
 }

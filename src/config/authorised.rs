@@ -13,8 +13,9 @@ use crate::ai::{
 use super::credentials::Credentials;
 
 /// A provider that finds the key of each request itself, unless the request
-/// brings one: a run lasts for hours, a token for minutes. A token that the
-/// service does not take is renewed, and the request repeated once.
+/// brings one: a run lasts for hours, a token for minutes. A token or a pair of keys
+/// that the service does not take is renewed, and the request repeated once, if
+/// that came to another one.
 #[derive(Clone)]
 pub struct Authorised {
     inner: Arc<dyn Provider>,
@@ -52,7 +53,7 @@ impl Authorised {
         } else {
             request
         };
-        let Credential::SignedIn(account) = &request.credential else {
+        let Some(proof) = renewable(&request.credential).map(str::to_owned) else {
             return self.inner.stream(request, cancel);
         };
         let mut events = self.inner.stream(Arc::clone(&request), cancel.clone());
@@ -60,11 +61,11 @@ impl Authorised {
         let Some(StreamEvent::Done(message)) = first else {
             return stream::iter(first).chain(events).boxed();
         };
-        if !is_unauthorised(&message) {
+        if !is_refused(&request.credential, &message) {
             return once(StreamEvent::Done(message));
         }
         let catalog = self.catalog.get();
-        let renewing = self.credentials.renew(&request.model, &catalog, &account.token);
+        let renewing = self.credentials.renew(&request.model, &catalog, &proof);
         let renewed = tokio::select! {
             biased;
             () = cancel.cancelled() => {
@@ -73,6 +74,7 @@ impl Authorised {
             renewed = renewing => renewed,
         };
         match renewed {
+            Ok(credential) if credential == request.credential => once(StreamEvent::Done(message)),
             Ok(credential) => self.inner.stream(with(request, credential), cancel),
             Err(error) => {
                 let said = message.error_message.as_deref().unwrap_or_default();
@@ -100,11 +102,37 @@ fn with(request: Arc<Request>, credential: Credential) -> Arc<Request> {
     Arc::new(Request { credential, ..Arc::unwrap_or_clone(request) })
 }
 
-/// Whether the service did not take the token; it said so before anything else.
-fn is_unauthorised(message: &AssistantMessage) -> bool {
-    let error = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error);
-    let rest = error.and_then(|error| error.strip_prefix("401"));
-    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+/// What tells a credential that may be renewed from the one that follows it.
+fn renewable(credential: &Credential) -> Option<&str> {
+    match credential {
+        Credential::SignedIn(account) => Some(&account.token),
+        Credential::Aws(keys) => Some(keys.session_token.as_deref().unwrap_or(&keys.access_key_id)),
+        Credential::None | Credential::ApiKey(_) | Credential::Bearer(_) => None,
+    }
+}
+
+/// Parts of the codes by which Amazon refuses keys, mostly with status 403:
+/// <https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html>.
+const AWS_REFUSALS: [&str; 5] = [
+    "ExpiredToken",
+    "UnrecognizedClient",
+    "InvalidClientTokenId",
+    "InvalidSignature",
+    "SignatureDoesNotMatch",
+];
+
+/// Whether the service did not take the credential; it said so before anything else.
+fn is_refused(credential: &Credential, message: &AssistantMessage) -> bool {
+    let Some(error) = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error)
+    else {
+        return false;
+    };
+    let is_unauthorised =
+        error.strip_prefix("401").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    match credential {
+        Credential::Aws(_) => is_unauthorised || AWS_REFUSALS.iter().any(|code| error.contains(code)),
+        _ => is_unauthorised,
+    }
 }
 
 fn once(event: StreamEvent) -> EventStream {

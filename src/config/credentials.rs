@@ -251,7 +251,8 @@ impl Credentials {
         self.resolve_but(model, catalog, None).await
     }
 
-    /// Another token for an account whose token was not taken.
+    /// Another token for an account whose token was not taken, or other keys for
+    /// those with the session token or id `rejected`.
     ///
     /// # Errors
     /// When there is none, or it cannot be had.

@@ -4,15 +4,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use pi::ai::{BEDROCK_TEMPLATE, Credential, Transport};
-use pi::config::{AwsCredentials, AwsEndpoints, AwsError, Env};
+use futures_util::StreamExt as _;
+use pi::ai::{
+    BEDROCK_TEMPLATE, Catalog, Credential, HttpOptions, HttpProvider, LiveCatalog, Model, Provider as _,
+    Request, StreamEvent, StreamOptions, Transport,
+};
+use pi::config::{Authorised, AwsCredentials, AwsEndpoints, AwsError, Credentials, Env};
 use pi::util::clock::Clock;
 use serde_json::json;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
-use crate::support::sse_server::{Reply, SseServer};
+use crate::support::bedrock::framed;
+use crate::support::sse_server::{RecordedRequest, Reply, SseServer};
 
 /// 2026-11-21T12:00:00Z.
 const NOW_MS: u64 = 1_795_262_400_000;
@@ -203,7 +210,7 @@ async fn containers_ask_their_own_service() {
     assert!(container.is_configured());
     assert_eq!(outline(&container).await.unwrap(), "C1 s t us-east-1");
     assert_eq!(outline(&container).await.unwrap(), "C1 s t us-east-1");
-    container.forget();
+    container.forget("t");
     assert_eq!(outline(&container).await.unwrap(), "C2 s t us-east-1");
 
     let url = format!("{}/full", server.url());
@@ -311,7 +318,7 @@ async fn an_instance_asks_its_metadata_service_with_a_token() {
         ]
     );
     assert_eq!(requests[0].header("x-aws-ec2-metadata-token-ttl-seconds"), Some("21600"));
-    instance.forget();
+    instance.forget("t");
     check_error(outline(&instance).await, "no AWS credentials; ");
 }
 
@@ -325,4 +332,75 @@ async fn the_address_may_name_the_region() {
     };
     check("https://bedrock-runtime.eu-central-1.amazonaws.com", "eu-central-1").await;
     check("http://localhost:1", "us-east-1").await;
+}
+
+/// What a model of Bedrock at `api` answers: its text, or the error.
+async fn ask(source: AwsCredentials, api: &SseServer) -> String {
+    let catalog = Catalog::builtin();
+    let credentials = Credentials::new(Env::of(&[])).with_ambient("amazon-bedrock", Arc::new(source));
+    let http = HttpProvider::new(Transport::new(), Clock::manual(NOW_MS), HttpOptions::default());
+    let mut model = Model::clone(catalog.models_of("amazon-bedrock").first().unwrap());
+    api.url().clone_into(&mut model.base_url);
+    let provider = Authorised::new(Arc::new(http), credentials, Arc::new(LiveCatalog::new(catalog)));
+    let request = Request {
+        model: Arc::new(model),
+        credential: Credential::None,
+        messages: Vec::new(),
+        options: StreamOptions::default(),
+    };
+    let mut events = provider.stream(Arc::new(request), CancellationToken::new());
+    while let Some(event) = events.next().await {
+        if let StreamEvent::Done(message) = event {
+            return message.error_message.clone().unwrap_or_else(|| message.texts().collect());
+        }
+    }
+    panic!("no end")
+}
+
+/// The ids of the keys that requests were signed with.
+fn signers(api: &SseServer) -> Vec<String> {
+    let id = |request: &RecordedRequest| {
+        let (_, rest) = request.header("authorization").unwrap().split_once("Credential=").unwrap();
+        rest.split('/').next().unwrap().to_owned()
+    };
+    api.requests().iter().map(id).collect()
+}
+
+#[tokio::test]
+async fn keys_that_are_not_taken_are_fetched_anew_and_the_request_repeated_once() {
+    let refusal = |kind: &str| {
+        let headers = [("content-type", "application/json"), ("x-amzn-errortype", kind)];
+        Reply::status(403, &headers, r#"{"message": "no"}"#)
+    };
+    let delta = r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"hello"}}}"#;
+    let answer = framed(&[delta, r#"{"messageStop":{"stopReason":"end_turn"}}"#].join("\n"));
+    let answer = || Reply::stream("application/vnd.amazon.eventstream").piece(&answer);
+    let folder = tempfile::tempdir().unwrap();
+    let count = folder.path().join("count");
+    // A program whose keys have no end, and an id that tells how often it ran.
+    let command = format!(
+        r#"echo x >> {0}; echo "{{\"AccessKeyId\": \"K$(wc -l < {0} | tr -d ' ')\", \"SecretAccessKey\": \"s\"}}""#,
+        count.display()
+    );
+    let home = home("", &format!("[default]\ncredential_process = {command}\n"));
+    for kind in ["ExpiredTokenException", "UnrecognizedClientException:http://x", "InvalidSignatureException"]
+    {
+        fs::write(&count, "").unwrap();
+        let api = SseServer::start([refusal(kind), answer()]).await;
+        assert_eq!(ask(at_home(&[], home.path()), &api).await, "hello", "{kind}");
+        assert_eq!(signers(&api), ["K1", "K2"]);
+    }
+    let api = SseServer::start([refusal("ExpiredTokenException"), refusal("ExpiredTokenException")]).await;
+    let error = ask(at_home(&[], home.path()), &api).await;
+    assert!(error.starts_with("403: no (ExpiredTokenException"), "{error}");
+    assert_eq!(api.requests().len(), 2);
+
+    // Nothing else can be had, or keys are not the matter.
+    let empty = tempfile::tempdir().unwrap();
+    let api = SseServer::start([refusal("ExpiredTokenException")]).await;
+    assert!(ask(at_home(KEYS, empty.path()), &api).await.starts_with("403: no (ExpiredTokenException"));
+    assert_eq!(signers(&api), ["A"]);
+    let api = SseServer::start([refusal("AccessDeniedException")]).await;
+    assert!(ask(at_home(&[], home.path()), &api).await.contains("AccessDenied"));
+    assert_eq!(api.requests().len(), 1);
 }

@@ -181,10 +181,11 @@ impl AwsCredentials {
         })))
     }
 
-    /// Forgets the keys it keeps, which a service did not take, so that the next
-    /// ones are new.
-    pub fn forget(&self) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Forgets the keys with this session token, or this id if they have none, which
+    /// a service did not take, so that the next ones are new.
+    pub fn forget(&self, token: &str) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.take_if(|keys| keys.token.as_deref().unwrap_or(&keys.id) == token);
     }
 
     /// The region of the environment, of the profile, of the address.
