@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use super::http::{HttpFailure, Transport, read_whole};
+use super::http::{HttpFailure, Route, Transport, read_whole};
 
 /// Longest wait for a whole reply.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -73,7 +73,7 @@ impl Transport {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(CallError(format!("unsupported scheme in {url}; use http or https")));
         }
-        let client = self.client(url.scheme() == "https").map_err(CallError)?;
+        let client = self.client(Route::to(&url)).map_err(CallError)?;
         let origin = url.origin().ascii_serialization();
         let (method, content_type, body) = match call.body {
             CallBody::None => (Method::GET, None, String::new()),

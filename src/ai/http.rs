@@ -1,13 +1,14 @@
 //! The one transport: sends a request and hands over the response, or the text
 //! of the failure.
 //!
-//! Clients are built when first needed, the one with TLS apart from the plain
-//! one, because reading the certificates of the system takes far longer than a
+//! Clients are built when first needed, those with TLS apart from the plain
+//! ones, because reading the certificates of the system takes far longer than a
 //! request to a local server. Proxies come from the environment, as `reqwest`
-//! reads it. There is no total deadline: an answer may take as long as bytes
+//! reads it; what only this machine can reach is asked without one. There is no total deadline: an answer may take as long as bytes
 //! keep coming.
 
 use std::error::Error as _;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -34,8 +35,45 @@ pub struct Transport {
 
 #[derive(Debug, Default)]
 struct Clients {
-    plain: OnceLock<Result<Client, String>>,
-    tls: OnceLock<Result<Client, String>>,
+    plain: Slot,
+    tls: Slot,
+    plain_direct: Slot,
+    tls_direct: Slot,
+}
+
+type Slot = OnceLock<Result<Client, String>>;
+
+/// How a service is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Route {
+    tls: bool,
+    /// Past any proxy.
+    direct: bool,
+}
+
+impl Route {
+    pub(super) fn to(url: &Url) -> Self {
+        Self { tls: url.scheme() == "https", direct: is_near(url) }
+    }
+}
+
+/// Whether an address means this machine, or a service that answers nobody but this
+/// machine and gives it credentials. A proxy could not reach either, or would
+/// answer for its own machine.
+fn is_near(url: &Url) -> bool {
+    /// Amazon's services for instances and containers.
+    const AMAZON: [Ipv6Addr; 2] = [
+        Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254),
+        Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x23),
+    ];
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
+        Ok(IpAddr::V6(ip)) => {
+            ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unspecified() || AMAZON.contains(&ip)
+        }
+        Err(_) => host == "localhost" || host.ends_with(".localhost") || host == "metadata.google.internal",
+    }
 }
 
 /// A request that did not lead to a stream.
@@ -54,15 +92,20 @@ impl Transport {
         Self::default()
     }
 
-    /// Builds the TLS client, some tens of milliseconds of work, unless it is
-    /// built. For a background thread while the program starts.
+    /// Builds the client with TLS for services on the net, some tens of milliseconds
+    /// of work, unless it is built. For a background thread while the program starts.
     pub fn warm_up(&self) {
-        self.client(true).map_or_else(drop, drop);
+        self.client(Route { tls: true, direct: false }).map_or_else(drop, drop);
     }
 
-    pub(super) fn client(&self, tls: bool) -> Result<&Client, String> {
-        let slot = if tls { &self.clients.tls } else { &self.clients.plain };
-        slot.get_or_init(|| build(tls)).as_ref().map_err(Clone::clone)
+    pub(super) fn client(&self, route: Route) -> Result<&Client, String> {
+        let slot = match route {
+            Route { tls: false, direct: false } => &self.clients.plain,
+            Route { tls: true, direct: false } => &self.clients.tls,
+            Route { tls: false, direct: true } => &self.clients.plain_direct,
+            Route { tls: true, direct: true } => &self.clients.tls_direct,
+        };
+        slot.get_or_init(|| build(route)).as_ref().map_err(Clone::clone)
     }
 
     /// Sends `request` and waits for the headers of a successful response.
@@ -91,7 +134,7 @@ impl Transport {
             let url = redact::shown_url(url.as_str());
             return Err(HttpFailure::permanent(format!("unsupported scheme in {url}; use http or https")));
         }
-        let client = self.client(url.scheme() == "https").map_err(HttpFailure::permanent)?;
+        let client = self.client(Route::to(&url)).map_err(HttpFailure::permanent)?;
         let origin = url.origin().ascii_serialization();
         let sending = client.post(url).headers(request.headers.clone()).body(request.body.clone()).send();
         let sent = match silence {
@@ -116,7 +159,7 @@ pub(super) fn client_builder() -> ClientBuilder {
     Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
 }
 
-fn build(tls: bool) -> Result<Client, String> {
+fn build(route: Route) -> Result<Client, String> {
     // What goes along, keys and the conversation, is for the server that was meant:
     // a redirect to another is not followed.
     let policy = Policy::custom(|attempt| {
@@ -129,8 +172,11 @@ fn build(tls: bool) -> Result<Client, String> {
         }
     });
     let mut builder = client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(policy);
-    if !tls {
+    if !route.tls {
         builder = builder.tls_certs_only([]);
+    }
+    if route.direct {
+        builder = builder.no_proxy();
     }
     builder.build().map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
 }
@@ -294,6 +340,42 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         pairs.collect()
+    }
+
+    #[test]
+    fn this_machine_and_what_answers_it_alone_are_near() {
+        let check = |url: &str, expected: bool| {
+            assert_eq!(is_near(&url.parse().unwrap()), expected, "{url}");
+        };
+        for near in [
+            "http://localhost:11434",
+            "http://LOCALHOST",
+            "http://api.localhost/v1",
+            "http://127.0.0.1",
+            "http://127.1.2.3:8080",
+            "http://2130706433",
+            "http://0.0.0.0:1",
+            "http://[::1]:1",
+            "http://[::ffff:127.0.0.1]",
+            "http://[fe80::1]",
+            "http://169.254.169.254/latest",
+            "http://169.254.170.2",
+            "http://[fd00:ec2::254]",
+            "http://metadata.google.internal/x",
+            "https://localhost",
+        ] {
+            check(near, true);
+        }
+        for far in [
+            "https://api.openai.com",
+            "http://localhost.example.com",
+            "http://10.0.0.1",
+            "http://gpu.lan:11434",
+            "http://[fd00::1]",
+            "http://127.0.0.1@example.com",
+        ] {
+            check(far, false);
+        }
     }
 
     #[test]

@@ -47,6 +47,17 @@ async fn the_last_answer_is_all_there_is_on_standard_output() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_on_this_machine_is_asked_without_a_proxy() {
+    let server = SseServer::start([Reply::sse(chat::text("ok"))]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    let proxy = "http://127.0.0.1:1";
+    command.args(["-p", "hello"]).env("HTTP_PROXY", proxy).env("http_proxy", proxy).env("ALL_PROXY", proxy);
+    let output = output(command).await;
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("ok\n".to_owned(), String::new()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn piped_text_and_files_become_the_prompt() {
     let server = SseServer::start([Reply::sse(chat::text("ok"))]).await;
     let home = TestHome::with_server(server.url());
