@@ -268,13 +268,7 @@ fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
     })
 }
 
-/// The start of a response's body as text, as far as it arrives.
-pub(super) async fn read_capped(response: Response, limit_bytes: usize) -> String {
-    let mut body = Vec::new();
-    read_into(&mut body, response, limit_bytes).await;
-    String::from_utf8_lossy(&body).into_owned()
-}
-
+/// Appends the start of a response's body, as far as it arrives.
 async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usize) {
     while body.len() < limit_bytes {
         match response.chunk().await {

@@ -3,8 +3,8 @@
 //! A server is asked at its usual port for what it has, in its own words, because
 //! only those tell how much context it really gives a model. Whoever answers but
 //! is no such server is left alone. Only asked when someone wants to know: a look
-//! takes as long as the slowest answer, at most little more than
-//! half a second.
+//! takes as long as the slowest server, and [`LIMIT`] at most, however often that
+//! one is asked. What a server says is read up to a bound.
 //!
 //! Facts: the API pages of Ollama, LM Studio, llama.cpp's server and vLLM, as of
 //! autumn 2026.
@@ -12,14 +12,23 @@
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
-use reqwest::Client;
+use futures_util::{StreamExt as _, stream};
+use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
-use super::http::client_builder;
+use super::http::{client_builder, read_whole};
 use super::model::{Api, Modality, Model};
 
-/// Longest a server may take for one answer.
+/// Longest a look may take. Servers that have not said everything by then are
+/// listed with what they have said.
 const LIMIT: Duration = Duration::from_millis(600);
+/// Largest answer, unpacked.
+const ANSWER_LIMIT_BYTES: usize = 4 << 20;
+/// Most models of one server.
+const MAX_MODELS: usize = 200;
+/// How many models one server is asked about at a time.
+const AT_ONCE: usize = 16;
 
 /// A kind of server: its provider id, name and usual address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,13 +71,14 @@ impl LocalAddresses {
         let Some(host) = ollama_host.map(str::trim).filter(|host| !host.is_empty()) else {
             return Self::default();
         };
-        let (scheme, host) = host.split_once("://").unwrap_or(("http", host));
-        let host = host.trim_end_matches('/').replace("0.0.0.0", "127.0.0.1");
-        let port = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-            ""
-        } else {
-            ":11434"
+        // A scheme brings its own port, which addresses may leave out.
+        let (scheme, host, usual_port) = match host.split_once("://") {
+            Some((scheme, host)) => (scheme, host, ""),
+            None => ("http", host, ":11434"),
         };
+        let host = host.trim_end_matches('/').replace("0.0.0.0", "127.0.0.1");
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let port = if has_port { "" } else { usual_port };
         Self { other: vec![("ollama".to_owned(), format!("{scheme}://{host}{port}"))], only_these: false }
     }
 
@@ -88,17 +98,29 @@ impl LocalAddresses {
 
 /// The models of all servers that answer, by server. Dropping the future gives up.
 pub async fn discover(addresses: &LocalAddresses) -> Vec<(&'static LocalServer, Vec<Model>)> {
-    let Ok(client) =
-        client_builder().no_proxy().connect_timeout(LIMIT / 2).timeout(LIMIT).tls_certs_only([]).build()
-    else {
+    let asked: Vec<_> =
+        LOCAL_SERVERS.iter().filter_map(|server| Some((server, addresses.of(server)?))).collect();
+    let (Some(plain), tls) = (client(false), asked.iter().any(|(_, address)| is_https(address))) else {
         return Vec::new();
     };
-    let asked = LOCAL_SERVERS.iter().filter_map(|server| Some((server, addresses.of(server)?)));
-    let answers = join_all(asked.map(|(server, address)| {
-        let at = At { client: &client, server, address };
-        async move { (server, at.models().await) }
+    // Certificates are read for those who need them.
+    let tls = if tls { client(true) } else { None };
+    let deadline = Instant::now() + LIMIT;
+    let answers = join_all(asked.into_iter().filter_map(|(server, address)| {
+        let client = if is_https(&address) { tls.as_ref()? } else { &plain };
+        let at = At { client, server, address, deadline };
+        Some(async move { (server, at.models().await) })
     }));
     answers.await.into_iter().filter(|(_, models)| !models.is_empty()).collect()
+}
+
+fn is_https(address: &str) -> bool {
+    address.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
+}
+
+fn client(tls: bool) -> Option<Client> {
+    let builder = client_builder().no_proxy().connect_timeout(LIMIT / 2);
+    if tls { builder } else { builder.tls_certs_only([]) }.build().ok()
 }
 
 /// One server to ask.
@@ -106,6 +128,7 @@ struct At<'a> {
     client: &'a Client,
     server: &'static LocalServer,
     address: String,
+    deadline: Instant,
 }
 
 impl At<'_> {
@@ -120,15 +143,25 @@ impl At<'_> {
     }
 
     async fn get(&self, path: &str) -> Option<Value> {
-        let response = self.client.get(format!("{}{path}", self.address)).send().await.ok()?;
-        response.error_for_status().ok()?.json().await.ok()
+        self.answer(self.client.get(format!("{}{path}", self.address))).await
+    }
+
+    /// The JSON that comes back, if it comes in time and is not too much.
+    async fn answer(&self, request: RequestBuilder) -> Option<Value> {
+        let exchange = async {
+            let response = request.send().await.ok()?.error_for_status().ok()?;
+            read_whole(response, ANSWER_LIMIT_BYTES).await.ok()
+        };
+        let text = timeout_at(self.deadline, exchange).await.ok()??;
+        serde_json::from_str(&text).ok()
     }
 
     async fn ollama(&self) -> Option<Vec<Model>> {
         let (list, running) = join(self.get("/api/tags"), self.get("/api/ps")).await;
         let (list, running) = (list?, running.unwrap_or_default());
         let names: Vec<&str> = items(&list["models"]).filter_map(|model| model["name"].as_str()).collect();
-        let details = join_all(names.iter().map(|name| self.ollama_details(name))).await;
+        let asked: Vec<_> = names.iter().map(|name| self.ollama_details(name)).collect();
+        let details: Vec<Option<Value>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         Some(
             names
                 .iter()
@@ -156,8 +189,8 @@ impl At<'_> {
     }
 
     async fn ollama_details(&self, name: &str) -> Option<Value> {
-        let request = self.client.post(format!("{}/api/show", self.address)).json(&json!({ "model": name }));
-        request.send().await.ok()?.error_for_status().ok()?.json().await.ok()
+        let request = self.client.post(format!("{}/api/show", self.address));
+        self.answer(request.json(&json!({ "model": name }))).await
     }
 
     fn lm_studio(&self, list: &Value) -> Vec<Model> {
@@ -238,7 +271,7 @@ fn ollama_context(details: &Value) -> Option<u64> {
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
+    list.as_array().into_iter().flatten().take(MAX_MODELS)
 }
 
 #[cfg(test)]
@@ -256,7 +289,10 @@ mod tests {
         check("0.0.0.0", "http://127.0.0.1:11434");
         check("gpu.lan", "http://gpu.lan:11434");
         check("gpu.lan:8080", "http://gpu.lan:8080");
+        check("gpu.lan:8080/", "http://gpu.lan:8080");
         check("https://gpu.lan:443/", "https://gpu.lan:443");
+        check("https://gpu.lan", "https://gpu.lan");
+        check("http://gpu.lan", "http://gpu.lan");
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! Model servers on this machine are found, and others are left alone.
 
-use std::process::Command;
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
-use pi::ai::{LocalAddresses, discover};
+use std::io::{Read as _, Write as _};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pi::ai::{Gate, LocalAddresses, discover};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
@@ -32,27 +37,97 @@ async fn found(id: &str, replies: impl IntoIterator<Item = Reply>) -> Vec<String
 async fn ollama_tells_what_its_models_can_do() {
     let tags = json!({"models": [{"name": "qwen3:8b"}, {"name": "nomic-embed-text"}, {"name": "gemma3:4b"}]});
     let running = json!({"models": [{"name": "gemma3:4b", "context_length": 4096}]});
-    let thinker = json!({"capabilities": ["completion", "tools", "thinking"], "model_info": {"q.context_length": 40960}});
+    let thinks = json!({"capabilities": ["completion", "tools", "thinking"], "model_info": {"q.context_length": 40960}});
+    let embeds = json!({"capabilities": ["embedding"]});
+    let sees = json!({"capabilities": ["completion", "vision"], "model_info": {"g.context_length": 131072}});
     let replies = [
         json("/api/tags", &tags),
         json("/api/ps", &running),
-        // The same answer to every question but one.
-        json("/api/show", &thinker),
-        json("/api/show", &thinker),
-        json("/api/show", &thinker),
+        json("/api/show", &sees).about("gemma3:4b"),
+        json("/api/show", &embeds).about("nomic-embed-text"),
+        json("/api/show", &thinks).about("qwen3:8b"),
     ];
     let models = found("ollama", replies).await;
-    assert_eq!(
-        models,
-        [
-            "ollama/qwen3:8b 40960 thinks",
-            "ollama/nomic-embed-text 40960 thinks",
-            "ollama/gemma3:4b 4096 thinks"
-        ]
-    );
-    let embeds = json!({"capabilities": ["embedding"]});
-    let replies = [json("/api/tags", &json!({"models": [{"name": "e"}]})), json("/api/show", &embeds)];
-    assert_eq!(found("ollama", replies).await, [""; 0]);
+    assert_eq!(models, ["ollama/qwen3:8b 40960 thinks", "ollama/gemma3:4b 4096 sees"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_ends_in_time_with_what_was_said() {
+    let (late, never) = (Gate::new(), Gate::new());
+    let tags = json!({"models": [{"name": "m"}]}).to_string();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", tags.len());
+    let opening = tokio::spawn({
+        let late = late.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            late.open();
+        }
+    });
+    let start = tokio::time::Instant::now();
+    let replies = [
+        Reply::raw(head).gate(&late).piece(tags).on("/api/tags"),
+        json("/api/ps", &json!({})),
+        Reply::raw("").gate(&never).on("/api/show"),
+    ];
+    assert_eq!(found("ollama", replies).await, ["ollama/m 128000"]);
+    assert_eq!(start.elapsed().as_millis(), 600);
+    opening.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_says_too_much_is_cut_short() {
+    let many: Vec<Value> = (0..500).map(|n| json!({"id": format!("m{n}"), "owned_by": "vllm"})).collect();
+    let models = found("vllm", [json("/v1/models", &json!({ "data": many }))]).await;
+    assert_eq!((models.len(), models[199].as_str()), (200, "vllm/m199 128000"));
+    let huge = json!({"data": [{"id": "m", "owned_by": "vllm"}], "rest": "x".repeat(5 << 20)});
+    assert_eq!(found("vllm", [json("/v1/models", &huge)]).await, [""; 0]);
+}
+
+/// One reply to one request, by TLS. The fixture's authority vouches for 127.0.0.1.
+fn tls_server(reply: String) -> (String, std::thread::JoinHandle<()>) {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("../fixtures/tls/server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../fixtures/tls/server-key.pem")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("https://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut connection = rustls::ServerConnection::new(Arc::new(config)).unwrap();
+        let mut stream = rustls::Stream::new(&mut connection, &mut socket);
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            request.push(byte[0]);
+        }
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", reply.len());
+        stream.write_all((head + &reply).as_bytes()).unwrap();
+        stream.flush().unwrap();
+    });
+    (address, serving)
+}
+
+#[test]
+fn a_server_with_a_certificate_is_found() {
+    let list = json!({"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 16384}]});
+    let (address, serving) = tls_server(list.to_string());
+    let home = TestHome::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+    command.env_clear().env("HOME", home.home()).args(["--list-models", "vllm/"]);
+    command.env("PI_LOCAL_SERVERS", format!("vllm={address}"));
+    command.env("SSL_CERT_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tls/authority.pem"));
+    let table = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(table.contains("vllm/m"), "{table}");
+    serving.join().unwrap();
 }
 
 #[tokio::test]

@@ -73,6 +73,8 @@ impl RecordedRequest {
 pub(crate) struct Reply {
     /// The only path it is for; `None` for any.
     path: Option<String>,
+    /// Part of the bodies it is for; none for any.
+    about: String,
     pieces: Vec<Piece>,
     is_chunked: bool,
 }
@@ -95,7 +97,7 @@ impl Reply {
     pub(crate) fn stream(content_type: &str) -> Self {
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n");
-        Self { path: None, pieces: vec![Piece::Bytes(head.into_bytes())], is_chunked: true }
+        Self { pieces: vec![Piece::Bytes(head.into_bytes())], is_chunked: true, ..Self::default() }
     }
 
     /// A whole response.
@@ -112,13 +114,20 @@ impl Reply {
 
     /// Exactly these bytes.
     pub(crate) fn raw(bytes: impl AsRef<[u8]>) -> Self {
-        Self { path: None, pieces: vec![Piece::Bytes(bytes.as_ref().to_vec())], is_chunked: false }
+        Self { pieces: vec![Piece::Bytes(bytes.as_ref().to_vec())], ..Self::default() }
     }
 
     #[must_use]
     /// Keeps the reply for requests of this path.
     pub(crate) fn on(mut self, path: &str) -> Self {
         self.path = Some(path.to_owned());
+        self
+    }
+
+    #[must_use]
+    /// Keeps the reply for requests with this text in their body.
+    pub(crate) fn about(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.about);
         self
     }
 
@@ -200,18 +209,20 @@ impl Drop for SseServer {
 }
 
 impl Shared {
-    /// The first reply that is for `path`, or for any.
-    fn reply_to(&self, path: &str) -> Option<Reply> {
+    /// The first reply that is for such a request, or for any.
+    fn reply_to(&self, path: &str, body: &str) -> Option<Reply> {
         let mut replies = self.replies.lock().unwrap();
-        let at = replies.iter().position(|reply| reply.path.as_deref().is_none_or(|only| only == path))?;
+        let is_for = |reply: &Reply| {
+            reply.path.as_deref().is_none_or(|only| only == path) && body.contains(&reply.about)
+        };
+        let at = replies.iter().position(is_for)?;
         replies.remove(at)
     }
 
     async fn serve(&self, mut socket: TcpStream) {
         while let Some(request) = read_request(&mut socket).await {
-            let path = request.path.clone();
+            let reply = self.reply_to(&request.path, &request.text);
             self.requests.lock().unwrap().push(request);
-            let reply = self.reply_to(&path);
             let reply = reply.unwrap_or_else(|| Reply::status(500, &[], "no reply scripted"));
             match send(&mut socket, reply).await {
                 Sent::Whole => {}
