@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use crate::util::atomic_file;
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
+use super::secret::Secret;
 
 /// The original touches its lock every fifteen seconds while a token is renewed;
 /// a wait outlasts somebody else's renewal.
@@ -69,6 +70,11 @@ pub struct OAuthEntry {
 /// Why the file was not changed; it is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthFileError {
+    #[error(
+        "nothing was saved: character {position} of the key, U+{:04X}, is one that no key has; copy it once more",
+        u32::from(*character)
+    )]
+    NoKey { position: usize, character: char },
     #[error("nothing was saved: {problem}; correct the file first")]
     Broken { problem: String },
     #[error("nothing was saved: another process holds {}", path.display())]
@@ -130,8 +136,11 @@ impl AuthFile {
     /// it replaces. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// When it can be no key, or the file cannot be read or written.
     pub fn set_key(self: &Arc<Self>, provider: &str, key: &str) -> Result<(), AuthFileError> {
+        if let Some((position, character)) = Secret::odd_character(key) {
+            return Err(AuthFileError::NoKey { position, character });
+        }
         // What looks like a command or a variable is part of the key here.
         let mut literal = key.replace('$', "$$");
         if literal.starts_with('!') {

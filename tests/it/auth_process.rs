@@ -174,7 +174,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_key_can_be_piped_in_listed_and_forgotten() {
     let home = home("http://127.0.0.1:1");
-    let stored = with_input(pi(&home, &["auth", "login", "groq"]), &format!(" {CANARY}\n"));
+    let stored = with_input(pi(&home, &["auth", "login", "groq"]), &format!("\u{feff} {CANARY}\u{200b}\r\n"));
     assert!(stored.status.success(), "{}", text(&stored.stderr));
     let path = home.agent().join("auth.json");
     assert_eq!(text(&stored.stdout), format!("The key for groq is stored in {}.\n", path.display()));
@@ -215,6 +215,12 @@ fn what_goes_wrong_is_a_line_and_an_exit_code() {
         assert!(!home.agent().join("auth.json").exists());
     };
     check(&["auth", "login", "groq"], " \n", 1, "pi: no key was given; nothing is stored");
+    check(
+        &["auth", "login", "groq"],
+        "sk\u{2013}1\n",
+        1,
+        "character 3 of the key, U+2013, is one that no key has",
+    );
     check(&["auth", "login", "acme"], "k", 1, "pi: there is no provider \"acme\"; known are anthropic, ");
     check(&["auth", "login", "groq", "--with", "browser"], "", 1, "groq has no such way to log in");
     check(&["auth", "logout", "groq"], "", 1, "pi: nothing is stored for groq");
