@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use crate::util::escapes::without_escapes;
+
 /// Which standard streams are a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminals {
@@ -28,9 +30,10 @@ pub(super) fn write_out(text: &str) {
     drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error. It may hold the words of a server, so escape
+/// sequences and control characters are taken out.
 pub(super) fn write_err(text: &str) {
-    drop(writeln!(io::stderr().lock(), "{text}"));
+    drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
 }
 
 /// Reports what ended the program: `pi: what: why`.

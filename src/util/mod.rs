@@ -2,6 +2,7 @@
 
 pub mod atomic_file;
 pub mod clock;
+pub mod escapes;
 pub mod git;
 pub mod image;
 pub mod paths;

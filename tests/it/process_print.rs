@@ -47,6 +47,19 @@ async fn the_last_answer_is_all_there_is_on_standard_output() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_says_does_not_reach_the_terminal_as_it_is() {
+    let said = json!({"error": {"message": "no\u{1b}[2J\u{1b}]0;owned\u{7} model\u{9b}31m\u{8} here"}});
+    let server = SseServer::start([Reply::status(400, &[], &said.to_string())]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let output = output(command).await;
+    let error = text(&output.stderr);
+    assert!(error.contains("no model here"), "{error:?}");
+    assert!(error.chars().all(|c| c == '\n' || !c.is_control()), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_on_this_machine_is_asked_without_a_proxy() {
     let server = SseServer::start([Reply::sse(chat::text("ok"))]).await;
     let home = TestHome::with_server(server.url());

@@ -8,7 +8,9 @@ use ansi_to_tui::IntoText as _;
 use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 
-use super::sanitize::{Piece, TAB_WIDTH, is_dropped, pieces};
+use crate::util::escapes::{Piece, is_dropped, pieces};
+
+use super::sanitize::TAB_WIDTH;
 
 /// The lines of `text` as a terminal would show them in colour. A final line end
 /// makes no empty last line.
