@@ -29,6 +29,7 @@ mod image_url;
 mod local_servers;
 mod message;
 mod model;
+mod model_lists;
 mod partial_json;
 mod provider;
 mod redact;
@@ -69,6 +70,7 @@ pub use message::{
     UsageCost, UserContent, UserMessage, join_text,
 };
 pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
+pub use model_lists::{list_models, variable};
 pub use partial_json::{finished_arguments, parse_lenient, parse_strict, replace_lone_surrogates};
 pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;

@@ -1,7 +1,7 @@
 //! TABLE: who offers models, where, and which key opens the door.
 //!
 //! A vendor that speaks a known API is one row here and its models in
-//! `data/models`. Addresses and variables are those of the vendors' own
+//! `data/models`, or one row alone if it tells what it has. Addresses and variables are those of the vendors' own
 //! documentation, as of autumn 2026.
 
 use super::vertex::VERTEX_TEMPLATE;
@@ -18,8 +18,9 @@ pub struct Vendor {
     /// Environment variables that hold a key, in order of preference; none where
     /// only an account opens the door.
     pub env_keys: &'static [EnvKey],
-    /// Used when the user chose the provider, or nothing at all.
-    pub default_model: &'static str,
+    /// Used when the user chose the provider, or nothing at all; `None` where no
+    /// models are compiled in, and the vendor's own list is looked up.
+    pub default_model: Option<&'static str>,
     /// Whose models it offers, when not its own list.
     pub models_of: Option<&'static str>,
 }
@@ -40,6 +41,17 @@ const fn bearer(name: &'static str) -> EnvKey {
     EnvKey { name, bearer: true }
 }
 
+/// A vendor whose models are those of its own list, all of Chat Completions. Its
+/// address may name variables, as `{NAME}`.
+const fn listing(
+    id: &'static str,
+    name: &'static str,
+    base_url: &'static str,
+    env_keys: &'static [EnvKey],
+) -> Vendor {
+    Vendor { id, name, base_url, env_keys, default_model: None, models_of: None }
+}
+
 /// In the order a provider is picked when several keys are set.
 pub const VENDORS: &[Vendor] = &[
     Vendor {
@@ -47,7 +59,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Anthropic",
         base_url: "https://api.anthropic.com",
         env_keys: &[key("ANTHROPIC_API_KEY"), bearer("ANTHROPIC_AUTH_TOKEN")],
-        default_model: "claude-opus-5-5",
+        default_model: Some("claude-opus-5-5"),
         models_of: None,
     },
     Vendor {
@@ -55,7 +67,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "OpenAI",
         base_url: "https://api.openai.com/v1",
         env_keys: &[key("OPENAI_API_KEY")],
-        default_model: "gpt-6.1-sol",
+        default_model: Some("gpt-6.1-sol"),
         models_of: None,
     },
     Vendor {
@@ -63,7 +75,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Google Gemini",
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         env_keys: &[key("GEMINI_API_KEY")],
-        default_model: "gemini-4-argon",
+        default_model: Some("gemini-4-argon"),
         models_of: None,
     },
     Vendor {
@@ -71,7 +83,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "OpenRouter",
         base_url: "https://openrouter.ai/api/v1",
         env_keys: &[key("OPENROUTER_API_KEY")],
-        default_model: "moonshotai/kimi-k2.7-code",
+        default_model: Some("moonshotai/kimi-k2.7-code"),
         models_of: None,
     },
     Vendor {
@@ -79,7 +91,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Groq",
         base_url: "https://api.groq.com/openai/v1",
         env_keys: &[key("GROQ_API_KEY")],
-        default_model: "openai/gpt-oss-120b",
+        default_model: Some("openai/gpt-oss-120b"),
         models_of: None,
     },
     Vendor {
@@ -87,7 +99,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Cerebras",
         base_url: "https://api.cerebras.ai/v1",
         env_keys: &[key("CEREBRAS_API_KEY")],
-        default_model: "gpt-oss-120b",
+        default_model: Some("gpt-oss-120b"),
         models_of: None,
     },
     Vendor {
@@ -95,7 +107,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "xAI",
         base_url: "https://api.x.ai/v1",
         env_keys: &[key("XAI_API_KEY")],
-        default_model: "grok-4.7",
+        default_model: Some("grok-4.7"),
         models_of: None,
     },
     Vendor {
@@ -103,7 +115,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "DeepSeek",
         base_url: "https://api.deepseek.com",
         env_keys: &[key("DEEPSEEK_API_KEY")],
-        default_model: "deepseek-v4-pro",
+        default_model: Some("deepseek-v4-pro"),
         models_of: None,
     },
     Vendor {
@@ -111,7 +123,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Mistral",
         base_url: "https://api.mistral.ai",
         env_keys: &[key("MISTRAL_API_KEY")],
-        default_model: "devstral-medium-latest",
+        default_model: Some("devstral-medium-latest"),
         models_of: None,
     },
     Vendor {
@@ -119,7 +131,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Moonshot AI",
         base_url: "https://api.moonshot.ai/v1",
         env_keys: &[key("MOONSHOT_API_KEY")],
-        default_model: "kimi-k2.7-code",
+        default_model: Some("kimi-k2.7-code"),
         models_of: None,
     },
     Vendor {
@@ -127,7 +139,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Moonshot AI (China)",
         base_url: "https://api.moonshot.cn/v1",
         env_keys: &[key("MOONSHOT_API_KEY")],
-        default_model: "kimi-k2.7-code",
+        default_model: Some("kimi-k2.7-code"),
         models_of: Some("moonshotai"),
     },
     Vendor {
@@ -135,7 +147,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Kimi For Coding",
         base_url: "https://api.kimi.com/coding/v1",
         env_keys: &[key("KIMI_API_KEY")],
-        default_model: "kimi-for-coding",
+        default_model: Some("kimi-for-coding"),
         models_of: None,
     },
     Vendor {
@@ -143,7 +155,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Z.AI",
         base_url: "https://api.z.ai/api/coding/paas/v4",
         env_keys: &[key("ZAI_API_KEY")],
-        default_model: "glm-5.3",
+        default_model: Some("glm-5.3"),
         models_of: None,
     },
     Vendor {
@@ -151,7 +163,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Z.AI (China)",
         base_url: "https://open.bigmodel.cn/api/coding/paas/v4",
         env_keys: &[key("ZAI_CODING_CN_API_KEY")],
-        default_model: "glm-5.3",
+        default_model: Some("glm-5.3"),
         models_of: Some("zai"),
     },
     Vendor {
@@ -159,7 +171,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "MiniMax",
         base_url: "https://api.minimax.io/anthropic",
         env_keys: &[key("MINIMAX_API_KEY")],
-        default_model: "MiniMax-M3",
+        default_model: Some("MiniMax-M3"),
         models_of: None,
     },
     Vendor {
@@ -167,7 +179,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "MiniMax (China)",
         base_url: "https://api.minimaxi.com/anthropic",
         env_keys: &[key("MINIMAX_CN_API_KEY")],
-        default_model: "MiniMax-M3",
+        default_model: Some("MiniMax-M3"),
         models_of: Some("minimax"),
     },
     Vendor {
@@ -175,7 +187,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Azure OpenAI",
         base_url: "",
         env_keys: &[key("AZURE_OPENAI_API_KEY")],
-        default_model: "gpt-6.1-sol",
+        default_model: Some("gpt-6.1-sol"),
         models_of: None,
     },
     Vendor {
@@ -183,7 +195,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Google Vertex AI",
         base_url: VERTEX_TEMPLATE,
         env_keys: &[key("GOOGLE_CLOUD_API_KEY")],
-        default_model: "gemini-4-argon",
+        default_model: Some("gemini-4-argon"),
         models_of: None,
     },
     Vendor {
@@ -191,7 +203,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "Amazon Bedrock",
         base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
         env_keys: &[bearer("AWS_BEARER_TOKEN_BEDROCK")],
-        default_model: "us.anthropic.claude-opus-5-5",
+        default_model: Some("us.anthropic.claude-opus-5-5"),
         models_of: None,
     },
     Vendor {
@@ -199,7 +211,7 @@ pub const VENDORS: &[Vendor] = &[
         name: "GitHub Copilot",
         base_url: "https://api.individual.githubcopilot.com",
         env_keys: &[key("COPILOT_GITHUB_TOKEN")],
-        default_model: "gpt-6.1-sol",
+        default_model: Some("gpt-6.1-sol"),
         models_of: None,
     },
     Vendor {
@@ -207,9 +219,64 @@ pub const VENDORS: &[Vendor] = &[
         name: "OpenAI Codex (ChatGPT account)",
         base_url: "https://chatgpt.com/backend-api",
         env_keys: &[],
-        default_model: "gpt-6.1-sol",
+        default_model: Some("gpt-6.1-sol"),
         models_of: None,
     },
+    listing("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", &[key("NVIDIA_API_KEY")]),
+    listing(
+        "vercel-ai-gateway",
+        "Vercel AI Gateway",
+        "https://ai-gateway.vercel.sh/v1",
+        &[key("AI_GATEWAY_API_KEY")],
+    ),
+    listing("huggingface", "Hugging Face", "https://router.huggingface.co/v1", &[key("HF_TOKEN")]),
+    listing("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", &[key("FIREWORKS_API_KEY")]),
+    listing("together", "Together AI", "https://api.together.ai/v1", &[key("TOGETHER_API_KEY")]),
+    listing("baseten", "Baseten", "https://inference.baseten.co/v1", &[key("BASETEN_API_KEY")]),
+    listing("opencode", "OpenCode Zen", "https://opencode.ai/zen/v1", &[key("OPENCODE_API_KEY")]),
+    listing(
+        "cloudflare-workers-ai",
+        "Cloudflare Workers AI",
+        "https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
+        &[key("CLOUDFLARE_API_KEY")],
+    ),
+    listing(
+        "cloudflare-ai-gateway",
+        "Cloudflare AI Gateway",
+        "https://gateway.ai.cloudflare.com/v1/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/compat",
+        &[key("CLOUDFLARE_API_KEY")],
+    ),
+    listing(
+        "qwen-token-plan",
+        "Qwen Token Plan",
+        "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
+        &[key("QWEN_TOKEN_PLAN_API_KEY")],
+    ),
+    listing(
+        "qwen-token-plan-cn",
+        "Qwen Token Plan (China)",
+        "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1",
+        &[key("QWEN_TOKEN_PLAN_CN_API_KEY")],
+    ),
+    listing("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &[key("XIAOMI_API_KEY")]),
+    listing(
+        "xiaomi-token-plan-cn",
+        "Xiaomi MiMo Token Plan (China)",
+        "https://token-plan-cn.xiaomimimo.com/v1",
+        &[key("XIAOMI_TOKEN_PLAN_CN_API_KEY")],
+    ),
+    listing(
+        "xiaomi-token-plan-ams",
+        "Xiaomi MiMo Token Plan (Europe)",
+        "https://token-plan-ams.xiaomimimo.com/v1",
+        &[key("XIAOMI_TOKEN_PLAN_AMS_API_KEY")],
+    ),
+    listing(
+        "xiaomi-token-plan-sgp",
+        "Xiaomi MiMo Token Plan (Singapore)",
+        "https://token-plan-sgp.xiaomimimo.com/v1",
+        &[key("XIAOMI_TOKEN_PLAN_SGP_API_KEY")],
+    ),
 ];
 
 /// The vendor with that id.
@@ -226,7 +293,8 @@ mod tests {
     fn every_vendor_has_its_default_model() {
         let catalog = Catalog::builtin();
         for vendor in VENDORS {
-            assert!(catalog.get(vendor.id, vendor.default_model).is_some(), "{}", vendor.id);
+            let Some(default) = vendor.default_model else { continue };
+            assert!(catalog.get(vendor.id, default).is_some(), "{}", vendor.id);
         }
     }
 }

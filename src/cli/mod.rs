@@ -62,9 +62,17 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let mut setup = start::Setup::new(&args, env)?;
     if let Some(search) = &args.list_models {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        for (server, models) in runtime.block_on(ai::discover(&setup.catalog.local_addresses)) {
+        let (found, lists) = runtime.block_on(async {
+            let lists = setup.credentials.model_lists(&setup.catalog);
+            tokio::join!(ai::discover(&setup.catalog.local_addresses), lists)
+        });
+        for (server, models) in found {
             setup.catalog.set_local(server, models);
         }
+        for (provider, models) in lists.models {
+            setup.catalog.set_listed(&provider, models);
+        }
+        setup.problems.extend(lists.problems);
         return Ok(modes::list_models(
             &setup.catalog,
             &setup.credentials,

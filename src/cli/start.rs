@@ -102,7 +102,8 @@ impl Setup {
                 let default = self.catalog.provider(provider).and_then(|info| info.default_model.clone());
                 let first = || self.catalog.models_of(provider).first();
                 let id = default.or_else(|| first().map(|model| model.id.clone()));
-                let id = id.with_context(|| format!("{provider} has no models; add one to models.json"))?;
+                let id =
+                    id.with_context(|| format!("no model of {provider} is known; name one with --model"))?;
                 Some(self.find(&id, Some(provider))?)
             }
             (None, None) => None,

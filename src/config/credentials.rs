@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 
-use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, vendor};
+use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, variable, vendor};
 
 use super::ambient::Ambient;
 use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
@@ -33,7 +33,11 @@ pub struct Credentials {
     ambient: Vec<Cloud>,
     /// What commands in `auth.json` printed: they run once per process.
     outputs: Arc<Mutex<HashMap<String, String>>>,
+    lists: Arc<Mutex<Lists>>,
 }
+
+/// Lists of models that were asked for, by provider and address.
+type Lists = HashMap<(String, String), Vec<Model>>;
 
 /// A cloud account of this machine, for the models of a provider.
 #[derive(Clone)]
@@ -62,6 +66,9 @@ pub enum CredentialError {
     Unresolved { provider: String, problem: String },
     #[error("cannot ask {provider}: {problem}")]
     Headers { provider: String, problem: String },
+    /// The address is one of this user's own.
+    #[error("no address for {provider}; set {variable}")]
+    NoAddress { provider: String, variable: String },
     /// The file with the keys cannot be read, and there is no other key.
     #[error("no key for {provider}: {problem}")]
     Broken { provider: String, problem: String },
@@ -145,6 +152,7 @@ impl Credentials {
             store: None,
             ambient: Vec::new(),
             outputs: Arc::default(),
+            lists: Arc::default(),
         }
     }
 
@@ -335,10 +343,24 @@ impl Credentials {
         }
     }
 
+    pub(super) fn known_list(&self, template: &Model) -> Option<Vec<Model>> {
+        let key = (template.provider.clone(), template.base_url.clone());
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    }
+
+    pub(super) fn keep_list(&self, template: &Model, models: &[Model]) {
+        let key = (template.provider.clone(), template.base_url.clone());
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(key, models.to_vec());
+    }
+
     /// Everything short of the network.
     async fn ready(&self, model: &Model, catalog: &Catalog) -> Result<Ready, CredentialError> {
         if model.api == Api::DEMO {
             return Ok(Ready::Credential(Credential::None));
+        }
+        if let Some(name) = variable(&model.base_url) {
+            let (provider, variable) = (model.provider.clone(), name.to_owned());
+            return Err(CredentialError::NoAddress { provider, variable });
         }
         let credentials = self.clone();
         let (id, base_url) = (model.provider.clone(), model.base_url.clone());

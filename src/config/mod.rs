@@ -2,7 +2,8 @@
 //!
 //! `env` is the only reader of environment variables; files of the user are never
 //! overwritten when they cannot be read. `oauth` and `authorised` reach services,
-//! to sign in and to renew tokens; nothing else here does. Nothing here knows
+//! to sign in and to renew tokens, and `model_lists` to ask what they have; nothing
+//! else here does. Nothing here knows
 //! sessions or screens.
 
 mod ambient;
@@ -14,6 +15,7 @@ mod dirs;
 mod env;
 mod google_adc;
 mod json_file;
+mod model_lists;
 mod models_file;
 mod oauth;
 mod secret;
@@ -30,6 +32,7 @@ pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;
 pub use env::Env;
 pub use google_adc::{AdcError, GoogleAdc, GoogleEndpoints};
+pub use model_lists::ModelLists;
 pub use models_file::load_catalog;
 pub use oauth::{
     Accounts, CLIENT_ID_HELP, Endpoints, SIGN_INS, SignInError, SignInFlow, SignInMethod, SignInOffer,

@@ -28,6 +28,7 @@ pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
     };
     problems.extend(stored.err().map(|problem| format!("{}: {problem}", path.display())));
     add_azure(&mut catalog, env);
+    catalog.fill_addresses(|name| env.get(name).map(|value| value.trim().to_owned()));
     let path = dirs.models_file();
     let wrong = match read(&path) {
         Ok(text) => catalog.add_user_models(&text.unwrap_or_default()).err().unwrap_or_default(),
@@ -121,6 +122,21 @@ mod tests {
         File::create(dirs.models_store_file()).unwrap().set_len(FILE_LIMIT_BYTES + 1).unwrap();
         let (_, problems) = load_catalog(&dirs, &env);
         assert!(problems[0].ends_with("the file is larger than 32 MiB"), "{problems:?}");
+    }
+
+    #[test]
+    fn addresses_of_ones_own_are_filled_in() {
+        let check = |pairs: &[(&str, &str)], expected: &str| {
+            let env = Env::of(&[&[("PI_CODING_AGENT_DIR", "/nowhere")], pairs].concat());
+            let (catalog, _) = load_catalog(&Dirs::new(&env), &env);
+            let template = catalog.provider("cloudflare-ai-gateway").unwrap().template.clone().unwrap();
+            assert_eq!(template.base_url, format!("https://gateway.ai.cloudflare.com/v1/{expected}/compat"));
+        };
+        check(&[], "{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}");
+        let account = ("CLOUDFLARE_ACCOUNT_ID", "a1 ");
+        check(&[account], "a1/{CLOUDFLARE_GATEWAY_ID}");
+        check(&[account, ("CLOUDFLARE_GATEWAY_ID", "{CLOUDFLARE_ACCOUNT_ID}")], "a1/{CLOUDFLARE_ACCOUNT_ID}");
+        check(&[account, ("CLOUDFLARE_GATEWAY_ID", "g")], "a1/g");
     }
 
     #[test]

@@ -64,7 +64,8 @@ impl Services {
         let catalog = self.catalog.get();
         let has_models = |info: &ProviderInfo| !catalog.models_of(&info.id).is_empty();
         let usable = catalog.providers().iter().filter(|info| {
-            info.id != DEMO_PROVIDER && self.is_usable(info) && (!info.local || has_models(info))
+            let is_asked = info.local || info.template.is_some();
+            info.id != DEMO_PROVIDER && self.is_usable(info) && (!is_asked || has_models(info))
         });
         usable.take(2).count() == 2
     }
@@ -96,11 +97,24 @@ impl Services {
         let Ok((catalog, problems)) = read else { return Vec::new() };
         self.catalog.update(|current| {
             *current = catalog;
+            self.credentials.add_known_lists(current);
             for (server, models) in found {
                 current.set_local(server, models);
             }
         });
         problems
+    }
+
+    /// Asks providers that have a list of models of their own what they have, those
+    /// there is a key for. Takes a few seconds at most. Returns why some did not say,
+    /// one line each; `None` if nobody was asked.
+    pub async fn refresh_lists(&self) -> Option<Vec<String>> {
+        let lists = self.credentials.model_lists(&self.catalog.get()).await;
+        if lists.models.is_empty() && lists.problems.is_empty() {
+            return None;
+        }
+        self.catalog.update(|current| self.credentials.add_known_lists(current));
+        Some(lists.problems)
     }
 
     /// What is asked of one answer of `model` in the session `session_id`.

@@ -159,10 +159,12 @@ fn vendors_are_listed() {
         let mut keys: Vec<String> = vendor.env_keys.iter().map(|key| code(key.name)).collect();
         keys.extend(sign_in_offer(vendor.id).map(|_| code(&format!("/login {}", vendor.id))));
         let models = || catalog.models_of(vendor.id).iter();
-        let apis: BTreeSet<String> = models().map(|model| code(model.api.as_str())).collect();
+        let template = catalog.provider(vendor.id).unwrap().template.iter();
+        let apis: BTreeSet<String> = models().chain(template).map(|model| code(model.api.as_str())).collect();
         let apis: Vec<String> = apis.into_iter().collect();
-        let n_models = models().count().to_string();
-        let default = code(vendor.default_model);
+        let n_models =
+            vendor.default_model.map_or("its own list".to_owned(), |_| models().count().to_string());
+        let default = vendor.default_model.map_or("none".to_owned(), code);
         row(&[&code(vendor.id), vendor.name, &keys.join(" or "), &default, &n_models, &apis.join(", ")])
     });
     let header = ["provider", "name", "key in", "default model", "models", "APIs"];

@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi::ai::{Gate, LocalAddresses, discover};
+use pi::ai::{Catalog, Gate, LocalAddresses, discover};
+use pi::config::{Credentials, Env};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
@@ -205,4 +206,101 @@ async fn models_of_this_machine_are_listed() {
     let table = String::from_utf8(output.stdout).unwrap();
     let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row, ["vllm/m", "16k", "16k", "no", "no", "yes"], "{table}");
+}
+
+/// `pi --list-models` of a user with a key for a provider that has its own list.
+async fn listed(server: &SseServer, env: &[(&str, &str)], search: &str) -> (String, String) {
+    let home = TestHome::new();
+    let models = json!({"providers": {"nvidia": {
+        "baseUrl": format!("{}/v1", server.url()),
+        "headers": {"x-team": "$TEAM"},
+        "models": [{"id": "mine", "contextWindow": 5000}],
+    }}});
+    std::fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+    command.env_clear().env("HOME", home.home()).env("PI_LOCAL_SERVERS", "none").env("TEAM", "t1");
+    command.envs(env.iter().copied()).args(["--list-models", search]);
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_with_a_list_of_its_own_is_asked_for_it() {
+    let list = json!({"data": [
+        {"id": "meta/llama", "context_length": 32768, "supports_image_input": true},
+        {"id": "mine", "context_length": 1},
+        {"id": "embed", "type": "embedding"},
+    ]});
+    let server = SseServer::start([json("/v1/models", &list)]).await;
+    let (table, problems) = listed(&server, &[("NVIDIA_API_KEY", "k1")], "nvidia/").await;
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows,
+        [
+            ["nvidia/mine", "5k", "16k", "no", "no", "yes"],
+            ["nvidia/meta/llama", "32k", "16k", "no", "yes", "yes"],
+        ],
+        "{problems}"
+    );
+    let asked = &server.requests()[0];
+    assert_eq!((asked.header("authorization"), asked.header("x-team")), (Some("Bearer k1"), Some("t1")));
+
+    // Nobody is asked without a key; who does not answer is named in one line.
+    let server = SseServer::start([]).await;
+    assert_eq!(listed(&server, &[], "nvidia/").await.1, "");
+    assert!(server.requests().is_empty());
+    let (table, problems) = listed(&server, &[("NVIDIA_API_KEY", "k1")], "nvidia/").await;
+    assert_eq!(problems, "pi: nvidia: 500 for its list of models\n");
+    assert_eq!(table.lines().count(), 2);
+    let cloudflare = [("CLOUDFLARE_API_KEY", "k1"), ("CLOUDFLARE_ACCOUNT_ID", "a")];
+    let problems = listed(&server, &cloudflare[..1], "nvidia/").await.1;
+    assert!(
+        problems.contains("no address for cloudflare-ai-gateway; set CLOUDFLARE_ACCOUNT_ID"),
+        "{problems}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_of_such_a_list_is_chosen_and_asked() {
+    let answer = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello from afar.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let list = json!([{"id": "meta/llama", "context_length": 8192}]);
+    // One look at the start, maybe another one for /model.
+    let lists = [json("/v1/models", &list), json("/v1/models", &list)];
+    let server =
+        SseServer::start(lists.into_iter().chain([Reply::sse(answer).on("/v1/chat/completions")])).await;
+    let home = TestHome::new();
+    let models = json!({"providers": {"nvidia": {"baseUrl": format!("{}/v1", server.url())}}});
+    std::fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    let size = Size { width: 100, height: 30 };
+    let env = [("PI_LOCAL_SERVERS", "none"), ("NVIDIA_API_KEY", "k1")];
+    let pty = Pty::start_in(&home, &home.project(), size, &[], &env);
+    pty.wait_idle();
+    pty.keys("/model\r");
+    pty.wait_text("meta/llama");
+    pty.keys("llama\r");
+    pty.wait_text("0.0%/8.2k");
+    pty.keys("hello\r");
+    pty.wait_text("Hello from afar.");
+    let requests = server.requests();
+    let asked = requests.iter().find(|request| request.path == "/v1/chat/completions").unwrap();
+    assert_eq!(asked.body["model"], "meta/llama");
+}
+
+#[tokio::test]
+async fn a_list_is_asked_for_once() {
+    let server =
+        SseServer::start([Reply::status(503, &[], ""), json("/models", &json!([{"id": "m"}]))]).await;
+    let mut catalog = Catalog::builtin();
+    let models = json!({"providers": {"nvidia": {"baseUrl": server.url()}}});
+    catalog.add_user_models(&models.to_string()).unwrap();
+    let credentials = Credentials::new(Env::of(&[("NVIDIA_API_KEY", "k")]));
+    // What failed is tried again.
+    assert_eq!(credentials.model_lists(&catalog).await.problems, ["nvidia: 503 for its list of models"]);
+    for _ in 0..2 {
+        let lists = credentials.model_lists(&catalog).await;
+        assert_eq!((lists.models.len(), lists.models[0].1[0].reference()), (1, "nvidia/m".to_owned()));
+    }
+    assert_eq!(server.requests().len(), 2);
+    credentials.add_known_lists(&mut catalog);
+    assert!(catalog.get("nvidia", "m").is_some());
 }

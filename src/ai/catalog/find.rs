@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::local_servers::{local_model, local_server};
 use super::super::model::{Model, ThinkingLevel};
-use super::{Catalog, DEMO_PROVIDER};
+use super::{Catalog, DEMO_PROVIDER, ProviderInfo};
 
 /// Why a model reference names no single model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,7 +81,7 @@ impl Catalog {
         }
         let info = self.provider(provider).filter(|info| info.id != DEMO_PROVIDER && usable(&info.id))?;
         let default = info.default_model.as_deref().and_then(|id| self.get(&info.id, id));
-        let like = default.or_else(|| self.models_of(&info.id).first())?;
+        let like = default.or_else(|| self.models_of(&info.id).first()).or(info.template.as_ref())?;
         Some(Model { id: id.to_owned(), name: id.to_owned(), ..Model::clone(like) })
     }
 
@@ -95,6 +95,17 @@ impl Catalog {
             |model: &&Arc<Model>| provider.is_none_or(|id| model.provider.eq_ignore_ascii_case(id));
         let is_it = |model: &&Arc<Model>| model.reference().eq_ignore_ascii_case(reference);
         let own = reference.split_once('/').map_or("", |(provider, _)| provider);
+        // What a provider has that was not asked yet is not to be looked for among the
+        // models of routers, which have others by the same name.
+        let may_have_it = |info: &ProviderInfo| {
+            info.id == own
+                && info.template.is_some()
+                && self.models_of(&info.id).is_empty()
+                && usable(&info.id)
+        };
+        if provider.is_none() && self.providers().iter().any(may_have_it) {
+            return Err(MatchError::Unknown { reference: reference.to_owned(), hint: String::new() });
+        }
         let owners = self.providers().iter().filter(|info| info.id.eq_ignore_ascii_case(own));
         let mut exact: Vec<&Arc<Model>> =
             owners.flat_map(|info| self.models_of(&info.id)).filter(in_provider).filter(is_it).collect();
@@ -177,7 +188,7 @@ fn is_alias(id: &str) -> bool {
 mod tests {
     use super::*;
     fn usable(provider: &str) -> bool {
-        ["anthropic", "openrouter", "mine"].contains(&provider)
+        ["anthropic", "openrouter", "mine", "nvidia"].contains(&provider)
     }
 
     fn catalog() -> Catalog {
@@ -226,6 +237,8 @@ mod tests {
         check("mine/m-9:high", "mine/m-9 at high");
         check("anthropic/claude-next", "anthropic/claude-next (assumed)");
         check("ollama/qwen3:8b", "ollama/qwen3:8b (assumed)");
+        check("nvidia/a/b", "nvidia/a/b (assumed)");
+        check("together/a/b", "no model matches \"together/a/b\"; pi --list-models shows all");
         check("deepseek/new", "no model matches \"deepseek/new\"; pi --list-models shows all");
         let model = catalog().find("new", Some("mine"), &usable).unwrap().model;
         assert_eq!((model.base_url.as_str(), model.id.as_str()), ("http://localhost:1/v1", "new"));

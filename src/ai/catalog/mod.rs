@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
 use super::model::{Api, Modality, Model};
+use super::model_lists;
 use super::vendors::VENDORS;
 
 pub use find::{MatchError, Matched};
@@ -91,6 +92,9 @@ pub struct ProviderInfo {
     /// The key is sent as a bearer token, whatever the API's habit is.
     pub auth_header: bool,
     pub default_model: Option<String>,
+    /// What a model is like that only the provider's own list has, which is looked
+    /// up; `None` where the models are compiled in or the user's.
+    pub template: Option<Arc<Model>>,
 }
 
 impl Catalog {
@@ -106,7 +110,8 @@ impl Catalog {
                 custom: false,
                 local: false,
                 auth_header: false,
-                default_model: Some(vendor.default_model.to_owned()),
+                default_model: vendor.default_model.map(str::to_owned),
+                template: vendor.default_model.is_none().then(|| Arc::new(model_lists::template(vendor))),
             });
         }
         catalog.providers.extend(LOCAL_SERVERS.iter().map(|server| ProviderInfo {
@@ -117,6 +122,7 @@ impl Catalog {
             local: true,
             auth_header: false,
             default_model: None,
+            template: None,
         }));
         catalog.providers.push(ProviderInfo {
             id: DEMO_PROVIDER.to_owned(),
@@ -126,6 +132,7 @@ impl Catalog {
             local: false,
             auth_header: false,
             default_model: Some("pi".to_owned()),
+            template: None,
         });
         catalog.group(DEMO_PROVIDER).push(Arc::new(demo_model()));
         catalog
@@ -136,6 +143,26 @@ impl Catalog {
     pub fn set_local(&mut self, server: &LocalServer, models: Vec<Model>) {
         if self.provider(server.id).is_some_and(|provider| provider.local) {
             *self.group(server.id) = models.into_iter().map(Arc::new).collect();
+        }
+    }
+
+    /// Adds the models of a provider's own list. Those that the user has described
+    /// stay as they are.
+    pub fn set_listed(&mut self, provider: &str, models: Vec<Model>) {
+        let group = self.group(provider);
+        for model in models {
+            if !group.iter().any(|known| known.id == model.id) {
+                group.push(Arc::new(model));
+            }
+        }
+    }
+
+    /// Fills variables into addresses that name some: `{NAME}`. Those without a value
+    /// stay.
+    pub fn fill_addresses(&mut self, value: impl Fn(&str) -> Option<String>) {
+        for template in self.providers.iter_mut().filter_map(|provider| provider.template.as_mut()) {
+            let filled = model_lists::fill(&template.base_url, &value);
+            Arc::make_mut(template).base_url = filled;
         }
     }
 

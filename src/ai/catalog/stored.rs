@@ -72,6 +72,7 @@ impl Catalog {
                 local: false,
                 auth_header: false,
                 default_model: None,
+                template: None,
             });
         }
         self.group_of(provider).store(models.into_iter().map(Arc::new).collect());

@@ -88,10 +88,12 @@ impl Catalog {
             // In place of one that there is, but at the same service.
             let replaced = self.get(id, &model_id);
             if model.base_url.is_empty() {
+                let template = self.provider(id).and_then(|info| info.template.as_deref());
                 model.base_url = user
                     .base_url
                     .clone()
                     .or_else(|| replaced.map(|model| model.base_url.clone()))
+                    .or_else(|| template.map(|template| template.base_url.clone()))
                     .or_else(|| known.map(|vendor| vendor.base_url.to_owned()))
                     .ok_or("\"baseUrl\" is missing")?;
             }
@@ -133,11 +135,24 @@ impl Catalog {
             group.retain(|existing| existing.id != model.id);
             group.push(Arc::new(model));
         }
-        for model in &mut group {
+        let complete = |model: &mut Arc<Model>| {
             let model = Arc::make_mut(model);
             for (name, value) in &user.headers {
                 model.headers.entry(name.clone()).or_insert_with(|| value.clone());
             }
+        };
+        group.iter_mut().for_each(complete);
+        let info = self.providers.iter_mut().find(|info| info.id == id);
+        if let Some(template) = info.and_then(|info| info.template.as_mut()) {
+            let changed = Arc::make_mut(template);
+            if let Some(base_url) = &user.base_url {
+                changed.base_url.clone_from(base_url);
+            }
+            if let Some(api) = &user.api {
+                changed.api = Api::new(api.clone());
+            }
+            changed.compat = merged(std::mem::take(&mut changed.compat), compat.clone());
+            complete(template);
         }
         *self.group(id) = group;
         self.note_provider(id, user.name, user.api_key, user.auth_header.unwrap_or(false));
@@ -159,12 +174,14 @@ impl Catalog {
                 local: false,
                 auth_header,
                 default_model: None,
+                template: None,
             });
         }
     }
 
     fn first_api(&self, provider: &str) -> Option<String> {
-        let model = self.models_of(provider).first()?;
+        let template = || self.provider(provider)?.template.as_ref();
+        let model = self.models_of(provider).first().or_else(template)?;
         Some(model.api.as_str().to_owned())
     }
 }

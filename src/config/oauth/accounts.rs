@@ -78,6 +78,11 @@ impl Accounts {
         }))
     }
 
+    /// The connections that flows use.
+    pub(in crate::config) fn transport(&self) -> &Transport {
+        &self.0.service.transport
+    }
+
     /// Whether the user has to be asked for a client id before this sign-in.
     pub fn asks_for_client_id(&self, offer: &SignInOffer) -> bool {
         offer.flow == SignInFlow::Copilot && self.copilot_client_id(offer.provider).is_none()

@@ -94,6 +94,12 @@ impl Effects {
             handle.send(SessionCommand::ModelsChanged);
             let found = services.catalog.get().found_servers();
             drop(done.send(EffectDone::Models { models: services.usable_models(), found, problems }));
+            // Services on the net take longer, and nobody waits for them.
+            if let Some(problems) = services.refresh_lists().await {
+                handle.send(SessionCommand::ModelsChanged);
+                let (models, found) = (services.usable_models(), Vec::new());
+                drop(done.send(EffectDone::Models { models, found, problems }));
+            }
         });
     }
 

@@ -1,0 +1,67 @@
+//! Lists of models that only their providers know.
+//!
+//! Asked for once per process, of those there is a key for, when somebody wants
+//! to see what there is.
+
+use futures_util::future::join_all;
+
+use crate::ai::{Catalog, Model, Transport, list_models};
+
+use super::credentials::Credentials;
+
+/// What providers have said, and why others have not.
+#[derive(Debug, Clone, Default)]
+pub struct ModelLists {
+    /// By provider.
+    pub models: Vec<(String, Vec<Model>)>,
+    /// One line each.
+    pub problems: Vec<String>,
+}
+
+impl Credentials {
+    /// The lists of all providers that have one of their own and that there is a key
+    /// for. Runs key commands. A list that is known is not asked for again; the
+    /// others take three seconds at most. Dropping the future gives up.
+    pub async fn model_lists(&self, catalog: &Catalog) -> ModelLists {
+        let asked = catalog.providers().iter().filter_map(|info| {
+            let template = info.template.as_deref().filter(|_| self.is_available(info))?;
+            Some(async move { (template, self.model_list(template, catalog).await) })
+        });
+        let mut lists = ModelLists::default();
+        for (template, answer) in join_all(asked).await {
+            match answer {
+                Ok(models) => lists.models.push((template.provider.clone(), models)),
+                Err(problem) => lists.problems.push(format!("{}: {problem}", template.provider)),
+            }
+        }
+        lists
+    }
+
+    async fn model_list(&self, template: &Model, catalog: &Catalog) -> Result<Vec<Model>, String> {
+        if let Some(known) = self.known_list(template) {
+            return Ok(known);
+        }
+        let credential = self.resolve(template, catalog).await.map_err(|error| error.to_string())?;
+        let headers = self.headers(template).await.map_err(|error| error.to_string())?;
+        let transport = self.accounts().map_or_else(Transport::new, |accounts| accounts.transport().clone());
+        let filled = headers.map(|headers| Model { headers, ..template.clone() });
+        let mut models = list_models(&transport, filled.as_ref().unwrap_or(template), &credential).await?;
+        for model in &mut models {
+            // Requests fill them in for themselves.
+            model.headers.clone_from(&template.headers);
+        }
+        self.keep_list(template, &models);
+        Ok(models)
+    }
+
+    /// Adds the lists that are known to a catalogue that was read anew.
+    pub fn add_known_lists(&self, catalog: &mut Catalog) {
+        let templates = catalog.providers().iter().filter_map(|info| info.template.clone());
+        let known: Vec<_> = templates
+            .filter_map(|template| Some((template.provider.clone(), self.known_list(&template)?)))
+            .collect();
+        for (provider, models) in known {
+            catalog.set_listed(&provider, models);
+        }
+    }
+}
