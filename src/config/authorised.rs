@@ -29,26 +29,24 @@ impl Authorised {
     }
 
     async fn open(self, mut request: Arc<Request>, cancel: CancellationToken) -> EventStream {
-        match self.credentials.headers(&request.model).await {
-            Ok(None) => {}
-            Ok(Some(headers)) => {
+        let headers = cancel.run_until_cancelled(self.credentials.headers(&request.model)).await;
+        match headers {
+            None => return aborted(&request),
+            Some(Ok(None)) => {}
+            Some(Ok(Some(headers))) => {
                 let model = Model { headers, ..Model::clone(&request.model) };
                 request = Arc::new(Request { model: Arc::new(model), ..Arc::unwrap_or_clone(request) });
             }
-            Err(error) => return ended(&request, StopReason::Error, error.to_string()),
+            Some(Err(error)) => return ended(&request, StopReason::Error, error.to_string()),
         }
         let request = if request.credential == Credential::None {
             let catalog = self.catalog.get();
-            let resolved = tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    return ended(&request, StopReason::Aborted, "Request was aborted".to_owned());
-                }
-                resolved = self.credentials.resolve(&request.model, &catalog) => resolved,
-            };
+            let resolved =
+                cancel.run_until_cancelled(self.credentials.resolve(&request.model, &catalog)).await;
             match resolved {
-                Ok(credential) => with(request, credential),
-                Err(error) => return ended(&request, StopReason::Error, error.to_string()),
+                None => return aborted(&request),
+                Some(Ok(credential)) => with(request, credential),
+                Some(Err(error)) => return ended(&request, StopReason::Error, error.to_string()),
             }
         } else {
             request
@@ -66,17 +64,12 @@ impl Authorised {
         }
         let catalog = self.catalog.get();
         let renewing = self.credentials.renew(&request.model, &catalog, &proof);
-        let renewed = tokio::select! {
-            biased;
-            () = cancel.cancelled() => {
-                return ended(&request, StopReason::Aborted, "Request was aborted".to_owned());
-            }
-            renewed = renewing => renewed,
-        };
+        let renewed = cancel.run_until_cancelled(renewing).await;
         match renewed {
-            Ok(credential) if credential == request.credential => once(StreamEvent::Done(message)),
-            Ok(credential) => self.inner.stream(with(request, credential), cancel),
-            Err(error) => {
+            None => aborted(&request),
+            Some(Ok(credential)) if credential == request.credential => once(StreamEvent::Done(message)),
+            Some(Ok(credential)) => self.inner.stream(with(request, credential), cancel),
+            Some(Err(error)) => {
                 let said = message.error_message.as_deref().unwrap_or_default();
                 ended(&request, StopReason::Error, format!("{said}; {error}"))
             }
@@ -137,6 +130,10 @@ fn is_refused(credential: &Credential, message: &AssistantMessage) -> bool {
 
 fn once(event: StreamEvent) -> EventStream {
     stream::iter([event]).boxed()
+}
+
+fn aborted(request: &Request) -> EventStream {
+    ended(request, StopReason::Aborted, "Request was aborted".to_owned())
 }
 
 /// An answer that ended before the provider was asked.

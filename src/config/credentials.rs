@@ -137,10 +137,20 @@ enum Found {
 /// What takes the network to make a credential of.
 enum Ready {
     Credential(Credential),
+    /// What a command prints is the key.
+    Command(KeyCommand),
     Account(&'static SignInOffer, OAuthEntry),
     /// A GitHub token, which gives Copilot tokens.
     GitHub(&'static SignInOffer, String),
     Cloud(Arc<dyn Ambient>),
+}
+
+struct KeyCommand {
+    command: String,
+    /// Its output holds for this process.
+    once: bool,
+    bearer: bool,
+    if_empty: &'static str,
 }
 
 impl Credentials {
@@ -237,16 +247,18 @@ impl Credentials {
         providers
     }
 
-    /// The key for `model`, or `Credential::None` if it takes the network to get
-    /// it: [`super::Authorised`] asks for that one when a request is sent. Runs the
-    /// user's key command.
+    /// The key for `model`, or `Credential::None` if it takes the network or a
+    /// command to get it: [`super::Authorised`] asks for that one when a request is
+    /// sent.
     ///
     /// # Errors
-    /// When there is no key, or the user's template or command yields none.
+    /// When there is no key, or the user's template yields none.
     pub async fn prepare(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
         match self.ready(model, catalog).await? {
             Ready::Credential(credential) => Ok(credential),
-            Ready::Account(..) | Ready::GitHub(..) | Ready::Cloud(_) => Ok(Credential::None),
+            Ready::Command(_) | Ready::Account(..) | Ready::GitHub(..) | Ready::Cloud(_) => {
+                Ok(Credential::None)
+            }
         }
     }
 
@@ -279,7 +291,10 @@ impl Credentials {
         catalog: &Catalog,
         rejected: Option<&str>,
     ) -> Result<Credential, CredentialError> {
-        let ready = self.ready(model, catalog).await?;
+        let mut ready = self.ready(model, catalog).await?;
+        if let Ready::Command(command) = ready {
+            ready = Ready::Credential(self.output(&model.provider, command).await?);
+        }
         if let Ready::Cloud(cloud) = &ready {
             if let Some(token) = rejected {
                 cloud.forget(token);
@@ -293,12 +308,25 @@ impl Credentials {
         let Some(accounts) = self.accounts() else { return ready.without_network(&model.provider) };
         let (offer, entry) = match ready {
             Ready::Credential(credential) => return Ok(credential),
-            Ready::Cloud(_) => return Ok(Credential::None),
+            Ready::Command(_) | Ready::Cloud(_) => return Ok(Credential::None),
             Ready::Account(offer, entry) => (offer, accounts.fresh(offer, &entry, rejected).await),
             Ready::GitHub(offer, token) => (offer, accounts.borrowed(&token, rejected).await),
         };
         let entry = entry.map_err(|error| CredentialError::of_account(&model.provider, error))?;
         Ok(Credential::SignedIn(Box::new(accounts.credential(offer.flow, &entry))))
+    }
+
+    /// What the key command of `provider` prints. It goes on, up to its time limit,
+    /// when nobody waits for it any more.
+    async fn output(&self, provider: &str, command: KeyCommand) -> Result<Credential, CredentialError> {
+        let credentials = self.clone();
+        let key = spawn_blocking(move || {
+            let KeyCommand { command, once, bearer, if_empty } = command;
+            let key = if once { credentials.output_once(&command) } else { value::output_of(&command) };
+            key.and_then(|key| not_empty(key, if_empty)).map(|key| wrap(key, bearer))
+        });
+        let key = key.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        key.map_err(|problem| CredentialError::Unresolved { provider: provider.to_owned(), problem })
     }
 
     /// The model's headers with their templates and commands filled in; `None` if
@@ -378,27 +406,28 @@ impl Credentials {
         base_url: &str,
     ) -> Result<Ready, CredentialError> {
         let bearer = provider.is_some_and(|provider| provider.auth_header);
-        let wrap = |key: String, bearer: bool| {
-            Ready::Credential(if bearer { Credential::Bearer(key) } else { Credential::ApiKey(key) })
+        let wrap = |key: String, bearer: bool| Ready::Credential(wrap(key, bearer));
+        let command = |command: &str, once: bool, if_empty| {
+            Ready::Command(KeyCommand { command: command.to_owned(), once, bearer, if_empty })
         };
         let unresolved = |problem| CredentialError::Unresolved { provider: id.to_owned(), problem };
         let entries = self.latest();
         match self.find(id, provider, Some(base_url), &entries) {
             Found::CommandLine(key) => Ok(wrap(key, bearer)),
             Found::Stored(stored) => {
-                let key = match value::command(&stored.key) {
-                    Some(command) => self.output_once(command),
-                    None => self.expand(&stored.key, &stored.env),
-                };
-                let key = key.and_then(|key| not_empty(key, "the stored key is empty"));
+                let if_empty = "the stored key is empty";
+                if let Some(shell) = value::command(&stored.key) {
+                    return Ok(command(shell, true, if_empty));
+                }
+                let key = self.expand(&stored.key, &stored.env).and_then(|key| not_empty(key, if_empty));
                 key.map(|key| wrap(key, bearer)).map_err(unresolved)
             }
             Found::Configured(template) => {
-                let key = match value::command(&template) {
-                    Some(command) => value::output_of(command),
-                    None => self.expand(&template, &[]),
-                };
-                let key = key.and_then(|key| not_empty(key, "the configured apiKey is empty"));
+                let if_empty = "the configured apiKey is empty";
+                if let Some(shell) = value::command(&template) {
+                    return Ok(command(shell, false, if_empty));
+                }
+                let key = self.expand(&template, &[]).and_then(|key| not_empty(key, if_empty));
                 key.map(|key| wrap(key, bearer)).map_err(unresolved)
             }
             Found::Account(offer, entry) => Ok(Ready::Account(offer, entry)),
@@ -546,6 +575,10 @@ fn stored_key(id: &str, stored: &StoredKey) -> Option<StoredKey> {
     Some(StoredKey { key: format!("${{{name}}}"), env: stored.env.clone() })
 }
 
+fn wrap(key: String, bearer: bool) -> Credential {
+    if bearer { Credential::Bearer(key) } else { Credential::ApiKey(key) }
+}
+
 fn not_empty(key: String, problem: &str) -> Result<String, String> {
     if key.is_empty() { Err(problem.to_owned()) } else { Ok(key) }
 }
@@ -585,10 +618,12 @@ impl Ready {
     fn without_network(self, provider: &str) -> Result<Credential, CredentialError> {
         match self {
             Self::Credential(credential) => Ok(credential),
-            Self::Account(..) | Self::GitHub(..) | Self::Cloud(_) => Err(CredentialError::Unresolved {
-                provider: provider.to_owned(),
-                problem: "accounts are not used here".to_owned(),
-            }),
+            Self::Command(_) | Self::Account(..) | Self::GitHub(..) | Self::Cloud(_) => {
+                Err(CredentialError::Unresolved {
+                    provider: provider.to_owned(),
+                    problem: "accounts are not used here".to_owned(),
+                })
+            }
         }
     }
 }

@@ -526,19 +526,38 @@ async fn a_message_queued_in_the_last_moment_starts_a_run() {
 async fn without_a_key_queued_messages_stay_queued() {
     between(async {
         let bench = SessionBench::new(texts(["1", "2"])).model("m-2");
-        fs::write(bench.path("key"), "sesame").unwrap();
+        let keys = bench.path("agent").join("auth.json");
+        fs::create_dir_all(bench.path("agent")).unwrap();
+        fs::write(&keys, r#"{"xai": {"type": "api_key", "key": "sesame"}}"#).unwrap();
         let mut session = bench.start().await;
-        session.request(set_model("keyed/m-3")).await.unwrap();
+        session.request(set_model("xai/grok-4.7")).await.unwrap();
         session.prompt("go").await;
         session.until(is_end_of_answer).await;
-        fs::remove_file(bench.path("key")).unwrap();
+        fs::remove_file(&keys).unwrap();
         assert_eq!(session.say("more", WhenBusy::FollowUp).await, Reply::Queued);
         let lines = session.settled().await;
         let problem = &lines[lines.len() - 2];
-        assert!(problem.starts_with("Error: no key for keyed"), "{lines:?}");
+        assert!(problem.starts_with("Error: no key for xai"), "{lines:?}");
         assert_eq!(session.handle.state().queue.follow_up, ["more"]);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_key_command_that_hangs_can_be_stopped() {
+    let bench = SessionBench::new(texts(["1"]));
+    let key = bench.path("key");
+    assert!(std::process::Command::new("mkfifo").arg(&key).status().unwrap().success());
+    let mut session = bench.start().await;
+    session.request(set_model("keyed/m-3")).await.unwrap();
+    session.prompt("go").await;
+    // The command reads the pipe from here on.
+    let writer = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(key).unwrap());
+    let writer = writer.await.unwrap();
+    session.request(SessionCommand::Abort).await.unwrap();
+    assert_eq!(session.settled().await.last().unwrap(), "settled aborted");
+    assert_eq!(bench.provider.n_left(), 1);
+    drop(writer);
 }
 
 #[tokio::test]

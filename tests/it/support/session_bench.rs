@@ -12,7 +12,7 @@ use pi::ai::{
     self, Catalog, FakeAnswer, FakeProvider, HttpOptions, HttpProvider, LiveCatalog, Message, Provider,
     ThinkingLevel, Transport,
 };
-use pi::config::{Authorised, Credentials, Dirs, Env, Settings, TrustPolicy};
+use pi::config::{Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, TrustPolicy};
 use pi::session::{
     Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
     SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, SkillOptions, WhenBusy, Wishes,
@@ -147,7 +147,8 @@ impl SessionBench {
             .to_string()
     }
 
-    /// `acme/m-1` thinks, `acme/m-2` does not; the key of `keyed/m-3` is in the file `key`.
+    /// `acme/m-1` thinks, `acme/m-2` does not; the key of `keyed/m-3` is in the file
+    /// `key`, which a command prints. Keys of built-in models are in `agent/auth.json`.
     fn models(&self) -> Value {
         let server = self.server.as_ref().map(|(url, api)| (url.as_str(), *api));
         let (base_url, api) = server.unwrap_or(("http://127.0.0.1:1", "openai-completions"));
@@ -170,7 +171,11 @@ impl SessionBench {
         catalog.add_user_models(&self.models().to_string()).unwrap();
         let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
         assert!(problems.is_empty(), "{problems:?}");
-        let (catalog, credentials) = (Arc::new(LiveCatalog::new(catalog)), Credentials::new(Env::of(&[])));
+        let catalog = Arc::new(LiveCatalog::new(catalog));
+        let file = Arc::new(AuthFile::open(self.path("agent").join("auth.json")));
+        let (transport, clock) = (Transport::new(), self.clock.clone());
+        let accounts = Accounts::new(transport, clock, Endpoints::default(), Arc::clone(&file), None);
+        let credentials = Credentials::new(Env::of(&[])).with_store(file, accounts);
         let provider = self.answering();
         Services {
             provider: Arc::new(Authorised::new(provider, credentials.clone(), Arc::clone(&catalog))),
