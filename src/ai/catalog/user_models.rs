@@ -114,6 +114,7 @@ impl Catalog {
             let model = Arc::make_mut(existing);
             if let Some(base_url) = &user.base_url {
                 model.base_url.clone_from(base_url);
+                model.compat.retain(|name, _| !OWN_SERVICE_ONLY.contains(&name.as_str()));
             }
             if !compat.is_empty() {
                 model.compat = merged(std::mem::take(&mut model.compat), compat.clone());
@@ -185,6 +186,18 @@ impl Catalog {
         Some(model.api.as_str().to_owned())
     }
 }
+
+/// What a vendor's own service does with a model of the list, and a gateway in
+/// front of it may refuse, unless the user says that it does not.
+const OWN_SERVICE_ONLY: [&str; 7] = [
+    "allowedFallbackModels",
+    "supportsAdditionalTools",
+    "supportsMidConvoEffort",
+    "supportsMidConvoSystemMessages",
+    "supportsMidConvoToolAdditions",
+    "supportsMidConvoToolChanges",
+    "supportsToolSearch",
+];
 
 /// The API of Radius, a service of the original.
 const RADIUS_API: &str = "pi-messages";
@@ -314,6 +327,22 @@ mod tests {
         assert_eq!((model.base_url.as_str(), model.context_window), ("https://gateway", 500_000));
         assert_eq!((model.api.as_str(), model.max_tokens), ("anthropic-messages", 16_384));
         assert!(!model.reasoning && model.compat.is_empty());
+    }
+
+    #[test]
+    fn a_gateway_is_asked_for_nothing_that_only_the_service_is_known_to_do() {
+        let flags = |text: &str| {
+            let mut catalog = Catalog::builtin();
+            catalog.add_user_models(text).unwrap();
+            let model = Arc::clone(catalog.get("anthropic", "claude-opus-5-5").unwrap());
+            ["supportsMidConvoToolChanges", "supportsStrictTools"]
+                .map(|name| model.compat.get(name).and_then(Value::as_bool).unwrap_or(false))
+        };
+        let gateway =
+            |more: &str| format!(r#"{{"providers":{{"anthropic":{{"baseUrl":"https://gateway"{more}}}}}}}"#);
+        assert_eq!(flags(r#"{"providers":{"anthropic":{"apiKey":"k"}}}"#), [true, true]);
+        assert_eq!(flags(&gateway("")), [false, true]);
+        assert_eq!(flags(&gateway(r#","compat":{"supportsMidConvoToolChanges":true}"#)), [true, true]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ const RULES: &[Rule] = &[slow_command, slow, long, parallel, edit, create, run, 
 /// Decides the answer to `request`.
 pub(super) fn answer(request: &Request) -> Answer {
     let said = last_user_text(request);
-    let case = Case { text: &said, results: results_since(request), tools: declared(request) };
+    let case = Case { text: behind_skill(&said), results: results_since(request), tools: declared(request) };
     RULES.iter().find_map(|rule| rule(&case)).unwrap_or_else(|| guide(&case))
 }
 
@@ -45,6 +45,14 @@ fn last_user_text(request: &Request) -> String {
             Message::System(_) | Message::Assistant(_) | Message::ToolResult(_) => None,
         })
         .unwrap_or_default()
+}
+
+/// What the user adds to the text of a skill, which is not for the rules.
+fn behind_skill(said: &str) -> &str {
+    match said.strip_prefix("<skill ").and_then(|rest| rest.rsplit_once("</skill>")) {
+        Some((_, words)) => words.trim_start(),
+        None => said,
+    }
 }
 
 fn results_since(request: &Request) -> Vec<&ToolResultMessage> {
@@ -362,5 +370,19 @@ fn sample_file(file: &str) -> String {
         Some("py") => "print(\"hello from the demo model\")\n".to_owned(),
         Some("json") => format!("{}\n", Value::from("hello from the demo model")),
         _ => "hello from the demo model\n".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_see_what_the_user_says_and_not_the_skill() {
+        let check = |said: &str, expected: &str| assert_eq!(behind_skill(said), expected);
+        check("run `ls`", "run `ls`");
+        check("<skill name=\"a\" location=\"/a\">\nrun `b`\n</skill>\n\nread c.md", "read c.md");
+        check("<skill name=\"a\" location=\"/a\">\nrun `b`\n</skill>", "");
+        check("<skill of mine", "<skill of mine");
     }
 }
