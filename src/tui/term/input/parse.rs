@@ -64,6 +64,10 @@ impl Parser {
             self.sequence.clear();
             return;
         }
+        if is_mouse(&self.sequence) {
+            self.sequence.clear();
+            return;
+        }
         match terminput::Event::parse_from(&self.sequence) {
             Ok(Some(event)) => out.extend(terminput_crossterm::to_crossterm(event).ok().map(Sent::Event)),
             Ok(None) if self.may_go_on() => return,
@@ -80,6 +84,14 @@ impl Parser {
             && self.sequence.last().is_some_and(|last| (0x40..=0x7e).contains(last));
         !is_report && self.sequence.len() < LONGEST
     }
+}
+
+/// `ESC [ < … M`, `ESC [ < … m` or `ESC [ 1;2;3 M`: the mouse, which is never asked
+/// for. One at column 0 would be a subtraction from it in the library.
+fn is_mouse(sequence: &[u8]) -> bool {
+    let body =
+        sequence.strip_prefix(b"\x1b[").and_then(|rest| rest.strip_suffix(b"M").or(rest.strip_suffix(b"m")));
+    body.and_then(|body| body.first()).is_some_and(|first| first.is_ascii_digit() || *first == b'<')
 }
 
 /// `ESC [ row ; column R`, counted from one.
@@ -103,6 +115,14 @@ mod tests {
             parser.feed(chunk, &mut sent);
         }
         sent
+    }
+
+    #[test]
+    fn the_mouse_is_passed_over() {
+        for report in ["\x1b[32;0M", "\x1b[<0;0;0M", "\x1b[<0;5;5m", "\x1b[35;1;1M"] {
+            let sent = parse(&mut Parser::default(), &[report.as_bytes(), b"a"]);
+            assert_eq!(sent, [key(KeyCode::Char('a'), KeyModifiers::NONE)], "{report:?}");
+        }
     }
 
     fn key(code: KeyCode, modifiers: KeyModifiers) -> Sent {
