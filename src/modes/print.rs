@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent::AgentEvent;
-use crate::ai::{AssistantMessage, DEMO_PROVIDER, Message, StopReason};
+use crate::ai::{AssistantMessage, DEMO_PROVIDER, Message, StopReason, failure_text};
 use crate::session::{NoticeLevel, SessionCommand, SessionEvent, SessionEvents, SessionHandle, WhenBusy};
 use crate::util::process;
 
@@ -69,6 +69,7 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             }
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
                 let seconds = delay.as_secs_f64();
+                let error = last.as_ref().and_then(failure_text).unwrap_or(error);
                 write_err(&format!(
                     "pi: {error}; trying again in {seconds:.0} s ({attempt} of {max_attempts})"
                 ));
@@ -109,8 +110,8 @@ fn tell_waiting(events: &mut SessionEvents) {
 fn report(answer: &AssistantMessage) -> ExitCode {
     match answer.stop_reason {
         StopReason::Error | StopReason::Aborted => {
-            let error = answer.error_message.as_deref().unwrap_or("the request failed");
-            write_err(&format!("pi: {error}"));
+            let aborted = || answer.error_message.clone().unwrap_or_default();
+            write_err(&format!("pi: {}", failure_text(answer).unwrap_or_else(aborted)));
             return ExitCode::from(1);
         }
         StopReason::Stop

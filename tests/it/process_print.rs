@@ -156,7 +156,7 @@ async fn a_failed_answer_is_an_exit_code_and_a_reason() {
     let output = output(command).await;
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
     let reason = text(&output.stderr);
-    assert!(reason.starts_with("pi: 401: Incorrect API key provided"), "{reason}");
+    assert!(reason.starts_with("pi: local: 401: Incorrect API key provided"), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -161,6 +161,18 @@ pub fn is_retryable(message: &AssistantMessage) -> bool {
         && message.error_message.as_deref().is_some_and(|text| classify(text, None).is_retryable())
 }
 
+/// What became of the request, for people: the error, and whose it is if it does
+/// not say so itself. `None` if it did not fail.
+pub fn failure_text(message: &AssistantMessage) -> Option<String> {
+    if message.stop_reason != StopReason::Error {
+        return None;
+    }
+    let error = message.error_message.as_deref().unwrap_or("the request failed");
+    let provider = message.provider.as_str();
+    let names_it = provider.is_empty() || error.to_lowercase().contains(&provider.to_lowercase());
+    Some(if names_it { error.to_owned() } else { format!("{provider}: {error}") })
+}
+
 /// Whether `message` shows that the conversation no longer fits a window of
 /// `context_window` tokens. Some servers say so, some only answer nothing.
 pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::agent::AgentEvent;
 use crate::ai::{
     AssistantBlock, AssistantMessage, BlockKind, Message, MessageBuilder, StopReason, StreamEvent, ToolCall,
-    ToolResultMessage,
+    ToolResultMessage, failure_text,
 };
 use crate::session::{BashExecution, Entry, EntryBody, NoticeLevel, Opened, SessionEvent, SessionMessage};
 
@@ -299,15 +299,15 @@ impl Transcript {
     fn show_outcome(&mut self, answer: &AssistantMessage, was_streamed: bool) {
         self.finish_thinking();
         self.live.failure = None;
-        let error = answer.error_message.as_deref();
+        let (error, shown) = (answer.error_message.as_deref(), failure_text(answer));
         let (tone, text) = match answer.stop_reason {
             StopReason::Stop | StopReason::ToolUse | StopReason::Deferred | StopReason::Pending => return,
             StopReason::Length => (Tone::Failure, "The answer was cut off at the output limit"),
             StopReason::Aborted => (Tone::Info, ABORTED),
-            StopReason::Error => (Tone::Error, error.unwrap_or("the request failed")),
+            StopReason::Error => (Tone::Error, shown.as_deref().unwrap_or_default()),
         };
         if answer.stop_reason == StopReason::Error {
-            self.live.failure = Some(text.to_owned());
+            self.live.failure = Some(error.unwrap_or(text).to_owned());
         }
         let has_calls = answer.tool_calls().next().is_some() || (was_streamed && !self.live.calls.is_empty());
         if answer.is_failed() && has_calls {

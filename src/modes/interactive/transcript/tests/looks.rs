@@ -538,7 +538,8 @@ fn failed_answers_say_why() {
     |
     | Half an ans
     |
-    | Error: overloaded: try again later
+    | Error: acme: overloaded: try again
+    | later
     |
     | Operation aborted
     |

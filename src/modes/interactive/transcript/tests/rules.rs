@@ -126,13 +126,13 @@ fn an_error_that_is_retried_is_shown_once() {
     let delay = Duration::from_secs(2);
     let error = "overloaded".to_owned();
     stage.event(SessionEvent::RetryScheduled { attempt: 1, max_attempts: 3, delay, error });
-    assert_eq!(stage.text(40), "|\n| Error: overloaded");
+    assert_eq!(stage.text(40), "|\n| Error: acme: overloaded");
     attempt(&mut stage);
     let final_error = Some("overloaded".to_owned());
     stage.event(SessionEvent::RetryEnded { success: false, attempt: 1, final_error });
     assert_eq!(
         stage.text(40),
-        "|\n| Error: overloaded\n|\n| Error: overloaded\n|\n| Error: gave up after 1 retry"
+        "|\n| Error: acme: overloaded\n|\n| Error: acme: overloaded\n|\n| Error: gave up after 1 retry"
     );
 }
 

@@ -127,7 +127,7 @@ fn a_failed_request_is_shown() {
     | SCN:err code=429 times=1
     |
     |
-    | Error: 429: {"message":"fake
+    | Error: acme: 429: {"message":"fake
     | 429","type":"rate_limit_exceeded","code":"rate_limit_exceed
     | ed"}
     |
