@@ -298,7 +298,7 @@ pub(super) fn print(
             handle.send(SessionCommand::SetName { name: name.clone() });
         }
         let code = modes::print(&handle, events, prompts, &problems).await;
-        credentials.settled().await;
+        modes::tell_if_slow(credentials.settled()).await;
         Ok(code)
     })
 }
@@ -326,7 +326,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     };
     runtime.block_on(async move {
         let code = modes::interactive(start).await;
-        credentials.settled().await;
+        modes::tell_if_slow(credentials.settled()).await;
         code
     })
 }

@@ -177,7 +177,7 @@ pub fn protected_resources(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// Where a project keeps skills: `.pi/skills` of `cwd`, then `.agents/skills` of
-/// `cwd` and of the folders above it, up to the top of its repository. They need
+/// `cwd` and, in a repository, of the folders above it, up to its top. They need
 /// not exist. The user's own `~/.agents/skills` is not among them.
 pub fn project_skill_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut folders = vec![cwd.join(".pi").join("skills")];
@@ -186,7 +186,8 @@ pub fn project_skill_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 fn agents_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let top = Repository::find(cwd).map(|repository| repository.root);
+    // Outside of a repository nothing says that what is above belongs to the project.
+    let top = Repository::find(cwd).map_or_else(|| cwd.to_owned(), |repository| repository.root);
     let home = home.map(canonical);
     let mut folders = Vec::new();
     for folder in cwd.ancestors() {
@@ -194,7 +195,7 @@ fn agents_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
         if home.is_none() || home != Some(canonical(folder)) {
             folders.push(folder.join(".agents").join("skills"));
         }
-        if top.as_deref() == Some(folder) {
+        if top == folder {
             break;
         }
     }
@@ -309,9 +310,15 @@ mod tests {
 
     #[test]
     fn folders_above_count_up_to_the_repository_and_the_users_own_do_not() {
-        let files = ["home/.agents/skills/mine/SKILL.md", "home/repo/.agents/skills/a/SKILL.md"];
+        let files = [
+            "home/.agents/skills/mine/SKILL.md",
+            "home/repo/.agents/skills/a/SKILL.md",
+            "home/repo/.git/HEAD",
+        ];
         check_protected(&files, &["home/repo/.agents/skills"]);
         let in_repository = ["home/repo/sub/.git/HEAD", files[1]];
         check_protected(&in_repository, &[]);
+        // Outside of one.
+        check_protected(&files[..2], &[]);
     }
 }

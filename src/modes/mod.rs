@@ -15,7 +15,7 @@ use crate::ai::Image;
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
 pub use models::list_models;
-pub use output::{Terminals, report_error, report_usage};
+pub use output::{Terminals, report_error, report_usage, tell_if_slow};
 pub use print::print;
 pub use transfer::{show_export, show_export_file, show_import};
 

@@ -2,9 +2,14 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::pin::pin;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use crate::util::escapes::without_escapes;
+
+/// A wait that nobody wonders about.
+const NOTICEABLE: Duration = Duration::from_millis(300);
 
 /// Which standard streams are a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +29,12 @@ impl Terminals {
     }
 }
 
-/// Writes to standard output. A reader that has gone away is not an error.
+/// Writes to standard output. A terminal gets no escape sequences and control
+/// characters, for the words may be those of a model or a server; a file or another
+/// program gets the text as it is. A reader that has gone away is not an error.
 pub(super) fn write_out(text: &str) {
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() { without_escapes(text) } else { text.into() };
     drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
 }
 
@@ -34,6 +42,15 @@ pub(super) fn write_out(text: &str) {
 /// sequences and control characters are taken out.
 pub(super) fn write_err(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
+}
+
+/// Waits for a token that is being renewed, and says so if that takes a while.
+pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
+    let mut settled = pin!(settled);
+    if tokio::time::timeout(NOTICEABLE, &mut settled).await.is_err() {
+        write_err("pi: keeping a renewed sign-in; ctrl+c leaves without it");
+        settled.await;
+    }
 }
 
 /// Reports what ended the program: `pi: what: why`.

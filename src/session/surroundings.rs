@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{Trust, TrustFile, TrustPolicy, protected_resources};
+use crate::config::{Trust, TrustDefault, TrustFile, TrustPolicy, protected_resources};
 use crate::util::paths;
 
 use super::event::NoticeLevel;
@@ -40,11 +40,19 @@ impl Surroundings {
         let trust_file = TrustFile::load(dirs.trust_file());
         let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
         let flag = decisions.get(cwd).copied().or(services.trust.flag);
-        let trust = TrustPolicy { flag, ..services.trust }.decide(trust_file.nearest(cwd));
+        // What cannot be read may hold a no.
+        let default = match trust_file.problem() {
+            Some(_) if services.trust.default == TrustDefault::Always => TrustDefault::Ask,
+            _ => services.trust.default,
+        };
+        let trust = TrustPolicy { flag, default, ..services.trust }.decide(trust_file.nearest(cwd));
         let protected: Arc<[PathBuf]> = protected_resources(cwd, home).into();
-        // Nothing to ask about.
-        let trust = if trust == Trust::Undecided && protected.is_empty() { Trust::Unasked } else { trust };
-        let project = ProjectState { trust, protected };
+        let mut project = ProjectState { trust, protected };
+        let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
+        if trust == Trust::Undecided && !has_skills {
+            // Nothing else of a project is used yet, and nobody is asked for nothing.
+            project.trust = Trust::Unasked;
+        }
         let (skills, wrong) = load_skills(&SkillPlaces {
             agent: &dirs.agent,
             home,

@@ -428,15 +428,16 @@ async fn the_first_frame_asks_whether_the_project_is_trusted() {
     for text in [
         "Do you trust ",
         "It brings along: .pi/skills.",
-        "→ Trust this folder",
+        "→ Not now",
+        "  Trust this folder",
         "  Trust parent folder (",
-        "  Only this session",
+        "  Trust it until pi ends",
         "  Don't trust",
     ] {
         assert!(shown(text), "{text} is not in\n{}", rows.join("\n"));
     }
     assert_eq!(server.requests().len(), 0);
-    pty.keys("\r");
+    pty.keys("\x1b[B\r");
     pty.wait_text("Hello to you.");
     pty.wait_text("This folder is trusted; it brings one skill.");
     let (system, last) = last_request(&server);

@@ -1,5 +1,6 @@
 //! The accounts of this user: signing in, and tokens that are always fresh.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +38,9 @@ struct Shared {
     copilot_client_id: Option<String>,
     /// Copilot tokens for GitHub tokens of the environment, which are not stored.
     borrowed: Mutex<Vec<(String, OAuthEntry)>>,
+    /// Renewals that could not be stored, with the refresh tokens they took the
+    /// place of, by provider.
+    unsaved: Mutex<HashMap<&'static str, (String, OAuthEntry)>>,
     /// Held for reading by every renewal that goes on.
     renewing: Arc<RwLock<()>>,
 }
@@ -74,6 +78,7 @@ impl Accounts {
             file,
             copilot_client_id,
             borrowed: Mutex::default(),
+            unsaved: Mutex::default(),
             renewing: Arc::default(),
         }))
     }
@@ -256,8 +261,14 @@ impl Shared {
         let file = Arc::clone(&self.file);
         let lock = blocking(move || file.lock()).await?;
         let stored = lock.account(offer.provider);
-        let entry = stored.ok_or_else(|| SignInError::Ended { reason: "it was signed out".to_owned() })?;
+        let stored = stored.ok_or_else(|| SignInError::Ended { reason: "it was signed out".to_owned() })?;
+        // What is stored is spent if its renewal could not be stored.
+        let kept = self.unsaved(offer.provider, &stored);
+        let entry = kept.clone().unwrap_or_else(|| stored.clone());
         if self.lasts(&entry, rejected) {
+            if kept.is_some() {
+                return Ok(self.saved(lock, offer.provider, stored, entry).await);
+            }
             // Another process was here first.
             return Ok(entry);
         }
@@ -275,7 +286,38 @@ impl Shared {
         let mut extra = entry.extra.clone();
         extra.extend(renewed.extra);
         let renewed = OAuthEntry { extra, ..renewed };
-        blocking(move || lock.save_account(offer.provider, &entry, &renewed)).await
+        Ok(self.saved(lock, offer.provider, stored, renewed).await)
+    }
+
+    /// Stores `renewed` in place of `stored`. Where that fails it is kept in memory:
+    /// the service takes nothing else any more.
+    async fn saved(
+        &self,
+        lock: AuthLock,
+        provider: &'static str,
+        stored: OAuthEntry,
+        renewed: OAuthEntry,
+    ) -> OAuthEntry {
+        let (before, after) = (stored.clone(), renewed.clone());
+        let saved = blocking(move || lock.save_account(provider, &before, &after)).await;
+        let mut unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        match saved {
+            Ok(saved) => {
+                unsaved.remove(provider);
+                saved
+            }
+            Err(_) => {
+                unsaved.insert(provider, (stored.refresh, renewed.clone()));
+                renewed
+            }
+        }
+    }
+
+    /// The renewal of `stored` that could not be stored.
+    fn unsaved(&self, provider: &str, stored: &OAuthEntry) -> Option<OAuthEntry> {
+        let unsaved = self.unsaved.lock().unwrap_or_else(PoisonError::into_inner);
+        let (spent, renewed) = unsaved.get(provider)?;
+        (*spent == stored.refresh).then(|| renewed.clone())
     }
 }
 

@@ -331,13 +331,13 @@ impl App {
 
     /// Shows the models that are known, and those that a new look finds.
     pub(super) fn open_models_with(&mut self, query: &str, out: &mut Vec<Effect>) {
-        out.push(Effect::RefreshModels);
+        out.push(Effect::RefreshModels { with_services: true });
         let models = Models::new(&self.models, &self.session, query, &self.keymap);
         self.overlays.push(Box::new(models));
     }
 
     pub(super) fn open_scope(&mut self, out: &mut Vec<Effect>) {
-        out.push(Effect::RefreshModels);
+        out.push(Effect::RefreshModels { with_services: true });
         self.overlays.push(Box::new(ModelScope::new(&self.models, &self.session.scope, &self.keymap)));
     }
 

@@ -43,7 +43,7 @@ impl Effects {
             }
             Effect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             Effect::ListSessions => self.list_sessions(),
-            Effect::RefreshModels => self.refresh_models(),
+            Effect::RefreshModels { with_services } => self.refresh_models(with_services),
             Effect::ReadBranch => self.read_branch(),
             Effect::SaveSetting { key, value } => self.save_setting(key, value),
             Effect::Login(effect) => self.login(effect),
@@ -87,13 +87,16 @@ impl Effects {
         });
     }
 
-    fn refresh_models(&self) {
+    fn refresh_models(&self, with_services: bool) {
         let (services, handle, done) = (Arc::clone(&self.services), self.handle.clone(), self.done.clone());
         tokio::spawn(async move {
             let problems = services.refresh_models().await;
             handle.send(SessionCommand::ModelsChanged);
             let found = services.catalog.get().found_servers();
             drop(done.send(EffectDone::Models { models: services.usable_models(), found, problems }));
+            if !with_services {
+                return;
+            }
             // Services on the net take longer, and nobody waits for them.
             if let Some(problems) = services.refresh_lists().await {
                 handle.send(SessionCommand::ModelsChanged);

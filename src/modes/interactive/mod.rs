@@ -293,7 +293,7 @@ impl Interactive {
         // Only without anything better: asking the ports of this machine is not for
         // everyone. The answer also tells the window of a local model.
         if self.services.is_local_or_demo(&self.handle.state().model) {
-            self.effects.start(Effect::RefreshModels);
+            self.effects.start(Effect::RefreshModels { with_services: false });
         }
     }
 

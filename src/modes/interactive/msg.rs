@@ -49,7 +49,10 @@ pub(super) enum Effect {
     ListSessions,
     /// Reads `models.json` again and asks the servers on this machine; answers with
     /// [`EffectDone::Models`].
-    RefreshModels,
+    RefreshModels {
+        /// Also those of services that tell what they have, which takes a key and the net.
+        with_services: bool,
+    },
     /// Looks at the repository; answers with [`EffectDone::Branch`].
     ReadBranch,
     Copy(String),

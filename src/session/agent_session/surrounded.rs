@@ -53,7 +53,7 @@ impl AgentSession {
             self.notice(NoticeLevel::Warning, problem);
         }
         if let Some((level, text)) = self.surroundings.untrusted.clone()
-            && self.told.insert(text.clone())
+            && self.told.insert(format!("{}: {text}", self.cwd.display()))
         {
             self.notice(level, text);
         }

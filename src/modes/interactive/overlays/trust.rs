@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::config::Trust;
 use crate::session::{ProjectState, TrustChoice};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
@@ -22,6 +23,8 @@ pub(in super::super) struct TrustDialog {
     about: Vec<String>,
     options: Vec<(TrustChoice, String)>,
     selected: usize,
+    /// Nothing was decided yet: to leave is an answer too.
+    is_open: bool,
 }
 
 impl TrustDialog {
@@ -39,7 +42,8 @@ impl TrustDialog {
             .collect();
         let n_more = project.protected.len().saturating_sub(MAX_NAMED);
         let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
-        let about = if named.is_empty() {
+        let is_open = project.trust == Trust::Undecided;
+        let mut about = if named.is_empty() {
             vec!["It brings nothing along now that takes trust.".to_owned()]
         } else {
             vec![
@@ -49,13 +53,21 @@ impl TrustDialog {
                     .to_owned(),
             ]
         };
-        let mut options = vec![(TrustChoice::Folder, "Trust this folder".to_owned())];
+        let mut options = Vec::new();
+        if is_open {
+            // First, because the keys of somebody who types ahead must not decide.
+            options.push((TrustChoice::NotNow, "Not now".to_owned()));
+        } else {
+            let now = if project.trust.is_trusted() { "trusted" } else { "not trusted" };
+            about.push(format!("Now it is {now}."));
+        }
+        options.push((TrustChoice::Folder, "Trust this folder".to_owned()));
         if let Some(parent) = cwd.parent() {
             options.push((TrustChoice::Parent, format!("Trust parent folder ({})", show(parent))));
         }
-        options.push((TrustChoice::Session, "Only this session".to_owned()));
+        options.push((TrustChoice::Session, "Trust it until pi ends".to_owned()));
         options.push((TrustChoice::No, "Don't trust".to_owned()));
-        Self { title: format!("Do you trust {}?", show(cwd)), about, options, selected: 0 }
+        Self { title: format!("Do you trust {}?", show(cwd)), about, options, selected: 0, is_open }
     }
 }
 
@@ -71,9 +83,10 @@ impl Overlay for TrustDialog {
                     return OverlayStep::CloseWith(AppMsg::TrustChosen(*choice));
                 }
             }
-            Some("tui.select.cancel") => {
+            Some("tui.select.cancel") if self.is_open => {
                 return OverlayStep::CloseWith(AppMsg::TrustChosen(TrustChoice::NotNow));
             }
+            Some("tui.select.cancel") => return OverlayStep::Close,
             _ => {}
         }
         OverlayStep::Stay
@@ -92,7 +105,8 @@ impl Overlay for TrustDialog {
         // On a small screen the choice matters more than what it is about.
         body.truncate(usize::from(max_rows).saturating_sub(options.len() + 3));
         body.extend(options);
-        let hints = "enter: choose · escape: not now";
+        let hints =
+            if self.is_open { "enter: choose · escape: not now" } else { "enter: choose · escape: leave" };
         Dialog { title: &self.title, body, field: None, note: None, hints }.render(width, max_rows, theme)
     }
 
@@ -107,7 +121,6 @@ mod tests {
 
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-    use crate::config::Trust;
     use crate::tui::keymap::{BINDINGS, Platform};
     use crate::tui::theme::{Appearance, ColorDepth};
 
@@ -148,18 +161,20 @@ mod tests {
         It brings along: .pi/skills, .pi/x, ~/.agents/skills.
         Skills and settings of a project tell the model what to do
         on your machine. Use them if you know who wrote them.
-        → Trust this folder
+        → Not now
+          Trust this folder
           Trust parent folder (~)
-          Only this session
+          Trust it until pi ends
           Don't trust
         enter: choose · escape: not now
         ");
-        insta::assert_snapshot!(shown(&mut dialog, 30, 7), @"
+        insta::assert_snapshot!(shown(&mut dialog, 30, 8), @"
         ──────────────────────────────
         Do you trust ~/proj?
-        → Trust this folder
+        → Not now
+          Trust this folder
           Trust parent folder (~)
-          Only this session
+          Trust it until pi ends
           Don't trust
         enter: choose · escape: not n…
         ");
@@ -170,12 +185,31 @@ mod tests {
         let check = |codes: &[KeyCode], expected| {
             assert_eq!(press(&mut dialog(&["/home/me/proj/.pi/skills"]), codes), expected, "{codes:?}");
         };
-        check(&[KeyCode::Enter], Some(TrustChoice::Folder));
-        check(&[KeyCode::Down, KeyCode::Enter], Some(TrustChoice::Parent));
-        check(&[KeyCode::Down, KeyCode::Down, KeyCode::Enter], Some(TrustChoice::Session));
+        let down = |n: usize| [vec![KeyCode::Down; n], vec![KeyCode::Enter]].concat();
+        // As typed by somebody who has not seen the dialog yet.
+        check(
+            &[KeyCode::Char('f'), KeyCode::Char('i'), KeyCode::Char('x'), KeyCode::Enter],
+            Some(TrustChoice::NotNow),
+        );
+        check(&down(1), Some(TrustChoice::Folder));
+        check(&down(2), Some(TrustChoice::Parent));
+        check(&down(3), Some(TrustChoice::Session));
         check(&[KeyCode::Up, KeyCode::Enter], Some(TrustChoice::No));
         check(&[KeyCode::Down, KeyCode::Esc], Some(TrustChoice::NotNow));
         check(&[KeyCode::Char('y'), KeyCode::Tab], None);
+    }
+
+    #[test]
+    fn to_look_at_a_decision_does_not_change_it() {
+        for (trust, now) in
+            [(Trust::Trusted, "Now it is trusted."), (Trust::Refused, "Now it is not trusted.")]
+        {
+            let protected = [PathBuf::from("/p/.pi/skills")];
+            let project = ProjectState { trust, protected: protected.into() };
+            let mut dialog = TrustDialog::new(&project, Path::new("/p"), None);
+            assert!(shown(&mut dialog, 60, 20).contains(now));
+            assert_eq!(press(&mut dialog, &[KeyCode::Esc]), None);
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use super::{SKILL_FILE, SkillProblem};
 
 /// Most files and folders that are looked at below one root.
 pub(super) const MAX_ENTRIES: usize = 5_000;
+/// Names of one folder that are sorted; what a larger one yields depends on the disk.
+const LARGE_FOLDER: usize = 50_000;
 /// How many folders deep a skill may be.
 pub(super) const MAX_DEPTH: usize = 8;
 /// Most bytes of an ignore file.
@@ -95,7 +97,10 @@ impl Found {
         };
         let rules = self.rules_of(&folder);
         let depth = folder.depth + 1;
-        for entry in entries.flatten() {
+        // In an order that means something, for the limit cuts it off.
+        let mut entries: Vec<fs::DirEntry> = entries.flatten().take(LARGE_FOLDER).collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
             *n_entries += 1;
             if *n_entries > MAX_ENTRIES {
                 return;

@@ -3,13 +3,32 @@
 use std::borrow::Cow;
 
 use super::Skill;
+use super::fields::MAX_DESCRIPTION;
+
+/// Most of the section that lists skills; all of it is in every request.
+const MAX_BYTES: usize = 64 << 10;
 
 /// The text of the section, in the order of `skills`; `None` if the model is told
-/// of none. It reads them with the `read` tool, or with commands.
+/// of none. It reads them with the `read` tool, or with commands. Descriptions that
+/// are too long are cut, and the last of too many skills are left out.
 pub(in super::super) fn section(skills: &[Skill], with_read: bool) -> Option<String> {
-    let listed: Vec<String> = skills.iter().filter(|skill| skill.is_listed).map(item).collect();
-    if listed.is_empty() {
+    let mut room = MAX_BYTES;
+    let all: Vec<&Skill> = skills.iter().filter(|skill| skill.is_listed).collect();
+    let mut listed: Vec<String> = all
+        .iter()
+        .map(|skill| item(skill))
+        .take_while(|item| {
+            let fits = item.len() <= room;
+            room = room.saturating_sub(item.len());
+            fits
+        })
+        .collect();
+    if all.is_empty() {
         return None;
+    }
+    let n_left_out = all.len() - listed.len();
+    if n_left_out > 0 {
+        listed.push(format!("  {n_left_out} more are not listed."));
     }
     let how = if with_read { "with the read tool" } else { "with a bash command" };
     let lines = [
@@ -28,8 +47,11 @@ pub(in super::super) fn section(skills: &[Skill], with_read: bool) -> Option<Str
 
 fn item(skill: &Skill) -> String {
     let location = skill.path.to_string_lossy();
-    let [name, description, location] =
-        [skill.name.as_str(), skill.description.as_str(), &location].map(escape);
+    let description = match skill.description.char_indices().nth(MAX_DESCRIPTION) {
+        Some((end, _)) => &skill.description[..end],
+        None => &skill.description,
+    };
+    let [name, description, location] = [skill.name.as_str(), description, &location].map(escape);
     format!(
         "  <skill>\n    <name>{name}</name>\n    <description>{description}</description>\n    \
          <location>{location}</location>\n  </skill>"
