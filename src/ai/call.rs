@@ -9,6 +9,7 @@ use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::http::{HttpFailure, Route, Transport, read_whole};
+use super::redact;
 
 /// Longest wait for a whole reply.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -71,6 +72,7 @@ impl Transport {
     pub async fn call(&self, call: Call) -> Result<CallReply, CallError> {
         let url: Url = call.url.parse().map_err(|error| CallError(format!("invalid URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
+            let url = redact::shown_url(url.as_str());
             return Err(CallError(format!("unsupported scheme in {url}; use http or https")));
         }
         let client = self.client(Route::to(&url)).map_err(CallError)?;

@@ -175,6 +175,12 @@ impl AffinityFormat {
 }
 
 impl ChatCompat {
+    /// The dialect as far as this request may use it.
+    pub(super) fn for_request(request: &Request) -> Self {
+        let compat = Self::of(&request.model);
+        if request.options.without_updates { Self { updates: Updates::None, ..compat } } else { compat }
+    }
+
     pub(super) fn of(model: &Model) -> Self {
         let vendor = Vendor::of(model);
         // OpenRouter passes these two vendors' dialects through.
@@ -340,6 +346,15 @@ pub(super) struct AnthropicCompat {
 }
 
 impl AnthropicCompat {
+    /// The dialect as far as this request may use it.
+    pub(super) fn for_request(request: &Request) -> Self {
+        let compat = Self::of(&request.model);
+        if !request.options.without_updates {
+            return compat;
+        }
+        Self { updates: Updates::None, effort_between_turns: false, fallback_models: Vec::new(), ..compat }
+    }
+
     pub(super) fn of(model: &Model) -> Self {
         let vendor = Vendor::of(model);
         let flags = Flags(&model.compat);
@@ -424,8 +439,10 @@ pub(super) struct ResponsesCompat {
     /// Takes sampling parameters for this model.
     pub(super) supports_temperature: bool,
     pub(super) supports_max_output_tokens: bool,
-    /// Takes `strict` for tools.
-    pub(super) supports_strict_mode: bool,
+    /// Takes the field `strict` of tools; without a word it counts as true.
+    pub(super) takes_strict: bool,
+    /// Samples arguments by the schema of a tool that is marked so.
+    pub(super) strict_tools: bool,
     /// What the model reads of the system between the turns.
     pub(super) updates: Updates,
     /// Is told there how much to think, so that a change leaves the prompt as it was.
@@ -501,14 +518,19 @@ impl ResponsesCompat {
             supports_max_output_tokens: !codex
                 && !signed_in
                 && flags.bool("supportsMaxOutputTokens").unwrap_or(true),
-            supports_strict_mode: flags.bool("supportsStrictMode").unwrap_or(true),
+            takes_strict: flags.bool("supportsStrictMode").unwrap_or(true),
+            strict_tools: flags
+                .bool("supportsStrictMode")
+                .unwrap_or(codex || azure || vendor == Vendor::OpenAi),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                _ if request.options.without_updates => Updates::None,
                 true if flags.is_on("supportsAdditionalTools") => Updates::Changes,
                 true if flags.is_on("supportsToolSearch") => Updates::Additions,
                 true => Updates::Texts,
                 false => Updates::None,
             },
             effort_between_turns: model.api == Api::OPENAI_RESPONSES
+                && !request.options.without_updates
                 && !signed_in
                 && model.reasoning
                 && flags.is_on("supportsMidConvoEffort"),

@@ -178,7 +178,7 @@ pub const COMPAT_FIELDS: &[CompatField] = &[
         name: "requiresReasoningContentOnAssistantMessages",
         apis: CHAT,
         kind: CompatKind::Bool,
-        default: "for thinking models of DeepSeek",
+        default: "for thinking models of DeepSeek and Moonshot",
         help: "wants `reasoning_content` in every answer",
     },
     CompatField {
@@ -267,7 +267,7 @@ pub const COMPAT_FIELDS: &[CompatField] = &[
         name: "supportsStrictMode",
         apis: STRICT,
         kind: CompatKind::Bool,
-        default: "no; for `openai-responses` yes",
+        default: "no; for OpenAI, Azure and ChatGPT by `openai-responses` yes",
         help: "the same",
     },
     CompatField {
@@ -386,7 +386,7 @@ pub const COMPAT_FIELDS: &[CompatField] = &[
         name: "sendSessionAffinityHeaders",
         apis: CACHES,
         kind: CompatKind::Bool,
-        default: "for OpenAI by `openai-responses`, OpenRouter and Mistral",
+        default: "for OpenAI by `openai-responses`, ChatGPT, OpenRouter and Mistral",
         help: "gets headers that keep a session on one server",
     },
     CompatField {

@@ -23,9 +23,9 @@ use super::message::{AssistantMessage, Millis};
 use super::model::Model;
 use super::provider::{Provider, Request};
 use super::redact;
+use super::refusals::Refusals;
 use super::silence::silence;
 use super::stream::{EventStream, StreamEvent};
-use super::strict_memory::StrictMemory;
 use crate::util::clock::Clock;
 
 /// How patient a provider is.
@@ -57,12 +57,12 @@ pub struct HttpProvider {
     clock: Clock,
     options: HttpOptions,
     images: ImageFitter,
-    strict: StrictMemory,
+    refusals: Refusals,
 }
 
 impl HttpProvider {
     pub fn new(transport: Transport, clock: Clock, options: HttpOptions) -> Self {
-        Self { transport, clock, options, images: ImageFitter::default(), strict: StrictMemory::default() }
+        Self { transport, clock, options, images: ImageFitter::default(), refusals: Refusals::default() }
     }
 }
 
@@ -254,16 +254,17 @@ impl Driver {
 }
 
 async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), String> {
-    let request = provider.strict.apply(provider.images.fit(request).await);
+    let request = provider.refusals.apply(provider.images.fit(request).await);
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    match open_with(codec, provider, &request).await {
-        Ok(opened) => Ok(opened),
-        Err(error) => match provider.strict.learn(codec, &request, &error) {
-            Some(request) => open_with(codec, provider, &request).await,
-            None => Err(error),
-        },
-    }
+    let error = match open_with(codec, provider, &request).await {
+        Ok(opened) => return Ok(opened),
+        Err(error) => error,
+    };
+    let Some(repeat) = Refusals::repeat(codec, &request, &error) else { return Err(error) };
+    let opened = open_with(codec, provider, &repeat.request).await?;
+    provider.refusals.learn(&repeat);
+    Ok(opened)
 }
 
 /// Writes the request once and sends it, again if that may help, until there is

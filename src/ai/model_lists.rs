@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::http::{HttpFailure, Route, Transport, read_whole};
 use super::model::{Api, Modality, Model};
 use super::provider::Credential;
+use super::redact;
 use super::vendors::Vendor;
 
 /// Longest a list may take.
@@ -74,8 +75,10 @@ pub async fn list_models(
     credential: &Credential,
 ) -> Result<Vec<Model>, String> {
     let address = format!("{}/models", template.base_url.trim_end_matches('/'));
-    let url: Url = address.parse().map_err(|error| format!("invalid URL {address}: {error}"))?;
+    let url: Url =
+        address.parse().map_err(|error| format!("invalid URL {}: {error}", redact::shown_url(&address)))?;
     if !matches!(url.scheme(), "http" | "https") {
+        let url = redact::shown_url(url.as_str());
         return Err(format!("unsupported scheme in {url}; use http or https"));
     }
     let headers = headers(template, credential)?;

@@ -141,6 +141,9 @@ pub struct StreamOptions {
     /// Leaves out the strict schemas of tools that merely prefer one: the service
     /// has refused such a request.
     pub without_strict_schemas: bool,
+    /// Says all of the system at the start, and lets no other model stand in: the
+    /// service has refused a request that did otherwise.
+    pub without_updates: bool,
     /// Fields merged into the request body last, for what this list lacks.
     pub extra_body: serde_json::Map<String, Value>,
 }

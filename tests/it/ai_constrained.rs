@@ -10,7 +10,8 @@ use futures_util::StreamExt as _;
 use pi::agent::ToolOutput;
 use pi::ai::{
     AssistantMessage, Credential, FakeAnswer, HttpOptions, HttpProvider, Message, Model, Provider as _,
-    Request, StopReason, StreamEvent, StreamOptions, ToolChoice, Transport, decode_recorded, preview_request,
+    Request, StopReason, StreamEvent, StreamOptions, ThinkingLevel, ToolChoice, Transport, decode_recorded,
+    preview_request,
 };
 use pi::tools::{BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
 use pi::util::clock::Clock;
@@ -99,8 +100,12 @@ fn each_api_has_its_place_for_a_strict_schema() {
         |schema: &Value| json!({"type": "function", "name": "t", "description": "d", "parameters": schema});
     let mut expected = responses(&strict);
     expected["strict"] = json!(true);
-    check("openai-responses", json!({}), expected);
+    check("openai-responses", json!({"supportsStrictMode": true}), expected);
     check("openai-responses", json!({"supportsStrictMode": false}), responses(&plain));
+    // Without a word schemas count as strict, and not every server enforces them.
+    let mut expected = responses(&plain);
+    expected["strict"] = json!(false);
+    check("openai-responses", json!({}), expected);
 
     let bedrock = |schema: &Value| json!({"toolSpec": {"name": "t", "description": "d", "inputSchema": {"json": schema}}});
     check("bedrock-converse-stream", json!({}), bedrock(&plain));
@@ -126,7 +131,9 @@ fn the_built_in_tools_are_strict_where_that_is_known() {
     check("anthropic-messages", json!({"supportsStrictTools": true}), "/strict", 7);
     check("anthropic-messages", json!({}), "/strict", 0);
     check("openai-completions", json!({"supportsStrictMode": true}), "/function/strict", 7);
-    check("openai-responses", json!({}), "/strict", 7);
+    check("openai-responses", json!({"supportsStrictMode": true}), "/strict", 7);
+    check("openai-codex-responses", json!({}), "/strict", 7);
+    check("openai-responses", json!({}), "/strict", 0);
 }
 
 #[test]
@@ -165,7 +172,10 @@ async fn what_a_strict_call_leaves_out_the_tool_does_not_get() {
             "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}}}}});
     let declared = json!({"role": "system", "toolsAdded": [{"name": "t", "parameters": parameters,
         "constrainedSampling": {"type": "json_schema", "strict": "require"}}]});
-    let sent = body(&request(&model("openai-responses", &json!({})), &[declared, user("hi")]));
+    let sent = body(&request(
+        &model("openai-responses", &json!({"supportsStrictMode": true})),
+        &[declared, user("hi")],
+    ));
     let arguments = json!({"path": "a", "limit": null, "glob": null, "edits": [{"a": "x", "b": null}]});
     let strict = &sent["tools"][0]["parameters"];
     // The model has to write every property, and nothing else.
@@ -218,6 +228,56 @@ async fn a_service_that_refuses_strict_schemas_gets_none_from_then_on() {
     let strict: Vec<bool> =
         server.requests().iter().map(|request| request.body["tools"][0]["strict"] == true).collect();
     assert_eq!(strict, [true, false, false]);
+}
+
+#[tokio::test]
+async fn a_refusal_that_is_repeated_in_vain_teaches_nothing() {
+    let server = SseServer::start([recorded_refusal(), recorded_refusal(), Reply::sse(HELLO)]).await;
+    let provider = HttpProvider::new(Transport::new(), Clock::manual(1), HttpOptions::default());
+    let mut model = model("anthropic-messages", &json!({"supportsStrictTools": true}));
+    model["baseUrl"] = json!(server.url());
+    let request = request(&model, &[one_tool("prefer", &json!({"type": "number"})), user("hi")]);
+    assert_eq!(done(&provider, &request).await.stop_reason, StopReason::Error);
+    assert_eq!(done(&provider, &request).await.stop_reason, StopReason::Stop);
+    assert_eq!(server.requests()[2].body["tools"][0]["strict"], true);
+}
+
+#[tokio::test]
+async fn a_service_that_reads_nothing_between_the_turns_is_told_at_the_start() {
+    let errors = [
+        "Unexpected value(s) `inline-tools-2026-09-15` for the `anthropic-beta` header",
+        "messages.2.output_config: Extra inputs are not permitted",
+        "tools.1.defer_loading: Extra inputs are not permitted",
+        "messages: Unexpected role \"system\". The Messages API accepts a top-level `system` parameter",
+    ];
+    for error in errors {
+        let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": error}});
+        let refusal = Reply::status(400, &[("content-type", "application/json")], &body.to_string());
+        let server = SseServer::start([refusal, Reply::sse(HELLO), Reply::sse(HELLO)]).await;
+        let provider = HttpProvider::new(Transport::new(), Clock::manual(1), HttpOptions::default());
+        let mut model = model(
+            "anthropic-messages",
+            &json!({"supportsMidConvoSystemMessages": true, "supportsMidConvoToolChanges": true,
+                "supportsMidConvoEffort": true, "forceAdaptiveThinking": true}),
+        );
+        (model["baseUrl"], model["reasoning"]) = (json!(server.url()), json!(true));
+        let declared = one_tool("prefer", &json!({"type": "number"}));
+        let more = json!({"role": "system", "sections": {"cwd": "/b"}});
+        let mut request = request(&model, &[declared, user("hi"), more, user("go on")]);
+        request.options.thinking = ThinkingLevel::High;
+        for _ in 0..2 {
+            assert_eq!(done(&provider, &request).await.stop_reason, StopReason::Stop, "{error}");
+        }
+        let sent = server.requests();
+        let is_plain = |at: usize| {
+            let body = &sent[at].body;
+            let roles = body["messages"].as_array().unwrap().iter().all(|message| message["role"] == "user");
+            let betas = sent[at].header("anthropic-beta").unwrap_or_default();
+            let asks = ["inline", "mid-", "binding"].iter().any(|name| betas.contains(name));
+            roles && body["tools"].as_array().unwrap().len() == 1 && !asks
+        };
+        assert_eq!([0, 1, 2].map(is_plain), [false, true, true], "{error}");
+    }
 }
 
 #[tokio::test]

@@ -113,6 +113,35 @@ fn without_thinking_no_effort_is_told() {
 }
 
 #[test]
+fn what_changed_stands_behind_what_a_user_said() {
+    let compat = json!({"supportsMidConvoSystemMessages": true});
+    let mut request = request("anthropic-messages", "anthropic", compat, ThinkingLevel::Off);
+    // As it may come from elsewhere: nobody spoke between the two answers.
+    request.messages.remove(4);
+    let body = preview_request(&request).unwrap().body;
+    let roles: Vec<&Value> =
+        body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "system", "assistant", "user"]);
+    assert_eq!(body["messages"][2]["content"][0]["text"], "(no text)");
+}
+
+#[test]
+fn thinking_that_is_bound_to_efforts_goes_with_them() {
+    let compat = json!({"supportsMidConvoEffort": true, "forceAdaptiveThinking": true});
+    let thinks = |level| {
+        let mut request = request("anthropic-messages", "anthropic", compat.clone(), level);
+        let thought = json!({"role": "assistant", "api": "anthropic-messages", "provider": "anthropic", "model": "m",
+            "providerThinkingLevel": "high", "content": [{"type": "thinking", "thinking": "hm", "thinkingSignature": "s"},
+                {"type": "text", "text": "first"}]});
+        request.messages[2] = Arc::new(serde_json::from_value(thought).unwrap());
+        let body = preview_request(&request).unwrap().body;
+        body["messages"].to_string().contains("\"thinking\"")
+    };
+    assert!(thinks(ThinkingLevel::High));
+    assert!(!thinks(ThinkingLevel::Off));
+}
+
+#[test]
 fn responses_has_tools_as_items() {
     let compat = json!({"supportsMidConvoSystemMessages": true, "supportsAdditionalTools": true,
         "supportsMidConvoEffort": true});
@@ -133,7 +162,6 @@ fn responses_has_tools_as_items() {
     assert_eq!(
         body["input"],
         json!([
-            tools("a"),
             developer("S"),
             said("one"),
             effort("high"),
@@ -150,7 +178,7 @@ fn responses_has_tools_as_items() {
             effort("low"),
         ])
     );
-    assert_eq!(body.get("tools"), None);
+    assert_eq!(body["tools"], json!([function("a")]));
     assert_eq!(body["reasoning"], json!({"effort": "medium", "summary": "auto"}));
 }
 
@@ -169,7 +197,8 @@ fn responses_may_let_the_model_find_tools() {
     assert_eq!(output["type"], "tool_search_output");
     assert_eq!(output["tools"][0]["name"], "b");
     assert_eq!(output["tools"][0]["defer_loading"], true);
-    assert_eq!(body["tools"].as_array().unwrap().len(), 1);
+    let tools = body["tools"].as_array().unwrap();
+    assert_eq!((tools.len(), &tools[1]), (2, &json!({"type": "tool_search", "execution": "client"})));
 }
 
 #[test]

@@ -14,7 +14,8 @@ use std::time::Duration;
 use super::message::{AssistantMessage, StopReason};
 use patterns::{
     AUTH, CONFIG, NETWORK, NOT_FOUND, OVERFLOW, OVERLOADED, PER_DAY, PER_MINUTE, PERMANENT, QUOTA,
-    RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOOL_USE_FAILED, TRANSIENT_STATUSES, contains, has_token,
+    RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOOL_USE_FAILED, TRANSIENT_STATUSES, UPDATES, contains,
+    has_token,
 };
 
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
@@ -73,7 +74,21 @@ pub(super) fn refuses_strict_schemas(text: &str) -> bool {
     matches!(
         classify(text, None),
         FailureClass::InvalidRequest | FailureClass::Config | FailureClass::Unknown
-    ) && STRICT_SCHEMAS.iter().any(|pattern| contains(&lower, pattern))
+    ) && (STRICT_SCHEMAS.iter().any(|pattern| contains(&lower, pattern)) || refuses_a_schema(&lower))
+}
+
+/// Whether a text in lower case speaks of the schema of a tool, in whatever words.
+fn refuses_a_schema(lower: &str) -> bool {
+    ["schema", "unknown variant"].iter().any(|word| lower.contains(word))
+        && ["tool", "function", "parameters"].iter().any(|word| lower.contains(word))
+}
+
+/// Whether `text`, the error of a failed request, refuses what is said of the system
+/// between the turns, or models that stand in.
+pub(super) fn refuses_updates(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    classify(text, None) == FailureClass::InvalidRequest
+        && UPDATES.iter().any(|pattern| contains(&lower, pattern))
 }
 
 /// Classifies an error by its text and HTTP status. Without a `status`, one

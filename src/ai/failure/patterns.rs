@@ -24,6 +24,33 @@ pub(super) const CONFIG: &[&str] = &[
     "does not support tools",
 ];
 
+/// Refusals of what is said between the turns, and of what goes along with it, by
+/// the names the APIs have for it.
+pub(super) const UPDATES: &[&str] = &[
+    "anthropic-beta",
+    "inline-tools",
+    "mid-conversation",
+    "thinking-binding",
+    "server-side-fallback",
+    "defer_loading",
+    "tool_addition",
+    "tool_removal",
+    "block_binding",
+    "output_config",
+    "fallbacks",
+    "additional_tools",
+    "configuration_update",
+    "tool_search",
+    "unexpected role",
+    "role 'system'",
+    "role \"system\"",
+    "role: system",
+    "'system' role",
+    "system messages are only",
+    "system message must be",
+    "must be at the beginning",
+];
+
 /// Refusals of schemas that are to be enforced, by what is around the word: the
 /// word alone is in other errors too.
 pub(super) const STRICT_SCHEMAS: &[&str] = &[

@@ -509,7 +509,11 @@ fn marked(source: usize, message: &Message) -> Message {
             match block {
                 // Blank texts are left out of requests, and have to be here.
                 ContentBlock::Text(text) if !text.text.trim().is_empty() => text.text = mark(source, at),
-                ContentBlock::Image(image) => image.data = mark(source, at),
+                // Of a type that every service takes: it stays an image of its own.
+                ContentBlock::Image(image) => {
+                    image.data = mark(source, at);
+                    "image/png".clone_into(&mut image.mime_type);
+                }
                 // What follows `#` changes neither where it is nor what it is.
                 ContentBlock::ImageUrl(image) => {
                     if let Ok(mut marked) = ImageUrl::new(format!("{}#{}", image.url(), mark(source, at))) {

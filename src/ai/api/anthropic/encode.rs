@@ -16,7 +16,7 @@ use super::super::super::model::ThinkingLevel;
 use super::super::super::provider::{Credential, Request, ToolChoice};
 use super::super::super::strict_schema::Dialect;
 use super::super::super::transform::{
-    self, AssistantTurn, Content, IdRule, Picture, Prompt, SystemUpdate, Turn, Updates,
+    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, SystemUpdate, Turn, Updates,
 };
 use super::super::super::vertex;
 use super::super::{
@@ -34,7 +34,7 @@ pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> 
 }
 
 pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeError> {
-    let compat = AnthropicCompat::of(&request.model);
+    let compat = AnthropicCompat::for_request(request);
     let ids = if compat.strict_ids { IdRule::StrictWord { max: 64 } } else { IdRule::Word { max: 64 } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
@@ -88,7 +88,7 @@ impl Thinking {
 }
 
 pub(super) fn told_effort(request: &Request) -> Option<String> {
-    let compat = AnthropicCompat::of(&request.model);
+    let compat = AnthropicCompat::for_request(request);
     let thinking = Thinking::of(request, &compat, request.model.max_tokens);
     thinking.effort_between_turns(&compat).map(str::to_owned)
 }
@@ -248,14 +248,16 @@ fn messages<'a>(
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2);
     let mut updates = Vec::new();
     let mut efforts = Vec::new();
+    // Thinking is bound to the efforts that were told before it.
+    let unbound = compat.effort_between_turns && told.is_none();
     for turn in &prompt.turns {
         match turn {
             Turn::User(content) => messages.push(user(content.iter().map(block).collect())),
             Turn::System(system) => updates.push(message("system", update(system, compat, strict))),
             Turn::Assistant(turn) => {
-                let content = assistant_blocks(turn, compat);
+                let content = assistant_blocks(turn, compat, unbound);
                 if !content.is_empty() {
-                    messages.append(&mut updates);
+                    place(&mut updates, &mut messages);
                     if let Some(effort) = turn.effort.filter(|_| told.is_some()) {
                         efforts.push((messages.len(), effort));
                     }
@@ -267,7 +269,7 @@ fn messages<'a>(
             }
         }
     }
-    messages.append(&mut updates);
+    place(&mut updates, &mut messages);
     if let Some(text) = beginning {
         let text = Cow::Borrowed(text);
         messages.push(message("assistant", vec![plain(BlockBody::Text { text })]));
@@ -284,6 +286,14 @@ fn messages<'a>(
         block.cache_control = Some(mark);
     }
     with_efforts(messages, efforts, told)
+}
+
+/// Appends what changed of the system, which has to stand behind what a user said.
+fn place<'a>(updates: &mut Vec<wire::Message<'a>>, messages: &mut Vec<wire::Message<'a>>) {
+    if !updates.is_empty() && messages.last().is_none_or(|last| last.role != "user") {
+        messages.push(user(vec![plain(BlockBody::Text { text: Cow::Borrowed(NO_TEXT) })]));
+    }
+    messages.append(updates);
 }
 
 /// Puts before each answer how much its model was told to think, and at the end
@@ -355,7 +365,11 @@ fn image(picture: Picture<'_>) -> Block<'_> {
     plain(BlockBody::Image { source })
 }
 
-fn assistant_blocks<'a>(turn: &'a AssistantTurn<'a>, compat: &AnthropicCompat) -> Vec<Block<'a>> {
+fn assistant_blocks<'a>(
+    turn: &'a AssistantTurn<'a>,
+    compat: &AnthropicCompat,
+    without_thinking: bool,
+) -> Vec<Block<'a>> {
     let blocks = turn.blocks.iter().filter_map(|block| {
         let body = match block {
             // Blank because all of it is its signature, which this API has no place for.
@@ -364,6 +378,7 @@ fn assistant_blocks<'a>(turn: &'a AssistantTurn<'a>, compat: &AnthropicCompat) -
             transform::Block::ToolCall { id, name, arguments, .. } => {
                 BlockBody::ToolUse { id, name, input: arguments }
             }
+            transform::Block::Thinking(_) if without_thinking => return None,
             transform::Block::Thinking(thinking) => {
                 let signature = thinking.thinking_signature.as_deref().unwrap_or_default();
                 match signature {

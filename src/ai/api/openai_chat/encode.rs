@@ -30,7 +30,7 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
 }
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
-    let compat = ChatCompat::of(&request.model);
+    let compat = ChatCompat::for_request(request);
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools)?;
@@ -207,7 +207,9 @@ fn called<'a>(
     compat: &ChatCompat,
     prompt: &'a Prompt<'a>,
 ) -> Called<'a> {
-    let input = prompt.declared(name).and_then(|tool| grammar(compat, tool)?.input(arguments));
+    // To look a tool up takes a walk through the conversation.
+    let tool = if compat.grammar_tools { prompt.declared(name) } else { None };
+    let input = tool.and_then(|tool| grammar(compat, tool)?.input(arguments));
     match input {
         Some(input) => Called::Custom { custom: CustomCall { name, input } },
         None => Called::Function { function: FunctionCall { name, arguments: arguments.to_string() } },

@@ -41,7 +41,7 @@ const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let compat = ResponsesCompat::of(request);
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
-    let strict = strict_tools(request, &prompt, compat.supports_strict_mode.then_some(Dialect::OpenAi))?;
+    let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::OpenAi))?;
     let effort = effort(request);
     let body = body(request, &compat, &prompt, &strict, effort.as_deref());
     Ok(Encoded {
@@ -100,13 +100,12 @@ fn body<'a>(
     let session = options.session_id.as_deref().filter(|_| compat.prompt_cache_key);
     let tools = tools(compat, prompt, strict);
     let told = effort.filter(|_| compat.effort_between_turns);
-    let has_tools = !tools.is_empty() || (prompt.updates == Updates::Changes && !prompt.tools_are_history);
     let instructions = match prompt.system.as_str() {
         // Not optional where the field is used at all.
         "" => "You are a helpful assistant.",
         system => system,
     };
-    let choice = options.tool_choice.as_ref().filter(|_| has_tools);
+    let choice = options.tool_choice.as_ref().filter(|_| !tools.is_empty());
     let tool_choice = choice.map(|choice| tool_choice(choice, compat, prompt));
     Body {
         model: if compat.azure { azure::deployment(request) } else { Cow::Borrowed(&model.id) },
@@ -176,10 +175,6 @@ fn input<'a>(
         system_role: if as_developer { "developer" } else { "system" },
         unavailable: Vec::new(),
     };
-    if prompt.updates == Updates::Changes {
-        let tools = prompt.tools.iter().map(|declared| tool(declared, compat, strict)).collect();
-        input.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
-    }
     if !prompt.system.is_empty() && !compat.instructions {
         input.instruct(Cow::Borrowed(&prompt.system));
     }
@@ -352,7 +347,8 @@ impl<'a> Input<'a, '_> {
         name: &'a str,
         arguments: &'a Value,
     ) -> Option<KnownItem<'a>> {
-        let tool = self.prompt.declared(name);
+        // To look a tool up takes a walk through the conversation.
+        let tool = if self.compat.grammar_tools { self.prompt.declared(name) } else { None };
         let offered = tool.and_then(|tool| grammar(self.compat, tool)?.input(arguments));
         let was_custom = || item_id.is_some_and(|id| id.starts_with("ctc_"));
         let input = match offered {
@@ -444,11 +440,16 @@ fn output<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
 
 /// Past calls need no declarations here.
 fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>, strict: &'a StrictTools<'a>) -> Vec<Tool<'a>> {
-    // All are in the input where some are.
-    if prompt.tools_are_history || prompt.updates == Updates::Changes {
+    // What was declared at the start stays there where changes are said later on.
+    if prompt.tools_are_history && prompt.updates != Updates::Changes {
         return Vec::new();
     }
-    prompt.tools.iter().map(|declared| tool(declared, compat, strict)).collect()
+    let mut tools: Vec<Tool<'a>> =
+        prompt.tools.iter().map(|declared| tool(declared, compat, strict)).collect();
+    if prompt.updates == Updates::Additions {
+        tools.push(Tool { offered: Offered::ToolSearch { execution: "client" }, defer_loading: false });
+    }
+    tools
 }
 
 fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat, strict: &'a StrictTools<'a>) -> Tool<'a> {
@@ -463,7 +464,7 @@ fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat, strict: &'a Str
                 name,
                 description,
                 // Without a word the API makes every property required.
-                strict: compat.supports_strict_mode.then_some(schema.is_some()),
+                strict: compat.takes_strict.then_some(schema.is_some()),
                 parameters: schema.map_or_else(|| object_schema(&tool.parameters), Cow::Borrowed),
             }
         }

@@ -187,8 +187,10 @@ pub(super) struct Tool<'a> {
 }
 
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Offered<'a> {
+    /// Lets tools be found in the input.
+    ToolSearch { execution: &'static str },
     Function {
         name: &'a str,
         #[serde(skip_serializing_if = "str::is_empty")]

@@ -97,13 +97,10 @@ impl Dialect for Responses {
         let mut input = items(&body["input"]);
         // How much to think of what comes next belongs to the answer.
         input.pop_if(|item| item.contains("configuration_update"));
-        let anchored = body["input"][0]["type"] == "additional_tools";
-        let first = usize::from(anchored);
-        let tools = if anchored { &body["input"][0]["tools"] } else { &body["tools"] };
-        let is_system = matches!(body["input"][first]["role"].as_str(), Some("system" | "developer"));
-        let messages = input.split_off(first + usize::from(is_system));
+        let is_system = matches!(body["input"][0]["role"].as_str(), Some("system" | "developer"));
+        let messages = input.split_off(usize::from(is_system));
         let instructions = body["instructions"].as_str().unwrap_or_default();
-        Prefix { system: input[first..].concat() + instructions, tools: items(tools), messages }
+        Prefix { system: input.concat() + instructions, tools: items(&body["tools"]), messages }
     }
 }
 
