@@ -33,6 +33,12 @@ fn aim(
     Aim { model, level, broken }
 }
 
+/// Of a model that reads all there is to read between the turns.
+fn reads_all() -> Value {
+    json!({"supportsMidConvoSystemMessages": true, "supportsMidConvoToolChanges": true, "supportsMidConvoEffort": true,
+        "supportsMidConvoToolAdditions": true, "supportsAdditionalTools": true, "forceAdaptiveThinking": true})
+}
+
 fn anthropic_aims() -> Vec<Aim> {
     use ThinkingLevel::{High, Low, Off};
     let to = |api, provider, level, more| aim(api, provider, "m", level, more, anthropic::broken);
@@ -41,6 +47,8 @@ fn anthropic_aims() -> Vec<Aim> {
         to("anthropic-messages", "anthropic", Off, json!({"input": ["text"], "contextWindow": 4_500})),
         to("anthropic-messages", "p", Low, json!({"compat": {"forceAdaptiveThinking": true}})),
         to("anthropic-vertex", "google-vertex", Low, json!({"maxTokens": 2_000})),
+        to("anthropic-messages", "anthropic", High, json!({"compat": reads_all()})),
+        to("anthropic-messages", "anthropic", Off, json!({"compat": reads_all()})),
     ]
 }
 
@@ -61,6 +69,7 @@ fn chat_aims() -> Vec<Aim> {
         aim(api, "deepseek", "m", High, json!({"input": ["text"]}), deepseek),
         aim(api, "openrouter", "anthropic/m", High, json!({}), openrouter),
         aim(api, "moonshotai", "m", High, json!({}), plain),
+        aim(api, "p", "m", High, json!({"compat": reads_all()}), plain),
         aim("mistral-conversations", "mistral", "m", High, json!({}), mistral::broken),
         aim("mistral-conversations", "mistral", "m", Off, json!({"input": ["text"]}), mistral::broken),
     ]
@@ -94,6 +103,7 @@ fn responses_aims() -> Vec<Aim> {
         aim(api, "xai", "m", High, json!({}), knowing),
         aim("openai-codex-responses", "openai-codex", "m", High, json!({}), codex),
         aim("azure-openai-responses", "azure", "m", High, json!({}), plain),
+        aim(api, "openai", "m", High, json!({"compat": reads_all()}), plain),
     ]
 }
 
@@ -518,6 +528,7 @@ fn check(aim: &Aim, episodes: &[Episode]) -> Result<(), TestCaseError> {
         reads_images: request.model.reads_images(),
         provider: request.model.provider.clone(),
         max_tokens: request.model.max_tokens,
+        reads_updates: request.model.compat.contains_key("supportsMidConvoSystemMessages"),
     };
     let text = body.to_string();
     prop_assert_eq!((aim.broken)(&body, &target), None, "{}", aim.model);

@@ -124,6 +124,9 @@ impl Catalog {
                 let place = format!("modelOverrides \"{}\"", model.id);
                 let wrong = compat_problems(&mut fields).into_iter();
                 problems.extend(wrong.map(|text| format!("{place}: {text}")));
+                if fields.contains_key("baseUrl") {
+                    model.compat.retain(|name, _| !OWN_SERVICE_ONLY.contains(&name.as_str()));
+                }
                 let merged = merged(to_fields(model), fields);
                 let mut changed: Model = serde_json::from_value(Value::Object(merged))
                     .map_err(|error| format!("modelOverrides \"{}\": {error}", model.id))?;
@@ -342,6 +345,8 @@ mod tests {
             |more: &str| format!(r#"{{"providers":{{"anthropic":{{"baseUrl":"https://gateway"{more}}}}}}}"#);
         assert_eq!(flags(r#"{"providers":{"anthropic":{"apiKey":"k"}}}"#), [true, true]);
         assert_eq!(flags(&gateway("")), [false, true]);
+        let one = r#"{"providers":{"anthropic":{"modelOverrides":{"claude-opus-5-5":{"baseUrl":"https://gateway"}}}}}"#;
+        assert_eq!(flags(one), [false, true]);
         assert_eq!(flags(&gateway(r#","compat":{"supportsMidConvoToolChanges":true}"#)), [true, true]);
     }
 

@@ -52,9 +52,19 @@ fn broken_messages(body: &Value, target: &Target) -> Option<String> {
     if messages.is_empty() {
         return Some("nothing said".to_owned());
     }
+    let mut before = "";
     for message in messages {
         let role = message["role"].as_str().unwrap();
         let blocks = message["content"].as_array().unwrap();
+        if role == "system" {
+            if let Some(broken) = broken_update(message, before, &open, target) {
+                return Some(broken);
+            }
+            // Several in a row are one.
+            before = if blocks.is_empty() { before } else { "user" };
+            continue;
+        }
+        before = role;
         if blocks.is_empty() || !matches!(role, "user" | "assistant") {
             return Some(format!("{role} says {blocks:?}"));
         }
@@ -110,6 +120,24 @@ fn broken_messages(body: &Value, target: &Target) -> Option<String> {
     let last = messages.last().filter(|message| message["role"] == "assistant")?;
     let text = last["content"].as_array()?.last()?["text"].as_str()?;
     text.ends_with(char::is_whitespace).then(|| "trailing white space".to_owned())
+}
+
+/// What is said of the system between the turns: behind what a user said, or only
+/// how much to think.
+fn broken_update(message: &Value, before: &str, open: &[String], target: &Target) -> Option<String> {
+    let blocks = message["content"].as_array().unwrap();
+    let effort = &message["output_config"]["effort"];
+    let is_known = |block: &Value| match block["type"].as_str() {
+        Some("text") => is_said(&block["text"]),
+        Some("tool_addition") => block["tool"]["definition"]["input_schema"].is_object(),
+        Some("tool_removal") => block["tool"]["name"].is_string(),
+        _ => false,
+    };
+    let is_fine = target.reads_updates
+        && open.is_empty()
+        && blocks.iter().all(is_known)
+        && (effort.is_string() && blocks.is_empty() || !blocks.is_empty() && before == "user");
+    (!is_fine).then(|| format!("behind {before}: {message}"))
 }
 
 fn broken_source(source: &Value, body: &Value, target: &Target) -> Option<String> {

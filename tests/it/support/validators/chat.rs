@@ -60,7 +60,10 @@ fn broken_messages(body: &Value, server: Server, target: &Target) -> Option<Stri
             return Some(format!("{role} says an empty list"));
         }
         match role {
-            "system" | "developer" if at > 0 => return Some(format!("{role} in the middle")),
+            "system" | "developer" if at > 0 && !target.reads_updates => {
+                return Some(format!("{role} in the middle"));
+            }
+            "system" if at > 0 && message["tools"].as_array().is_some_and(|tools| !tools.is_empty()) => {}
             "system" | "developer" | "user" => {
                 if parts.is_empty() && !is_said(content) {
                     return Some(format!("blank {role} message"));

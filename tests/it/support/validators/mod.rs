@@ -25,6 +25,8 @@ pub(crate) struct Target {
     pub(crate) provider: String,
     /// Most tokens the model answers with.
     pub(crate) max_tokens: u64,
+    /// The model reads changes of the system between the turns.
+    pub(crate) reads_updates: bool,
 }
 
 impl Target {

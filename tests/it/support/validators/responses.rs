@@ -45,8 +45,19 @@ fn broken_input(body: &Value, server: Server, target: &Target) -> Option<String>
     for item in input {
         let kind = item.get("type").map_or("said", |kind| kind.as_str().unwrap());
         let is_output = kind.ends_with("_output");
-        if !open.is_empty() && kind == "said" {
-            return Some(format!("{} before the outputs of {open:?}", item["role"]));
+        let is_update = matches!(kind, "additional_tools" | "configuration_update");
+        if !open.is_empty() && (kind == "said" || is_update) {
+            return Some(format!("{kind} of {} before the outputs of {open:?}", item["role"]));
+        }
+        if is_update {
+            let is_fine = target.reads_updates
+                && !after_reasoning
+                && (item["tools"].as_array().is_some_and(|tools| !tools.is_empty())
+                    || item["reasoning"]["effort"].is_string());
+            if !is_fine {
+                return Some(format!("update {item}"));
+            }
+            continue;
         }
         if after_reasoning && (kind == "said" || is_output) {
             return Some(format!("{kind} right after reasoning"));
