@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::util::process::Group;
+
 /// How long a command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most that is read of its output.
@@ -32,7 +34,8 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     std::os::unix::process::CommandExt::process_group(&mut shell, 0);
     let mut child = shell.spawn().map_err(|error| format!("cannot run its command: {error}"))?;
     let stdout = child.stdout.take().expect("standard output is piped above");
-    let group = child.id();
+    // The end of the program ends it too.
+    let group = Group::register(Some(child.id()));
     let (done, ended) = mpsc::channel();
     // Ends with the command, at the latest when its group is killed below.
     std::thread::spawn(move || {
@@ -45,7 +48,7 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
         Ok(Ok(ended)) => ended,
         Ok(Err(error)) => return Err(format!("cannot read what its command prints: {error}")),
         Err(_) => {
-            kill(group);
+            group.kill();
             return Err(format!("its command took more than {} s", timeout.as_secs_f64()));
         }
     };
@@ -54,17 +57,6 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     }
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
-}
-
-/// Ends a command with everything it started. The thread that waits for it reaps it.
-fn kill(group: u32) {
-    #[cfg(unix)]
-    if let Some(group) = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw) {
-        // An error means that nothing is left to kill.
-        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap_or_default();
-    }
-    #[cfg(not(unix))]
-    let _: u32 = group;
 }
 
 /// Replaces `$NAME` and `${NAME}` by variables; `$$` and `$!` are `$` and `!`.

@@ -201,18 +201,20 @@ fn live() -> std::sync::MutexGuard<'static, BTreeSet<u32>> {
 
 /// A process group, known to [`kill_all`] while this value lives.
 #[derive(Debug)]
-struct Group {
+pub struct Group {
     /// Process id of the leader; `None` if it exited before it could be asked.
     leader: Option<u32>,
 }
 
 impl Group {
-    fn register(leader: Option<u32>) -> Self {
+    /// Of the process `leader`, whose group has the same id.
+    pub fn register(leader: Option<u32>) -> Self {
         live().extend(leader);
         Self { leader }
     }
 
-    fn kill(&self) {
+    /// Ends all that is in it. An error means that nothing is left to end.
+    pub fn kill(&self) {
         if let Some(leader) = self.leader {
             group::kill(leader);
         }
