@@ -48,7 +48,8 @@ impl Catalog {
     }
 
     /// Adds what one provider says. What is wrong with it but leaves the rest of
-    /// use goes into `problems`; an error is for a provider that cannot be used.
+    /// use goes into `problems`; an error is for a provider that cannot be used, of
+    /// which nothing counts then.
     fn add_provider(
         &mut self,
         id: &str,
@@ -62,77 +63,21 @@ impl Catalog {
             Some(Value::Object(compat)) => compat,
             _ => Map::new(),
         };
-        let known = vendors::vendor(id);
         let mut models = Vec::new();
-        for mut fields in user.models {
-            let model_id = fields.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if model_id.is_empty() {
-                return Err("a model without \"id\"".to_owned());
-            }
-            let own_api = fields.get("api").and_then(Value::as_str).filter(|api| !api.is_empty());
-            if own_api.or(user.api.as_deref()) == Some(RADIUS_API) {
-                problems.push(format!("model \"{model_id}\": api \"{RADIUS_API}\": {NOT_SPOKEN}"));
-                continue;
-            }
-            let wrong = compat_problems(&mut fields).into_iter();
-            problems.extend(wrong.map(|text| format!("model \"{model_id}\": {text}")));
-            let mut base = Map::new();
-            add_compat(&mut base, &compat);
-            fields = merged(base, fields);
-            let mut model: Model = serde_json::from_value(Value::Object(fields))
-                .map_err(|error| format!("model \"{model_id}\": {error}"))?;
-            model.provider = id.to_owned();
-            if model.name.is_empty() {
-                model.name.clone_from(&model.id);
-            }
-            // In place of one that there is, but at the same service.
-            let replaced = self.get(id, &model_id);
-            if model.base_url.is_empty() {
-                let template = self.provider(id).and_then(|info| info.template.as_deref());
-                model.base_url = user
-                    .base_url
-                    .clone()
-                    .or_else(|| replaced.map(|model| model.base_url.clone()))
-                    .or_else(|| template.map(|template| template.base_url.clone()))
-                    .or_else(|| known.map(|vendor| vendor.base_url.to_owned()))
-                    .ok_or("\"baseUrl\" is missing")?;
-            }
-            if model.api.as_str().is_empty() {
-                let api = user.api.clone().or_else(|| replaced.map(|model| model.api.as_str().to_owned()));
-                model.api = Api::new(api.or_else(|| self.first_api(id)).ok_or("\"api\" is missing")?);
-            }
-            let supported = supported_apis();
-            if !supported.contains(&model.api.as_str()) {
-                return Err(format!("unknown api \"{}\"; known are {}", model.api, supported.join(", ")));
-            }
-            check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
-            models.push(model);
+        for fields in std::mem::take(&mut user.models) {
+            models.extend(self.user_model(id, &user, &compat, fields, problems)?);
         }
-        // All of it counts or nothing.
         let mut group = self.group(id).clone();
         for existing in &mut group {
             let model = Arc::make_mut(existing);
             if let Some(base_url) = &user.base_url {
-                model.base_url.clone_from(base_url);
-                model.compat.retain(|name, _| !OWN_SERVICE_ONLY.contains(&name.as_str()));
+                redirect(model, base_url);
             }
             if !compat.is_empty() {
                 model.compat = merged(std::mem::take(&mut model.compat), compat.clone());
             }
             if let Some(fields) = user.model_overrides.get(&model.id) {
-                let mut fields = fields.clone();
-                let place = format!("modelOverrides \"{}\"", model.id);
-                let wrong = compat_problems(&mut fields).into_iter();
-                problems.extend(wrong.map(|text| format!("{place}: {text}")));
-                if fields.contains_key("baseUrl") {
-                    model.compat.retain(|name, _| !OWN_SERVICE_ONLY.contains(&name.as_str()));
-                }
-                let merged = merged(to_fields(model), fields);
-                let mut changed: Model = serde_json::from_value(Value::Object(merged))
-                    .map_err(|error| format!("modelOverrides \"{}\": {error}", model.id))?;
-                changed.provider = id.to_owned();
-                check(&changed).map_err(|problem| format!("modelOverrides \"{}\": {problem}", model.id))?;
-                *model = changed;
+                *model = overridden(model, fields.clone(), problems)?;
             }
         }
         for model in models {
@@ -150,17 +95,70 @@ impl Catalog {
         if let Some(template) = info.and_then(|info| info.template.as_mut()) {
             let changed = Arc::make_mut(template);
             if let Some(base_url) = &user.base_url {
-                changed.base_url.clone_from(base_url);
+                redirect(changed, base_url);
             }
             if let Some(api) = &user.api {
                 changed.api = Api::new(api.clone());
             }
-            changed.compat = merged(std::mem::take(&mut changed.compat), compat.clone());
+            changed.compat = merged(std::mem::take(&mut changed.compat), compat);
             complete(template);
         }
         *self.group(id) = group;
         self.note_provider(id, user.name, user.api_key, user.auth_header.unwrap_or(false));
         Ok(())
+    }
+
+    /// The model that `fields` describe; `None` if its protocol is not spoken, which
+    /// is among the problems then.
+    fn user_model(
+        &self,
+        id: &str,
+        user: &UserProvider,
+        compat: &Map<String, Value>,
+        mut fields: Map<String, Value>,
+        problems: &mut Vec<String>,
+    ) -> Result<Option<Model>, String> {
+        let model_id = fields.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if model_id.is_empty() {
+            return Err("a model without \"id\"".to_owned());
+        }
+        let own_api = fields.get("api").and_then(Value::as_str).filter(|api| !api.is_empty());
+        if own_api.or(user.api.as_deref()) == Some(RADIUS_API) {
+            problems.push(format!("model \"{model_id}\": api \"{RADIUS_API}\": {NOT_SPOKEN}"));
+            return Ok(None);
+        }
+        let wrong = compat_problems(&mut fields).into_iter();
+        problems.extend(wrong.map(|text| format!("model \"{model_id}\": {text}")));
+        let mut base = Map::new();
+        add_compat(&mut base, compat);
+        let mut model: Model = serde_json::from_value(Value::Object(merged(base, fields)))
+            .map_err(|error| format!("model \"{model_id}\": {error}"))?;
+        model.provider = id.to_owned();
+        if model.name.is_empty() {
+            model.name.clone_from(&model.id);
+        }
+        // In place of one that there is, but at the same service.
+        let replaced = self.get(id, &model_id);
+        if model.base_url.is_empty() {
+            let template = self.provider(id).and_then(|info| info.template.as_deref());
+            model.base_url = user
+                .base_url
+                .clone()
+                .or_else(|| replaced.map(|model| model.base_url.clone()))
+                .or_else(|| template.map(|template| template.base_url.clone()))
+                .or_else(|| vendors::vendor(id).map(|vendor| vendor.base_url.to_owned()))
+                .ok_or("\"baseUrl\" is missing")?;
+        }
+        if model.api.as_str().is_empty() {
+            let api = user.api.clone().or_else(|| replaced.map(|model| model.api.as_str().to_owned()));
+            model.api = Api::new(api.or_else(|| self.first_api(id)).ok_or("\"api\" is missing")?);
+        }
+        let supported = supported_apis();
+        if !supported.contains(&model.api.as_str()) {
+            return Err(format!("unknown api \"{}\"; known are {}", model.api, supported.join(", ")));
+        }
+        check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
+        Ok(Some(model))
     }
 
     fn note_provider(&mut self, id: &str, name: Option<String>, api_key: Option<String>, auth_header: bool) {
@@ -188,6 +186,31 @@ impl Catalog {
         let model = self.models_of(provider).first().or_else(template)?;
         Some(model.api.as_str().to_owned())
     }
+}
+
+/// Sends what is meant for `model` to `base_url`.
+fn redirect(model: &mut Model, base_url: &str) {
+    base_url.clone_into(&mut model.base_url);
+    model.compat.retain(|name, _| !OWN_SERVICE_ONLY.contains(&name.as_str()));
+}
+
+/// `model` with the fields of the user in place of its own.
+fn overridden(
+    model: &mut Model,
+    mut fields: Map<String, Value>,
+    problems: &mut Vec<String>,
+) -> Result<Model, String> {
+    let place = format!("modelOverrides \"{}\"", model.id);
+    let wrong = compat_problems(&mut fields).into_iter();
+    problems.extend(wrong.map(|text| format!("{place}: {text}")));
+    if let Some(base_url) = fields.get("baseUrl").and_then(Value::as_str) {
+        redirect(model, base_url);
+    }
+    let mut changed: Model = serde_json::from_value(Value::Object(merged(to_fields(model), fields)))
+        .map_err(|error| format!("{place}: {error}"))?;
+    changed.provider.clone_from(&model.provider);
+    check(&changed).map_err(|problem| format!("{place}: {problem}"))?;
+    Ok(changed)
 }
 
 /// What a vendor's own service does with a model of the list, and a gateway in
