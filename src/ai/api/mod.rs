@@ -461,6 +461,49 @@ where
     Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
 }
 
+/// The same for a string, without reading it twice: some are in every frame.
+fn lenient_str<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Str<'de>>, D::Error> {
+    use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+
+    struct Visitor;
+    impl<'de> serde::de::Visitor<'de> for Visitor {
+        type Value = Option<Str<'de>>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("anything")
+        }
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Some(Str(Cow::Borrowed(text))))
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(Str(Cow::Owned(text.to_owned()))))
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+            while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+    }
+    deserializer.deserialize_any(Visitor)
+}
+
 /// What a service charges for this processing tier, compared with the standard one.
 /// <https://openai.com/api/pricing>.
 fn tier_factor(service_tier: Option<&str>, model: &str) -> f64 {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::{Count, Str, lenient};
+use super::super::{Count, Str, lenient, lenient_str};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -209,15 +209,15 @@ pub(super) struct Function<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient")]
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
     pub(super) id: Option<Str<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient")]
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
     pub(super) model: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) usage: Option<Usage<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient")]
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
     pub(super) service_tier: Option<Str<'a>>,
     #[serde(borrow, default, deserialize_with = "lenient")]
     pub(super) x_groq: Option<XGroq<'a>>,

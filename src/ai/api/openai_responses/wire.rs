@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::super::transform::Picture;
-use super::super::{Count, Str, lenient};
+use super::super::{Count, Str, lenient, lenient_str};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
@@ -265,13 +265,13 @@ pub(super) struct Event<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Response<'a> {
-    #[serde(borrow, default, deserialize_with = "lenient")]
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
     pub(super) id: Option<Str<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient")]
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
     pub(super) model: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) status: Option<Str<'a>>,
-    #[serde(borrow, default, deserialize_with = "lenient")]
+    #[serde(borrow, default, deserialize_with = "lenient_str")]
     pub(super) service_tier: Option<Str<'a>>,
     pub(super) error: Option<Value>,
     pub(super) incomplete_details: Option<Value>,
