@@ -23,7 +23,12 @@ pub async fn print(
     for problem in problems {
         write_err(&format!("pi: {problem}"));
     }
-    if handle.state().model.provider == DEMO_PROVIDER {
+    let state = handle.state();
+    if let Some(provider) = &state.instead_of_demo {
+        write_err(&format!(
+            "pi: this is the offline demo model; {provider} is set up: --model {provider}/ID asks one of its models, pi --list-models shows them"
+        ));
+    } else if state.model.provider == DEMO_PROVIDER {
         write_err(
             "pi: this is the offline demo model; set a key such as ANTHROPIC_API_KEY, or store one with pi auth login",
         );

@@ -31,6 +31,8 @@ pub struct SessionState {
     pub urgent_words: Arc<[String]>,
     /// Whether models of more than one provider can be used.
     pub several_providers: bool,
+    /// While the demo model answers: a provider that could be asked instead.
+    pub instead_of_demo: Option<String>,
     /// The models to cycle through; none means all.
     pub scope: Arc<[ScopedModel]>,
     /// Sorted by name.
@@ -57,6 +59,7 @@ impl SessionState {
             steering_delivery: SteeringDelivery::default(),
             urgent_words: Arc::from([]),
             several_providers: false,
+            instead_of_demo: None,
             scope: Arc::from([]),
             skills: Arc::from([]),
             project: ProjectState::default(),

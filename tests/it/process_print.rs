@@ -319,3 +319,19 @@ fn the_demo_model_works_on_the_real_directory() {
     assert!(say("asdf").contains("Try one of"));
     assert!(home.sessions().is_empty());
 }
+
+#[test]
+fn the_demo_model_says_what_could_be_asked_instead() {
+    let home = TestHome::new();
+    let said = |key: &str, args: &[&str]| {
+        let mut command = pi(&home);
+        let output = command.args(["-p", "--no-session", "hello"]).args(args).env(key, "k").output().unwrap();
+        text(&output.stderr)
+    };
+    assert!(said("NO_KEY", &[]).contains("set a key such as ANTHROPIC_API_KEY"));
+    // Its models are only known once it was asked, so none is chosen.
+    assert!(said("TOGETHER_API_KEY", &[]).contains("together is set up: --model together/ID"));
+    // Chosen although there is something else.
+    let chosen = said("ANTHROPIC_API_KEY", &["--model", "demo/pi"]);
+    assert!(chosen.contains("anthropic is set up") && !chosen.contains("set a key"), "{chosen}");
+}

@@ -447,6 +447,18 @@ fn a_theme_is_a_file_and_a_broken_one_is_reported() {
 }
 
 #[test]
+fn the_first_screen_names_a_provider_whose_models_are_not_known_yet() {
+    let home = TestHome::new();
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("TOGETHER_API_KEY", "k")]);
+    let screen = pty.wait_idle().join("\n");
+    assert!(screen.contains("together is set up: /model shows its models"), "{screen}");
+    assert!(!screen.contains("No key is configured"), "{screen}");
+    pty.keys("\x04");
+    let (status, _, _) = pty.end();
+    assert!(status.success());
+}
+
+#[test]
 fn the_first_minute_with_the_demo_model() {
     let home = TestHome::new();
     fs::write(home.project().join("README.md"), "# A project\n\nTODO: everything\n").unwrap();

@@ -573,7 +573,12 @@ impl App {
             key("app.clear"),
             key("app.tools.expand")
         )];
-        if self.session.model.provider == DEMO_PROVIDER {
+        if let Some(provider) = &self.session.instead_of_demo {
+            lines.push(
+                "This is the offline demo model: it follows rules and calls the real tools.".to_owned(),
+            );
+            lines.push(format!("{provider} is set up: /model shows its models and chooses one."));
+        } else if self.session.model.provider == DEMO_PROVIDER {
             lines.push(
                 "No key is configured, so this is the offline demo model: it follows rules and calls the real tools."
                     .to_owned(),

@@ -62,8 +62,10 @@ pub async fn start(
     let (events, event_receiver) = mpsc::unbounded_channel();
     if let Some(preview) = open::preview(&open)? {
         let (selection, _) = select(&services, &Selected::default());
+        let instead_of_demo = services.instead_of_demo(&selection.model);
         let state = SessionState::of(&selection.model, &preview.cwd);
-        let state = watch::Sender::new(Arc::new(SessionState { id: preview.id, ..state }));
+        let state = SessionState { id: preview.id, instead_of_demo, ..state };
+        let state = watch::Sender::new(Arc::new(state));
         let handle = SessionHandle::new(command_sender, state.subscribe());
         let opened = Opened { tail: preview.tail, n_earlier: None };
         drop(events.send(SessionEvent::Opened(Arc::new(opened))));
@@ -511,6 +513,7 @@ impl AgentSession {
             urgent_words: services.settings.urgent_words.clone().into(),
             // The demo model is always there and does not count.
             several_providers: services.has_several_providers(),
+            instead_of_demo: services.instead_of_demo(&self.selection.model),
             scope: self.wishes.scope.as_slice().into(),
             skills: Arc::clone(&self.surroundings.skills),
             project: self.surroundings.project.clone(),
