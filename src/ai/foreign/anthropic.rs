@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult, SEE_IMAGE, images_of};
-use super::json::{self, Object, Piece, filled, kind, pieces, text, text_block};
+use super::json::{self, Noted, Object, Piece, filled, pieces, text, text_block};
 use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
-    let prompt = shown(pieces("system", document.fields.get("system"))?, draft);
+    let prompt = draft.shown(pieces("system", document.fields.get("system"))?, shown);
     let texts = draft.texts("system", prompt);
     draft.system(&texts.join("\n\n"));
     for (place, message) in &document.elements {
         let content = pieces(&format!("{place}.content"), message.get("content"))?;
         match filled(message, "role") {
             Some("system") => {
-                let blocks = shown(content, draft);
+                let blocks = draft.shown(content, shown);
                 let texts = draft.texts(place, blocks);
                 draft.system(&texts.join("\n\n"));
             }
@@ -33,7 +33,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                         draft.result(result);
                     }
                 }
-                let blocks = shown(rest, draft);
+                let blocks = draft.shown(rest, shown);
                 draft.user(blocks, filled(message, "name"));
             }
             Some("assistant") => {
@@ -42,55 +42,35 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                 draft.answer(place, blocks, filled(message, "name"));
             }
             Some(role) => draft.report.add(place.as_str(), format!("role {role:?}")),
-            None => {
-                return Err(ImportError::Shape {
-                    place: place.clone(),
-                    expected: "a message with a \"role\"",
-                    found: message.get("role").map_or("none", kind),
-                });
-            }
+            None => return Err(ImportError::no_role(place, message)),
         }
     }
     Ok(())
 }
 
-/// What a user, a tool or the system shows.
-fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBlock> {
-    let blocks = pieces.into_iter().filter_map(|(place, piece)| {
-        let part = match piece {
-            Piece::Text(text) => return text_block(text),
-            Piece::Part(part) => part,
-        };
-        let source = part.get("source").and_then(Value::as_object);
-        let source_kind = source.and_then(|source| text(source, "type")).unwrap_or_default();
-        let of_source = |key: &str| source.and_then(|source| text(source, key)).unwrap_or_default();
-        let what = match (filled(part, "type"), source_kind) {
-            (Some("text") | None, _) if part.contains_key("text") => {
-                return text(part, "text").and_then(text_block);
-            }
-            (Some("image"), "base64") => {
-                return draft.block(&place, json::image(of_source("media_type"), of_source("data")));
-            }
-            (Some("image"), "url") => {
-                return draft.block(&place, json::image_at(of_source("url"), None));
-            }
-            (Some("document"), "text") => {
-                draft.report.add(place, "document; kept as text");
-                return text_block(of_source("data"));
-            }
-            (Some("image"), _) => "image that only the provider has".to_owned(),
-            (Some("document"), _) => "document".to_owned(),
-            (Some(other), _) => format!("block of type {other:?}"),
-            (None, _) => "block without a type".to_owned(),
-        };
-        draft.report.add(place, what);
-        None
-    });
-    blocks.collect()
+/// What a part of a message stands for that a user, a tool or the system shows.
+fn shown(part: &Object) -> Noted {
+    let source = part.get("source").and_then(Value::as_object);
+    let source_kind = source.and_then(|source| text(source, "type")).unwrap_or_default();
+    let of_source = |key: &str| source.and_then(|source| text(source, key)).unwrap_or_default();
+    match (filled(part, "type"), source_kind) {
+        (Some("text") | None, _) if part.contains_key("text") => {
+            (text(part, "text").and_then(text_block), None)
+        }
+        (Some("image"), "base64") => json::image(of_source("media_type"), of_source("data")),
+        (Some("image"), "url") => json::image_at(of_source("url"), None),
+        (Some("document"), "text") => {
+            (text_block(of_source("data")), Some("document; kept as text".to_owned()))
+        }
+        (Some("image"), _) => (None, Some("image that only the provider has".to_owned())),
+        (Some("document"), _) => (None, Some("document".to_owned())),
+        (Some(other), _) => (None, Some(format!("block of type {other:?}"))),
+        (None, _) => (None, Some("block without a type".to_owned())),
+    }
 }
 
 fn result(place: String, part: &Object, draft: &mut Draft) -> Result<RawResult, ImportError> {
-    let content = shown(pieces(&format!("{place}.content"), part.get("content"))?, draft);
+    let content = draft.shown(pieces(&format!("{place}.content"), part.get("content"))?, shown);
     let is_error = part.get("is_error").and_then(Value::as_bool).unwrap_or_default();
     // An error cannot hold images; what puts them behind it also puts them after its texts.
     let has_images = content.iter().any(|block| block.as_text().is_none());

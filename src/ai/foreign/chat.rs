@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult, SEE_IMAGE, images_of};
-use super::json::{self, Object, Piece, filled, image_at, kind, pieces, text, text_block, texts_first};
+use super::json::{
+    self, Noted, Object, Piece, filled, image_at, image_of, kind, pieces, text, text_block, texts_first,
+};
 use super::plan::{Answer, Block, Outcome, Plan, Step, argument_text};
 
 /// Where servers put reasoning; the first that is filled counts.
@@ -26,18 +28,18 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
         let name = filled(message, "name");
         match filled(message, "role") {
             Some("system" | "developer") => {
-                let blocks = shown(content()?, draft);
+                let blocks = draft.shown(content()?, shown);
                 Plan::drop_name(&mut draft.report, place, name);
                 let texts = draft.texts(place, blocks);
                 draft.system(&texts.join("\n"));
             }
             Some("user") => {
-                let blocks = shown(content()?, draft);
+                let blocks = draft.shown(content()?, shown);
                 draft.user(blocks, name);
             }
             Some("assistant") => answer(place, message, name, content()?, draft)?,
             Some(role @ ("tool" | "function")) => {
-                let content = texts_first(shown(content()?, draft));
+                let content = texts_first(draft.shown(content()?, shown));
                 // The older kind is tied to its call by name alone.
                 let id = if role == "tool" { text(message, "tool_call_id").unwrap_or_default() } else { "" };
                 draft.result(RawResult {
@@ -49,47 +51,23 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                 });
             }
             Some(role) => draft.report.add(place.as_str(), format!("role {role:?}")),
-            None => {
-                return Err(ImportError::Shape {
-                    place: place.clone(),
-                    expected: "a message with a \"role\"",
-                    found: message.get("role").map_or("none", kind),
-                });
-            }
+            None => return Err(ImportError::no_role(place, message)),
         }
     }
     Ok(())
 }
 
-/// What a user, a tool or the system shows.
-fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBlock> {
-    let blocks = pieces.into_iter().filter_map(|(place, piece)| {
-        let part = match piece {
-            Piece::Text(text) => return text_block(text),
-            Piece::Part(part) => part,
-        };
-        let what = match filled(part, "type") {
-            Some("text") | None if part.contains_key("text") => {
-                return text(part, "text").and_then(text_block);
-            }
-            Some("refusal") => return text(part, "refusal").and_then(text_block),
-            Some("image_url") => {
-                let (url, detail) = match part.get("image_url") {
-                    Some(Value::String(url)) => (Some(url.as_str()), None),
-                    Some(Value::Object(image)) => (text(image, "url"), text(image, "detail")),
-                    _ => (None, None),
-                };
-                return draft.block(&place, image_at(url.unwrap_or("data:"), detail));
-            }
-            Some("input_audio") => "audio input".to_owned(),
-            Some("file") => "file".to_owned(),
-            Some(other) => format!("part of type {other:?}"),
-            None => "part without a type".to_owned(),
-        };
-        draft.report.add(place, what);
-        None
-    });
-    blocks.collect()
+/// What a part of a message stands for that a user, a tool or the system shows.
+fn shown(part: &Object) -> Noted {
+    match filled(part, "type") {
+        Some("text") | None if part.contains_key("text") => (text(part, "text").and_then(text_block), None),
+        Some("refusal") => (text(part, "refusal").and_then(text_block), None),
+        Some("image_url") => image_of(part).unwrap_or_else(|| image_at("data:", None)),
+        Some("input_audio") => (None, Some("audio input".to_owned())),
+        Some("file") => (None, Some("file".to_owned())),
+        Some(other) => (None, Some(format!("part of type {other:?}"))),
+        None => (None, Some("part without a type".to_owned())),
+    }
 }
 
 fn answer(

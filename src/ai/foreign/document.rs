@@ -30,6 +30,14 @@ pub enum ImportError {
     NoConversation,
 }
 
+impl ImportError {
+    /// Of a message that does not say whose it is.
+    pub(super) fn no_role(place: &str, message: &Object) -> Self {
+        let found = message.get("role").map_or("none", kind);
+        Self::Shape { place: place.to_owned(), expected: "a message with a \"role\"", found }
+    }
+}
+
 /// A request taken apart.
 #[derive(Debug)]
 pub(super) struct Document {

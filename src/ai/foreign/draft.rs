@@ -13,7 +13,7 @@ use super::super::message::{
 };
 use super::super::transform::Ids;
 use super::document::ImportError;
-use super::json::{Noted, ONLY_ADDRESS, text_block};
+use super::json::{Noted, ONLY_ADDRESS, Object, Piece, text_block};
 use super::report::Report;
 use super::{Format, Imported};
 
@@ -93,12 +93,25 @@ impl Draft {
         self.items.push(Item::Result(result));
     }
 
-    /// A block of what a user or tool showed, with a note if it is not what it was.
-    pub(super) fn block(&mut self, place: &str, (block, note): Noted) -> Option<ContentBlock> {
-        if let Some(note) = note {
-            self.report.add(place, note);
+    /// What a user, a tool or the system shows, each part as `block` reads it; notes
+    /// what is not what it was.
+    pub(super) fn shown(
+        &mut self,
+        pieces: Vec<(String, Piece<'_>)>,
+        block: impl Fn(&Object) -> Noted,
+    ) -> Vec<ContentBlock> {
+        let mut blocks = Vec::with_capacity(pieces.len());
+        for (place, piece) in pieces {
+            let (shown, note) = match piece {
+                Piece::Text(text) => (text_block(text), None),
+                Piece::Part(part) => block(part),
+            };
+            if let Some(note) = note {
+                self.report.add(place, note);
+            }
+            blocks.extend(shown);
         }
-        block
+        blocks
     }
 
     /// The texts of `blocks`, for what can only hold text: prompts and answers.

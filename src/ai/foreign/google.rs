@@ -9,7 +9,7 @@ use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking};
 use super::anthropic::{NO_OBJECT, call};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult};
-use super::json::{self, Object, Piece, filled, pieces, text_block, texts_first};
+use super::json::{self, Noted, Object, Piece, filled, pieces, text_block, texts_first};
 use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
 
 /// The field of that name in either spelling.
@@ -32,7 +32,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             Value::Object(content) => content.get("parts").unwrap_or(instruction),
             other => other,
         };
-        let blocks = shown(pieces("systemInstruction", Some(parts))?, draft);
+        let blocks = draft.shown(pieces("systemInstruction", Some(parts))?, shown);
         let texts = draft.texts("systemInstruction", blocks);
         draft.system(&texts.join("\n\n"));
     }
@@ -60,7 +60,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                         _ => rest.push((place, piece)),
                     }
                 }
-                let blocks = shown(rest, draft);
+                let blocks = draft.shown(rest, shown);
                 draft.user(blocks, None);
             }
             Some("model" | "assistant") => {
@@ -69,7 +69,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                 draft.answer(place, blocks, None);
             }
             Some("system") => {
-                let blocks = shown(parts, draft);
+                let blocks = draft.shown(parts, shown);
                 let texts = draft.texts(place, blocks);
                 draft.system(&texts.join("\n\n"));
             }
@@ -79,35 +79,27 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
     Ok(())
 }
 
-/// What a user, a tool or the system shows.
-fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBlock> {
-    let blocks = pieces.into_iter().filter_map(|(place, piece)| {
-        let part = match piece {
-            Piece::Text(text) => return text_block(text),
-            Piece::Part(part) => part,
-        };
-        if let Some(text) = json::text(part, "text") {
-            return text_block(text);
-        }
-        if let Some(blob) = get_object(part, "inlineData", "inline_data") {
-            let mime = get_text(blob, "mimeType", "mime_type").unwrap_or_default();
-            return draft.block(&place, json::image(mime, json::text(blob, "data").unwrap_or_default()));
-        }
-        if let Some(file) = get_object(part, "fileData", "file_data") {
-            let mime = get_text(file, "mimeType", "mime_type").unwrap_or_default();
-            if mime.starts_with("image/") {
-                let uri = get_text(file, "fileUri", "file_uri").unwrap_or_default();
-                let (mut block, note) = json::image_at(uri, None);
-                if let Some(ContentBlock::ImageUrl(image)) = &mut block {
-                    image.mime_type = Some(mime.to_owned());
-                }
-                return draft.block(&place, (block, note));
+/// What a part of a message stands for that a user, a tool or the system shows.
+fn shown(part: &Object) -> Noted {
+    if let Some(text) = json::text(part, "text") {
+        return (text_block(text), None);
+    }
+    if let Some(blob) = get_object(part, "inlineData", "inline_data") {
+        let mime = get_text(blob, "mimeType", "mime_type").unwrap_or_default();
+        return json::image(mime, json::text(blob, "data").unwrap_or_default());
+    }
+    if let Some(file) = get_object(part, "fileData", "file_data") {
+        let mime = get_text(file, "mimeType", "mime_type").unwrap_or_default();
+        if mime.starts_with("image/") {
+            let uri = get_text(file, "fileUri", "file_uri").unwrap_or_default();
+            let (mut block, note) = json::image_at(uri, None);
+            if let Some(ContentBlock::ImageUrl(image)) = &mut block {
+                image.mime_type = Some(mime.to_owned());
             }
+            return (block, note);
         }
-        draft.report.add(place, unknown(part));
-        None
-    });
-    blocks.collect()
+    }
+    (None, Some(unknown(part)))
 }
 
 /// What a part is that has no place here.
@@ -130,7 +122,7 @@ fn result(place: String, part: &Object, draft: &mut Draft) -> Result<RawResult, 
         Some(other) => (other.to_string(), false),
     };
     let mut content: Vec<ContentBlock> = text_block(&said).into_iter().collect();
-    content.extend(shown(pieces(&format!("{place}.functionResponse.parts"), raw.get("parts"))?, draft));
+    content.extend(draft.shown(pieces(&format!("{place}.functionResponse.parts"), raw.get("parts"))?, shown));
     Ok(RawResult {
         place,
         id: json::text(raw, "id").unwrap_or_default().to_owned(),

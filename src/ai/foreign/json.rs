@@ -98,6 +98,15 @@ pub(super) fn image_at(url: &str, detail: Option<&str>) -> Noted {
     }
 }
 
+/// The picture of a part in OpenAI's formats: an address, or an object with one.
+pub(super) fn image_of(part: &Object) -> Option<Noted> {
+    match part.get("image_url")? {
+        Value::String(url) => Some(image_at(url, text(part, "detail"))),
+        Value::Object(image) => Some(image_at(text(image, "url").unwrap_or("data:"), text(image, "detail"))),
+        _ => None,
+    }
+}
+
 /// A picture in base64, as a block; `None` with a note if it cannot be one.
 pub(super) fn image(mime: &str, data: &str) -> Noted {
     match Image::checked(mime, data) {

@@ -14,11 +14,11 @@ use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCa
 use super::chat::named_call;
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult};
-use super::json::{self, Object, Piece, filled, image_at, kind, pieces, text, text_block};
+use super::json::{self, Noted, Object, Piece, filled, image_of, kind, pieces, text, text_block};
 use super::plan::{Answer, Block, Plan, Step, argument_text};
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
-    let prompt = shown(pieces("instructions", document.fields.get("instructions"))?, draft);
+    let prompt = draft.shown(pieces("instructions", document.fields.get("instructions"))?, shown);
     let texts = draft.texts("instructions", prompt);
     draft.system(&texts.join("\n"));
     // The answer whose items are being read, and where it began.
@@ -43,7 +43,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             (Some("function_call_output" | "custom_tool_call_output"), _) => {
                 flush(&mut answer, draft);
                 let output = pieces(&format!("{place}.output"), item.get("output"))?;
-                let content = shown(output, draft);
+                let content = draft.shown(output, shown);
                 draft.result(RawResult {
                     place: place.clone(),
                     id: plain_id(item, "call_id").unwrap_or_default(),
@@ -53,12 +53,12 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                 });
             }
             (_, Some("user")) => {
-                let blocks = shown(content()?, draft);
+                let blocks = draft.shown(content()?, shown);
                 flush(&mut answer, draft);
                 draft.user(blocks, None);
             }
             (_, Some("system" | "developer")) => {
-                let blocks = shown(content()?, draft);
+                let blocks = draft.shown(content()?, shown);
                 flush(&mut answer, draft);
                 let texts = draft.texts(place, blocks);
                 draft.system(&texts.join("\n"));
@@ -89,37 +89,21 @@ fn flush(answer: &mut Option<(&str, Vec<AssistantBlock>)>, draft: &mut Draft) {
     }
 }
 
-/// What a user, a tool or the system shows.
-fn shown(pieces: Vec<(String, Piece<'_>)>, draft: &mut Draft) -> Vec<ContentBlock> {
-    let blocks = pieces.into_iter().filter_map(|(place, piece)| {
-        let part = match piece {
-            Piece::Text(text) => return text_block(text),
-            Piece::Part(part) => part,
-        };
-        let what = match filled(part, "type") {
-            Some("input_text" | "output_text" | "text") | None if part.contains_key("text") => {
-                return text(part, "text").and_then(text_block);
-            }
-            Some("refusal") => return text(part, "refusal").and_then(text_block),
-            Some("input_image") => match part.get("image_url") {
-                Some(Value::String(url)) => {
-                    return draft.block(&place, image_at(url, text(part, "detail")));
-                }
-                Some(Value::Object(image)) => {
-                    let url = text(image, "url").unwrap_or("data:");
-                    return draft.block(&place, image_at(url, text(image, "detail")));
-                }
-                _ => "image that only the provider has".to_owned(),
-            },
-            Some("input_file") => "file".to_owned(),
-            Some("input_audio") => "audio input".to_owned(),
-            Some(other) => format!("part of type {other:?}"),
-            None => "part without a type".to_owned(),
-        };
-        draft.report.add(place, what);
-        None
-    });
-    blocks.collect()
+/// What a part of a message stands for that a user, a tool or the system shows.
+fn shown(part: &Object) -> Noted {
+    match filled(part, "type") {
+        Some("input_text" | "output_text" | "text") | None if part.contains_key("text") => {
+            (text(part, "text").and_then(text_block), None)
+        }
+        Some("refusal") => (text(part, "refusal").and_then(text_block), None),
+        Some("input_image") => {
+            image_of(part).unwrap_or_else(|| (None, Some("image that only the provider has".to_owned())))
+        }
+        Some("input_file") => (None, Some("file".to_owned())),
+        Some("input_audio") => (None, Some("audio input".to_owned())),
+        Some(other) => (None, Some(format!("part of type {other:?}"))),
+        None => (None, Some("part without a type".to_owned())),
+    }
 }
 
 /// A message of the model: one text, whatever it is made of.
@@ -136,7 +120,7 @@ fn message(
             draft.report.add(format!("{place}.annotations"), "annotations");
         }
     }
-    let blocks = shown(content, draft);
+    let blocks = draft.shown(content, shown);
     let said = draft.texts(place, blocks).concat();
     let phase = filled(item, "phase").map(str::to_owned);
     let id = filled(item, "id").unwrap_or_default().to_owned();
