@@ -189,36 +189,9 @@ impl ChatCompat {
         let mistral = vendor == Vendor::Mistral || model.api == Api::MISTRAL_CONVERSATIONS;
         let flags = Flags(&model.compat);
 
-        let max_tokens_field = match flags.text("maxTokensField") {
-            Some("max_completion_tokens") => MaxTokensField::MaxCompletionTokens,
-            Some("max_tokens") => MaxTokensField::MaxTokens,
-            _ => match vendor {
-                Vendor::OpenAi
-                | Vendor::Azure
-                | Vendor::OpenRouter
-                | Vendor::VercelGateway
-                | Vendor::Groq
-                | Vendor::Xai
-                | Vendor::Cerebras
-                | Vendor::Copilot
-                | Vendor::Snowflake => MaxTokensField::MaxCompletionTokens,
-                _ => MaxTokensField::MaxTokens,
-            },
-        };
         let anthropic_cache_control = match flags.text("cacheControlFormat") {
             Some(format) => format == "anthropic",
             None => routed_to("anthropic/"),
-        };
-        let sends_affinity =
-            flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == Vendor::OpenRouter || mistral);
-        let affinity_headers: &'static [&'static str] = match flags.affinity_format() {
-            _ if !sends_affinity => &[],
-            None if mistral => &["x-affinity"],
-            format => match format.unwrap_or(AffinityFormat::of(vendor)) {
-                AffinityFormat::Plain => &["session_id", "x-client-request-id", "x-session-affinity"],
-                AffinityFormat::Sessionless => &["x-client-request-id", "x-session-affinity"],
-                AffinityFormat::Routed => &["x-session-id"],
-            },
         };
         Self {
             supports_store: flags.bool("supportsStore").unwrap_or(openai),
@@ -236,7 +209,7 @@ impl ChatCompat {
             // <https://platform.openai.com/docs/api-reference/chat>,
             // <https://docs.x.ai/docs/guides/reasoning>.
             supports_stop: !(model.reasoning && (openai || vendor == Vendor::Xai)),
-            max_tokens_field,
+            max_tokens_field: max_tokens_field(&flags, vendor),
             requires_tool_result_name: flags.bool("requiresToolResultName").unwrap_or(mistral),
             requires_assistant_after_tool_result: flags
                 .bool("requiresAssistantAfterToolResult")
@@ -272,7 +245,7 @@ impl ChatCompat {
             supports_long_cache: flags
                 .bool("supportsLongCacheRetention")
                 .unwrap_or(vendor == Vendor::OpenAi || routed_to("anthropic/")),
-            affinity_headers,
+            affinity_headers: affinity_headers(&flags, vendor, mistral),
             vllm_priority: flags.number("vllmPriority"),
             zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
             strict_tools: flags
@@ -283,6 +256,38 @@ impl ChatCompat {
             azure: vendor == Vendor::Azure,
             copilot: vendor == Vendor::Copilot,
         }
+    }
+}
+
+fn max_tokens_field(flags: &Flags<'_>, vendor: Vendor) -> MaxTokensField {
+    match flags.text("maxTokensField") {
+        Some("max_completion_tokens") => MaxTokensField::MaxCompletionTokens,
+        Some("max_tokens") => MaxTokensField::MaxTokens,
+        _ => match vendor {
+            Vendor::OpenAi
+            | Vendor::Azure
+            | Vendor::OpenRouter
+            | Vendor::VercelGateway
+            | Vendor::Groq
+            | Vendor::Xai
+            | Vendor::Cerebras
+            | Vendor::Copilot
+            | Vendor::Snowflake => MaxTokensField::MaxCompletionTokens,
+            _ => MaxTokensField::MaxTokens,
+        },
+    }
+}
+
+fn affinity_headers(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> &'static [&'static str] {
+    let is_sent = flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == Vendor::OpenRouter || mistral);
+    match flags.affinity_format() {
+        _ if !is_sent => &[],
+        None if mistral => &["x-affinity"],
+        format => match format.unwrap_or(AffinityFormat::of(vendor)) {
+            AffinityFormat::Plain => &["session_id", "x-client-request-id", "x-session-affinity"],
+            AffinityFormat::Sessionless => &["x-client-request-id", "x-session-affinity"],
+            AffinityFormat::Routed => &["x-session-id"],
+        },
     }
 }
 

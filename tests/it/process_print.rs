@@ -96,15 +96,20 @@ fn text_of(message: &serde_json::Value) -> String {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_image_is_attached_as_one() {
-    let server = SseServer::start([Reply::sse(chat::text("a dot"))]).await;
-    let home = TestHome::with_server(server.url());
+/// Has the model of `server` take pictures.
+fn reads_images(home: &TestHome, server: &SseServer) {
     let models = json!({"providers": {"local": {
         "baseUrl": server.url(), "api": "openai-completions",
         "models": [{"id": "m-1", "input": ["text", "image"]}],
     }}});
     fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_is_attached_as_one() {
+    let server = SseServer::start([Reply::sse(chat::text("a dot"))]).await;
+    let home = TestHome::with_server(server.url());
+    reads_images(&home, &server);
     let mut png = std::io::Cursor::new(Vec::new());
     image::RgbImage::new(2, 2).write_to(&mut png, image::ImageFormat::Png).unwrap();
     fs::write(home.project().join("dot.png"), png.into_inner()).unwrap();
@@ -123,11 +128,7 @@ async fn an_image_is_attached_as_one() {
 async fn a_damaged_picture_is_named_and_spoils_nothing() {
     let server = SseServer::start([Reply::sse(chat::text("no picture")), Reply::sse(chat::text("on"))]).await;
     let home = TestHome::with_server(server.url());
-    let models = json!({"providers": {"local": {
-        "baseUrl": server.url(), "api": "openai-completions",
-        "models": [{"id": "m-1", "input": ["text", "image"]}],
-    }}});
-    fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    reads_images(&home, &server);
     let mut png = std::io::Cursor::new(Vec::new());
     image::RgbImage::new(9, 9).write_to(&mut png, image::ImageFormat::Png).unwrap();
     fs::write(home.project().join("cut.png"), &png.into_inner()[..40]).unwrap();
