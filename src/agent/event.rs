@@ -16,8 +16,10 @@ use super::tool::ToolOutput;
 /// tool      = ToolStart ToolUpdate* ToolEnd             tools may overlap
 /// ```
 ///
-/// Tool results come in the order of their calls, after the last `ToolEnd` of a
-/// parallel batch, or each after its own `ToolEnd` in a sequential one.
+/// `ToolEnd` comes in the order in which calls finish; it is the moment to store the
+/// result. Result messages come in the order of their calls, after the last
+/// `ToolEnd` of a parallel batch, or each after its own `ToolEnd` in a sequential
+/// one, and share the result with it.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,

@@ -10,7 +10,8 @@ use super::tool::ToolOutput;
 /// Implemented by the session and by tests.
 pub trait Hooks: Send {
     /// Takes an event. Awaited: the loop goes on when the owner has taken it, so
-    /// an assistant message is on disk before the tools it asks for run.
+    /// an assistant message is on disk before the tools it asks for run, and a result
+    /// before the next call starts.
     fn emit(&mut self, event: AgentEvent) -> BoxFuture<'_, ()>;
 
     /// Takes a piece of the answer, an [`AgentEvent::MessageUpdate`] in all but

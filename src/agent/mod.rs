@@ -4,6 +4,7 @@
 //! through [`Run`] and [`Hooks`]. A failing tool is a result the model reads; a
 //! failing request is an answer with an error in it; neither is an `Err` here.
 
+mod crash;
 mod event;
 mod hooks;
 mod queue;

@@ -82,6 +82,8 @@ struct Inner {
     turn: Option<CancellationToken>,
     /// An interruption came between two turns, where there was nothing to cancel.
     urgent: bool,
+    /// The next delivery takes all of the steering queue, whatever its mode.
+    deliver_all: bool,
 }
 
 impl Queues {
@@ -128,11 +130,15 @@ impl Queues {
         Pushed::Queued
     }
 
-    /// Interrupts the turn in progress if steering waits; says whether it did.
+    /// Interrupts the turn in progress and delivers everything queued at once, steering
+    /// before follow-ups; returns whether anything was queued.
     pub fn deliver_now(&self) -> bool {
         let mut inner = self.lock();
+        let follow_up = std::mem::take(&mut inner.follow_up);
+        inner.steering.extend(follow_up);
         let waits = !inner.steering.is_empty();
         if waits {
+            inner.deliver_all = true;
             inner.interrupt();
         }
         waits
@@ -150,12 +156,16 @@ impl Queues {
         let mut inner = self.lock();
         inner.last = None;
         inner.urgent = false;
+        inner.deliver_all = false;
         (inner.steering.drain(..).collect(), inner.follow_up.drain(..).collect())
     }
 
     /// Takes one message out; `None` when it does not wait any more.
     pub fn take_one(&self, slot: &QueueSlot) -> Option<Queued> {
-        self.lock().take_one(slot)
+        let mut inner = self.lock();
+        // Taken back to be changed; sending it again is no slip of the finger.
+        inner.last = None;
+        inner.take_one(slot)
     }
 
     /// Puts one message at place `index` of the queue `kind`; says whether it still
@@ -207,7 +217,9 @@ impl Queues {
         if inner.urgent { inner.take_steering() } else { Vec::new() }
     }
 
-    pub(super) fn end_turn(&self) {
+    /// Forgets the token of [`Self::begin_turn`]. Called by the loop, and by the owner
+    /// of a loop that ended without it.
+    pub fn end_turn(&self) {
         self.lock().turn = None;
     }
 
@@ -249,7 +261,8 @@ impl Inner {
 
     fn take_steering(&mut self) -> Vec<Arc<Message>> {
         self.urgent = false;
-        take(&mut self.steering, self.steering_mode)
+        let mode = if std::mem::take(&mut self.deliver_all) { QueueMode::All } else { self.steering_mode };
+        take(&mut self.steering, mode)
     }
 }
 

@@ -1,18 +1,22 @@
 //! The outer loop: turns until the model asks for nothing and nobody has
 //! anything to add.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::{AssistantMessage, Message, Provider, Request, StopReason};
-use crate::util::clock::Clock;
+use crate::ai::{AssistantMessage, Message, Millis, Provider, Request, StopReason};
+use crate::util::{clock::Clock, panics::panic_text};
 
+use super::crash::{Watched, crash_error};
 use super::event::AgentEvent;
 use super::hooks::Hooks;
 use super::queue::Queues;
 use super::tool::ToolRegistry;
-use super::{tool_calls, turn};
+use super::tool_calls;
+use super::turn::{self, Answered};
 
 /// Everything one run depends on besides its [`Hooks`].
 pub struct Run<'a> {
@@ -36,6 +40,9 @@ pub struct RunOutcome {
     /// The last answer; `None` if the run was cancelled before there was one.
     pub last: Option<Arc<Message>>,
     pub aborted: bool,
+    /// The message of a panic that ended the run: a bug, which repeating the request
+    /// would meet again.
+    pub panic: Option<String>,
 }
 
 impl RunOutcome {
@@ -48,9 +55,22 @@ impl RunOutcome {
 }
 
 /// Runs until the model asks for nothing and both queues are empty, the request
-/// fails, or `run.cancel` fires. Emits exactly the grammar of [`AgentEvent`].
+/// fails, or `run.cancel` fires. Emits exactly the grammar of [`AgentEvent`], also
+/// when a tool, the provider or a hook panics.
 pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
-    let mut state = State { request: run.request.clone(), new: Vec::new(), last: None };
+    let mut watched = Watched::new(hooks);
+    let panic = match AssertUnwindSafe(run_to_end(&run, &mut watched)).catch_unwind().await {
+        Ok(outcome) => return outcome,
+        Err(panic) => panic_text(&*panic),
+    };
+    run.queues.end_turn();
+    let now = Millis(run.clock.now_ms());
+    let last = watched.close(&run.request, &crash_error(&panic), now).await;
+    RunOutcome { last, aborted: run.cancel.is_cancelled(), panic: Some(panic) }
+}
+
+async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
+    let mut state = State { request: run.request.clone(), new: Vec::new(), last: None, panic: None };
     hooks.emit(AgentEvent::AgentStart).await;
     hooks.emit(AgentEvent::TurnStart).await;
     for prompt in run.prompts.iter().cloned() {
@@ -75,7 +95,7 @@ pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
         for message in pending.drain(..) {
             state.append(message, hooks).await;
         }
-        let ended = state.turn(&run, hooks).await;
+        let ended = state.turn(run, hooks).await;
         if run.cancel.is_cancelled() || ended == Turn::Failed {
             break;
         }
@@ -88,7 +108,7 @@ pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
         }
     }
     hooks.emit(AgentEvent::AgentEnd { messages: state.new }).await;
-    RunOutcome { last: state.last, aborted: run.cancel.is_cancelled() }
+    RunOutcome { last: state.last, aborted: run.cancel.is_cancelled(), panic: state.panic }
 }
 
 /// What a turn leaves to do.
@@ -108,6 +128,7 @@ struct State {
     /// Messages of this run, in order.
     new: Vec<Arc<Message>>,
     last: Option<Arc<Message>>,
+    panic: Option<String>,
 }
 
 impl State {
@@ -137,7 +158,9 @@ impl State {
 
     async fn turn_inner(&mut self, run: &Run<'_>, cancel: &CancellationToken, hooks: &mut dyn Hooks) -> Turn {
         self.request.options.started_ms = run.clock.now_ms();
-        let answer = turn::stream_answer(run.provider, &self.request, cancel, hooks).await;
+        let Answered { answer, panic } =
+            turn::stream_answer(run.provider, &self.request, cancel, hooks).await;
+        self.panic = panic;
         let message = Arc::new(Message::Assistant(answer));
         hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;
         self.keep(Arc::clone(&message));

@@ -1,17 +1,20 @@
 //! The tool calls of one answer: validate, gate, run side by side, report.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{AssistantMessage, Extra, Message, Millis, StopReason, ToolCall, ToolResultMessage};
+use crate::util::panics::panic_text;
 
+use super::crash::crash_error;
 use super::event::AgentEvent;
 use super::hooks::{Gate, Hooks};
 use super::run::Run;
@@ -250,7 +253,8 @@ impl<'a> BatchRun<'a, '_> {
             timestamp: Millis(self.run.clock.now_ms()),
             extra: Extra::new(),
         };
-        let event = AgentEvent::ToolEnd { call_id: call.id.clone(), result: Arc::new(result.clone()) };
+        let result = Arc::new(result);
+        let event = AgentEvent::ToolEnd { call_id: call.id.clone(), result: Arc::clone(&result) };
         self.hooks.emit(event).await;
         let message = Arc::new(Message::ToolResult(result));
         self.finished.push(Finished { call_idx, message, terminate: output.terminate });
@@ -273,7 +277,11 @@ fn execute<'a>(
         });
         let started = run.clock.monotonic();
         let cx = ToolCx { call_id: &call.id, cwd: run.cwd, cancel, progress };
-        let result = tool.run(arguments, cx).await;
+        // A tool that panics has failed like any other; the calls beside it go on.
+        let running = AssertUnwindSafe(async { tool.run(arguments, cx).await }).catch_unwind();
+        let result = running.await.unwrap_or_else(|panic| {
+            Err(ToolError::new(format!("{} failed: {}", call.name, crash_error(&panic_text(&*panic)))))
+        });
         let duration = run.clock.monotonic().saturating_sub(started);
         let duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Executed { call_idx, call, result, duration_ms }

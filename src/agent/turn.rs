@@ -1,34 +1,48 @@
 //! One answer: from a request to the finished assistant message.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{AssistantMessage, MessageBuilder, Provider, Request, StopReason, StreamEvent};
+use crate::util::panics::panic_text;
 
+use super::crash::crash_error;
 use super::event::AgentEvent;
 use super::hooks::Hooks;
 
 /// Streams one answer, emitting `AssistantStart` and its updates; the caller
-/// emits the end. Never fails: a failure is in the message.
+/// emits the end. Never fails: a failure is in the message, also that of a provider
+/// that panics.
 pub(super) async fn stream_answer(
     provider: &dyn Provider,
     request: &Request,
     cancel: &CancellationToken,
     hooks: &mut dyn Hooks,
-) -> AssistantMessage {
+) -> Answered {
     let pending = pending(request);
     hooks.emit(AgentEvent::AssistantStart(Arc::new(pending.clone()))).await;
     if cancel.is_cancelled() {
-        return failed(pending, StopReason::Aborted, "Request was aborted");
+        return Answered::of(failed(pending, StopReason::Aborted, "Request was aborted"));
     }
     let mut builder = MessageBuilder::new(pending);
-    let mut stream = provider.stream(Arc::new(request.clone()), cancel.clone());
-    while let Some(event) = stream.next().await {
+    let asked = catch_unwind(AssertUnwindSafe(|| provider.stream(Arc::new(request.clone()), cancel.clone())));
+    let mut stream = match asked {
+        Ok(stream) => stream,
+        Err(panic) => return Answered::crashed(builder, &*panic),
+    };
+    loop {
+        let event = match AssertUnwindSafe(stream.next()).catch_unwind().await {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(panic) => return Answered::crashed(builder, &*panic),
+        };
         match event {
             StreamEvent::Start => {}
-            StreamEvent::Done(message) => return *message,
+            StreamEvent::Done(message) => return Answered::of(*message),
             StreamEvent::BlockStart { .. } | StreamEvent::Delta { .. } | StreamEvent::BlockEnd { .. } => {
                 builder.push(&event);
                 hooks.update(&event);
@@ -36,7 +50,27 @@ pub(super) async fn stream_answer(
         }
     }
     // Against the provider contract, yet no reason to lose what was shown.
-    failed(builder.into_message(), StopReason::Error, "stream ended without a final event")
+    Answered::of(failed(builder.into_message(), StopReason::Error, "stream ended without a final event"))
+}
+
+/// What came of a request.
+pub(super) struct Answered {
+    pub(super) answer: AssistantMessage,
+    /// The message of a panic of the provider, which `answer` tells of as well.
+    pub(super) panic: Option<String>,
+}
+
+impl Answered {
+    fn of(answer: AssistantMessage) -> Self {
+        Self { answer, panic: None }
+    }
+
+    /// Keeps what had arrived.
+    fn crashed(builder: MessageBuilder, panic: &(dyn Any + Send)) -> Self {
+        let panic = panic_text(panic);
+        let error = crash_error(&panic);
+        Self { answer: failed(builder.into_message(), StopReason::Error, &error), panic: Some(panic) }
+    }
 }
 
 fn pending(request: &Request) -> AssistantMessage {

@@ -26,6 +26,7 @@
 //! ```
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -57,7 +58,7 @@ impl From<AssistantMessage> for Message {
 
 impl From<ToolResultMessage> for Message {
     fn from(message: ToolResultMessage) -> Self {
-        Self::ToolResult(message)
+        Self::ToolResult(Arc::new(message))
     }
 }
 

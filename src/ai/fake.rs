@@ -106,6 +106,8 @@ enum Outcome {
     Natural,
     Stop(StopReason),
     Failed(String),
+    /// The provider itself is broken.
+    Panics(String),
     /// The script holds its own `Done`.
     Scripted,
 }
@@ -190,6 +192,13 @@ impl FakeAnswer {
     #[must_use]
     pub fn error(mut self, error: &str) -> Self {
         self.outcome = Outcome::Failed(error.to_owned());
+        self
+    }
+
+    /// Panics after what is scripted so far, as a broken provider would.
+    #[must_use]
+    pub fn panics(mut self, text: &str) -> Self {
+        self.outcome = Outcome::Panics(text.to_owned());
         self
     }
 
@@ -299,6 +308,7 @@ impl Player {
             }
             Outcome::Stop(reason) => (reason, None),
             Outcome::Failed(error) => (StopReason::Error, Some(error)),
+            Outcome::Panics(text) => panic!("{text}"),
             // A script of one's own without `Done` just ends.
             Outcome::Scripted => return None,
         };

@@ -4,6 +4,8 @@
 //! entry and of the JSON events, written in the field order the original pi
 //! writes. Fields and blocks this version does not know survive a round trip.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -22,7 +24,8 @@ pub enum Message {
     System(SystemMessage),
     User(UserMessage),
     Assistant(AssistantMessage),
-    ToolResult(ToolResultMessage),
+    /// Shared: the event, the session and the screen hold the same result.
+    ToolResult(Arc<ToolResultMessage>),
 }
 
 impl Message {
@@ -45,7 +48,7 @@ impl Message {
                 UserContent::Blocks(blocks) => Some(blocks),
                 UserContent::Text(_) => None,
             },
-            Self::ToolResult(result) => Some(&mut result.content),
+            Self::ToolResult(result) => Some(&mut Arc::make_mut(result).content),
             Self::System(_) | Self::Assistant(_) => None,
         }
     }

@@ -81,6 +81,10 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             }
             SessionEvent::Notice { level, text } => tell(level, &text),
             SessionEvent::Settled { .. } => return true,
+            SessionEvent::Ended { reason } => {
+                write_err(&format!("pi: the session stopped: {reason}"));
+                return false;
+            }
             SessionEvent::Opened(_)
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged

@@ -49,6 +49,12 @@ pub enum SessionEvent {
         level: NoticeLevel,
         text: String,
     },
+    /// The session task is gone, because of a bug or because the session could not be
+    /// opened; the file has everything that was shown as finished. The last event of
+    /// the stream.
+    Ended {
+        reason: String,
+    },
     /// Run, retries and queues are over; the session waits for the user.
     Settled {
         aborted: bool,

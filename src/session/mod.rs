@@ -7,6 +7,7 @@
 mod agent_session;
 mod cache_watch;
 mod command;
+mod deferred;
 mod event;
 mod handle;
 mod open;

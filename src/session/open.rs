@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::ai::{Credential, Extra, Model};
+use crate::ai::{Credential, Extra, Message, Model};
 use crate::config::CredentialError;
 use crate::tools::SessionVars;
 use crate::util::clock;
 
+use super::deferred::DeferredEntries;
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::services::Services;
 use super::state::SessionState;
-use super::store::{self, Entry, Header, OpenError, SessionStore};
+use super::store::{self, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
 use super::surroundings::{Decisions, Surroundings};
 
 /// Which session to open.
@@ -34,6 +35,7 @@ pub(super) struct OpenedSession {
     pub(super) cwd: PathBuf,
     pub(super) store_selected: Selected,
     pub(super) queue_file: QueueFile,
+    pub(super) deferred: DeferredEntries,
     pub(super) surroundings: Surroundings,
 }
 
@@ -97,9 +99,27 @@ fn open_blocking(
     }
     let surroundings = Surroundings::read(services, &cwd, decisions);
     let store_selected = projection::selected(&store.selecting_entries());
-    // The queue of a session that is open elsewhere is that process's business.
-    let queue_file = QueueFile::open(store.path().filter(|_| store.locked_by().is_none()));
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, surroundings })
+    // What waits in a session that is open elsewhere is that process's business.
+    let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
+    let queue_file = QueueFile::open(ours.as_deref());
+    let deferred = append_deferred(&mut store, ours.as_deref());
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, deferred, surroundings })
+}
+
+/// Appends what an earlier process showed as finished and could not append any more.
+fn append_deferred(store: &mut SessionStore, session: Option<&Path>) -> DeferredEntries {
+    let mut deferred = DeferredEntries::open(session);
+    let entries = deferred.take();
+    if !entries.is_empty() {
+        let mut all_written = true;
+        for entry in entries.into_iter().filter(|entry| !store.contains(&entry.id)).collect::<Vec<_>>() {
+            all_written &= store.append_entry(entry).1.is_ok();
+        }
+        if all_written {
+            deferred.forget();
+        }
+    }
+    deferred
 }
 
 pub(super) fn new_header(cwd: &Path, now_ms: u64) -> Header {
@@ -137,6 +157,26 @@ pub(super) fn session_vars(state: &SessionState) -> SessionVars {
 pub(super) fn is_same_file(a: &Path, b: &Path) -> bool {
     let canonical = |path: &Path| std::fs::canonicalize(path).ok();
     a == b || canonical(a).is_some_and(|a| canonical(b) == Some(a))
+}
+
+/// Whether the conversation stops in the middle of a run: pi ended before the answer
+/// was complete, or before a failed request was repeated. `tail` is the end of the
+/// active branch.
+pub(super) fn is_cut_off(tail: &[Arc<Entry>]) -> bool {
+    let hidden = tail.iter().rev().find_map(|entry| match &entry.body {
+        EntryBody::ContextEdit(edit) if edit.replacement.is_none() => Some(&edit.target_id),
+        _ => None,
+    });
+    let last = tail.iter().rev().find_map(|entry| match &entry.body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => Some((entry, message)),
+        _ => None,
+    });
+    last.is_some_and(|(entry, message)| match &**message {
+        Message::User(_) | Message::ToolResult(_) => true,
+        Message::Assistant(answer) if answer.is_failed() => hidden == Some(&entry.id),
+        Message::Assistant(answer) => answer.tool_calls().next().is_some(),
+        Message::System(_) => false,
+    })
 }
 
 /// Says which lines could not be read; `None` if all could.

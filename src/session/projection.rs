@@ -44,6 +44,39 @@ impl Source {
 
 /// As [`messages`], with their entries.
 pub(super) fn sources(branch: &[Arc<Entry>]) -> Vec<Source> {
+    let mut sources = in_stored_order(branch);
+    order_results(&mut sources);
+    sources
+}
+
+/// Puts the results of each answer into the order of its calls. Sessions store them
+/// in the order in which the calls finished.
+fn order_results(sources: &mut [Source]) {
+    let mut rest = sources;
+    while let Some(at) = rest.iter().position(|source| matches!(*source.message, Message::Assistant(_))) {
+        let (answer, after) = rest[at..].split_at_mut(1);
+        let n_results = after.iter().take_while(|source| result_id(source).is_some()).count();
+        let (results, after) = after.split_at_mut(n_results);
+        if let Message::Assistant(answer) = &*answer[0].message {
+            let place = |source: &Source| {
+                let id = result_id(source);
+                answer.tool_calls().position(|call| Some(call.id.as_str()) == id).unwrap_or(usize::MAX)
+            };
+            results.sort_by_key(place);
+        }
+        rest = after;
+    }
+}
+
+/// The call that a tool result answers.
+fn result_id(source: &Source) -> Option<&str> {
+    match &*source.message {
+        Message::ToolResult(result) => Some(&result.tool_call_id),
+        Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
+    }
+}
+
+fn in_stored_order(branch: &[Arc<Entry>]) -> Vec<Source> {
     let compaction = branch.iter().rposition(|entry| matches!(entry.body, EntryBody::Compaction(_)));
     let edits = edits(branch);
     let mut messages = Vec::with_capacity(branch.len());
@@ -227,7 +260,7 @@ fn replaced(message: &Arc<Message>, replacement: &Replacement) -> Arc<Message> {
         }
         Message::ToolResult(message) => {
             if let Ok(blocks) = serde_json::from_value::<Vec<ContentBlock>>(value) {
-                message.content = blocks;
+                Arc::make_mut(message).content = blocks;
             }
         }
         Message::System(_) => {}

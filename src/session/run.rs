@@ -141,8 +141,8 @@ struct RunHooks {
 
 impl Hooks for RunHooks {
     fn emit(&mut self, event: AgentEvent) -> BoxFuture<'_, ()> {
-        // Only what is stored has to be taken before the loop goes on.
-        if !matches!(event, AgentEvent::MessageEnd(_)) {
+        // The loop waits only for what is stored.
+        if !matches!(event, AgentEvent::MessageEnd(_) | AgentEvent::ToolEnd { .. }) {
             drop(self.reports.send(Report { event, taken: None }));
             return std::future::ready(()).boxed();
         }

@@ -70,7 +70,7 @@ fn stamped(mut message: Message, now_ms: u64) -> Message {
         Message::System(message) => &mut message.timestamp,
         Message::User(message) => &mut message.timestamp,
         Message::Assistant(message) => &mut message.timestamp,
-        Message::ToolResult(message) => &mut message.timestamp,
+        Message::ToolResult(message) => &mut Arc::make_mut(message).timestamp,
     };
     *timestamp = Millis(now_ms);
     message

@@ -5,5 +5,6 @@ pub mod clock;
 pub mod escapes;
 pub mod git;
 pub mod image;
+pub mod panics;
 pub mod paths;
 pub mod process;

@@ -612,3 +612,72 @@ async fn a_run_without_prompts_repeats_the_request() {
     assert_eq!(ran.messages(), ["answer ok"]);
     assert_eq!(bench.provider.requests()[0].messages.len(), 1);
 }
+
+// Panics.
+
+#[tokio::test]
+async fn panic_in_a_tool_is_its_result_and_the_others_go_on() {
+    let breaks = TestTool::new("break", |_, _| async move { panic!("tool broke") });
+    let answer =
+        FakeAnswer::new().tool_call("a", "break", json!({})).tool_call("b", "say", json!({"text": "x"}));
+    let mut bench = AgentBench::new([answer, FakeAnswer::of_text("ok")]).tools([breaks, TestTool::say()]);
+    let ran = bench.run("go").await;
+    check_results(&ran, &["result a failed: break failed: internal error in pi: tool broke", "result b: x"]);
+    assert_eq!(ran.outcome.panic, None);
+}
+
+#[tokio::test]
+async fn panic_in_the_provider_keeps_what_had_arrived() {
+    let mut bench = AgentBench::new([FakeAnswer::new().text_pieces(&["half"], None).panics("stream broke")]);
+    let ran = bench.run("go").await;
+    assert_eq!(ran.messages(), ["user go", "answer half (error)"]);
+    assert_eq!(ran.outcome.panic.as_deref(), Some("stream broke"));
+}
+
+#[tokio::test]
+async fn enter_on_an_empty_editor_delivers_everything_queued_in_order() {
+    let gate = Gate::new();
+    let answers =
+        [FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate)), FakeAnswer::of_text("ok")];
+    let mut bench = AgentBench::new(answers);
+    let queues = Arc::clone(&bench.queues);
+    let (ran, ()) = tokio::join!(bench.run("go"), async {
+        gate.reached().await;
+        for (kind, text) in
+            [(QueueKind::FollowUp, "later"), (QueueKind::Steering, "a"), (QueueKind::Steering, "b")]
+        {
+            assert_eq!(queues.push(kind, queued(text), 0), Pushed::Queued);
+        }
+        assert!(queues.deliver_now());
+    });
+    assert_eq!(
+        ran.messages(),
+        ["user go", "answer half (aborted)", "user a", "user b", "user later", "answer ok"]
+    );
+}
+
+/// Wherever the owner of a run panics, the events end as the grammar says (checked by
+/// the bench), the last message says what happened, and the queues forget the turn.
+#[tokio::test]
+async fn panic_anywhere_in_a_run_ends_it_in_order() {
+    // All events of the run but its last.
+    for at in 0..19 {
+        let mut n_seen = 0;
+        let calls = says("a", "x").tool_call("b", "say", json!({"text": "y"}));
+        let mut bench = AgentBench::new([calls, FakeAnswer::of_text("ok")])
+            .tools([TestTool::say()])
+            .on_event(move |event| {
+                if !matches!(event, AgentEvent::MessageUpdate(_)) {
+                    n_seen += 1;
+                    assert!(n_seen != at + 1, "hook broke");
+                }
+            });
+        let ran = bench.run("go").await;
+        let lines = ran.lines();
+        assert!(lines.last().unwrap().starts_with("agent end"), "{at}: {lines:?}");
+        assert_eq!(ran.outcome.panic.as_deref(), Some("hook broke"), "{at}");
+        assert_eq!(ran.messages().last().unwrap(), "answer  (error)", "{at}: {lines:?}");
+        let queues = format!("{:?}", bench.queues);
+        assert!(queues.contains("turn: None"), "a token is left that nobody waits for: {queues}");
+    }
+}

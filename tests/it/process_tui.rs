@@ -316,15 +316,50 @@ async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
-    let rows = pty.wait_text("finished tool");
+    let rows = pty.wait_text("The last answer was cut off");
     let screen = rows.join("\n");
     assert!(screen.contains("run it") && screen.contains("$ echo finished tool"), "{screen}");
+    assert!(screen.contains("finished tool"), "{screen}");
     // What was queued was not delivered, and is not lost either.
     pty.wait("the queued words", |rows| rows.iter().any(|row| row == "still queued"));
     pty.keys("\x15and now\r");
     pty.wait_text("Back again.");
     assert_eq!(said(&server), ["user: run it", "assistant: ", "tool: finished tool", "user: and now"]);
     assert_eq!(home.sessions().len(), 1);
+}
+
+/// The result of the call that finished first is kept, though the other still ran.
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
+    let calls = [
+        ("bash", json!({"command": "sleep 1000"})),
+        ("write", json!({"path": "new.txt", "content": "made\n"})),
+    ];
+    let server = SseServer::start([Reply::sse(chat::calls(&calls)), Reply::sse(chat::text("Again."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("do two things\r");
+    // The second call is drawn as finished: the number of its lines is shown.
+    pty.wait("the result of write", |rows| rows.iter().any(|row| row.contains("write new.txt")));
+    let stored = || home.entries().iter().any(|entry| entry["message"]["toolName"] == "write");
+    pty.wait("the result on disk", |_| stored());
+    pty.kill_hard();
+
+    let pty = Pty::start(&home, SIZE, &["--continue"]);
+    pty.wait_text("The last answer was cut off");
+    pty.keys("and now\r");
+    pty.wait_text("Again.");
+    assert_eq!(
+        said(&server),
+        [
+            "user: do two things",
+            "assistant: ",
+            "tool: No result provided",
+            "tool: Successfully wrote to new.txt",
+            "user: and now"
+        ]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

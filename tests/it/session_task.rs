@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pi::agent::{AgentEvent, QueueKind, QueueSlot};
@@ -66,8 +67,8 @@ async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
             "system",
             "user go",
             "answer [a][b]",
-            "result a: x",
             "result b failed: Tool none not found",
+            "result a: x",
             "answer ok",
         ]
     );
@@ -76,6 +77,39 @@ async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
     assert!(entries.windows(2).all(|pair| pair[1].parent_id.as_ref() == Some(&pair[0].id)));
     let totals = session.handle.state().totals.clone();
     assert_eq!((totals.n_user, totals.n_assistant, totals.n_tool_results), (1, 2, 2));
+}
+
+/// Results are stored as their calls finish, and asked about in the order of the calls.
+#[tokio::test]
+async fn kill_between_parallel_results_keeps_the_first() {
+    let gates = [Gate::new(), Gate::new()];
+    let wait = |id: &str, gate: u64| (id.to_owned(), json!({ "gate": gate }));
+    let answer = [wait("a", 0), wait("b", 1)]
+        .into_iter()
+        .fold(FakeAnswer::new(), |answer, (id, arguments)| answer.tool_call(&id, "wait", arguments));
+    let bench = SessionBench::new([vec![answer], texts(["1", "2", "3"]).to_vec()].concat())
+        .tools([TestTool::wait(&gates)]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gates[1].open();
+    let is_end = |event: &SessionEvent| matches!(event, SessionEvent::Agent(AgentEvent::ToolEnd { .. }));
+    session.until(is_end).await;
+    // What a kill would leave.
+    let killed = bench.path("killed.jsonl");
+    fs::copy(session.path(), &killed).unwrap();
+    gates[0].open();
+    session.settled().await;
+    assert_eq!(session.on_disk()[4..], ["answer [a][b]", "result b: waited", "result a: waited", "answer 1"]);
+    let asked = |at: usize| -> Vec<String> {
+        bench.provider.requests()[at].messages.iter().map(|message| message_line(message)).collect()
+    };
+    assert_eq!(asked(1)[2..], ["answer [a][b]", "result a: waited", "result b: waited"]);
+    session.ask("again").await;
+    assert_eq!(asked(2)[2..5], asked(1)[2..], "read from the file as well");
+
+    let mut session = bench.resume(&killed).await;
+    session.ask("more").await;
+    assert_eq!(asked(3)[2..], ["answer [a][b]", "result b: waited", "user more"]);
 }
 
 #[tokio::test]
@@ -874,6 +908,82 @@ async fn a_command_never_comes_between_a_call_and_its_result() {
     session.ask("more").await;
     let sent = sent(&bench.provider.requests()[2]);
     assert_eq!(sent[3..], ["assistant 1", "user Ran `echo hi`\n```\nhi\n\n```", "user more"]);
+}
+
+#[tokio::test]
+async fn kill_during_a_run_keeps_the_results_of_commands() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate)]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    session.request(bash("echo hi")).await.unwrap();
+    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    // What a kill would leave.
+    let path = session.path();
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    fs::copy(&path, bench.path("killed.jsonl")).unwrap();
+    fs::copy(path.with_file_name(format!(".{name}.deferred")), bench.path(".killed.jsonl.deferred")).unwrap();
+    gate.open();
+    session.settled().await;
+    assert!(!path.with_file_name(format!(".{name}.deferred")).exists());
+
+    for _ in 0..2 {
+        let session = bench.resume(&bench.path("killed.jsonl")).await;
+        assert_eq!(session.on_disk().last().unwrap(), "ran echo hi");
+        assert_eq!(session.on_disk().iter().filter(|line| *line == "ran echo hi").count(), 1);
+        session.shut_down().await;
+    }
+    assert!(!bench.path(".killed.jsonl.deferred").exists());
+}
+
+#[tokio::test]
+async fn a_command_before_the_first_prompt_is_stored() {
+    let bench = SessionBench::new([]);
+    let mut session = bench.start().await;
+    session.request(bash("echo hi")).await.unwrap();
+    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    assert_eq!(session.on_disk(), ["ran echo hi"]);
+}
+
+// Panics.
+
+/// A tool whose description panics while `armed`: in the session task, which lists
+/// the tools for each request.
+fn panicking_spec() -> (TestTool, Arc<AtomicBool>) {
+    let armed = Arc::new(AtomicBool::new(false));
+    let is_armed = Arc::clone(&armed);
+    (TestTool::say().when_listed(move || assert!(!is_armed.load(Ordering::SeqCst), "spec broke")), armed)
+}
+
+#[tokio::test]
+async fn panic_of_the_session_task_is_reported_and_the_session_can_be_reopened() {
+    let (tool, armed) = panicking_spec();
+    let bench = SessionBench::new(texts(["1", "2"])).tools([tool]);
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let path = session.path();
+    armed.store(true, Ordering::SeqCst);
+    let refused = session.request(prompt("two", WhenBusy::Steer)).await;
+    assert_eq!(refused, Err(SessionError::Ended));
+    let crashed = session.until(|event| matches!(event, SessionEvent::Ended { .. })).await;
+    let SessionEvent::Ended { reason } = crashed else { unreachable!() };
+    assert!(reason.contains("spec broke"), "{reason}");
+    armed.store(false, Ordering::SeqCst);
+    let mut session = bench.resume(&path).await;
+    assert!(session.opened().await.tail.iter().any(|entry| entry_line(entry) == "answer 1"));
+    session.ask("two").await;
+    assert_eq!(session.on_disk().last().unwrap(), "answer 2");
+}
+
+#[tokio::test]
+async fn panic_in_the_provider_ends_the_run_and_is_not_repeated() {
+    let bench = SessionBench::new([FakeAnswer::new().text_pieces(&["half"], None).panics("stream broke")]);
+    let mut session = bench.start().await;
+    let lines = session.ask("go").await;
+    assert!(lines.iter().all(|line| !line.starts_with("retry")), "{lines:?}");
+    assert_eq!(session.on_disk().last().unwrap(), "answer half (error)");
+    assert_eq!(bench.provider.requests().len(), 1);
 }
 
 #[tokio::test]

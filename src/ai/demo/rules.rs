@@ -62,7 +62,7 @@ fn results_since(request: &Request) -> Vec<&ToolResultMessage> {
         .rev()
         .take_while(|message| !matches!(&***message, Message::User(_)))
         .filter_map(|message| match &**message {
-            Message::ToolResult(result) => Some(result),
+            Message::ToolResult(result) => Some(&**result),
             Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
         })
         .collect();

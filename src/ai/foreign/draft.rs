@@ -5,6 +5,8 @@
 //! them to their calls, so that what leaves here has every result right behind
 //! its answer and every call an id of its own.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::super::message::{
@@ -221,6 +223,7 @@ fn attach_images(blocks: &[ContentBlock], results: &mut [Message]) -> bool {
     }
     for (at, mut images) in moves {
         if let Some(Message::ToolResult(result)) = results.get_mut(at) {
+            let result = Arc::make_mut(result);
             result.content.append(&mut images);
             forget_placeholder(&mut result.content);
         }
@@ -367,7 +370,7 @@ impl Tied {
                     is_error: result.is_error,
                     ..call.result().build()
                 });
-                answered.extend(result.map(Message::ToolResult));
+                answered.extend(result.map(Message::from));
             }
             if answer.tool_calls().next().is_some() {
                 answer.stop_reason = StopReason::ToolUse;

@@ -310,7 +310,7 @@ fn results_after<'a>(
 ) -> Vec<(usize, &'a ToolResultMessage)> {
     let until_answer = messages.take_while(|message| !matches!(message, Message::Assistant(_)));
     let results = until_answer.enumerate().filter_map(|(at, message)| match message {
-        Message::ToolResult(result) => Some((first + at, result)),
+        Message::ToolResult(result) => Some((first + at, &**result)),
         Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
     });
     results.collect()

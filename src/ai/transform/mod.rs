@@ -315,7 +315,7 @@ fn turns<'a>(
 fn results_after(messages: &[Arc<Message>]) -> Vec<&ToolResultMessage> {
     let until_answer = messages.iter().take_while(|message| !matches!(***message, Message::Assistant(_)));
     let results = until_answer.filter_map(|message| match &**message {
-        Message::ToolResult(result) => Some(result),
+        Message::ToolResult(result) => Some(&**result),
         Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
     });
     results.collect()

@@ -14,8 +14,8 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Message, Model};
 use crate::config::Trust;
 use crate::session::{
-    EntryBody, NoticeLevel, Opened, Phase, SessionCommand, SessionEvent, SessionMessage, SessionState,
-    SkillBlock, WhenBusy,
+    EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionCommand, SessionEvent, SessionMessage,
+    SessionState, SkillBlock, WhenBusy,
 };
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
@@ -230,7 +230,7 @@ impl App {
         let submission = self.prompt.take(|name| commands::all().any(|command| command.name == name));
         match submission {
             Submission::Nothing => {
-                if self.session.phase != Phase::Idle && !self.session.queue.steering.is_empty() {
+                if self.session.phase != Phase::Idle && !self.session.queue.is_empty() {
                     out.push(Effect::Session(SessionCommand::DeliverNow));
                 }
             }
@@ -438,6 +438,7 @@ impl App {
                 let session = &self.session;
                 self.status.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
             }
+            SessionEvent::Ended { .. } => self.session_ended(),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
             | SessionEvent::RetryEnded { .. }
@@ -446,6 +447,16 @@ impl App {
             | SessionEvent::Notice { .. } => {}
         }
         self.transcript.apply(event, self.now);
+    }
+
+    /// Nothing goes on any more; editor and transcript stay.
+    fn session_ended(&mut self) {
+        self.bash_since = None;
+        self.status.status = Status::Idle;
+        self.overlays.clear();
+        let session =
+            SessionState { phase: Phase::Idle, queue: QueueView::default(), ..(*self.session).clone() };
+        self.session = Arc::new(session);
     }
 
     fn opened(&mut self, opened: &Opened, out: &mut Vec<Effect>) {

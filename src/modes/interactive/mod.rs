@@ -71,6 +71,9 @@ const EVENTS_PER_TURN: usize = 512;
 const KEYS_PER_FRAME: usize = 256;
 /// How long the session may take to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+/// A session that stops again within this time of being opened is not opened again
+/// by itself.
+const REOPEN_REST: Duration = Duration::from_secs(5);
 
 /// What interactive mode starts from.
 pub struct InteractiveStart {
@@ -98,11 +101,10 @@ pub struct InteractiveStart {
 pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
         session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
-    let guard = TerminalGuard::enter(TerminalModes {
-        modify_other_keys: in_tmux(&start.env),
-        ..TerminalModes::default()
-    })
-    .context("this needs a terminal; use pi -p \"…\" without one")?;
+    let (panics, panicked) = mpsc::unbounded_channel();
+    let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
+    let guard =
+        TerminalGuard::enter(modes, panics).context("this needs a terminal; use pi -p \"…\" without one")?;
     let mut input = InputBroker::new();
     let cursor = input.cursor_position();
     let size = input.size().unwrap_or(Size::new(80, 24));
@@ -133,7 +135,12 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         events,
         effects,
         effects_done,
+        panicked,
         services: Arc::clone(&start.services),
+        cwd: start.cwd.clone(),
+        lost: None,
+        reopened_at: None,
+        is_lost: false,
         drawn_at: None,
         draw_at: None,
         resize_at: None,
@@ -263,7 +270,15 @@ struct Interactive {
     events: SessionEvents,
     effects: Effects,
     effects_done: mpsc::UnboundedReceiver<EffectDone>,
+    /// Panics of other threads and tasks.
+    panicked: mpsc::UnboundedReceiver<String>,
     services: Arc<Services>,
+    cwd: PathBuf,
+    /// What to open in place of a session whose task is gone.
+    lost: Option<(OpenSession, Option<String>)>,
+    reopened_at: Option<Instant>,
+    /// There is no session now; the user has to choose one.
+    is_lost: bool,
     drawn_at: Option<Instant>,
     draw_at: Option<Instant>,
     resize_at: Option<Instant>,
@@ -313,19 +328,23 @@ impl Interactive {
             if let Some(code) = self.exit {
                 return self.leave(code).await;
             }
+            if let Some((open, notice)) = self.lost.take() {
+                self.open_again(open, notice).await;
+            }
             let (draw_at, resize_at) = (self.draw_at, self.resize_at);
             tokio::select! {
                 biased;
                 event = self.input.next() => self.take_inputs(event),
                 _ = term.recv() => self.exit = Some(ExitCode::from(143)),
                 _ = hup.recv() => self.exit = Some(ExitCode::from(129)),
-                event = self.events.recv() => match event {
+                event = self.events.recv(), if !self.is_lost => match event {
                     Some(event) => {
                         self.take_event(&event);
                         self.take_events();
                     }
-                    None => self.exit = Some(ExitCode::from(1)),
+                    None => self.session_lost("its task is gone"),
                 },
+                Some(panic) = self.panicked.recv() => self.tell_panic(&panic),
                 Some(done) = self.effects_done.recv() => self.update(AppMsg::Done(done)),
                 () = until(resize_at) => self.follow_size(),
                 () = until(draw_at) => self.draw(),
@@ -374,8 +393,61 @@ impl Interactive {
         let mut out = Vec::new();
         self.ui.app.session_event(event, self.handle.state(), &mut out);
         self.perform(out);
+        if let SessionEvent::Ended { reason } = event {
+            self.session_lost(reason);
+        }
         let is_delta = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate(_)));
         self.want_frame(if is_delta { STREAM_FRAME } else { FRAME });
+    }
+
+    /// The session task is gone: what it stored is in its file, what is being typed in
+    /// the editor. Opens the file again, unless that was just tried.
+    fn session_lost(&mut self, reason: &str) {
+        self.is_lost = true;
+        let app = &mut self.ui.app;
+        let tried = self.reopened_at.is_some_and(|at| at.elapsed() < REOPEN_REST);
+        if tried {
+            let text = format!(
+                "The session stopped again: {reason}. Your draft is in the editor; /resume opens a session, \
+                 /new starts one."
+            );
+            return app.transcript.notice(NoticeLevel::Error, &text);
+        }
+        let state = self.handle.state();
+        let file = state.path.clone().filter(|path| path.exists());
+        let open = file.map_or(OpenSession::New, OpenSession::File);
+        let notice = format!("The session stopped: {reason}. It was opened again from its file.");
+        self.lost = Some((open, Some(notice)));
+    }
+
+    /// Opens a session in place of one that is gone, and then says `notice`.
+    async fn open_again(&mut self, open: OpenSession, notice: Option<String>) {
+        self.reopened_at = Some(Instant::now());
+        match session::start(Arc::clone(&self.services), self.cwd.clone(), open).await {
+            Ok((handle, events)) => {
+                self.effects.handle = handle.clone();
+                (self.handle, self.events) = (handle, events);
+                self.is_lost = false;
+                // What is open now replaces the transcript; the notice comes after it.
+                self.take_events();
+                if let Some(notice) = notice {
+                    self.ui.app.transcript.notice(NoticeLevel::Error, &notice);
+                }
+            }
+            Err(error) => {
+                let text =
+                    format!("The session cannot be opened: {error}. /resume opens another, /new starts one.");
+                self.ui.app.transcript.notice(NoticeLevel::Error, &text);
+            }
+        }
+        self.want_frame(FRAME);
+    }
+
+    /// A bug in the background; what it was part of goes on or says itself that it ended.
+    fn tell_panic(&mut self, panic: &str) {
+        let text = format!("Internal error in pi: {panic}. Please report it; your session is stored.");
+        self.ui.app.transcript.notice(NoticeLevel::Error, &text);
+        self.want_frame(FRAME);
     }
 
     /// Handles what is waiting already, so that one frame shows all of it.
@@ -473,6 +545,12 @@ impl Interactive {
                 Effect::Copy(text) => self.copy(text),
                 Effect::Suspend => self.suspend(),
                 Effect::OpenEditor(text) => self.open_editor(&text),
+                Effect::Session(SessionCommand::New) if self.is_lost => {
+                    self.lost = Some((OpenSession::New, None));
+                }
+                Effect::Session(SessionCommand::Open { path }) if self.is_lost => {
+                    self.lost = Some((OpenSession::File(path), None));
+                }
                 other => self.effects.start(other),
             }
         }

@@ -102,7 +102,7 @@ impl PromptEditor {
             return "";
         }
         if text.trim().is_empty() {
-            return if session.queue.steering.is_empty() { "" } else { "enter: deliver queued messages now" };
+            return if session.queue.is_empty() { "" } else { "enter: deliver queued messages now" };
         }
         if is_urgent(&text, &session.urgent_words) {
             return "enter: interrupt with this";

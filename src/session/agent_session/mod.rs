@@ -13,18 +13,22 @@ mod selecting;
 mod surrounded;
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::agent::{Pushed, QueueKind, Queued, Queues, SteeringDelivery};
 use crate::ai::{self, Credential, Message, Model, UserMessage};
+use crate::util::panics::panic_text;
 
 use super::cache_watch::CacheWatch;
 use super::command::{Reply, SessionCommand, TakenQueue, WhenBusy};
+use super::deferred::DeferredEntries;
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
@@ -35,7 +39,9 @@ use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
 use super::selection::{self, Selection, Wishes};
 use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
-use super::store::{EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, clean_name};
+use super::store::{
+    Entry, EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, clean_name,
+};
 use super::surroundings::{Decisions, Surroundings};
 use super::urgent::is_urgent;
 use super::user_bash::{UserBash, UserBashEvent};
@@ -71,11 +77,9 @@ pub async fn start(
         drop(events.send(SessionEvent::Opened(Arc::new(opened))));
         tokio::spawn(async move {
             match open::open(&services, &cwd, open, &Decisions::default()).await {
-                Ok(opened) => AgentSession::new(services, opened, events, state).main_loop(commands).await,
-                Err(error) => {
-                    let text = error.to_string();
-                    drop(events.send(SessionEvent::Notice { level: NoticeLevel::Error, text }));
-                }
+                Ok(opened) => AgentSession::new(services, opened, events, state).run(commands).await,
+                // The client may be gone.
+                Err(error) => drop(events.send(SessionEvent::Ended { reason: error.to_string() })),
             }
         });
         return Ok((handle, event_receiver));
@@ -85,7 +89,7 @@ pub async fn start(
     let state = watch::Sender::new(Arc::new(SessionState::of(&selection.model, &opened.cwd)));
     let handle = SessionHandle::new(command_sender, state.subscribe());
     let session = AgentSession::new(services, opened, events, state);
-    tokio::spawn(session.main_loop(commands));
+    tokio::spawn(session.run(commands));
     Ok((handle, event_receiver))
 }
 
@@ -114,7 +118,7 @@ struct AgentSession {
     activity: Activity,
     bash: UserBash,
     /// Entries that must not come between a tool call and its result.
-    held: Vec<EntryBody>,
+    deferred: DeferredEntries,
     /// Entry of the latest answer of the current run.
     cache: CacheWatch,
     last_answer: Option<EntryId>,
@@ -171,7 +175,7 @@ impl AgentSession {
             queue_file: opened.queue_file,
             activity: Activity::Idle,
             bash: UserBash::default(),
-            held: Vec::new(),
+            deferred: opened.deferred,
             cache: CacheWatch::default(),
             last_answer: None,
             context: ContextUsage::default(),
@@ -183,6 +187,16 @@ impl AgentSession {
         };
         session.announce_open(notice);
         session
+    }
+
+    /// Runs to the end; a panic is reported, and all the session held is released.
+    async fn run(self, commands: mpsc::UnboundedReceiver<Envelope>) {
+        let events = self.events.clone();
+        if let Err(panic) = AssertUnwindSafe(self.main_loop(commands)).catch_unwind().await {
+            let reason = panic_text(&*panic);
+            // The client may be gone.
+            drop(events.send(SessionEvent::Ended { reason }));
+        }
     }
 
     async fn main_loop(mut self, mut commands: mpsc::UnboundedReceiver<Envelope>) {
@@ -246,6 +260,7 @@ impl AgentSession {
             SessionCommand::DeliverNow => {
                 if self.queues.deliver_now() {
                     self.stop_waiting();
+                    self.queue_changed();
                 }
                 Ok(Reply::Done)
             }
@@ -423,7 +438,7 @@ impl AgentSession {
             UserBashEvent::Ended(execution) => {
                 let body = EntryBody::bash(execution.clone());
                 if matches!(self.activity, Activity::Running(_)) {
-                    self.held.push(body);
+                    self.defer(body);
                 } else {
                     self.append(body);
                 }
@@ -440,7 +455,34 @@ impl AgentSession {
 
     /// Writes an entry; a failure is told and the entry kept for later.
     fn append(&mut self, body: EntryBody) -> EntryId {
-        let (entry, written) = self.store.append(body, self.services.clock.now_ms());
+        let appended = self.store.append(body, self.services.clock.now_ms());
+        self.appended(appended)
+    }
+
+    /// Keeps an entry for the end of the run, on disk.
+    fn defer(&mut self, body: EntryBody) {
+        if let Err(error) = self.deferred.push(body, self.services.clock.now_ms()) {
+            let text = format!("the result of the command is in memory until the run ends: {error}");
+            self.notice(NoticeLevel::Warning, text);
+        }
+    }
+
+    /// Appends what waited for the end of the run.
+    fn append_deferred(&mut self) {
+        let entries = self.deferred.take();
+        if entries.is_empty() {
+            return;
+        }
+        for entry in entries {
+            let appended = self.store.append_entry(entry);
+            self.appended(appended);
+        }
+        if !self.unsaved {
+            self.deferred.forget();
+        }
+    }
+
+    fn appended(&mut self, (entry, written): (Arc<Entry>, Result<(), JournalError>)) -> EntryId {
         match written {
             Ok(()) => {
                 if std::mem::take(&mut self.unsaved) {

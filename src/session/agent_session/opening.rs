@@ -41,6 +41,7 @@ impl AgentSession {
         drop(self.queue_file.save(&QueueView::default()));
         self.store = opened.store;
         self.queue_file = opened.queue_file;
+        self.deferred = opened.deferred;
         self.save_queue();
         self.cwd = opened.cwd;
         self.surroundings = opened.surroundings;
@@ -64,6 +65,7 @@ impl AgentSession {
         }
         self.publish();
         let (tail, n_earlier) = self.store.branch_tail(TAIL_ENTRIES);
+        let is_cut_off = open::is_cut_off(&tail) && self.store.locked_by().is_none();
         self.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
         if let Some(notice) = open::damage(self.store.damaged_lines()) {
             self.notice(NoticeLevel::Warning, notice);
@@ -73,6 +75,10 @@ impl AgentSession {
                 "this session is open in another pi (process {holder}); it can be read here, not continued"
             );
             self.notice(NoticeLevel::Warning, text);
+        }
+        if is_cut_off {
+            let text = "The last answer was cut off because pi stopped. Send a message to continue.";
+            self.notice(NoticeLevel::Warning, text.to_owned());
         }
         if let Some(notice) = notice {
             self.notice(NoticeLevel::Warning, notice);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, RunOutcome};
-use crate::ai::{self, AssistantMessage, Message, StopReason};
+use crate::ai::{self, AssistantMessage, Message, StopReason, ToolResultMessage};
 
 use super::super::cache_watch::{self, Miss};
 use super::super::event::{NoticeLevel, SessionEvent};
@@ -33,6 +33,7 @@ impl AgentSession {
     pub(super) fn take_report(&mut self, report: Report) {
         let Report { event, taken } = report;
         match &event {
+            AgentEvent::ToolEnd { result, .. } => self.tool_ended(result),
             AgentEvent::MessageEnd(message) => self.message_ended(message),
             AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
                 // The borrow must end before `publish`, which takes the same lock to write.
@@ -51,7 +52,17 @@ impl AgentSession {
         self.send(SessionEvent::Agent(event));
     }
 
+    /// Stores a result when its call ends: other calls may still run for long.
+    fn tool_ended(&mut self, result: &Arc<ToolResultMessage>) {
+        self.append(EntryBody::message(Arc::new(Message::ToolResult(Arc::clone(result)))));
+        self.publish();
+    }
+
     fn message_ended(&mut self, message: &Arc<Message>) {
+        if matches!(**message, Message::ToolResult(_)) {
+            // Stored when its call ended.
+            return;
+        }
         let entry_id = self.append(EntryBody::message(Arc::clone(message)));
         if let Message::Assistant(answer) = &**message {
             self.last_answer = Some(entry_id);
@@ -91,10 +102,15 @@ impl AgentSession {
         let Activity::Running(run) = std::mem::replace(&mut self.activity, Activity::Idle) else { return };
         let outcome = run.task.await.unwrap_or_else(|error| {
             self.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
-            RunOutcome { last: None, aborted: true }
+            RunOutcome { last: None, aborted: true, panic: None }
         });
-        for body in std::mem::take(&mut self.held) {
-            self.append(body);
+        // A loop that vanished has left its token behind.
+        self.queues.end_turn();
+        self.append_deferred();
+        if let Some(panic) = outcome.panic {
+            // The answer in the transcript says what happened; a repetition would meet it again.
+            self.end_retries(panic);
+            return self.settle(true).await;
         }
         // The abort may have come when the loop was over and its end not yet known here.
         if outcome.aborted || run.cancel.is_cancelled() {

@@ -532,7 +532,7 @@ fn marked(source: usize, message: &Message) -> Message {
             UserContent::Text(_) => {}
             UserContent::Blocks(blocks) => mark_blocks(blocks),
         },
-        Message::ToolResult(result) => mark_blocks(&mut result.content),
+        Message::ToolResult(result) => mark_blocks(&mut Arc::make_mut(result).content),
         Message::Assistant(answer) => {
             for (at, block) in answer.content.iter_mut().enumerate() {
                 match block {

@@ -114,6 +114,7 @@ impl EntryBody {
             Self::Message { message: SessionMessage::Model(message), .. } => {
                 matches!(**message, Message::User(_) | Message::Assistant(_))
             }
+            Self::Message { message: SessionMessage::BashExecution(_), .. } => true,
             _ => false,
         }
     }
@@ -162,7 +163,9 @@ impl Entry {
         let body = match (head.kind.as_ref(), head.message.as_ref().map(|message| message.role.as_ref())) {
             ("message", Some("user")) => message::<UserMessage>(line, Message::User)?,
             ("message", Some("assistant")) => message::<AssistantMessage>(line, Message::Assistant)?,
-            ("message", Some("toolResult")) => message::<ToolResultMessage>(line, Message::ToolResult)?,
+            ("message", Some("toolResult")) => {
+                message::<ToolResultMessage>(line, |result| Message::ToolResult(Arc::new(result)))?
+            }
             ("message", Some("system")) => message::<SystemMessage>(line, Message::System)?,
             ("message", Some("bashExecution")) => {
                 let line: MessageLine<BashExecution> = serde_json::from_str(line)?;

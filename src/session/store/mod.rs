@@ -190,6 +190,10 @@ impl SessionStore {
         &self.damaged_lines
     }
 
+    pub(super) fn contains(&self, id: &EntryId) -> bool {
+        self.tree.contains(id)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.tree.len() == 0
     }
@@ -198,9 +202,15 @@ impl SessionStore {
     /// its time. What cannot be written is kept and written with a later entry;
     /// the result says so.
     pub fn append(&mut self, body: EntryBody, now_ms: u64) -> (Arc<Entry>, Result<(), JournalError>) {
-        let parent_id = self.tree.leaf().map(|idx| self.tree.node(idx).id.clone());
         let timestamp = clock::iso8601(now_ms);
-        let entry = Arc::new(Entry { id: self.fresh_id(), parent_id, timestamp, body });
+        self.append_entry(Entry { id: self.fresh_id(), parent_id: None, timestamp, body })
+    }
+
+    /// As [`Self::append`], for an entry that has id and time already. Its parent
+    /// becomes the leaf of the active branch.
+    pub(super) fn append_entry(&mut self, entry: Entry) -> (Arc<Entry>, Result<(), JournalError>) {
+        let parent_id = self.tree.leaf().map(|idx| self.tree.node(idx).id.clone());
+        let entry = Arc::new(Entry { parent_id, ..entry });
         self.tree.push(Node {
             id: entry.id.clone(),
             parent_id: entry.parent_id.clone(),

@@ -2,16 +2,22 @@
 //!
 //! [`TerminalGuard::enter`] switches raw mode and the input protocols on; leaving
 //! switches all of it off again and is idempotent: by call, by `Drop`, or by the
-//! panic hook, whichever comes first. Signals are the event loop's business; it
+//! panic hook, whichever comes first. The hook acts only for the thread that took the
+//! terminal; panics of other threads and tasks are caught there, and reported through
+//! [`TerminalGuard::enter`]'s receiver instead of being printed over the screen. Signals are the event loop's business; it
 //! ends and lets the guard drop.
 
 use std::io::{self, IsTerminal, Write};
-use std::panic;
-use std::sync::Once;
+use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread::{self, ThreadId};
 
 use crossterm::terminal;
 use thiserror::Error;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::util::panics::panic_text;
 
 /// Why the terminal could not be taken.
 #[derive(Debug, Error)]
@@ -51,12 +57,13 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 static ALTERNATE: AtomicBool = AtomicBool::new(false);
 
 impl TerminalGuard {
-    /// Takes the terminal of this process.
+    /// Takes the terminal of this process for the calling thread. Panics of other
+    /// threads are sent to `panics` while it is taken.
     ///
     /// # Errors
     /// When standard input or output is no terminal, another guard lives, or raw
     /// mode is refused; the terminal is then as it was.
-    pub fn enter(modes: TerminalModes) -> Result<Self, GuardError> {
+    pub fn enter(modes: TerminalModes, panics: UnboundedSender<String>) -> Result<Self, GuardError> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Err(GuardError::NotATerminal);
         }
@@ -64,6 +71,7 @@ impl TerminalGuard {
         if ENTERED.swap(true, Ordering::SeqCst) {
             return Err(GuardError::Busy);
         }
+        *owner() = Some(Owner { thread: thread::current().id(), panics });
         let guard = Self { modes };
         guard.switch_on()?;
         Ok(guard)
@@ -125,6 +133,19 @@ impl Drop for TerminalGuard {
     }
 }
 
+/// Who has the terminal.
+struct Owner {
+    thread: ThreadId,
+    panics: UnboundedSender<String>,
+}
+
+/// Static for the same reason. Never locked while anything else happens.
+static OWNER: Mutex<Option<Owner>> = Mutex::new(None);
+
+fn owner() -> MutexGuard<'static, Option<Owner>> {
+    OWNER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Puts the terminal back if it is ours. Failures are ignored: there is nothing
 /// left to tell them to.
 fn leave() {
@@ -139,11 +160,28 @@ fn install_panic_hook() {
     INSTALLED.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
+            if reports_elsewhere(panic) {
+                return;
+            }
             // First the terminal, so that the message can be read.
             leave();
             previous(panic);
         }));
     });
+}
+
+/// Whether another thread than the terminal's panicked; its owner is told.
+fn reports_elsewhere(panic: &PanicHookInfo<'_>) -> bool {
+    if !ENTERED.load(Ordering::SeqCst) {
+        return false;
+    }
+    let owner = owner();
+    let Some(owner) = owner.as_ref().filter(|owner| owner.thread != thread::current().id()) else {
+        return false;
+    };
+    let text = panic_text(panic.payload());
+    let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
+    owner.panics.send(format!("{text}{place}")).is_ok()
 }
 
 fn write_out(sequence: &str) -> io::Result<()> {
@@ -221,7 +259,9 @@ mod tests {
     fn refuses_what_is_no_terminal() {
         // The test harness captures output, or a pipe stands in for it.
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-            assert!(matches!(TerminalGuard::enter(TerminalModes::default()), Err(GuardError::NotATerminal)));
+            let (panics, _reports) = tokio::sync::mpsc::unbounded_channel();
+            let entered = TerminalGuard::enter(TerminalModes::default(), panics);
+            assert!(matches!(entered, Err(GuardError::NotATerminal)));
         }
     }
 }

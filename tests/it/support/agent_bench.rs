@@ -238,6 +238,7 @@ pub(crate) struct TestTool {
     spec: ToolSpec,
     concurrency: Concurrency,
     behaviour: Arc<Behaviour>,
+    when_listed: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl TestTool {
@@ -258,7 +259,7 @@ impl TestTool {
             constrained_sampling: None,
         };
         let behaviour = Arc::new(move |arguments, cx| behaviour(arguments, cx).boxed());
-        Self { spec, concurrency: Concurrency::Parallel, behaviour }
+        Self { spec, concurrency: Concurrency::Parallel, behaviour, when_listed: None }
     }
 
     /// A tool `say` that answers with its argument `text`.
@@ -290,6 +291,12 @@ impl TestTool {
         self
     }
 
+    /// Called whenever somebody asks what the tool is.
+    pub(crate) fn when_listed(mut self, called: impl Fn() + Send + Sync + 'static) -> Self {
+        self.when_listed = Some(Box::new(called));
+        self
+    }
+
     pub(crate) fn sequential(mut self) -> Self {
         self.concurrency = Concurrency::Sequential;
         self
@@ -298,6 +305,9 @@ impl TestTool {
 
 impl Tool for TestTool {
     fn spec(&self) -> &ToolSpec {
+        if let Some(called) = &self.when_listed {
+            called();
+        }
         &self.spec
     }
 

@@ -214,8 +214,11 @@ impl Pty {
         (status, self.everything(), self.log())
     }
 
+    /// Ends the program without giving it a chance to do anything about it. The
+    /// child's own `kill` would begin with a hang-up.
     pub(crate) fn kill_hard(mut self) {
-        self.child.kill().unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         self.child.wait().unwrap();
     }
 

@@ -318,14 +318,22 @@ impl Session {
         match event {
             SessionEvent::Agent(event) => {
                 self.order.accept(event).unwrap();
-                if let AgentEvent::MessageEnd(message) = event {
-                    self.check_on_disk(message);
+                match event {
+                    AgentEvent::MessageEnd(message) => self.check_on_disk(message),
+                    AgentEvent::ToolEnd { result, .. } => {
+                        self.check_on_disk(&Arc::new(Message::ToolResult(Arc::clone(result))));
+                    }
+                    _ => {}
                 }
                 if !matches!(event, AgentEvent::MessageUpdate(_)) {
                     self.lines.push(line(event));
                 }
             }
             SessionEvent::EntryAppended(_) => {}
+            SessionEvent::BashEnded(execution) => {
+                self.check_command_on_disk(&execution.command);
+                self.lines.push(event_line(event));
+            }
             other => self.lines.push(event_line(other)),
         }
     }
@@ -339,6 +347,23 @@ impl Session {
                 if json!(written) == json!(message))
         });
         assert!(written, "shown and not on disk: {}", message_line(message));
+    }
+
+    /// The same of a command of the user: in the session file, or beside it while a
+    /// run is going on.
+    fn check_command_on_disk(&self, command: &str) {
+        let state = self.handle.state();
+        let Some(path) = &state.path else { return };
+        let name = path.file_name().unwrap().to_string_lossy();
+        let deferred = fs::read_to_string(path.with_file_name(format!(".{name}.deferred")));
+        let deferred = deferred.unwrap_or_default();
+        let deferred = deferred.lines().map(|line| Entry::parse(line).unwrap());
+        let mut stored = entries(path).into_iter().chain(deferred);
+        let written = stored.any(|entry| {
+            matches!(entry.body, EntryBody::Message { message: SessionMessage::BashExecution(stored), .. }
+                if stored.command == command)
+        });
+        assert!(written, "shown and not on disk: ran {command}");
     }
 }
 
@@ -378,6 +403,7 @@ fn event_line(event: &SessionEvent) -> String {
             format!("opened with {} after {:?}", opened.tail.len(), opened.n_earlier)
         }
         SessionEvent::QueueChanged => "queue changed".to_owned(),
+        SessionEvent::Ended { reason } => format!("ended: {reason}"),
         SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
             format!("retry {attempt} of {max_attempts} in {delay:?}: {error}")
         }

@@ -465,6 +465,7 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
                 'a'
             }
             Message::ToolResult(result) => {
+                let result = std::sync::Arc::make_mut(result);
                 let blocks = not_blank(format, std::mem::take(&mut result.content));
                 let (texts, images): (Vec<_>, Vec<_>) =
                     blocks.iter().cloned().partition(|block| block.as_text().is_some());

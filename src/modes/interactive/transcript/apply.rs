@@ -20,6 +20,8 @@ use super::cells::{
 };
 
 const ABORTED: &str = "Operation aborted";
+/// What became of a call whose session is gone.
+const SESSION_ENDED: &str = "The session stopped before this finished";
 
 /// What is going on, and which cells show it. Cells are named by their index.
 #[derive(Debug, Default)]
@@ -77,6 +79,10 @@ impl Transcript {
             // Footer, status line and dock show these.
             SessionEvent::QueueChanged | SessionEvent::SelectionChanged => {}
             SessionEvent::Settled { .. } => self.abandon_run(ABORTED),
+            SessionEvent::Ended { .. } => {
+                self.end_bash(None);
+                self.abandon_run(SESSION_ENDED);
+            }
         }
     }
 

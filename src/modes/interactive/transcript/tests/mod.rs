@@ -166,7 +166,7 @@ fn error(call: &ToolCall, text: &str) -> ToolResultMessage {
 fn called(call: &ToolCall, result: ToolResultMessage) -> Stage {
     Stage::with([
         answer(StopReason::ToolUse, vec![AssistantBlock::ToolCall(call.clone())]),
-        Message::ToolResult(result),
+        Message::ToolResult(Arc::new(result)),
     ])
 }
 
