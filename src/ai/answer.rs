@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::api::{self, Decode, DecodeError, End, WireApi};
 use super::compat::fallback_cost;
-use super::failure::{ErrorBody, clip};
+use super::failure::{ErrorBody, FailureClass, RequestError, clip};
 use super::framing::Frames;
-use super::http::html_text;
+use super::http::{CEREBRAS, html_text};
 use super::message::{AssistantMessage, Millis, StopReason};
 use super::model::Model;
 use super::provider::Request;
@@ -34,7 +34,7 @@ pub(super) enum Ending {
     /// The connection broke, perhaps after the last word.
     Lost(String),
     /// Not understood, refused, timed out.
-    Failed(String),
+    Failed(RequestError),
     /// By the caller.
     Aborted,
 }
@@ -71,8 +71,8 @@ impl Answer {
     /// Takes bytes and appends the events they complete.
     ///
     /// # Errors
-    /// With the text of the failure that ends the answer.
-    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), String> {
+    /// With the failure that ends the answer.
+    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), RequestError> {
         if self.n_frames == 0 {
             let limit = if self.is_page() { PAGE_LIMIT_BYTES } else { HEAD_LIMIT_BYTES };
             let room = limit.saturating_sub(self.head.len());
@@ -80,14 +80,14 @@ impl Answer {
             self.n_unread_bytes = self.n_unread_bytes.saturating_add(bytes.len());
             let is_page = self.is_page();
             if self.n_unread_bytes > if is_page { PAGE_LIMIT_BYTES } else { UNREAD_LIMIT_BYTES } {
-                return Err(self.not_a_stream());
+                return Err(self.not_a_stream().into());
             }
             if is_page {
                 return Ok(());
             }
         }
         self.parser.push(bytes);
-        self.frames(out).map_err(|error| error.to_string())
+        self.frames(out).map_err(|error| error.to_string().into())
     }
 
     /// Whether the server has said all, though the connection may stay open.
@@ -107,7 +107,7 @@ impl Answer {
         let ending = match ending {
             Ending::Closed if self.is_complete() => Ending::Closed,
             Ending::Closed => self.closed(out),
-            Ending::Lost(_) if self.is_page() => Ending::Failed(self.not_a_stream()),
+            Ending::Lost(_) if self.is_page() => Ending::Failed(self.not_a_stream().into()),
             other => other,
         };
         let end = match ending {
@@ -130,7 +130,7 @@ impl Answer {
         message.provider_thinking_level = self.told_effort;
         match (ending, finish.outcome) {
             (Ending::Closed | Ending::Lost(_), Ok(reason)) => message.stop_reason = reason,
-            (Ending::Closed, Err(text)) => fail(message, Ending::Failed(text)),
+            (Ending::Closed, Err(text)) => fail(message, Ending::Failed(text.into())),
             (ending, _) => fail(message, ending),
         }
     }
@@ -141,8 +141,8 @@ impl Answer {
         match self.frames(out) {
             // The last frame was cut off; the decoder knows what is missing.
             Ok(()) | Err(DecodeError::Malformed(_)) if self.n_frames > 0 => Ending::Closed,
-            Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.to_string()),
-            Ok(()) | Err(DecodeError::Malformed(_)) => Ending::Failed(self.not_a_stream()),
+            Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.to_string().into()),
+            Ok(()) | Err(DecodeError::Malformed(_)) => Ending::Failed(self.not_a_stream().into()),
         }
     }
 
@@ -223,18 +223,28 @@ impl Answer {
 
 /// Makes `message` the account of a failure.
 pub(super) fn fail(message: &mut AssistantMessage, ending: Ending) {
-    (message.stop_reason, message.error_message) = match ending {
-        Ending::Aborted => (StopReason::Aborted, Some("Request was aborted".to_owned())),
-        Ending::Failed(text) | Ending::Lost(text) => (StopReason::Error, Some(text)),
-        Ending::Closed => (StopReason::Error, Some("stream ended before any data".to_owned())),
+    let RequestError { text, failure } = match ending {
+        Ending::Aborted => {
+            message.stop_reason = StopReason::Aborted;
+            message.error_message = Some("Request was aborted".to_owned());
+            return;
+        }
+        Ending::Failed(error) => error,
+        Ending::Lost(text) => RequestError::of_class(text, FailureClass::Network),
+        Ending::Closed => {
+            RequestError::of_class("stream ended before any data".to_owned(), FailureClass::Network)
+        }
     };
+    message.stop_reason = StopReason::Error;
+    message.error_message = Some(text);
+    message.failure = Some(Box::new(failure));
 }
 
 /// Who is spoken to, for error texts. Cerebras is named wherever it is behind a
 /// provider of the user's, because its empty answers mean something.
 pub(super) fn service(model: &Model) -> &str {
     match model.provider.as_str() {
-        _ if model.base_url.contains("api.cerebras.ai") => "cerebras",
+        _ if model.base_url.contains("api.cerebras.ai") => CEREBRAS,
         "" => "the service",
         provider => provider,
     }
@@ -257,7 +267,7 @@ pub fn decode_recorded<'a>(
             let ending = fed.map_or_else(Ending::Failed, |()| Ending::Closed);
             answer.finish(ending, model, &mut message, &mut events);
         }
-        None => fail(&mut message, Ending::Failed(api::unsupported(&model.api))),
+        None => fail(&mut message, Ending::Failed(api::unsupported(&model.api).into())),
     }
     events.push(StreamEvent::Done(Box::new(message)));
     events

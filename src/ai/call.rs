@@ -8,7 +8,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use super::http::{HttpFailure, Route, Transport, read_whole};
+use super::http::{Route, Transport, connection_error, read_whole};
 use super::redact;
 
 /// Longest wait for a whole reply.
@@ -95,7 +95,7 @@ impl Transport {
         }
         let exchange = async {
             let sent = client.request(method, url).headers(headers).body(body).send().await;
-            let response = sent.map_err(|error| CallError(HttpFailure::connecting(&error, &origin).text))?;
+            let response = sent.map_err(|error| CallError(connection_error(&error, &origin).text))?;
             let status = response.status().as_u16();
             let body = read_whole(response, REPLY_LIMIT_BYTES).await;
             let body = body.map_err(|cause| {

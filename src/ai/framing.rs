@@ -114,7 +114,7 @@ fn event(message: Message<'_>) -> Result<SseItem<'_>, FramingError> {
         "error" => {
             let message = headers.error_message.into_owned();
             let code = Some(headers.error_code.into_owned()).filter(|code| !code.is_empty());
-            Err(FramingError::Reported(ErrorBody { code, message, notes: Vec::new() }.in_stream()))
+            Err(FramingError::Reported(ErrorBody { code, message, ..ErrorBody::default() }.in_stream()))
         }
         _ => Ok(SseItem::Frame(SseFrame { event: headers.event_type, data })),
     }

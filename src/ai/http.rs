@@ -17,9 +17,11 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::api::HttpRequest;
-use super::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, classify, clip};
+use super::failure::{ErrorBody, Failure, FailureClass, NO_RETRY, Place, RETRY, RequestError, clip};
 use super::redact;
 
+/// Answers a conversation that is too long with an empty body.
+pub(super) const CEREBRAS: &str = "cerebras";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 3;
 /// Most that is read of the body of an error.
@@ -76,17 +78,6 @@ fn is_near(url: &Url) -> bool {
     }
 }
 
-/// A request that did not lead to a stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HttpFailure {
-    /// For the user, and for `failure::classify`.
-    pub(super) text: String,
-    /// Whether the same request, sent again soon, may succeed.
-    pub(super) is_retryable: bool,
-    /// The wait the server demands.
-    pub(super) retry_after: Option<Duration>,
-}
-
 impl Transport {
     pub fn new() -> Self {
         Self::default()
@@ -122,33 +113,34 @@ impl Transport {
         service: &str,
         silence: Option<Duration>,
         now_ms: u64,
-    ) -> Result<Response, HttpFailure> {
+    ) -> Result<Response, RequestError> {
         let url: Url = match request.url.parse() {
             Ok(url) => url,
             Err(error) => {
                 let url = redact::shown_url(&request.url);
-                return Err(HttpFailure::permanent(format!("invalid URL {url}: {error}")));
+                return Err(unsendable(format!("invalid URL {url}: {error}")));
             }
         };
         if !matches!(url.scheme(), "http" | "https") {
             let url = redact::shown_url(url.as_str());
-            return Err(HttpFailure::permanent(format!("unsupported scheme in {url}; use http or https")));
+            return Err(unsendable(format!("unsupported scheme in {url}; use http or https")));
         }
-        let client = self.client(Route::to(&url)).map_err(HttpFailure::permanent)?;
+        let client = self.client(Route::to(&url)).map_err(unsendable)?;
         let origin = url.origin().ascii_serialization();
         let sending = client.post(url).headers(request.headers.clone()).body(request.body.clone()).send();
         let sent = match silence {
             Some(silence) => tokio::time::timeout(silence, sending).await.map_err(|_| {
                 let seconds = silence.as_secs_f64();
-                HttpFailure::transient(format!("timed out: no answer from {service} for {seconds} s"))
+                let text = format!("timed out: no answer from {service} for {seconds} s");
+                RequestError::of_class(text, FailureClass::Network)
             })?,
             None => sending.await,
         };
-        let response = sent.map_err(|error| HttpFailure::connecting(&error, &origin))?;
+        let response = sent.map_err(|error| connection_error(&error, &origin))?;
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(HttpFailure::of_status(response, service, now_ms).await)
+        Err(status_error(response, service, now_ms).await)
     }
 }
 
@@ -181,75 +173,84 @@ fn build(route: Route) -> Result<Client, String> {
     builder.build().map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
 }
 
-impl HttpFailure {
-    pub(super) fn permanent(text: String) -> Self {
-        Self { text, is_retryable: false, retry_after: None }
-    }
+/// A request that would fail again, however often it is sent.
+fn unsendable(text: String) -> RequestError {
+    RequestError::of_class(text, FailureClass::Unknown)
+}
 
-    fn transient(text: String) -> Self {
-        Self { text, is_retryable: true, retry_after: None }
-    }
+/// A request that got no response.
+pub(super) fn connection_error(error: &reqwest::Error, origin: &str) -> RequestError {
+    let cause = root_cause(error);
+    let text = if error.is_timeout() {
+        format!("connection error: connecting to {origin} timed out")
+    } else if error.is_connect() {
+        format!("connection error: cannot reach {origin} ({cause})")
+    } else if error.is_builder() {
+        return unsendable(format!("the request to {origin} cannot be sent: {cause}"));
+    } else {
+        format!("connection lost: {origin} ({cause})")
+    };
+    RequestError::of_class(text, FailureClass::Network)
+}
 
-    pub(super) fn connecting(error: &reqwest::Error, origin: &str) -> Self {
-        let cause = root_cause(error);
-        let text = if error.is_timeout() {
-            format!("connection error: connecting to {origin} timed out")
-        } else if error.is_connect() {
-            format!("connection error: cannot reach {origin} ({cause})")
-        } else if error.is_builder() {
-            return Self::permanent(format!("the request to {origin} cannot be sent: {cause}"));
-        } else {
-            format!("connection lost: {origin} ({cause})")
-        };
-        let is_retryable = classify(&text, None).is_retryable();
-        Self { text, is_retryable, retry_after: None }
-    }
+/// Reads what an unsuccessful response says.
+async fn status_error(response: Response, service: &str, now_ms: u64) -> RequestError {
+    let status = response.status();
+    let headers = response.headers().clone();
+    let mut body = Vec::new();
+    let reading = read_into(&mut body, response, ERROR_BODY_LIMIT_BYTES);
+    // What came in time tells more than nothing.
+    let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
+    let body = String::from_utf8_lossy(&body);
+    error_of_parts(status, &headers, &body, service, now_ms)
+}
 
-    /// Reads what an unsuccessful response says.
-    async fn of_status(response: Response, service: &str, now_ms: u64) -> Self {
-        let status = response.status();
-        let headers = response.headers().clone();
-        let mut body = Vec::new();
-        let reading = read_into(&mut body, response, ERROR_BODY_LIMIT_BYTES);
-        // What came in time tells more than nothing.
-        let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
-        let body = String::from_utf8_lossy(&body);
-        Self::of_parts(status, &headers, &body, service, now_ms)
+fn error_of_parts(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &str,
+    service: &str,
+    now_ms: u64,
+) -> RequestError {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_empty = body.trim().is_empty();
+    let mut error = if status.is_redirection() {
+        let target = header(LOCATION.as_str()).map_or("nowhere".into(), redact::shown_url);
+        let message = format!("{service} redirects to {target}; check the base URL");
+        ErrorBody { message, ..ErrorBody::default() }
+    } else if is_empty {
+        ErrorBody { message: format!("{service} answered with an empty body"), ..ErrorBody::default() }
+    } else if let Some(message) = html_text(body, service) {
+        ErrorBody { message, ..ErrorBody::default() }
+    } else {
+        ErrorBody::from_text(body)
+    };
+    if error.code.is_none() {
+        // `ThrottlingException:http://...` at Amazon.
+        let kind = header("x-amzn-errortype").and_then(|kind| kind.split(':').next());
+        error.code = kind.map(str::to_owned);
     }
-
-    fn of_parts(status: StatusCode, headers: &HeaderMap, body: &str, service: &str, now_ms: u64) -> Self {
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let mut error = if status.is_redirection() {
-            let target = header(LOCATION.as_str()).map_or("nowhere".into(), redact::shown_url);
-            let message = format!("{service} redirects to {target}; check the base URL");
-            ErrorBody { message, ..ErrorBody::default() }
-        } else if body.trim().is_empty() {
-            ErrorBody { message: format!("{service} answered with an empty body"), ..ErrorBody::default() }
-        } else if let Some(message) = html_text(body, service) {
-            ErrorBody { message, ..ErrorBody::default() }
-        } else {
-            ErrorBody::from_text(body)
-        };
-        if error.code.is_none() {
-            // `ThrottlingException:http://...` at Amazon.
-            let kind = header("x-amzn-errortype").and_then(|kind| kind.split(':').next());
-            error.code = kind.map(str::to_owned);
-        }
-        let retry_after = retry_after(headers, now_ms);
-        if let Some(delay) = retry_after.filter(|delay| !delay.is_zero()) {
-            error.notes.push(format!("retry after {}s", delay.as_secs_f64()));
-        }
-        let verdict = match header("x-should-retry") {
-            Some("true") => Some(RETRY),
-            Some("false") => Some(NO_RETRY),
-            _ => None,
-        };
-        error.notes.extend(verdict.map(str::to_owned));
-        let text = error.with_status(status.as_u16());
-        let class = classify(&text, Some(status.as_u16()));
-        let is_retryable = class.is_retryable() && class != FailureClass::ToolUseFailed;
-        Self { text, is_retryable, retry_after }
+    let retry_after = retry_after(headers, now_ms);
+    if let Some(delay) = retry_after.filter(|delay| !delay.is_zero()) {
+        error.notes.push(format!("retry after {}s", delay.as_secs_f64()));
     }
+    let verdict = match header("x-should-retry") {
+        Some("true") => Some(RETRY),
+        Some("false") => Some(NO_RETRY),
+        _ => None,
+    };
+    error.notes.extend(verdict.map(str::to_owned));
+    let place = error.place.as_deref().and_then(Place::parse);
+    let text = error.with_status(status.as_u16());
+    let mut failure = Failure::read(&text, Some(status.as_u16()));
+    failure.retry_after = retry_after.or(failure.retry_after);
+    if let (Some(rejection), Some(place)) = (&mut failure.rejection, place) {
+        rejection.place = Some(place);
+    }
+    if is_empty && service == CEREBRAS && matches!(status.as_u16(), 400 | 413) {
+        failure.class = FailureClass::Overflow;
+    }
+    RequestError { text, failure }
 }
 
 /// The wait demanded by `retry-after-ms`, else by `retry-after`: seconds or a date.
@@ -393,12 +394,31 @@ mod tests {
     }
 
     #[test]
+    fn failures_carry_what_is_known_beside_the_text() {
+        let check = |status: u16, pairs: &[(&'static str, &'static str)], body: &str, service: &str| {
+            let status = StatusCode::from_u16(status).unwrap();
+            error_of_parts(status, &headers(pairs), body, service, 0).failure
+        };
+        for status in [400, 413] {
+            assert_eq!(check(status, &[("retry-after", "1")], " ", CEREBRAS).class, FailureClass::Overflow);
+        }
+        assert_eq!(check(400, &[], "", "acme").class, FailureClass::InvalidRequest);
+        let limited = check(429, &[("retry-after-ms", "1500")], "Slow down, retry after 9 s", "acme");
+        assert_eq!(limited.class, FailureClass::RateLimit);
+        assert_eq!(limited.retry_after, Some(Duration::from_millis(1_500)));
+        let body = r#"{"error":{"message":"Invalid image.","param":"input[2].content[0]"}}"#;
+        let refused = check(400, &[], body, "openai").rejection.unwrap();
+        assert_eq!(refused.place, Place::parse("input[2].content[0]"));
+    }
+
+    #[test]
     fn failures_name_status_service_and_cause() {
         let check =
             |status: u16, pairs: &[(&'static str, &'static str)], body: &str, expected: (&str, bool)| {
                 let status = StatusCode::from_u16(status).unwrap();
-                let failure = HttpFailure::of_parts(status, &headers(pairs), body, "acme", 0);
-                assert_eq!((failure.text.as_str(), failure.is_retryable), expected);
+                let error = error_of_parts(status, &headers(pairs), body, "acme", 0);
+                assert_eq!((error.text.as_str(), error.failure.class.is_retryable()), expected);
+                assert_eq!(error.failure.status, Some(status.as_u16()));
             };
         check(
             502,

@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{Answer, Ending, fail, service};
 use super::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
 use super::continuation::{self, Joiner};
-use super::http::{HttpFailure, Transport, root_cause};
+use super::failure::{FailureClass, RequestError};
+use super::http::{Transport, root_cause};
 use super::image_fit::ImageFitter;
 use super::message::{AssistantMessage, Millis};
 use super::model::Model;
@@ -253,7 +254,7 @@ impl Driver {
     }
 }
 
-async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), String> {
+async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), RequestError> {
     let request = provider.refusals.apply(provider.images.fit(request).await);
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
@@ -261,7 +262,7 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
         Ok(opened) => return Ok(opened),
         Err(error) => error,
     };
-    let Some(repeat) = Refusals::repeat(codec, &request, &error) else { return Err(error) };
+    let Some(repeat) = Refusals::repeat(codec, &request, &error.text) else { return Err(error) };
     let opened = open_with(codec, provider, &repeat.request).await?;
     provider.refusals.learn(&repeat);
     Ok(opened)
@@ -273,7 +274,7 @@ async fn open_with(
     codec: &dyn WireApi,
     provider: &HttpProvider,
     request: &Request,
-) -> Result<(Response, Answer), String> {
+) -> Result<(Response, Answer), RequestError> {
     let mut encoded = to_send(codec, request).map_err(|error| match error {
         // Most often the key, which is the provider's.
         EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
@@ -298,12 +299,12 @@ async fn open_with(
                 let answer = Answer::new(codec, request, content_type);
                 return Ok((response, answer));
             }
-            Err(failure) if failure.is_retryable && retries < options.max_retries => failure,
-            Err(failure) => {
-                return Err(match codec.hint(request, &failure.text) {
-                    Some(hint) => format!("{}; {hint}", failure.text),
-                    None => failure.text,
-                });
+            Err(error) if may_repeat(&error) && retries < options.max_retries => error,
+            Err(mut error) => {
+                if let Some(hint) = codec.hint(request, &error.text) {
+                    error.text = format!("{}; {hint}", error.text);
+                }
+                return Err(error);
             }
         };
         tokio::time::sleep(retry_wait(&failure, retries, options, clock)?).await;
@@ -311,20 +312,30 @@ async fn open_with(
     }
 }
 
+/// Whether the same request, sent again soon, may succeed. A tool call that could not
+/// be read is the session's to repeat, with the conversation as it is then.
+fn may_repeat(error: &RequestError) -> bool {
+    let class = error.failure.class;
+    class.is_retryable() && class != FailureClass::ToolUseFailed
+}
+
 /// How long to wait before retry number `retries + 1`.
 fn retry_wait(
-    failure: &HttpFailure,
+    error: &RequestError,
     retries: u32,
     options: &HttpOptions,
     clock: &Clock,
-) -> Result<Duration, String> {
-    match (failure.retry_after, options.max_retry_delay) {
-        (Some(demanded), Some(most)) if demanded > most => Err(format!(
-            "{}; the demanded retry delay of {}s is above the limit of {}s",
-            failure.text,
-            demanded.as_secs_f64(),
-            most.as_secs_f64(),
-        )),
+) -> Result<Duration, RequestError> {
+    match (error.failure.retry_after, options.max_retry_delay) {
+        (Some(demanded), Some(most)) if demanded > most => {
+            let text = format!(
+                "{}; the demanded retry delay of {}s is above the limit of {}s",
+                error.text,
+                demanded.as_secs_f64(),
+                most.as_secs_f64(),
+            );
+            Err(RequestError { text, failure: error.failure.clone() })
+        }
         (Some(demanded), _) => Ok(demanded),
         (None, _) => {
             let doubled = Duration::from_millis(500).saturating_mul(2_u32.saturating_pow(retries));
@@ -343,9 +354,10 @@ async fn next_chunk(response: &mut Response) -> Result<Option<impl AsRef<[u8]> +
 }
 
 /// Says that a service has sent no `what` for too long.
-fn silent(what: &str, request: &Request, options: &HttpOptions) -> String {
+fn silent(what: &str, request: &Request, options: &HttpOptions) -> RequestError {
     let seconds = options.idle_timeout.unwrap_or_default().as_secs_f64();
-    format!("timed out: no {what} from {} for {seconds} s", service(&request.model))
+    let text = format!("timed out: no {what} from {} for {seconds} s", service(&request.model));
+    RequestError::of_class(text, FailureClass::Network)
 }
 
 /// Reads to the end of a finished body: here if it comes at once, else in a task of

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::constrained::ConstrainedSampling;
+use super::failure::Failure;
 use super::image_url::ImageUrl;
 use super::model::{Api, ThinkingLevel};
 
@@ -339,6 +340,9 @@ pub struct AssistantMessage {
     /// Set exactly when `stop_reason` is `Error` or `Aborted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
+    /// What is known of the failure beside `error_message`; not stored.
+    #[serde(skip)]
+    pub failure: Option<Box<Failure>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
     /// The model that answered, when the provider names another than was asked for.
@@ -371,6 +375,7 @@ impl AssistantMessage {
             stop_reason: StopReason::Pending,
             timestamp,
             error_message: None,
+            failure: None,
             response_id: None,
             response_model: None,
             raw_stop_reason: None,

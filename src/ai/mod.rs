@@ -56,8 +56,8 @@ pub use constrained::{ConstrainedSampling, Grammars, Strictness};
 pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
-    FailureClass, Place, Refused, Rejection, classify, failure_text, is_overflow, is_retryable, rejection,
-    retry_delay,
+    Failure, FailureClass, Place, Refused, Rejection, classify, failure_text, is_overflow, is_retryable,
+    rejection, retry_delay,
 };
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;

@@ -10,7 +10,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::http::{HttpFailure, Route, Transport, read_whole};
+use super::http::{Route, Transport, connection_error, read_whole};
 use super::model::{Api, Modality, Model};
 use super::provider::Credential;
 use super::redact;
@@ -86,7 +86,7 @@ pub async fn list_models(
     let origin = url.origin().ascii_serialization();
     let exchange = async {
         let response = client.get(url).headers(headers).send().await;
-        let response = response.map_err(|error| HttpFailure::connecting(&error, &origin).text)?;
+        let response = response.map_err(|error| connection_error(&error, &origin).text)?;
         if !response.status().is_success() {
             return Err(format!("{} for its list of models", response.status().as_u16()));
         }

@@ -6,8 +6,8 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{
-    AssistantMessage, Credential, EventStream, LiveCatalog, Millis, Model, Provider, Request, StopReason,
-    StreamEvent,
+    AssistantMessage, Credential, EventStream, Failure, LiveCatalog, Millis, Model, Provider, Request,
+    StopReason, StreamEvent,
 };
 
 use super::credentials::Credentials;
@@ -37,7 +37,7 @@ impl Authorised {
                 let model = Model { headers, ..Model::clone(&request.model) };
                 request = Arc::new(Request { model: Arc::new(model), ..Arc::unwrap_or_clone(request) });
             }
-            Some(Err(error)) => return ended(&request, StopReason::Error, error.to_string()),
+            Some(Err(error)) => return ended(&request, StopReason::Error, error.to_string(), None),
         }
         let request = if request.credential == Credential::None {
             let catalog = self.catalog.get();
@@ -46,7 +46,7 @@ impl Authorised {
             match resolved {
                 None => return aborted(&request),
                 Some(Ok(credential)) => with(request, credential),
-                Some(Err(error)) => return ended(&request, StopReason::Error, error.to_string()),
+                Some(Err(error)) => return ended(&request, StopReason::Error, error.to_string(), None),
             }
         } else {
             request
@@ -71,7 +71,8 @@ impl Authorised {
             Some(Ok(credential)) => self.inner.stream(with(request, credential), cancel),
             Some(Err(error)) => {
                 let said = message.error_message.as_deref().unwrap_or_default();
-                ended(&request, StopReason::Error, format!("{said}; {error}"))
+                let failure = message.failure.clone();
+                ended(&request, StopReason::Error, format!("{said}; {error}"), failure)
             }
         }
     }
@@ -120,8 +121,7 @@ fn is_refused(credential: &Credential, message: &AssistantMessage) -> bool {
     else {
         return false;
     };
-    let is_unauthorised =
-        error.strip_prefix("401").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_unauthorised = Failure::of_answer(message).is_some_and(|failure| failure.status == Some(401));
     match credential {
         Credential::Aws(_) => is_unauthorised || AWS_REFUSALS.iter().any(|code| error.contains(code)),
         _ => is_unauthorised,
@@ -133,16 +133,22 @@ fn once(event: StreamEvent) -> EventStream {
 }
 
 fn aborted(request: &Request) -> EventStream {
-    ended(request, StopReason::Aborted, "Request was aborted".to_owned())
+    ended(request, StopReason::Aborted, "Request was aborted".to_owned(), None)
 }
 
 /// An answer that ended before the provider was asked.
-fn ended(request: &Request, stop_reason: StopReason, error: String) -> EventStream {
+fn ended(
+    request: &Request,
+    stop_reason: StopReason,
+    error: String,
+    failure: Option<Box<Failure>>,
+) -> EventStream {
     let Request { model, options, .. } = request;
     let started = Millis(options.started_ms);
     let mut message = AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, started);
     message.stop_reason = stop_reason;
     message.error_message = Some(error);
+    message.failure = failure;
     message.thinking_level = Some(options.thinking);
     once(StreamEvent::Done(Box::new(message)))
 }

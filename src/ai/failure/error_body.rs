@@ -11,6 +11,8 @@ pub(in crate::ai) struct ErrorBody {
     pub(in crate::ai) message: String,
     /// Further facts that decide about a retry.
     pub(in crate::ai) notes: Vec<String>,
+    /// Where in the request the error is, as the server writes it.
+    pub(in crate::ai) place: Option<String>,
 }
 
 /// Longest message kept of an error body.
@@ -40,7 +42,7 @@ impl ErrorBody {
             Some(error @ Value::Object(_)) => return Some(Self::from_object(error)),
             Some(Value::String(message)) if !message.is_empty() => {
                 let code = name(value.get("code")).or_else(|| name(value.get("type")));
-                return Some(Self { code, message: clip(message), notes: Vec::new() });
+                return Some(Self { code, message: clip(message), ..Self::default() });
             }
             _ => {}
         }
@@ -59,8 +61,8 @@ impl ErrorBody {
             .or_else(|| name(error.get("error_type")))
             .or_else(|| name(error.get("status").filter(|status| status.is_string())))
             .or_else(|| name(error.get("code")));
-        let mut body =
-            Self { code, message: clip(&message.unwrap_or_else(|| error.to_string())), notes: Vec::new() };
+        let message = clip(&message.unwrap_or_else(|| error.to_string()));
+        let mut body = Self { code, message, ..Self::default() };
         // OpenRouter hides what the provider behind it said.
         if let Some(raw) = error.pointer("/metadata/raw").and_then(text_of)
             && !body.message.contains(&raw)
@@ -85,9 +87,11 @@ impl ErrorBody {
         // Where in the request it is, if the message does not say so itself.
         if let Some(param) = error.get("param").and_then(Value::as_str)
             && param.contains(|c: char| c.is_ascii_digit())
-            && !body.message.contains(param)
         {
-            body.notes.push(format!("at {param}"));
+            if !body.message.contains(param) {
+                body.notes.push(format!("at {param}"));
+            }
+            body.place = Some(param.to_owned());
         }
         body.note_plan(error);
         body

@@ -1,9 +1,11 @@
 //! What a failed request means: which class of failure, whether trying again
 //! can help, whether the conversation has to shrink, how long to wait.
 //!
-//! The stored `error_message` is all that is left of a failure, so everything
-//! is read from that text. [`ErrorBody`] writes into it what is needed to read
-//! it back: status, message, code and demanded wait.
+//! Decided once, where the failure arises, and carried beside the text as a
+//! [`Failure`]. The text is read where nothing else is known: errors in the middle
+//! of a stream, gateways that answer with prose, messages read from a file, where
+//! the text is all that is left. [`ErrorBody`] therefore writes into it status,
+//! message, code and demanded wait.
 
 mod error_body;
 mod patterns;
@@ -65,6 +67,61 @@ impl FailureClass {
             | Self::Refused
             | Self::Unknown => false,
         }
+    }
+}
+
+/// What is known of a failed request beside its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub class: FailureClass,
+    /// Of the response, if there was one.
+    pub status: Option<u16>,
+    /// The wait the server demands before the next attempt.
+    pub retry_after: Option<Duration>,
+    /// The part of the conversation that was refused, if that is what failed.
+    pub rejection: Option<Rejection>,
+}
+
+impl Failure {
+    /// A failure that no server told of.
+    pub fn of_class(class: FailureClass) -> Self {
+        Self { class, status: None, retry_after: None, rejection: None }
+    }
+
+    /// Reads the text of a failure. Without a `status`, one that it begins with counts.
+    pub fn read(text: &str, status: Option<u16>) -> Self {
+        Self {
+            class: classify(text, status),
+            status: status.or_else(|| leading_status(text)),
+            retry_after: retry_delay(text),
+            rejection: rejection(text),
+        }
+    }
+
+    /// The failure of an answer: as it was carried along, else as its text has it.
+    /// `None` if it did not fail.
+    pub fn of_answer(message: &AssistantMessage) -> Option<Self> {
+        let text = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error)?;
+        Some(message.failure.as_deref().cloned().unwrap_or_else(|| Self::read(text, None)))
+    }
+}
+
+/// A failure on its way to the answer, with the text for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RequestError {
+    pub(super) text: String,
+    pub(super) failure: Failure,
+}
+
+impl RequestError {
+    pub(super) fn of_class(text: String, class: FailureClass) -> Self {
+        Self { text, failure: Failure::of_class(class) }
+    }
+}
+
+impl From<String> for RequestError {
+    fn from(text: String) -> Self {
+        Self { failure: Failure::read(&text, None), text }
     }
 }
 
@@ -172,8 +229,7 @@ fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
 
 /// Whether repeating the request that `message` answers may help.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
-    message.stop_reason == StopReason::Error
-        && message.error_message.as_deref().is_some_and(|text| classify(text, None).is_retryable())
+    Failure::of_answer(message).is_some_and(|failure| failure.class.is_retryable())
 }
 
 /// What became of the request, for people: the error, and whose it is if it does
@@ -197,8 +253,7 @@ pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
     let prompt = message.usage.input.saturating_add(message.usage.cache_read);
     match message.stop_reason {
         StopReason::Error => {
-            let text = message.error_message.as_deref().unwrap_or_default();
-            classify(text, None) == FailureClass::Overflow
+            Failure::of_answer(message).is_some_and(|failure| failure.class == FailureClass::Overflow)
         }
         StopReason::Length if message.usage.output == 0 => {
             context_window > 0 && prompt >= context_window - context_window / 100

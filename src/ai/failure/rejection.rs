@@ -47,6 +47,11 @@ pub struct Rejection {
 pub struct Place(Vec<String>);
 
 impl Place {
+    /// The first place that `text` names; `None` if it names none.
+    pub fn parse(text: &str) -> Option<Self> {
+        place(text)
+    }
+
     /// What of `body` stands there, the outermost first: the message, then parts
     /// of it. Names that the body does not have are skipped, because errors put
     /// the type of a block between its index and its fields.

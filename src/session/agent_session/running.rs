@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, RunOutcome};
-use crate::ai::{self, AssistantMessage, Message, StopReason, ToolResultMessage};
+use crate::ai::{self, AssistantMessage, Failure, Message, Rejection, StopReason, ToolResultMessage};
 
 use super::super::cache_watch::{self, Miss};
 use super::super::event::{NoticeLevel, SessionEvent};
@@ -145,7 +145,9 @@ impl AgentSession {
 
     async fn recover(&mut self, answer: &AssistantMessage) {
         let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
-        if let Some(repair) = self.repair_for(&error).await {
+        let failure = Failure::of_answer(answer);
+        let rejection = failure.as_ref().and_then(|failure| failure.rejection.clone());
+        if let Some(repair) = self.repair_for(rejection, &error).await {
             return self.repair(repair, &error).await;
         }
         if ai::is_overflow(answer, self.selection.model.context_window) {
@@ -156,7 +158,8 @@ impl AgentSession {
             return self.settle(false).await;
         }
         let policy = self.services.retry_policy();
-        match self.recovery.decide(ai::is_retryable(answer), ai::retry_delay(&error), &policy) {
+        let demanded = failure.and_then(|failure| failure.retry_after);
+        match self.recovery.decide(ai::is_retryable(answer), demanded, &policy) {
             Next::Retry { attempt, delay } => {
                 self.hide_answer();
                 self.recovery.continue_from(ai::continuable(&self.selection.model, answer));
@@ -178,8 +181,8 @@ impl AgentSession {
     }
 
     /// What to take out of the conversation so that its service takes it again.
-    async fn repair_for(&mut self, error: &str) -> Option<Repair> {
-        let rejection = ai::rejection(error)?;
+    async fn repair_for(&mut self, rejection: Option<Rejection>, error: &str) -> Option<Repair> {
+        let rejection = rejection?;
         let breadth = self.recovery.may_repair()?;
         let sources = projection::sources(&self.store.context_branch());
         let Selection { model, .. } = &self.selection;
