@@ -151,6 +151,12 @@ impl Queues {
         (texts(&inner.steering), texts(&inner.follow_up))
     }
 
+    /// What `read` makes of the messages of both queues, oldest first.
+    pub fn map<T>(&self, read: impl Fn(&Queued) -> T) -> (Vec<T>, Vec<T>) {
+        let inner = self.lock();
+        (inner.steering.iter().map(&read).collect(), inner.follow_up.iter().map(&read).collect())
+    }
+
     /// Empties both queues and returns what was in them, oldest first.
     pub fn take_all(&self) -> (Vec<Queued>, Vec<Queued>) {
         let mut inner = self.lock();

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::{QueueKind, QueueSlot};
 use crate::ai::{Image, ThinkingLevel};
 
@@ -28,9 +30,16 @@ pub enum SessionCommand {
         kind: QueueKind,
         index: usize,
     },
-    /// Takes back what was queued when an earlier process ended without delivering
-    /// it. Replies [`Reply::Queue`].
+    /// Takes back what an earlier process left: messages it had not delivered, and the
+    /// draft. Replies [`Reply::Queue`].
     TakeLeftOver,
+    /// Stores what is in the editor, in place of the draft before it.
+    SaveDraft {
+        draft: PromptDraft,
+        /// The highest [`TakenQueue::ticket`] whose messages stand in the draft, or
+        /// stood in one that was sent; 0 for none.
+        ticket: u64,
+    },
     /// Cancels the run, a retry wait, or a running `!` command; the queue stays.
     Abort,
     /// Switches the model: an id, `provider/id` or part of one, with an optional `:level`.
@@ -137,9 +146,47 @@ pub enum Reply {
     Queue(TakenQueue),
 }
 
-/// Texts taken out of the queues, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A prompt as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PromptDraft {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+impl PromptDraft {
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty() && self.images.is_empty()
+    }
+}
+
+impl From<&str> for PromptDraft {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), images: Vec::new() }
+    }
+}
+
+/// Messages taken out of the queues, oldest first.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct TakenQueue {
-    pub steering: Vec<String>,
-    pub follow_up: Vec<String>,
+    pub steering: Vec<PromptDraft>,
+    pub follow_up: Vec<PromptDraft>,
+    /// What was in the editor when an earlier process ended.
+    pub draft: Option<PromptDraft>,
+    /// The messages stay on disk until [`SessionCommand::SaveDraft`] names this number.
+    pub ticket: u64,
+}
+
+impl TakenQueue {
+    pub(super) fn of_kind(&mut self, kind: QueueKind) -> &mut Vec<PromptDraft> {
+        match kind {
+            QueueKind::Steering => &mut self.steering,
+            QueueKind::FollowUp => &mut self.follow_up,
+        }
+    }
+
+    /// All of it, in the order in which it was to be delivered.
+    pub fn into_prompts(self) -> Vec<PromptDraft> {
+        self.steering.into_iter().chain(self.follow_up).chain(self.draft).collect()
+    }
 }

@@ -8,6 +8,7 @@ mod agent_session;
 mod cache_watch;
 mod command;
 mod deferred;
+mod draft_file;
 mod event;
 mod handle;
 mod open;
@@ -27,7 +28,7 @@ mod urgent;
 mod user_bash;
 
 pub use agent_session::start;
-pub use command::{Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
+pub use command::{PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
 pub use event::{NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;

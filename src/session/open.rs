@@ -11,6 +11,7 @@ use crate::tools::SessionVars;
 use crate::util::clock;
 
 use super::deferred::DeferredEntries;
+use super::draft_file::DraftFile;
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::services::Services;
@@ -35,6 +36,7 @@ pub(super) struct OpenedSession {
     pub(super) cwd: PathBuf,
     pub(super) store_selected: Selected,
     pub(super) queue_file: QueueFile,
+    pub(super) draft_file: DraftFile,
     pub(super) deferred: DeferredEntries,
     pub(super) surroundings: Surroundings,
 }
@@ -101,9 +103,10 @@ fn open_blocking(
     let store_selected = projection::selected(&store.selecting_entries());
     // What waits in a session that is open elsewhere is that process's business.
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
-    let queue_file = QueueFile::open(ours.as_deref());
+    let draft_file = DraftFile::open(ours.as_deref(), &cwd);
+    let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
     let deferred = append_deferred(&mut store, ours.as_deref());
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, deferred, surroundings })
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred, surroundings })
 }
 
 /// Appends what an earlier process showed as finished and could not append any more.

@@ -1,113 +1,439 @@
 //! Queued messages on disk, beside their session: a crash loses none of them.
 //!
-//! The file is replaced at every change and removed when nothing waits. What it
-//! still holds when the session is opened was never delivered; it waits there
-//! until somebody takes it back.
+//! The file is a log of changes, so that a message costs the same however many
+//! wait, and it is rewritten once most of it is dead. It is removed when nothing
+//! waits. What it still holds when the session is opened was never delivered; it
+//! waits there until somebody takes it back, and longer: what is handed back to the
+//! user stays in the file until the draft it went into is stored.
+//!
+//! A line is a JSON object. `{"steering": […], "followUp": […]}` says what both
+//! queues hold; earlier versions wrote nothing else. `{"queue": "steering", "at": 3,
+//! "remove": 1, "insert": […]}` replaces messages of one of them. A message is a
+//! text, or an object with `text` and `images`. Readers pass over other fields.
 
-use std::fs;
+use std::collections::VecDeque;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-use super::command::TakenQueue;
-use super::state::QueueView;
+use crate::agent::QueueKind;
+
+use super::command::{PromptDraft, TakenQueue};
+
+/// Dead bytes that are no reason to rewrite the file.
+const SLACK_BYTES: u64 = 64 * 1024;
+
+/// How a message is written: as plainly as it can be.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredPrompt {
+    Text(String),
+    WithImages(PromptDraft),
+}
+
+impl From<StoredPrompt> for PromptDraft {
+    fn from(stored: StoredPrompt) -> Self {
+        match stored {
+            StoredPrompt::Text(text) => Self { text, images: Vec::new() },
+            StoredPrompt::WithImages(prompt) => prompt,
+        }
+    }
+}
+
+impl From<&PromptDraft> for StoredPrompt {
+    fn from(prompt: &PromptDraft) -> Self {
+        if prompt.images.is_empty() {
+            Self::Text(prompt.text.clone())
+        } else {
+            Self::WithImages(prompt.clone())
+        }
+    }
+}
+
+fn stored<'a>(prompts: impl IntoIterator<Item = &'a PromptDraft>) -> Vec<StoredPrompt> {
+    prompts.into_iter().map(StoredPrompt::from).collect()
+}
+
+/// Both queues, as they are stored; oldest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct StoredQueues {
+    pub(super) steering: VecDeque<PromptDraft>,
+    pub(super) follow_up: VecDeque<PromptDraft>,
+}
+
+impl StoredQueues {
+    fn is_empty(&self) -> bool {
+        self.steering.is_empty() && self.follow_up.is_empty()
+    }
+
+    fn line(&self) -> String {
+        let value =
+            serde_json::json!({ "steering": stored(&self.steering), "followUp": stored(&self.follow_up) });
+        value.to_string() + "\n"
+    }
+}
+
+/// A message that left the queue and stays in the file.
+#[derive(Debug)]
+struct LeftOver {
+    kind: QueueKind,
+    prompt: PromptDraft,
+    /// With which it was handed to the user; `None` for one of an earlier process that
+    /// nobody has asked for.
+    ticket: Option<u64>,
+}
 
 /// The queue file of one session.
 #[derive(Debug, Default)]
 pub(super) struct QueueFile {
     /// `None` for a session that is not saved.
     path: Option<PathBuf>,
-    /// Left over from the process before.
-    left_over: QueueView,
+    /// Oldest first.
+    left_over: Vec<LeftOver>,
+    last_ticket: u64,
     /// What the file holds.
-    written: QueueView,
+    written: StoredQueues,
+    /// Length of the file; `None` if it must be written as a whole.
+    len_bytes: Option<u64>,
+    /// About how many of them say what waits now.
+    live_bytes: u64,
+    /// The last change is not in the file.
+    is_stale: bool,
+    /// How many bytes were written since the file was opened.
+    n_written_bytes: u64,
 }
 
 impl QueueFile {
-    /// The file beside the session at `session`, with what was left over in it.
-    pub(super) fn open(session: Option<&Path>) -> Self {
-        let path = session.and_then(|session| {
-            let name = session.file_name()?.to_string_lossy();
-            Some(session.with_file_name(format!(".{name}.queue")))
-        });
-        let left_over = path.as_deref().map(read).unwrap_or_default();
-        Self { path, written: left_over.clone(), left_over }
+    /// The file beside the session at `session`, with what was left over in it, but for
+    /// messages that stand in the stored draft.
+    pub(super) fn open(session: Option<&Path>, in_draft: &[PromptDraft]) -> Self {
+        let path = beside(session);
+        let written = path.as_deref().map(read).unwrap_or_default();
+        let mut in_draft = in_draft.to_vec();
+        let mut is_new = |prompt: &PromptDraft| match in_draft.iter().position(|held| held == prompt) {
+            Some(at) => {
+                in_draft.swap_remove(at);
+                false
+            }
+            None => true,
+        };
+        let kinds = [(QueueKind::Steering, &written.steering), (QueueKind::FollowUp, &written.follow_up)];
+        let mut left_over = Vec::new();
+        for (kind, prompts) in kinds {
+            let prompts = prompts.iter().filter(|prompt| is_new(prompt)).cloned();
+            left_over.extend(prompts.map(|prompt| LeftOver { kind, prompt, ticket: None }));
+        }
+        Self { path, written, left_over, ..Self::default() }
     }
 
     /// Makes the file hold what is left over and what waits now. Blocks, briefly.
     ///
     /// # Errors
-    /// When it cannot be written; the queue in memory is not affected.
-    pub(super) fn save(&mut self, queue: &QueueView) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
-        let wanted = QueueView {
-            steering: [self.left_over.steering.as_slice(), &queue.steering].concat(),
-            follow_up: [self.left_over.follow_up.as_slice(), &queue.follow_up].concat(),
-        };
-        if wanted == self.written {
+    /// When it cannot be written; the queue in memory is not affected, and the next
+    /// call writes all of it.
+    pub(super) fn save(&mut self, queue: &StoredQueues) -> io::Result<()> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        let steering = self.splice(QueueKind::Steering, &self.written.steering, &queue.steering);
+        let follow_up = self.splice(QueueKind::FollowUp, &self.written.follow_up, &queue.follow_up);
+        if steering.is_none() && follow_up.is_none() && !self.is_stale {
             return Ok(());
         }
-        if wanted.is_empty() {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        } else {
-            write(path, &wanted)?;
+        let splices = [("steering", steering), ("followUp", follow_up)];
+        let mut lines = String::new();
+        for (name, splice) in splices {
+            let Some(splice) = splice else { continue };
+            lines.push_str(&splice.line(name));
+            let list =
+                if name == "steering" { &mut self.written.steering } else { &mut self.written.follow_up };
+            let removed: u64 = list.range(splice.at..splice.at + splice.remove).map(live_bytes).sum();
+            let inserted: u64 = splice.insert.iter().map(live_bytes).sum();
+            self.live_bytes = (self.live_bytes + inserted).saturating_sub(removed);
+            splice.apply(list);
         }
-        self.written = wanted;
+        let result = self.write(&path, &lines);
+        self.is_stale = result.is_err();
+        if self.is_stale {
+            // Half a line may be in it.
+            self.len_bytes = None;
+        }
+        result
+    }
+
+    fn write(&mut self, path: &Path, lines: &str) -> io::Result<()> {
+        if self.written.is_empty() {
+            self.len_bytes = None;
+            self.live_bytes = 0;
+            return match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let n = lines.len() as u64;
+        match self.len_bytes {
+            Some(len) if len + n <= 2 * self.live_bytes + SLACK_BYTES && append(path, len, lines)? => {
+                self.len_bytes = Some(len + n);
+                self.n_written_bytes += n;
+            }
+            _ => {
+                let line = self.written.line();
+                replace(path, &line)?;
+                let n = line.len() as u64;
+                (self.len_bytes, self.live_bytes) = (Some(n), n);
+                self.n_written_bytes += n;
+            }
+        }
         Ok(())
     }
 
-    /// Hands over what was left, which the next [`Self::save`] forgets.
+    /// What makes `before` into what is left over of `kind`, and `queue` behind it.
+    fn splice(
+        &self,
+        kind: QueueKind,
+        before: &VecDeque<PromptDraft>,
+        queue: &VecDeque<PromptDraft>,
+    ) -> Option<Splice> {
+        let left_over = self.left_over.iter().filter(|left| left.kind == kind).map(|left| &left.prompt);
+        let after: Vec<&PromptDraft> = left_over.chain(queue).collect();
+        Splice::between(before, &after)
+    }
+
+    /// Hands over what nobody has asked for yet.
     pub(super) fn take_left_over(&mut self) -> TakenQueue {
-        let QueueView { steering, follow_up } = std::mem::take(&mut self.left_over);
-        TakenQueue { steering, follow_up }
+        let ticket = self.last_ticket + 1;
+        let mut taken = TakenQueue::default();
+        for left in self.left_over.iter_mut().filter(|left| left.ticket.is_none()) {
+            left.ticket = Some(ticket);
+            (taken.ticket, self.last_ticket) = (ticket, ticket);
+            taken.of_kind(left.kind).push(left.prompt.clone());
+        }
+        taken
+    }
+
+    /// Hands messages that left the queue to the user. They stay in the file until
+    /// [`Self::forget`].
+    pub(super) fn give_back(
+        &mut self,
+        steering: Vec<PromptDraft>,
+        follow_up: Vec<PromptDraft>,
+    ) -> TakenQueue {
+        let mut taken = TakenQueue { steering, follow_up, ..TakenQueue::default() };
+        if taken.steering.is_empty() && taken.follow_up.is_empty() {
+            return taken;
+        }
+        self.last_ticket += 1;
+        taken.ticket = self.last_ticket;
+        for kind in [QueueKind::Steering, QueueKind::FollowUp] {
+            let ticket = Some(taken.ticket);
+            let prompts = taken.of_kind(kind).iter().cloned();
+            self.left_over.extend(prompts.map(|prompt| LeftOver { kind, prompt, ticket }));
+        }
+        taken
+    }
+
+    /// The messages that were handed over with `ticket` or before.
+    pub(super) fn held_by(&self, ticket: u64) -> Vec<PromptDraft> {
+        self.left_over.iter().filter(|left| left.is_held_by(ticket)).map(|left| left.prompt.clone()).collect()
+    }
+
+    /// Lets go of messages that were handed over with `ticket` or before, with the
+    /// next [`Self::save`].
+    pub(super) fn forget(&mut self, ticket: u64) {
+        self.left_over.retain(|left| !left.is_held_by(ticket));
     }
 }
 
-fn write(path: &Path, queue: &QueueView) -> io::Result<()> {
+impl LeftOver {
+    fn is_held_by(&self, ticket: u64) -> bool {
+        self.ticket.is_some_and(|given| given <= ticket)
+    }
+}
+
+/// The file beside the session at `session`.
+fn beside(session: Option<&Path>) -> Option<PathBuf> {
+    let session = session?;
+    let name = session.file_name()?.to_string_lossy();
+    Some(session.with_file_name(format!(".{name}.queue")))
+}
+
+/// About what a message takes in the file.
+fn live_bytes(prompt: &PromptDraft) -> u64 {
+    let images: usize = prompt.images.iter().map(|image| image.data.len()).sum();
+    (prompt.text.len() + images + 3) as u64
+}
+
+/// A change of one queue: messages in place of others.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Splice {
+    #[serde(default)]
+    at: usize,
+    #[serde(default)]
+    remove: usize,
+    #[serde(default)]
+    #[serde(deserialize_with = "prompts")]
+    insert: Vec<PromptDraft>,
+}
+
+impl Splice {
+    /// What makes `before` into `after`; `None` if nothing does.
+    fn between(before: &VecDeque<PromptDraft>, after: &[&PromptDraft]) -> Option<Self> {
+        let n_both = before.len().min(after.len());
+        let n_head = (0..n_both).take_while(|at| before[*at] == *after[*at]).count();
+        if n_head == before.len() && n_head == after.len() {
+            return None;
+        }
+        let n_tail = (1..=n_both - n_head)
+            .take_while(|back| before[before.len() - back] == *after[after.len() - back])
+            .count();
+        let insert = after[n_head..after.len() - n_tail].iter().map(|prompt| (*prompt).clone());
+        Some(Self { at: n_head, remove: before.len() - n_tail - n_head, insert: insert.collect() })
+    }
+
+    fn line(&self, queue: &str) -> String {
+        let value = serde_json::json!({ "queue": queue, "at": self.at, "remove": self.remove, "insert": stored(&self.insert) });
+        value.to_string() + "\n"
+    }
+
+    /// Does as much of it as fits.
+    fn apply(self, list: &mut VecDeque<PromptDraft>) {
+        let at = self.at.min(list.len());
+        let tail = list.split_off(at);
+        list.extend(self.insert);
+        list.extend(tail.into_iter().skip(self.remove));
+    }
+}
+
+fn prompts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptDraft>, D::Error> {
+    let stored = Vec::<StoredPrompt>::deserialize(deserializer)?;
+    Ok(stored.into_iter().map(PromptDraft::from).collect())
+}
+
+/// Adds lines to a file that has `len` bytes; `false` if it is not that file.
+fn append(path: &Path, len: u64, lines: &str) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    options.append(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+    }
+    let Ok(mut file) = options.open(path) else { return Ok(false) };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() != len {
+        return Ok(false);
+    }
+    file.write_all(lines.as_bytes())?;
+    Ok(true)
+}
+
+/// Puts a new file, for its owner alone, in place of whatever is there.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
     let mut beside = tempfile::Builder::new().prefix(".queue-").tempfile_in(folder)?;
-    let value = json!({ "steering": queue.steering, "followUp": queue.follow_up });
-    beside.write_all(value.to_string().as_bytes())?;
+    beside.write_all(text.as_bytes())?;
     beside.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
 /// What a file holds; nothing, if it cannot be read.
-fn read(path: &Path) -> QueueView {
-    let value: Value =
-        fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-    let texts = |key: &str| {
-        let items = value[key].as_array().into_iter().flatten();
-        items.filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    QueueView { steering: texts("steering"), follow_up: texts("followUp") }
+fn read(path: &Path) -> StoredQueues {
+    let mut queues = StoredQueues::default();
+    for line in fs::read(path).unwrap_or_default().split(|byte| *byte == b'\n') {
+        // The last line may be half a line.
+        let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else { continue };
+        match fields.get("queue").and_then(Value::as_str) {
+            Some(name @ ("steering" | "followUp")) => {
+                let list = if name == "steering" { &mut queues.steering } else { &mut queues.follow_up };
+                if let Ok(splice) = serde_json::from_value::<Splice>(Value::Object(fields)) {
+                    splice.apply(list);
+                }
+            }
+            Some(_) => {}
+            None => {
+                let mut prompts = |key: &str| match fields.remove(key) {
+                    Some(Value::Array(items)) => {
+                        let prompts = items.into_iter().filter_map(|item| serde_json::from_value(item).ok());
+                        Some(prompts.map(|prompt: StoredPrompt| prompt.into()).collect())
+                    }
+                    Some(_) => Some(VecDeque::new()),
+                    None => None,
+                };
+                if let Some(steering) = prompts("steering") {
+                    queues.steering = steering;
+                }
+                if let Some(follow_up) = prompts("followUp") {
+                    queues.follow_up = follow_up;
+                }
+            }
+        }
+    }
+    queues
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use crate::ai::{Extra, Image};
+
     use super::*;
 
-    fn queue(steering: &[&str]) -> QueueView {
-        QueueView {
-            steering: steering.iter().map(|text| (*text).to_owned()).collect(),
-            follow_up: Vec::new(),
-        }
+    fn queue(steering: &[&str]) -> StoredQueues {
+        let steering = steering.iter().map(|text| PromptDraft::from(*text)).collect();
+        StoredQueues { steering, follow_up: VecDeque::new() }
+    }
+
+    fn open(session: &Path) -> QueueFile {
+        QueueFile::open(Some(session), &[])
+    }
+
+    /// What a process after this one would find.
+    fn found(session: &Path) -> StoredQueues {
+        open(session).written
+    }
+
+    #[test]
+    fn message_handed_back_stays_until_the_draft_that_holds_it_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        let mut file = open(&session);
+        file.save(&queue(&["a", "b"])).unwrap();
+        let taken = file.give_back(vec!["a".into()], Vec::new());
+        file.save(&queue(&["b"])).unwrap();
+        assert_eq!(found(&session), queue(&["a", "b"]));
+        // A draft that was sent before the message arrived does not hold it.
+        assert!(file.held_by(taken.ticket - 1).is_empty());
+        assert_eq!(file.held_by(taken.ticket), ["a".into()]);
+        file.forget(taken.ticket);
+        file.save(&queue(&["b"])).unwrap();
+        assert_eq!(found(&session), queue(&["b"]));
+    }
+
+    #[test]
+    fn message_that_the_stored_draft_holds_comes_back_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        open(&session).save(&queue(&["a", "a", "b"])).unwrap();
+        let mut file = QueueFile::open(Some(&session), &["a".into()]);
+        assert_eq!(file.take_left_over().steering, ["a".into(), "b".into()]);
+        assert_eq!(file.take_left_over(), TakenQueue::default());
     }
 
     #[test]
     fn what_waited_is_there_for_the_next_process_until_it_is_taken() {
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("s.jsonl");
-        QueueFile::open(Some(&session)).save(&queue(&["a", "b"])).unwrap();
+        open(&session).save(&queue(&["a", "b"])).unwrap();
 
-        let mut next = QueueFile::open(Some(&session));
+        let mut next = open(&session);
         next.save(&queue(&["c"])).unwrap();
-        assert_eq!(QueueFile::open(Some(&session)).left_over, queue(&["a", "b", "c"]));
-        assert_eq!(next.take_left_over().steering, ["a", "b"]);
+        assert_eq!(found(&session), queue(&["a", "b", "c"]));
+        let taken = next.take_left_over();
+        assert_eq!(taken.steering, ["a".into(), "b".into()]);
+        next.forget(taken.ticket);
         next.save(&queue(&[])).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -118,8 +444,130 @@ mod tests {
         let session = folder.path().join("s.jsonl");
         for text in ["", "[1]", "{\"steering\":7,\"followUp\":[1,\"x\"]}"] {
             fs::write(folder.path().join(".s.jsonl.queue"), text).unwrap();
-            let left_over = QueueFile::open(Some(&session)).left_over;
+            let left_over = found(&session);
             assert!(left_over.steering.is_empty() && left_over.follow_up.len() < 2, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_form_of_earlier_versions_and_half_a_line_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("q");
+        let old = r#"{"steering":["a"],"followUp":["b"]}"#;
+        fs::write(&path, old).unwrap();
+        let texts = |queues: StoredQueues| {
+            queues.steering.into_iter().chain(queues.follow_up).map(|prompt| prompt.text).collect::<String>()
+        };
+        assert_eq!(texts(read(&path)), "ab");
+        let change = r#"{"queue":"steering","at":1,"insert":["c",{"text":"d","images":[{"data":"","mimeType":"image/png"}]}]}"#;
+        fs::write(&path, format!("{old}\n{change}\n{{\"queue\":\"followUp\",\"remove\":1,\"ins")).unwrap();
+        let queues = read(&path);
+        assert_eq!((queues.steering[2].images.len(), texts(queues).as_str()), (1, "acdb"));
+    }
+
+    #[test]
+    fn images_are_stored_with_their_message() {
+        let image = Image { data: "aGk=".to_owned(), mime_type: "image/png".to_owned(), extra: Extra::new() };
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        let prompt = PromptDraft { text: "see".to_owned(), images: vec![image] };
+        let queues = StoredQueues { follow_up: [prompt].into(), ..queue(&["a"]) };
+        open(&session).save(&queues).unwrap();
+        assert_eq!(found(&session), queues);
+    }
+
+    #[test]
+    fn a_hundred_thousand_messages_are_written_in_linear_time() {
+        const BATCH: usize = 500;
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        let mut file = open(&session);
+        let mut waiting = StoredQueues::default();
+        let mut n_text_bytes = 0;
+        for at in 0..100_000 {
+            let text = format!("message number {at}");
+            n_text_bytes += text.len() as u64;
+            waiting.steering.push_back(text.as_str().into());
+            if (at + 1) % BATCH == 0 {
+                file.save(&waiting).unwrap();
+            }
+        }
+        assert_eq!(found(&session).steering.len(), 100_000);
+        while !waiting.steering.is_empty() {
+            waiting.steering.drain(..BATCH);
+            file.save(&waiting).unwrap();
+        }
+        // Each message once when it comes, and a few times while others leave.
+        assert!(file.n_written_bytes < 6 * n_text_bytes, "{} of {n_text_bytes}", file.n_written_bytes);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_somebody_else_changed_is_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        let path = folder.path().join(".s.jsonl.queue");
+        let mut file = open(&session);
+        file.save(&queue(&["a"])).unwrap();
+        for change in ["", "{\"steering\":[\"", "x\n\n"] {
+            fs::write(&path, change).unwrap();
+            file.save(&queue(&["a", change])).unwrap();
+            assert_eq!(read(&path), queue(&["a", change]));
+        }
+        fs::remove_file(&path).unwrap();
+        file.save(&queue(&["b"])).unwrap();
+        assert_eq!(read(&path), queue(&["b"]));
+    }
+
+    #[test]
+    fn a_change_that_could_not_be_written_is_written_with_the_next_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("sessions");
+        fs::write(&inner, "a file where a folder is wanted").unwrap();
+        let session = inner.join("s.jsonl");
+        let mut file = open(&session);
+        assert!(file.save(&queue(&["a"])).is_err());
+        fs::remove_file(&inner).unwrap();
+        file.save(&queue(&["a"])).unwrap();
+        assert_eq!(found(&session), queue(&["a"]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_for_its_owner_alone_and_follows_no_link() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (session, path) = (folder.path().join("s.jsonl"), folder.path().join(".s.jsonl.queue"));
+        let mut file = open(&session);
+        file.save(&queue(&["a"])).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let precious = folder.path().join("precious");
+        fs::rename(&path, &precious).unwrap();
+        let before = fs::read(&precious).unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        file.save(&queue(&["a", "b"])).unwrap();
+        assert_eq!(fs::read(&precious).unwrap(), before);
+        assert_eq!(read(&path), queue(&["a", "b"]));
+    }
+
+    proptest! {
+        /// Whatever happens to the queues, the file says what they hold.
+        #[test]
+        fn any_change_is_read_back(
+            views in prop::collection::vec(
+                (prop::collection::vec("[ab]{1,2}", 0..6), prop::collection::vec("[ab]{1,2}", 0..3)), 1..8
+            )
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let session = folder.path().join("s.jsonl");
+            let mut file = open(&session);
+            for (steering, follow_up) in views {
+                let stored = |texts: Vec<String>| texts.iter().map(|text| text.as_str().into()).collect();
+                let queues = StoredQueues { steering: stored(steering), follow_up: stored(follow_up) };
+                file.save(&queues).unwrap();
+                prop_assert_eq!(found(&session), queues);
+            }
         }
     }
 }

@@ -343,7 +343,7 @@ async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
     // The second call is drawn as finished: the number of its lines is shown.
     pty.wait("the result of write", |rows| rows.iter().any(|row| row.contains("write new.txt")));
     let stored = || home.entries().iter().any(|entry| entry["message"]["toolName"] == "write");
-    pty.wait("the result on disk", |_| stored());
+    pty.wait_outside("the result on disk", stored);
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
@@ -360,6 +360,40 @@ async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
             "user: and now"
         ]
     );
+}
+
+/// The editor's text comes back after a kill, and after another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn kill_while_typing_keeps_the_draft_any_number_of_times() {
+    let server = SseServer::start([Reply::sse(chat::text("Understood."))]).await;
+    let home = TestHome::with_server(server.url());
+    let stored = |text: &str| home.drafts().iter().any(|draft| draft["text"] == text);
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("a long thought");
+    pty.wait_outside("the stored draft", || stored("a long thought"));
+    pty.kill_hard();
+
+    // Nobody has said anything in that session: the next one takes the draft over.
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_text("Your draft is back in the editor.");
+    pty.wait_text("a long thought");
+    pty.kill_hard();
+
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_text("a long thought");
+    pty.keys(" at last");
+    pty.wait_outside("the stored draft", || stored("a long thought at last"));
+    pty.keys("\r");
+    pty.wait_text("Understood.");
+    pty.wait_outside("the end of the draft", || home.drafts().is_empty());
+    pty.keys("more to say");
+    pty.wait_outside("the stored draft", || stored("more to say"));
+    pty.kill_hard();
+
+    let pty = Pty::start(&home, SIZE, &["--continue"]);
+    pty.wait("the draft in the editor", |rows| rows.iter().any(|row| row == "more to say"));
+    assert_eq!(said(&server), ["user: a long thought at last"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> [FakeAnswer; N] {
     texts.map(FakeAnswer::of_text)
 }
 
-fn picture(width: u32, height: u32) -> Image {
+pub(crate) fn picture(width: u32, height: u32) -> Image {
     let mut bytes = Cursor::new(Vec::new());
     DynamicImage::ImageRgb8(RgbImage::new(width, height)).write_to(&mut bytes, ImageFormat::Png).unwrap();
     let data = STANDARD.encode(bytes.into_inner());

@@ -11,11 +11,12 @@ use std::time::Duration;
 use pi::agent::{AgentEvent, QueueKind, QueueSlot};
 use pi::ai::{FakeAnswer, Gate, Image, Message, ThinkingLevel, Usage, system_state};
 use pi::session::{
-    OpenError, OpenSession, Phase, Reply, Scope, SessionCommand, SessionError, SessionEvent, TakenQueue,
-    WhenBusy,
+    OpenError, OpenSession, Phase, PromptDraft, Reply, Scope, SessionCommand, SessionError, SessionEvent,
+    TakenQueue, WhenBusy,
 };
 use serde_json::json;
 
+use crate::recovery::picture;
 use crate::support::agent_bench::{TestTool, message_line};
 use crate::support::session_bench::{START_MS, SessionBench, entries, entry_line, prompt, sent};
 
@@ -491,7 +492,10 @@ async fn the_queue_can_be_put_in_another_order() {
     session.request(to(slot(1, "second"), QueueKind::Steering, 0)).await.unwrap();
     session.request(to(slot(1, "first"), QueueKind::FollowUp, 0)).await.unwrap();
     let taken = session.request(SessionCommand::TakeQueued { slot: slot(1, "third") }).await.unwrap();
-    assert_eq!(taken, Reply::Queue(TakenQueue { steering: vec!["third".to_owned()], follow_up: vec![] }));
+    assert_eq!(
+        taken,
+        Reply::Queue(TakenQueue { steering: vec!["third".into()], ticket: 1, ..TakenQueue::default() })
+    );
     let gone = session.request(SessionCommand::TakeQueued { slot: slot(1, "third") }).await.unwrap();
     assert_eq!(gone, Reply::Queue(TakenQueue::default()));
     gate.open();
@@ -512,11 +516,98 @@ async fn the_queue_can_be_taken_back() {
     session.prompt("rather").await;
     session.say("and then", WhenBusy::FollowUp).await;
     let taken = session.request(SessionCommand::TakeQueue).await.unwrap();
-    let expected = TakenQueue { steering: vec!["rather".to_owned()], follow_up: vec!["and then".to_owned()] };
+    let expected = TakenQueue {
+        steering: vec!["rather".into()],
+        follow_up: vec!["and then".into()],
+        ticket: 1,
+        draft: None,
+    };
     assert_eq!(taken, Reply::Queue(expected));
     gate.open();
     session.settled().await;
     assert_eq!(session.on_disk().last().unwrap(), "answer half whole");
+}
+
+/// What another process would find of the session in `path`: messages and draft.
+async fn left_by(bench: &SessionBench, path: &Path) -> Vec<PromptDraft> {
+    // Beside a copy, since the session itself is open.
+    let copy = bench.path("copy.jsonl");
+    let name = path.file_name().unwrap().to_string_lossy();
+    fs::copy(path, &copy).unwrap();
+    for kind in ["queue", "draft"] {
+        let to = bench.path(&format!(".copy.jsonl.{kind}"));
+        if fs::copy(path.with_file_name(format!(".{name}.{kind}")), &to).is_err() {
+            fs::remove_file(to).unwrap_or_default();
+        }
+    }
+    let session = bench.resume(&copy).await;
+    let taken = session.request(SessionCommand::TakeLeftOver).await.unwrap();
+    let Reply::Queue(taken) = taken else { unreachable!() };
+    taken.into_prompts()
+}
+
+#[tokio::test]
+async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
+    let gate = Gate::new();
+    let bench = SessionBench::new([half(&gate)]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    let image = picture(2, 2);
+    let steering = SessionCommand::Prompt {
+        text: "rather".to_owned(),
+        images: vec![image.clone()],
+        when_busy: WhenBusy::Steer,
+    };
+    assert_eq!(session.request(steering).await, Ok(Reply::Queued));
+    session.say("and then", WhenBusy::FollowUp).await;
+    let path = session.path();
+    let texts = |prompts: &[PromptDraft]| -> Vec<String> {
+        prompts.iter().map(|prompt| prompt.text.clone()).collect()
+    };
+    let queued = left_by(&bench, &path).await;
+    assert_eq!(
+        (texts(&queued), queued[0].images.len()),
+        (vec!["rather".to_owned(), "and then".to_owned()], 1)
+    );
+
+    let taken = session.request(SessionCommand::TakeQueue).await.unwrap();
+    let Reply::Queue(taken) = taken else { unreachable!() };
+    let ticket = taken.ticket;
+    assert_eq!(taken.into_prompts(), queued, "with the image");
+    assert_eq!(left_by(&bench, &path).await, queued, "taken, and in no stored draft");
+
+    // A draft that was written before the messages arrived in the editor.
+    let draft = |text: &str| PromptDraft { text: text.to_owned(), images: vec![image.clone()] };
+    let save = |draft, ticket| SessionCommand::SaveDraft { draft, ticket };
+    session.request(save(draft("typing"), 0)).await.unwrap();
+    assert_eq!(texts(&left_by(&bench, &path).await), ["rather", "and then", "typing"]);
+    session.request(save(draft("rather and then typing"), ticket)).await.unwrap();
+    assert_eq!(left_by(&bench, &path).await, [draft("rather and then typing")]);
+    // The same again at once is no slip of the finger.
+    assert_eq!(session.say("and then", WhenBusy::FollowUp).await, Reply::Queued);
+    session.request(save(PromptDraft::default(), ticket)).await.unwrap();
+    assert_eq!(texts(&left_by(&bench, &path).await), ["and then"]);
+    gate.open();
+    session.settled().await;
+}
+
+#[tokio::test]
+async fn draft_stays_on_disk_until_the_prompt_that_was_sent_is_stored() {
+    let bench = SessionBench::new(texts(["1", "2"]));
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let path = session.path();
+    let save = |draft: &str| SessionCommand::SaveDraft { draft: draft.into(), ticket: 0 };
+    session.request(save("two")).await.unwrap();
+    // The editor is empty as soon as the prompt is sent; the run has not begun then.
+    assert_eq!(session.prompt("two").await, Reply::Started);
+    session.request(save("")).await.unwrap();
+    let left = left_by(&bench, &path).await;
+    assert!(left == ["two".into()] || session.on_disk().contains(&"user two".to_owned()), "{left:?}");
+    session.settled().await;
+    assert!(left_by(&bench, &path).await.is_empty());
+    assert_eq!(session.on_disk().last().unwrap(), "answer 2");
 }
 
 #[tokio::test]

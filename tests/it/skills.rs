@@ -168,7 +168,8 @@ async fn a_queued_command_is_what_the_skill_said_then_and_comes_back_as_typed() 
     let follow_up = vec!["/skill:greet Bob".to_owned()];
     assert_eq!(session.handle.state().queue.follow_up, follow_up);
     let taken = session.request(SessionCommand::TakeQueue).await.unwrap();
-    assert_eq!(taken, Reply::Queue(TakenQueue { steering: Vec::new(), follow_up }));
+    let follow_up = vec!["/skill:greet Bob".into()];
+    assert_eq!(taken, Reply::Queue(TakenQueue { follow_up, ticket: 1, ..TakenQueue::default() }));
     assert_eq!(session.say("/skill:greet Ada", WhenBusy::FollowUp).await, Reply::Queued);
     fs::remove_file(path).unwrap();
     gate.open();

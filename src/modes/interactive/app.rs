@@ -14,8 +14,8 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Message, Model};
 use crate::config::Trust;
 use crate::session::{
-    EntryBody, NoticeLevel, Opened, Phase, QueueView, SessionCommand, SessionEvent, SessionMessage,
-    SessionState, SkillBlock, WhenBusy,
+    EntryBody, NoticeLevel, Opened, Phase, PromptDraft, QueueView, SessionCommand, SessionEvent,
+    SessionMessage, SessionState, SkillBlock, WhenBusy,
 };
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
@@ -238,8 +238,8 @@ impl App {
             Submission::Bash { command, exclude_from_context } => {
                 out.push(Effect::Session(SessionCommand::RunBash { command, exclude_from_context }));
             }
-            Submission::Prompt(text) => {
-                out.push(Effect::Session(SessionCommand::Prompt { text, images: Vec::new(), when_busy }));
+            Submission::Prompt(PromptDraft { text, images }) => {
+                out.push(Effect::Session(SessionCommand::Prompt { text, images, when_busy }));
             }
         }
     }
@@ -287,7 +287,7 @@ impl App {
     /// Clears the editor; the same key again quits, as the hint says meanwhile.
     pub(super) fn clear_or_quit(&mut self, _: &mut Vec<Effect>) {
         self.quit_armed = true;
-        self.prompt.composer.take();
+        self.prompt.clear();
         let key = self.keymap.hint("app.clear");
         self.status.hint = Some(format!("{key} again to quit"));
     }
@@ -516,18 +516,21 @@ impl App {
     fn effect_done(&mut self, done: EffectDone) {
         match done {
             EffectDone::QueueTaken(taken) => {
-                let texts: Vec<String> = taken.steering.into_iter().chain(taken.follow_up).collect();
-                self.prompt.prepend(&texts);
+                self.prompt.take_back(taken);
             }
             EffectDone::LeftOver(left) => {
-                let texts: Vec<String> = left.steering.into_iter().chain(left.follow_up).collect();
-                if !texts.is_empty() {
-                    self.tell("Messages that were queued when pi ended are back in the editor.");
+                let was_queued = !left.steering.is_empty() || !left.follow_up.is_empty();
+                match (was_queued, &left.draft) {
+                    (true, _) => {
+                        self.tell("Messages that were queued when pi stopped are back in the editor.");
+                    }
+                    (false, Some(_)) => self.tell("Your draft is back in the editor."),
+                    (false, None) => {}
                 }
-                self.prompt.prepend(&texts);
+                self.prompt.take_back(left);
             }
-            EffectDone::Refused { text, error } => {
-                self.prompt.prepend(&[text]);
+            EffectDone::Refused { prompt, error } => {
+                self.prompt.prepend(vec![prompt]);
                 self.fail(&error);
             }
             EffectDone::Sessions(sessions) => {

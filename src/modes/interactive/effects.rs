@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::config::{Env, SettingsFile};
-use crate::session::{self, Reply, Services, SessionCommand, SessionHandle, TakenQueue};
+use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionHandle, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
@@ -59,13 +59,16 @@ impl Effects {
 
     /// Sends a command; a prompt that is refused comes back into the editor.
     fn command(&self, command: SessionCommand) {
-        let SessionCommand::Prompt { text, .. } = &command else { return self.handle.send(command) };
-        let (text, handle, done) = (text.clone(), self.handle.clone(), self.done.clone());
+        let SessionCommand::Prompt { text, images, .. } = &command else {
+            return self.handle.send(command);
+        };
+        let prompt = PromptDraft { text: text.clone(), images: images.clone() };
+        let (handle, done) = (self.handle.clone(), self.done.clone());
         // Sent here, not in the task, so that commands keep their order.
         let answer = handle.post(command);
         tokio::spawn(async move {
             if let Err(error) = answer.await {
-                drop(done.send(EffectDone::Refused { text, error: error.to_string() }));
+                drop(done.send(EffectDone::Refused { prompt, error: error.to_string() }));
             }
         });
     }

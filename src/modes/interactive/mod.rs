@@ -7,6 +7,7 @@ mod actions;
 mod app;
 mod commands;
 mod completion;
+mod draft;
 mod effects;
 mod footer;
 mod layout;
@@ -49,6 +50,7 @@ use crate::util::process;
 use super::Prompt;
 use super::output::write_err;
 use app::{App, AppParts};
+use draft::DraftWatch;
 use effects::Effects;
 use msg::{AppMsg, Effect, EffectDone};
 use overlays::ModelChoice;
@@ -138,6 +140,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         panicked,
         services: Arc::clone(&start.services),
         cwd: start.cwd.clone(),
+        draft: DraftWatch::default(),
         lost: None,
         reopened_at: None,
         is_lost: false,
@@ -274,6 +277,7 @@ struct Interactive {
     panicked: mpsc::UnboundedReceiver<String>,
     services: Arc<Services>,
     cwd: PathBuf,
+    draft: DraftWatch,
     /// What to open in place of a session whose task is gone.
     lost: Option<(OpenSession, Option<String>)>,
     reopened_at: Option<Instant>,
@@ -331,7 +335,7 @@ impl Interactive {
             if let Some((open, notice)) = self.lost.take() {
                 self.open_again(open, notice).await;
             }
-            let (draw_at, resize_at) = (self.draw_at, self.resize_at);
+            let (draw_at, resize_at, draft_at) = (self.draw_at, self.resize_at, self.draft.due_at());
             tokio::select! {
                 biased;
                 event = self.input.next() => self.take_inputs(event),
@@ -348,6 +352,7 @@ impl Interactive {
                 Some(done) = self.effects_done.recv() => self.update(AppMsg::Done(done)),
                 () = until(resize_at) => self.follow_size(),
                 () = until(draw_at) => self.draw(),
+                () = until(draft_at) => self.save_draft(),
             }
             self.plan_frame();
             // Timers are coarse; a frame that is due is drawn without one.
@@ -378,6 +383,7 @@ impl Interactive {
     }
 
     fn take_input(&mut self, event: InputEvent) {
+        self.draft.touched();
         if let InputEvent::Resize(_) = event {
             self.resize_at = Some(Instant::now() + RESIZE_REST);
             return;
@@ -428,6 +434,8 @@ impl Interactive {
                 self.effects.handle = handle.clone();
                 (self.handle, self.events) = (handle, events);
                 self.is_lost = false;
+                self.draft.forget();
+                self.save_draft();
                 // What is open now replaces the transcript; the notice comes after it.
                 self.take_events();
                 if let Some(notice) = notice {
@@ -465,12 +473,22 @@ impl Interactive {
         let mut out = Vec::new();
         self.ui.app.update(msg, &mut out);
         self.perform(out);
+        // Messages may have come back into the editor, which are on disk until it is stored.
+        self.save_draft();
         self.want_frame(FRAME);
     }
 
     fn set_time(&mut self) {
         self.ui.app.now = self.services.clock.monotonic();
         self.ui.app.now_ms = self.services.clock.now_ms();
+    }
+
+    /// Has the session store what is in the editor, if that changed.
+    fn save_draft(&mut self) {
+        let (draft, ticket) = self.ui.app.prompt.draft();
+        if !self.is_lost && self.draft.is_news(&draft, ticket) {
+            self.handle.send(SessionCommand::SaveDraft { draft, ticket });
+        }
     }
 
     // Frames.
@@ -611,6 +629,7 @@ impl Interactive {
 
     /// Ends the session, hands the terminal back, says how to come back.
     async fn leave(mut self, code: ExitCode) -> ExitCode {
+        self.save_draft();
         let ending = self.handle.request(SessionCommand::Shutdown);
         drop(tokio::time::timeout(SHUTDOWN_LIMIT, ending).await);
         self.take_events();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::QueueSlot;
 use crate::ai::{Model, ThinkingLevel};
-use crate::session::{Scope, SessionCommand, SessionSummary, TakenQueue, TrustChoice};
+use crate::session::{PromptDraft, Scope, SessionCommand, SessionSummary, TakenQueue, TrustChoice};
 
 use super::login::{LoginDone, LoginEffect, LoginMsg};
 
@@ -95,7 +95,7 @@ pub(super) enum EffectDone {
     Edited(Result<String, String>),
     /// A prompt the session did not take, and why.
     Refused {
-        text: String,
+        prompt: PromptDraft,
         error: String,
     },
     Login(LoginDone),

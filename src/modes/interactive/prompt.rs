@@ -3,19 +3,23 @@
 use ratatui::style::Style;
 
 use crate::agent::SteeringDelivery;
-use crate::session::{Phase, SessionState, is_urgent};
+use crate::session::{Phase, PromptDraft, SessionState, TakenQueue, is_urgent};
 use crate::tui::composer::{Composer, ComposerRows, ComposerView};
 use crate::tui::theme::{Theme, Token};
 
-use crate::ai::ThinkingLevel;
+use crate::ai::{Image, ThinkingLevel};
 
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
     pub(super) composer: Composer,
+    /// Pictures that go along with the text.
+    images: Vec<Image>,
+    /// The highest number of messages that were taken back into the editor.
+    ticket: u64,
 }
 
 /// What a submitted text is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Submission {
     /// A slash command of the table, with its arguments.
     Command(String),
@@ -24,13 +28,13 @@ pub(super) enum Submission {
         command: String,
         exclude_from_context: bool,
     },
-    Prompt(String),
+    Prompt(PromptDraft),
     Nothing,
 }
 
 impl PromptEditor {
     pub(super) fn new() -> Self {
-        Self { composer: Composer::new() }
+        Self { composer: Composer::new(), images: Vec::new(), ticket: 0 }
     }
 
     /// Whether a `!` command is being typed.
@@ -42,31 +46,58 @@ impl PromptEditor {
     pub(super) fn take(&mut self, is_command: impl Fn(&str) -> bool) -> Submission {
         let text = self.composer.expanded_text();
         let trimmed = text.trim();
-        if trimmed.is_empty() {
+        if trimmed.is_empty() && self.images.is_empty() {
             return Submission::Nothing;
         }
-        let submission = classify(trimmed, is_command);
+        let mut submission = classify(trimmed, is_command);
         if matches!(submission, Submission::Nothing) {
             return submission;
         }
         self.composer.take();
-        if !may_hold_key(&submission) {
+        if !trimmed.is_empty() && !may_hold_key(&submission) {
             self.composer.add_to_history(trimmed);
+        }
+        if let Submission::Prompt(prompt) = &mut submission {
+            prompt.images = std::mem::take(&mut self.images);
         }
         submission
     }
 
-    /// Puts text in front of what is in the editor.
-    pub(super) fn prepend(&mut self, texts: &[String]) {
-        if texts.is_empty() {
+    /// Empties the editor.
+    pub(super) fn clear(&mut self) {
+        self.composer.take();
+        self.images.clear();
+    }
+
+    /// What is in the editor, for the session to store, and which messages that were
+    /// taken back it accounts for.
+    pub(super) fn draft(&self) -> (PromptDraft, u64) {
+        let draft = PromptDraft { text: self.composer.expanded_text(), images: self.images.clone() };
+        (draft, self.ticket)
+    }
+
+    /// Takes messages of the queue back, in front of what is in the editor.
+    pub(super) fn take_back(&mut self, taken: TakenQueue) {
+        self.ticket = self.ticket.max(taken.ticket);
+        self.prepend(taken.into_prompts());
+    }
+
+    /// Puts prompts in front of what is in the editor.
+    pub(super) fn prepend(&mut self, prompts: Vec<PromptDraft>) {
+        if prompts.is_empty() {
             return;
         }
-        let mut parts: Vec<String> = texts.to_vec();
-        let current = self.composer.text();
-        if !current.trim().is_empty() {
-            parts.push(current);
+        let mut parts = Vec::new();
+        let mut images = Vec::new();
+        for prompt in prompts {
+            parts.push(prompt.text);
+            images.extend(prompt.images);
         }
+        parts.push(self.composer.expanded_text());
+        parts.retain(|part| !part.trim().is_empty());
         self.composer.set_text(&parts.join("\n\n"));
+        images.append(&mut self.images);
+        self.images = images;
     }
 
     pub(super) fn render(
@@ -76,13 +107,23 @@ impl PromptEditor {
         theme: &Theme,
         session: &SessionState,
     ) -> ComposerRows {
-        let label = self.label(session);
+        let images = match self.images.len() {
+            0 => String::new(),
+            1 => "1 image attached".to_owned(),
+            n => format!("{n} images attached"),
+        };
+        let label = match self.label(session) {
+            "" => images,
+            label if images.is_empty() => label.to_owned(),
+            label => format!("{images} · {label}"),
+        };
         let border = if self.is_bash() {
             theme.style(Token::BashMode)
         } else {
             thinking_style(theme, session.thinking)
         };
-        let view = ComposerView { width, max_rows, padding: 0, theme, border, label, placeholder: "" };
+        let view =
+            ComposerView { width, max_rows, padding: 0, theme, border, label: &label, placeholder: "" };
         self.composer.render(&view)
     }
 
@@ -141,7 +182,7 @@ fn classify(trimmed: &str, is_command: impl Fn(&str) -> bool) -> Submission {
             return Submission::Command(line.to_owned());
         }
     }
-    Submission::Prompt(trimmed.to_owned())
+    Submission::Prompt(trimmed.into())
 }
 
 /// The colour of a thinking level.
@@ -177,10 +218,10 @@ mod tests {
             let known = |name: &str| name == "model";
             assert_eq!(classify(text, known), expected, "{text}");
         };
-        check("hello", Submission::Prompt("hello".to_owned()));
+        check("hello", Submission::Prompt("hello".into()));
         check("/model opus", Submission::Command("model opus".to_owned()));
-        check("/etc/hosts is odd", Submission::Prompt("/etc/hosts is odd".to_owned()));
-        check("/model\nis a word", Submission::Prompt("/model\nis a word".to_owned()));
+        check("/etc/hosts is odd", Submission::Prompt("/etc/hosts is odd".into()));
+        check("/model\nis a word", Submission::Prompt("/model\nis a word".into()));
         let bash = |command: &str, hidden| Submission::Bash {
             command: command.to_owned(),
             exclude_from_context: hidden,

@@ -23,17 +23,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::agent::{Pushed, QueueKind, Queued, Queues, SteeringDelivery};
-use crate::ai::{self, Credential, Message, Model, UserMessage};
+use crate::ai::{self, ContentBlock, Credential, Message, Model, UserContent, UserMessage};
 use crate::util::panics::panic_text;
 
 use super::cache_watch::CacheWatch;
-use super::command::{Reply, SessionCommand, TakenQueue, WhenBusy};
+use super::command::{PromptDraft, Reply, SessionCommand, TakenQueue, WhenBusy};
 use super::deferred::DeferredEntries;
+use super::draft_file::DraftFile;
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
 use super::projection::{self, Selected};
-use super::queue_file::QueueFile;
+use super::queue_file::{QueueFile, StoredQueues};
 use super::recovery::Recovery;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
 use super::selection::{self, Selection, Wishes};
@@ -115,6 +116,13 @@ struct AgentSession {
     recovery: Recovery,
     queues: Arc<Queues>,
     queue_file: QueueFile,
+    draft_file: DraftFile,
+    /// Waits until the prompt that left the editor is stored.
+    waiting_draft: Option<(PromptDraft, u64)>,
+    /// Prompts were handed to a run and are not in the session file yet.
+    prompt_in_flight: bool,
+    /// The draft cannot be saved; the user knows.
+    draft_unsaved: bool,
     activity: Activity,
     bash: UserBash,
     /// Entries that must not come between a tool call and its result.
@@ -173,6 +181,10 @@ impl AgentSession {
             recovery: Recovery::default(),
             queues,
             queue_file: opened.queue_file,
+            draft_file: opened.draft_file,
+            waiting_draft: None,
+            prompt_in_flight: false,
+            draft_unsaved: false,
             activity: Activity::Idle,
             bash: UserBash::default(),
             deferred: opened.deferred,
@@ -266,12 +278,10 @@ impl AgentSession {
             }
             SessionCommand::TakeQueue => Ok(self.take_queue()),
             SessionCommand::TakeQueued { slot } => {
-                let kind = slot.kind;
-                let texts = self.queues.take_one(&slot).map(|queued| queued.text).into_iter().collect();
-                self.queue_changed();
-                Ok(Reply::Queue(match kind {
-                    QueueKind::Steering => TakenQueue { steering: texts, ..TakenQueue::default() },
-                    QueueKind::FollowUp => TakenQueue { follow_up: texts, ..TakenQueue::default() },
+                let taken: Vec<Queued> = self.queues.take_one(&slot).into_iter().collect();
+                Ok(Reply::Queue(match slot.kind {
+                    QueueKind::Steering => self.given_back(taken, Vec::new()),
+                    QueueKind::FollowUp => self.given_back(Vec::new(), taken),
                 }))
             }
             SessionCommand::MoveQueued { slot, kind, index } => {
@@ -281,8 +291,11 @@ impl AgentSession {
             }
             SessionCommand::TakeLeftOver => {
                 let left_over = self.queue_file.take_left_over();
-                self.save_queue();
-                Ok(Reply::Queue(left_over))
+                Ok(Reply::Queue(TakenQueue { draft: self.draft_file.take_recovered(), ..left_over }))
+            }
+            SessionCommand::SaveDraft { draft, ticket } => {
+                self.save_draft(draft, ticket);
+                Ok(Reply::Done)
             }
             SessionCommand::Abort => {
                 self.abort();
@@ -372,6 +385,7 @@ impl AgentSession {
         self.cache.catch_up(&messages);
         if !prompts.is_empty() {
             self.recovery.prompted();
+            self.prompt_in_flight = true;
         }
         let parts = RunParts {
             services: &self.services,
@@ -399,10 +413,47 @@ impl AgentSession {
 
     fn take_queue(&mut self) -> Reply {
         let (steering, follow_up) = self.queues.take_all();
-        let texts = |queued: Vec<Queued>| queued.into_iter().map(|queued| queued.text).collect();
-        let taken = TakenQueue { steering: texts(steering), follow_up: texts(follow_up) };
+        Reply::Queue(self.given_back(steering, follow_up))
+    }
+
+    /// Hands messages back to the user. They stay in the queue file until a draft that
+    /// holds them is stored.
+    fn given_back(&mut self, steering: Vec<Queued>, follow_up: Vec<Queued>) -> TakenQueue {
+        let drafts = |queued: Vec<Queued>| queued.iter().map(draft_of).collect();
+        let taken = self.queue_file.give_back(drafts(steering), drafts(follow_up));
         self.queue_changed();
-        Reply::Queue(taken)
+        taken
+    }
+
+    // The draft.
+
+    fn save_draft(&mut self, draft: PromptDraft, ticket: u64) {
+        if self.prompt_in_flight {
+            // Until it is in the session file, the stored draft is the only copy of it.
+            self.waiting_draft = Some((draft, ticket));
+            return;
+        }
+        let holds = self.queue_file.held_by(ticket);
+        match self.draft_file.save(&draft, &holds) {
+            Ok(()) => {
+                self.draft_unsaved = false;
+                self.queue_file.forget(ticket);
+                self.save_queue();
+            }
+            Err(error) if !std::mem::replace(&mut self.draft_unsaved, true) => {
+                let text = format!("the draft cannot be saved, and would not survive a crash: {error}");
+                self.notice(NoticeLevel::Warning, text);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// The prompt that left the editor is stored, or its run is over.
+    pub(super) fn prompt_landed(&mut self) {
+        self.prompt_in_flight = false;
+        if let Some((draft, ticket)) = self.waiting_draft.take() {
+            self.save_draft(draft, ticket);
+        }
     }
 
     fn queue_changed(&mut self) {
@@ -413,7 +464,7 @@ impl AgentSession {
 
     /// Keeps the file of queued messages in step with the queue.
     fn save_queue(&mut self) {
-        if let Err(error) = self.queue_file.save(&queue_view(&self.queues)) {
+        if let Err(error) = self.queue_file.save(&stored_queues(&self.queues)) {
             let text = format!("queued messages cannot be saved, and would not survive a crash: {error}");
             self.notice(NoticeLevel::Warning, text);
         }
@@ -563,6 +614,24 @@ impl AgentSession {
         services.bash.session.set(open::session_vars(&state));
         self.state.send_replace(Arc::new(state));
     }
+}
+
+/// A queued message as the user wrote it.
+fn draft_of(queued: &Queued) -> PromptDraft {
+    let blocks = match &*queued.message {
+        Message::User(UserMessage { content: UserContent::Blocks(blocks), .. }) => blocks.as_slice(),
+        Message::User(_) | Message::System(_) | Message::Assistant(_) | Message::ToolResult(_) => &[],
+    };
+    let images = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Image(image) => Some(image.clone()),
+        _ => None,
+    });
+    PromptDraft { text: queued.text.clone(), images: images.collect() }
+}
+
+fn stored_queues(queues: &Queues) -> StoredQueues {
+    let (steering, follow_up) = queues.map(draft_of);
+    StoredQueues { steering: steering.into(), follow_up: follow_up.into() }
 }
 
 fn queue_view(queues: &Queues) -> QueueView {

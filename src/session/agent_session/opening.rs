@@ -9,8 +9,9 @@ use super::super::command::Reply;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
+use super::super::queue_file::StoredQueues;
 use super::super::recovery::Recovery;
-use super::super::state::{ContextUsage, QueueView};
+use super::super::state::ContextUsage;
 use super::super::store::{EntryBody, SessionMessage};
 use super::{Activity, AgentSession, TAIL_ENTRIES, select};
 
@@ -38,10 +39,13 @@ impl AgentSession {
             select(&self.services, &opened.store_selected)
         };
         // What is queued now goes along; it is then not left over in the old session.
-        drop(self.queue_file.save(&QueueView::default()));
+        drop(self.queue_file.save(&StoredQueues::default()));
         self.store = opened.store;
         self.queue_file = opened.queue_file;
         self.deferred = opened.deferred;
+        // The user goes on writing in this one; what is written stays stored meanwhile.
+        let left = std::mem::replace(&mut self.draft_file, opened.draft_file);
+        self.draft_file.replace(left);
         self.save_queue();
         self.cwd = opened.cwd;
         self.surroundings = opened.surroundings;

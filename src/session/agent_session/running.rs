@@ -81,6 +81,7 @@ impl AgentSession {
         if let Message::User(_) = &**message {
             // Delivered, and in the session from here on.
             self.save_queue();
+            self.prompt_landed();
         }
         self.publish();
     }
@@ -104,6 +105,7 @@ impl AgentSession {
             self.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
             RunOutcome { last: None, aborted: true, panic: None }
         });
+        self.prompt_landed();
         // A loop that vanished has left its token behind.
         self.queues.end_turn();
         self.append_deferred();

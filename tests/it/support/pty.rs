@@ -81,6 +81,15 @@ impl TestHome {
         files
     }
 
+    /// The drafts that are stored for the project.
+    pub(crate) fn drafts(&self) -> Vec<Value> {
+        let folders = fs::read_dir(self.agent().join("sessions")).into_iter().flatten().flatten();
+        let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
+        let drafts = files.filter(|file| file.file_name().to_string_lossy().ends_with(".draft"));
+        // One that is being replaced is no draft yet.
+        drafts.filter_map(|file| serde_json::from_slice(&fs::read(file.path()).ok()?).ok()).collect()
+    }
+
     /// The entries of the only session file.
     pub(crate) fn entries(&self) -> Vec<Value> {
         let [file] = self.sessions().try_into().unwrap();
@@ -169,6 +178,20 @@ impl Pty {
             ready(&rows)
         });
         rows
+    }
+
+    /// Waits for something outside of the terminal, which nothing announces: looks
+    /// whenever the program writes, and a hundred times a second.
+    #[track_caller]
+    pub(crate) fn wait_outside(&self, what: &str, ready: impl Fn() -> bool) {
+        let (shared, woken) = &*self.shared;
+        let mut guard = shared.lock().unwrap();
+        let mut n_looks_left = LIMIT.as_millis() / 10;
+        while !ready() {
+            assert!(!guard.ended && n_looks_left > 0, "{what} did not come");
+            n_looks_left -= 1;
+            guard = woken.wait_timeout(guard, Duration::from_millis(10)).unwrap().0;
+        }
     }
 
     /// Waits until `text` is somewhere on the screen.

@@ -1,0 +1,267 @@
+//! What the user is writing, on disk, beside the session: it survives whatever ends
+//! the program.
+//!
+//! The file is replaced as a whole when the editor changed, and removed when the
+//! editor is empty. A draft of a session nobody has said anything in has no session
+//! file beside it; the next new session of the same directory adopts it, unless the
+//! process that wrote it still lives, which holds a lock.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::command::PromptDraft;
+
+const SUFFIX: &str = ".draft";
+
+/// What the file says.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+struct Stored {
+    /// Where the session works, for drafts without a session.
+    #[serde(default)]
+    cwd: PathBuf,
+    #[serde(flatten)]
+    draft: PromptDraft,
+    /// Messages of the queue file that stand in the draft as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    holds: Vec<PromptDraft>,
+}
+
+/// The draft file of one session.
+#[derive(Debug, Default)]
+pub(super) struct DraftFile {
+    /// `None` for a session that is not saved.
+    path: Option<PathBuf>,
+    cwd: PathBuf,
+    recovered: Option<Stored>,
+    /// Draft files that this one takes the place of, once it is written.
+    replaces: Vec<PathBuf>,
+    /// Held from the first draft on, while the session has no file of its own.
+    lock: Option<DraftLock>,
+}
+
+/// Says that the writer of a draft lives; gone with it.
+#[derive(Debug)]
+struct DraftLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl DraftFile {
+    /// The file beside the session at `session`, which works in `cwd`. Blocks, briefly.
+    pub(super) fn open(session: Option<&Path>, cwd: &Path) -> Self {
+        let path = session.and_then(|session| {
+            let name = session.file_name()?.to_string_lossy();
+            Some(session.with_file_name(format!(".{name}{SUFFIX}")))
+        });
+        let recovered = path.as_deref().and_then(read);
+        let mut file = Self { path, cwd: cwd.to_owned(), recovered, ..Self::default() };
+        if session.is_some_and(|session| !session.exists()) {
+            file.adopt();
+        }
+        file
+    }
+
+    /// Looks for a draft whose session was never written and whose process is gone.
+    fn adopt(&mut self) {
+        let Some(folder) = self.path.as_deref().and_then(Path::parent) else { return };
+        let Ok(files) = fs::read_dir(folder) else { return };
+        let mut orphans: Vec<_> = files
+            .flatten()
+            .filter_map(|file| {
+                let name = file.file_name().into_string().ok()?;
+                let session = name.strip_prefix('.')?.strip_suffix(SUFFIX)?;
+                let is_orphan = !folder.join(session).exists() && !is_locked(&file.path());
+                let stored = is_orphan.then(|| read(&file.path())).flatten()?;
+                (stored.cwd == self.cwd).then(|| (file.path(), stored))
+            })
+            .collect();
+        // Names begin with the time; the latest draft is the one that is missed.
+        orphans.sort_by(|a, b| a.0.cmp(&b.0));
+        if let Some((path, stored)) = orphans.pop() {
+            self.recovered.get_or_insert(stored);
+            self.replaces.push(path);
+        }
+    }
+
+    /// The draft of the process before, once. It stays on disk until another is saved.
+    pub(super) fn take_recovered(&mut self) -> Option<PromptDraft> {
+        self.recovered.take().map(|stored| stored.draft).filter(|draft| !draft.is_empty())
+    }
+
+    /// The messages of the queue file that the recovered draft holds already.
+    pub(super) fn held(&self) -> &[PromptDraft] {
+        self.recovered.as_ref().map_or(&[], |stored| &stored.holds)
+    }
+
+    /// Replaces the draft. `holds` are messages of the queue file that stand in it.
+    /// Blocks, briefly.
+    ///
+    /// # Errors
+    /// When it cannot be written; the draft before it is then still on disk.
+    pub(super) fn save(&mut self, draft: &PromptDraft, holds: &[PromptDraft]) -> io::Result<()> {
+        let Some(path) = self.path.clone() else { return Ok(()) };
+        if draft.is_empty() {
+            remove(&path)?;
+        } else {
+            self.lock(&path);
+            write(&path, &Stored { cwd: self.cwd.clone(), draft: draft.clone(), holds: holds.to_vec() })?;
+        }
+        // Only now is there another copy of what they say.
+        for replaced in std::mem::take(&mut self.replaces) {
+            drop(remove(&replaced));
+            drop(remove(&lock_path(&replaced)));
+        }
+        Ok(())
+    }
+
+    /// Takes the place of `other` with the next draft that is saved: the user goes on
+    /// writing in another session.
+    pub(super) fn replace(&mut self, other: Self) {
+        let Self { path, replaces, .. } = other;
+        self.replaces.extend(path.filter(|path| Some(path) != self.path.as_ref()));
+        self.replaces.extend(replaces);
+    }
+
+    fn lock(&mut self, path: &Path) {
+        if self.lock.is_none() {
+            let path = lock_path(path);
+            let file = lock_file(&path, true).filter(|file| file.try_lock().is_ok());
+            self.lock = file.map(|file| DraftLock { path, _file: file });
+        }
+    }
+}
+
+impl Drop for DraftLock {
+    fn drop(&mut self) {
+        drop(remove(&self.path));
+    }
+}
+
+fn lock_path(draft: &Path) -> PathBuf {
+    let mut name = draft.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+/// Opens a lock file, never through a link.
+fn lock_file(path: &Path, create: bool) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(create).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    options.open(path).ok()
+}
+
+/// Whether a living process holds the lock of a draft.
+fn is_locked(draft: &Path) -> bool {
+    lock_file(&lock_path(draft), false)
+        .is_some_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, stored: &Stored) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // Only its owner can read a temporary file.
+    let mut beside = tempfile::Builder::new().prefix(".draft-").tempfile_in(folder)?;
+    beside.write_all(&serde_json::to_vec(stored)?)?;
+    beside.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// What a file holds; `None` if it cannot be read.
+fn read(path: &Path) -> Option<Stored> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(text: &str) -> PromptDraft {
+        PromptDraft { text: text.to_owned(), images: Vec::new() }
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn draft_comes_back_after_any_number_of_crashes_until_another_is_saved() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        fs::write(&session, "").unwrap();
+        let open = || DraftFile::open(Some(&session), Path::new("/work"));
+        open().save(&draft("half a thought"), &[draft("queued")]).unwrap();
+        for _ in 0..2 {
+            let mut crashed = open();
+            assert_eq!(crashed.held(), [draft("queued")]);
+            assert_eq!(crashed.take_recovered(), Some(draft("half a thought")));
+            assert_eq!(crashed.take_recovered(), None);
+        }
+        let mut file = open();
+        file.save(&draft("other"), &[]).unwrap();
+        assert!(open().held().is_empty());
+        file.save(&draft(""), &[]).unwrap();
+        drop(file);
+        assert_eq!(open().take_recovered(), None);
+        assert_eq!(files(folder.path()), ["s.jsonl"]);
+    }
+
+    #[test]
+    fn draft_without_a_session_goes_to_the_next_of_the_same_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str, cwd: &str| DraftFile::open(Some(&folder.path().join(name)), Path::new(cwd));
+        let mut living = open("1.jsonl", "/work");
+        living.save(&draft("mine"), &[]).unwrap();
+        assert_eq!(open("2.jsonl", "/work").take_recovered(), None, "its process lives");
+        drop(living);
+        assert_eq!(open("2.jsonl", "/elsewhere").take_recovered(), None);
+
+        let mut next = open("2.jsonl", "/work");
+        assert_eq!(next.take_recovered(), Some(draft("mine")));
+        assert_eq!(open("3.jsonl", "/work").take_recovered(), Some(draft("mine")), "not saved yet");
+        next.save(&draft("mine and more"), &[]).unwrap();
+        assert_eq!(files(folder.path()), [".2.jsonl.draft", ".2.jsonl.draft.lock"]);
+    }
+
+    #[test]
+    fn draft_moves_along_to_another_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |name: &str| DraftFile::open(Some(&folder.path().join(name)), Path::new("/work"));
+        let mut first = open("1.jsonl");
+        first.save(&draft("text"), &[]).unwrap();
+        let mut second = open("2.jsonl");
+        second.replace(first);
+        second.save(&draft("text"), &[]).unwrap();
+        drop(second);
+        assert_eq!(files(folder.path()), [".2.jsonl.draft"]);
+    }
+
+    #[test]
+    fn broken_file_is_no_draft() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = folder.path().join("s.jsonl");
+        for text in ["", "[1]", "{\"text\":7}", "null"] {
+            fs::write(folder.path().join(".s.jsonl.draft"), text).unwrap();
+            assert_eq!(DraftFile::open(Some(&session), Path::new("/")).take_recovered(), None, "{text}");
+        }
+    }
+}
