@@ -4,7 +4,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// One such message. Text is cleaned of control characters when encoded.
+use crate::tui::text::sanitize_line;
+
+/// One such message. Text is cleaned like that of rows when encoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     /// The window's title (OSC 0).
@@ -24,9 +26,9 @@ pub enum Control {
 impl Control {
     pub(super) fn encode(&self) -> String {
         match self {
-            Self::Title(text) => format!("\x1b]0;{}\x07", plain(text)),
+            Self::Title(text) => format!("\x1b]0;{}\x07", sanitize_line(text)),
             Self::Bell => "\x07".to_owned(),
-            Self::Notify(text) => format!("\x1b]9;{}\x07", plain(text)),
+            Self::Notify(text) => format!("\x1b]9;{}\x07", notification(text)),
             Self::Progress(Some(percent)) => format!("\x1b]9;4;1;{}\x07", percent.min(&100)),
             Self::Progress(None) => "\x1b]9;4;0;\x07".to_owned(),
             Self::Busy => "\x1b]9;4;3;\x07".to_owned(),
@@ -35,8 +37,12 @@ impl Control {
     }
 }
 
-fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
+/// A number in front would be taken for one of the other commands of OSC 9: `4;` for
+/// progress, or ConEmu's for its tabs and macros. A blank keeps it a text.
+fn notification(text: &str) -> String {
+    let text = sanitize_line(text);
+    let is_command = text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(';');
+    if is_command { format!(" {text}") } else { text.into_owned() }
 }
 
 #[cfg(test)]
@@ -46,12 +52,20 @@ mod tests {
     #[test]
     fn text_cannot_end_its_sequence() {
         for (control, expected) in [
-            (Control::Title("a\u{7}b\u{1b}\\\u{9c}c".to_owned()), "\x1b]0;ab\\c\x07"),
+            (Control::Title("a\u{7}b\u{1b}\\\u{9c}c".to_owned()), "\x1b]0;abc\x07"),
             (Control::Notify("done\n".to_owned()), "\x1b]9;done\x07"),
+            (Control::Notify("4;1;50".to_owned()), "\x1b]9; 4;1;50\x07"),
             (Control::Progress(Some(250)), "\x1b]9;4;1;100\x07"),
             (Control::Copy("é".to_owned()), "\x1b]52;c;w6k=\x07"),
         ] {
             assert_eq!(control.encode(), expected);
         }
+    }
+
+    #[test]
+    fn text_passes_the_same_filter_as_rows() {
+        let text = "a\u{202e}fdp.exe\u{2066}\u{200f}\u{feff} \u{1b}[31mred\u{1b}]0;x\u{7}\n\u{2028}end";
+        assert_eq!(Control::Title(text.to_owned()).encode(), "\x1b]0;afdp.exe red end\x07");
+        assert_eq!(Control::Notify(text.to_owned()).encode(), "\x1b]9;afdp.exe red end\x07");
     }
 }
