@@ -4,15 +4,18 @@
 //! The one place for it: what `read` shows, what is attached and what a request
 //! repeats of an old session goes through [`prepare_image`]. It computes for long;
 //! async callers run it on a blocking thread. [`probe`] only reads headers.
+//! Invariant: one picture is unpacked at a time in the whole process, and takes
+//! little more than [`UNPACKED_BYTES`].
 
 use std::io::Cursor;
+use std::sync::{Mutex, PoisonError};
 
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use base64::engine::{DecodePaddingMode, Engine as _};
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Rgb, RgbImage};
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 
 /// What a picture may be like when it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,12 +78,18 @@ pub struct PreparedImage {
 /// Why a picture is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ImageProblem {
-    /// Not a picture, or a damaged one, or too large to unpack.
+    /// Not a picture, or a damaged one.
     #[error("could not be converted to a supported inline image format")]
     Unreadable,
+    /// Its pixels would take more memory than there is for one picture.
+    #[error("its {width}x{height} pixels are too many to unpack; make a smaller copy first")]
+    TooManyPixels { width: u32, height: u32 },
     #[error("could not be resized below the inline image size limit")]
     TooLarge,
 }
+
+/// Held while a picture is unpacked.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Makes `bytes`, a picture file, fit `limits`.
 ///
@@ -92,15 +101,15 @@ pub enum ImageProblem {
 /// When it cannot be decoded, or not made small enough.
 pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage, ImageProblem> {
     let mime = sniff_mime(bytes).ok_or(ImageProblem::Unreadable)?;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // A damaged picture would be refused by the provider, with all that follows it.
-    let picture = decode(bytes, mime)?;
-    let (width, height) = (picture.width(), picture.height());
+    let Decoded { picture, width, height } = decode(bytes, mime, limits)?;
     if limits.admit(&Probe { mime, width, height }, base64_len(bytes.len())) {
         return Ok(PreparedImage { data: STANDARD.encode(bytes), mime, hints: Vec::new() });
     }
 
     let encoded = if limits.auto_resize {
-        shrink(&picture, limits).ok_or(ImageProblem::TooLarge)?
+        shrink(picture, (width, height), limits).ok_or(ImageProblem::TooLarge)?
     } else {
         Encoded { bytes: png(&picture).ok_or(ImageProblem::Unreadable)?, mime: PNG, width, height }
     };
@@ -267,24 +276,59 @@ fn is_bmp(start: &[u8]) -> bool {
     header.starts_with(b"BM") && planes == 1 && matches!(depth, 1 | 4 | 8 | 16 | 24 | 32)
 }
 
-/// The picture the right way up.
-fn decode(bytes: &[u8], mime: &str) -> Result<DynamicImage, ImageProblem> {
+/// A picture the right way up.
+struct Decoded {
+    /// May have fewer pixels than it should, if it is to be made smaller anyway.
+    picture: DynamicImage,
+    width: u32,
+    height: u32,
+}
+
+fn decode(bytes: &[u8], mime: &str, limits: &ImageLimits) -> Result<Decoded, ImageProblem> {
     let format = ImageFormat::from_mime_type(mime).ok_or(ImageProblem::Unreadable)?;
-    let reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut memory = Limits::default();
+    memory.max_alloc = Some(UNPACKED_BYTES);
+    reader.limits(memory);
     let mut decoder = reader.into_decoder().map_err(|_| ImageProblem::Unreadable)?;
     // The size is whatever the header claims, and it is allocated before anything
     // is read.
+    let (width, height) = decoder.dimensions();
     if decoder.total_bytes() > UNPACKED_BYTES {
-        return Err(ImageProblem::Unreadable);
+        return Err(ImageProblem::TooManyPixels { width, height });
     }
     // Metadata may be damaged where the picture is not.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| ImageProblem::Unreadable)?;
-    picture.apply_orientation(orientation);
-    if picture.width() == 0 || picture.height() == 0 {
+    let picture = DynamicImage::from_decoder(decoder).map_err(|_| ImageProblem::Unreadable)?;
+    let (width, height) = (picture.width(), picture.height());
+    if width == 0 || height == 0 {
         return Err(ImageProblem::Unreadable);
     }
-    Ok(picture)
+    let mut picture = thin_out(picture, limits);
+    picture.apply_orientation(orientation);
+    let is_turned = matches!(
+        orientation,
+        Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH
+    );
+    let (width, height) = if is_turned { (height, width) } else { (width, height) };
+    Ok(Decoded { picture, width, height })
+}
+
+/// A picture that is far larger than the limits with a part of its pixels, still
+/// twice as many per side as are needed. Turning and filtering a picture takes several times
+/// its memory; averaging neighbours takes none besides its result.
+fn thin_out(picture: DynamicImage, limits: &ImageLimits) -> DynamicImage {
+    let enough = limits.max_width.max(limits.max_height).saturating_mul(2);
+    let longest = picture.width().max(picture.height());
+    if !limits.auto_resize || longest <= enough {
+        return picture;
+    }
+    let factor = f64::from(enough) / f64::from(longest);
+    let scale = |side: u32| ((f64::from(side) * factor).round() as u32).max(1);
+    picture.thumbnail_exact(scale(picture.width()), scale(picture.height()))
 }
 
 struct Encoded {
@@ -294,20 +338,24 @@ struct Encoded {
     height: u32,
 }
 
-/// The largest version within the limits; `None` if not even one pixel is.
-fn shrink(picture: &DynamicImage, limits: &ImageLimits) -> Option<Encoded> {
+/// The largest version within the limits, of a picture that was `original` wide and
+/// high; `None` if not even one pixel is.
+fn shrink(picture: DynamicImage, original: (u32, u32), limits: &ImageLimits) -> Option<Encoded> {
     // Palettes and 16-bit samples gain nothing here and cost time.
     let picture = if picture.color().has_alpha() {
-        DynamicImage::ImageRgba8(picture.to_rgba8())
+        DynamicImage::ImageRgba8(picture.into_rgba8())
     } else {
-        DynamicImage::ImageRgb8(picture.to_rgb8())
+        DynamicImage::ImageRgb8(picture.into_rgb8())
     };
-    let (mut width, mut height) = fit(picture.width(), picture.height(), limits);
+    let (mut width, mut height) = fit(original.0, original.1, limits);
     loop {
         let is_same = (width, height) == (picture.width(), picture.height());
-        let scaled =
-            if is_same { picture.clone() } else { picture.resize_exact(width, height, FilterType::Lanczos3) };
-        if let Some((bytes, mime)) = encode(&scaled, limits) {
+        let encoded = if is_same {
+            encode(&picture, limits)
+        } else {
+            encode(&picture.resize_exact(width, height, FilterType::Lanczos3), limits)
+        };
+        if let Some((bytes, mime)) = encoded {
             return Some(Encoded { bytes, mime, width, height });
         }
         if (width, height) == (1, 1) {
@@ -415,8 +463,9 @@ mod tests {
     }
 
     fn size(image: &PreparedImage) -> (u32, u32) {
-        let picture = decode(&STANDARD.decode(&image.data).unwrap(), image.mime).unwrap();
-        (picture.width(), picture.height())
+        let limits = ImageLimits { auto_resize: false, ..LIMITS };
+        let decoded = decode(&STANDARD.decode(&image.data).unwrap(), image.mime, &limits).unwrap();
+        (decoded.picture.width(), decoded.picture.height())
     }
 
     #[test]
@@ -555,6 +604,36 @@ mod tests {
         assert!(prepare_image(&gif, &LIMITS).is_ok());
         // The canvas, around a frame of one pixel.
         gif[6..10].copy_from_slice(&[0xff; 4]);
-        assert_eq!(prepare_image(&gif, &LIMITS), Err(ImageProblem::Unreadable));
+        let problem = ImageProblem::TooManyPixels { width: 65_535, height: 65_535 };
+        assert_eq!(prepare_image(&gif, &LIMITS), Err(problem));
+        let said = "its 65535x65535 pixels are too many to unpack; make a smaller copy first";
+        assert_eq!(problem.to_string(), said);
+    }
+
+    #[test]
+    fn one_picture_is_unpacked_at_a_time() {
+        let (done, finished) = std::sync::mpsc::channel();
+        let turn = TURN.lock().unwrap();
+        let bytes = picture(100, 30, ImageFormat::Png);
+        let worker = std::thread::spawn(move || done.send(prepare_image(&bytes, &LIMITS).is_ok()).unwrap());
+        let early = finished.recv_timeout(std::time::Duration::from_millis(100));
+        assert!(early.is_err(), "it does not wait for its turn");
+        drop(turn);
+        assert_eq!(finished.recv(), Ok(true));
+        worker.join().unwrap();
+    }
+
+    #[test]
+    fn a_far_larger_picture_is_thinned_out_before_it_is_turned_and_filtered() {
+        let limits = ImageLimits { max_width: 40, max_height: 10, ..LIMITS };
+        let large = DynamicImage::ImageRgb8(RgbImage::from_pixel(4_000, 1_000, Rgb([9, 99, 200])));
+        let thinned = thin_out(large.clone(), &limits);
+        assert_eq!((thinned.width(), thinned.height()), (80, 20));
+        assert_eq!(thinned.to_rgb8().get_pixel(40, 10), &Rgb([9, 99, 200]));
+        let image = prepare_image(&png(&large).unwrap(), &limits).unwrap();
+        assert_eq!(size(&image), (40, 10));
+        assert!(image.hints[0].starts_with("[Image: original 4000x1000, displayed at 40x10."));
+        let as_it_is = ImageLimits { auto_resize: false, ..limits };
+        assert_eq!(thin_out(large, &as_it_is).width(), 4_000);
     }
 }
