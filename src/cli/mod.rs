@@ -8,7 +8,11 @@ mod start;
 mod transfer;
 
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
@@ -61,7 +65,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let is_dumb = env.get("TERM").is_some_and(|term| term == "dumb");
     let mut setup = start::Setup::new(&args, env)?;
     if let Some(search) = &args.list_models {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let runtime = runtime(Builder::new_current_thread())?;
         let (found, lists) = runtime.block_on(async {
             let lists = setup.credentials.model_lists(&setup.catalog);
             tokio::join!(ai::discover(&setup.catalog.local_addresses), lists)
@@ -82,7 +86,9 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     }
     let interactive = !args.print && !is_dumb && terminals.can_interact();
     if interactive {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let mut threads = Builder::new_multi_thread();
+        threads.worker_threads(WORKERS);
+        let runtime = runtime(threads)?;
         let code = start::interactive(&runtime, &args, setup);
         return finish(runtime, code);
     }
@@ -91,9 +97,44 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
             "--resume shows a list to choose from and needs a terminal; use --continue or --session"
         );
     }
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime(Builder::new_current_thread())?;
     let code = start::print(&runtime, &args, setup, terminals);
     finish(runtime, code)
+}
+
+/// Threads that run the tasks of interactive mode.
+const WORKERS: usize = 2;
+
+/// A runtime that does not panic where the system refuses threads.
+///
+/// Tokio panics if it cannot start a worker, or the first thread of its blocking pool.
+/// So it is tried before whether there may be so many, and one thread of the pool is
+/// started here and kept: from then on blocking work waits for it if there are no others.
+fn runtime(mut builder: Builder) -> anyhow::Result<Runtime> {
+    const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    try_threads(WORKERS + 1).context(
+        "the system cannot start another thread; close other programs, or raise the limit (ulimit -u)",
+    )?;
+    let runtime = builder.thread_keep_alive(KEPT).enable_all().build()?;
+    drop(runtime.spawn_blocking(|| ()));
+    Ok(runtime)
+}
+
+/// Starts that many threads side by side, and ends them again.
+fn try_threads(n_threads: usize) -> std::io::Result<()> {
+    let started: Result<Vec<_>, _> = (0..n_threads)
+        .map(|_| {
+            let (alive, ended) = mpsc::channel::<()>();
+            // An error is what it waits for: the other end is dropped.
+            let wait = move || ended.recv().unwrap_or_default();
+            thread::Builder::new().spawn(wait).map(|thread| (alive, thread))
+        })
+        .collect();
+    for (alive, thread) in started? {
+        drop(alive);
+        drop(thread.join());
+    }
+    Ok(())
 }
 
 /// Ends without waiting for what still blocks somewhere.

@@ -38,12 +38,16 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     let group = Group::register(Some(child.id()));
     let (done, ended) = mpsc::channel();
     // Ends with the command, at the latest when its group is killed below.
-    std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().name("key-command".to_owned()).spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.take(OUTPUT_LIMIT_BYTES).read_to_end(&mut bytes);
         let ended = read.and_then(|_| child.wait()).map(|status| (status, bytes));
         drop(done.send(ended));
     });
+    if let Err(error) = reading {
+        group.kill();
+        return Err(format!("cannot read what its command prints: {error}"));
+    }
     let (status, bytes) = match ended.recv_timeout(timeout) {
         Ok(Ok(ended)) => ended,
         Ok(Err(error)) => return Err(format!("cannot read what its command prints: {error}")),

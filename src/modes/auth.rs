@@ -184,7 +184,10 @@ pub async fn sign_in(accounts: &Accounts, request: SignInRequest, is_terminal: b
                     && let Some(paste) = paste.take()
                 {
                     // Ends with the program: a read of the terminal cannot be given up.
-                    thread::spawn(move || read_lines(&paste));
+                    let reading = thread::Builder::new().name("paste".to_owned());
+                    if let Err(error) = reading.spawn(move || read_lines(&paste)) {
+                        write_err(&format!("pi: nothing can be pasted here: {error}"));
+                    }
                 }
             }
             ended = &mut signing_in => break ended,

@@ -8,3 +8,5 @@ pub mod image;
 pub mod panics;
 pub mod paths;
 pub mod process;
+mod watchdog;
+pub mod worker;

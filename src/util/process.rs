@@ -3,19 +3,22 @@
 //! Standard output and standard error share one pipe, so their order is the
 //! order of arrival. Invariant: a command that is cancelled, runs out of time or
 //! is dropped half-way is killed with everything it started, as far as that
-//! stayed in its group. Decoding and limiting the output is the caller's business.
+//! stayed in its session; so are commands that run when the program ends, even
+//! by SIGKILL. Decoding and limiting the output is the caller's business.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::process::Child;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use super::watchdog::{Change, Member, Watchdog};
 
 /// How long the pipe must stay silent, once the command itself has exited, until
 /// a background process that still holds it no longer keeps the caller waiting.
@@ -77,8 +80,8 @@ impl Running {
     /// # Errors
     /// When the program or the directory does not exist or may not be used.
     pub fn start(command: &Command, cancel: CancellationToken) -> io::Result<Self> {
-        let (reader, stdout, stderr) = output::pipe()?;
-        let mut spawned = detached(&command.program, &command.args);
+        let output::Pipe { reader, stdout, stderr, inode } = output::pipe()?;
+        let mut spawned = tokio::process::Command::from(detached(&command.program, &command.args));
         for (name, value) in &command.env {
             match value {
                 Some(value) => spawned.env(name, value),
@@ -91,10 +94,12 @@ impl Running {
             .stdout(stdout)
             .stderr(stderr)
             .kill_on_drop(true);
+        let starting = Registered::new(inode.map(Member::Output));
         let child = spawned.spawn()?;
         // The parent's ends of the pipe must close, or it would never report its end.
         drop(spawned);
         let group = Group::register(child.id());
+        drop(starting);
         Ok(Self {
             child,
             group,
@@ -186,45 +191,92 @@ impl Drop for Running {
 /// Kills every command that is still running, with its group; for the end of
 /// the program, which the kernel does not pass on to other process groups.
 pub fn kill_all() {
-    let groups: Vec<u32> = live().iter().copied().collect();
-    for leader in groups {
-        group::kill(leader);
-    }
-}
-
-/// The leaders of the groups that are running.
-static LIVE: LazyLock<Mutex<BTreeSet<u32>>> = LazyLock::new(Mutex::default);
-
-fn live() -> std::sync::MutexGuard<'static, BTreeSet<u32>> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A process group, known to [`kill_all`] while this value lives.
-#[derive(Debug)]
-pub struct Group {
-    /// Process id of the leader; `None` if it exited before it could be asked.
-    leader: Option<u32>,
-}
-
-impl Group {
-    /// Of the process `leader`, whose group has the same id.
-    pub fn register(leader: Option<u32>) -> Self {
-        live().extend(leader);
-        Self { leader }
-    }
-
-    /// Ends all that is in it. An error means that nothing is left to end.
-    pub fn kill(&self) {
-        if let Some(leader) = self.leader {
+    let members: Vec<Member> = live().members.iter().copied().collect();
+    for member in members {
+        if let Member::Group(leader) = member {
             group::kill(leader);
         }
     }
 }
 
-impl Drop for Group {
+/// What is running, and who ends it when this process is killed.
+#[derive(Debug)]
+struct Live {
+    members: BTreeSet<Member>,
+    /// Started with the first command.
+    watchdog: Option<Watchdog>,
+}
+
+static LIVE: Mutex<Live> = Mutex::new(Live { members: BTreeSet::new(), watchdog: None });
+
+fn live() -> std::sync::MutexGuard<'static, Live> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Live {
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Added(member) => drop(self.members.insert(member)),
+            Change::Removed(member) => drop(self.members.remove(&member)),
+        }
+        if let Some(watchdog) = &mut self.watchdog
+            && watchdog.note(change).is_ok()
+        {
+            return;
+        }
+        // Somebody killed it, or it is stopped. Commands run without one as well.
+        self.watchdog = if self.members.is_empty() { None } else { self.new_watchdog().ok() };
+    }
+
+    fn new_watchdog(&self) -> io::Result<Watchdog> {
+        let mut watchdog = Watchdog::start()?;
+        for &member in &self.members {
+            watchdog.note(Change::Added(member))?;
+        }
+        Ok(watchdog)
+    }
+}
+
+/// A member of [`LIVE`] while this value lives.
+#[derive(Debug)]
+struct Registered(Option<Member>);
+
+impl Registered {
+    fn new(member: Option<Member>) -> Self {
+        if let Some(member) = member {
+            live().change(Change::Added(member));
+        }
+        Self(member)
+    }
+}
+
+impl Drop for Registered {
     fn drop(&mut self) {
+        if let Some(member) = self.0 {
+            live().change(Change::Removed(member));
+        }
+    }
+}
+
+/// A process group, ended with the program while this value lives.
+#[derive(Debug)]
+pub struct Group {
+    /// Process id of the leader; `None` if it exited before it could be asked.
+    leader: Option<u32>,
+    _registered: Registered,
+}
+
+impl Group {
+    /// Of the process `leader`, whose group has the same id.
+    pub fn register(leader: Option<u32>) -> Self {
+        Self { leader, _registered: Registered::new(leader.map(Member::Group)) }
+    }
+
+    /// Ends all that is in it, and in its session if it has one of its own. An error
+    /// means that nothing is left to end.
+    pub fn kill(&self) {
         if let Some(leader) = self.leader {
-            live().remove(&leader);
+            group::kill(leader);
         }
     }
 }
@@ -240,18 +292,18 @@ async fn until(deadline: Option<Instant>) {
 /// Where the `setsid` program exists it also gets a session of its own: without
 /// a terminal a password prompt fails at once, instead of stopping the command
 /// for reading from a terminal it is not in the foreground of.
-fn detached(program: &Path, args: &[OsString]) -> tokio::process::Command {
+pub(super) fn detached(program: &Path, args: &[OsString]) -> std::process::Command {
     #[cfg(unix)]
     if let Some(setsid) = ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|path| Path::new(path).exists())
     {
-        let mut command = tokio::process::Command::new(setsid);
+        let mut command = std::process::Command::new(setsid);
         command.arg(program).args(args);
         return command;
     }
-    let mut command = tokio::process::Command::new(program);
+    let mut command = std::process::Command::new(program);
     command.args(args);
     #[cfg(unix)]
-    command.process_group(0);
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 
@@ -269,9 +321,13 @@ fn exit_code(status: ExitStatus) -> i32 {
 
 #[cfg(unix)]
 mod group {
+    use std::collections::HashSet;
+
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-    /// Kills the group, and the leader too if it has not founded its group yet.
+    /// Kills the group, and the leader too if it has not founded its group yet; then
+    /// what moved from the group to another one of the same session, as `timeout`
+    /// and `set -m` do.
     pub(super) fn kill(leader: u32) {
         let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) else { return };
         if kill_process_group(pid, Signal::KILL).is_err() {
@@ -279,6 +335,42 @@ mod group {
             kill_process(pid, Signal::KILL).unwrap_or_default();
             kill_process_group(pid, Signal::KILL).unwrap_or_default();
         }
+        kill_session(leader);
+    }
+
+    /// Kills what is left of the session of `leader`, as far as `/proc` tells.
+    fn kill_session(leader: u32) {
+        let mut killed = HashSet::new();
+        loop {
+            let n_before = killed.len();
+            for pid in members(leader) {
+                if killed.insert(pid) {
+                    kill_process(pid, Signal::KILL).unwrap_or_default();
+                }
+            }
+            // What was just killed cannot start anything more; what it started before
+            // was there to be seen, or is seen in the next round.
+            if killed.len() == n_before {
+                return;
+            }
+        }
+    }
+
+    /// The living processes of the session with this id.
+    fn members(session: u32) -> Vec<Pid> {
+        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let session = session.to_string();
+        let living = processes.flatten().filter_map(|process| {
+            let pid = process.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read(process.path().join("stat")).ok()?;
+            let stat = String::from_utf8_lossy(&stat);
+            // The name before it may hold anything; proc_pid_stat(5).
+            let (_, fields) = stat.rsplit_once(") ")?;
+            let mut fields = fields.split(' ');
+            let is_dead = matches!(fields.next(), Some("Z" | "X"));
+            (!is_dead && fields.nth(2) == Some(&*session)).then(|| Pid::from_raw(pid)).flatten()
+        });
+        living.collect()
     }
 }
 
@@ -308,10 +400,18 @@ mod output {
     pub(super) struct Reader(Receiver);
 
     /// One pipe: its reading end, and its writing end twice.
-    pub(super) fn pipe() -> io::Result<(Reader, Stdio, Stdio)> {
+    pub(super) struct Pipe {
+        pub(super) reader: Reader,
+        pub(super) stdout: Stdio,
+        pub(super) stderr: Stdio,
+        pub(super) inode: Option<u64>,
+    }
+
+    pub(super) fn pipe() -> io::Result<Pipe> {
         let (reader, writer) = io::pipe()?;
-        let reader = Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        Ok((Reader(reader), writer.try_clone()?.into(), writer.into()))
+        let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
+        let reader = Reader(Receiver::from_owned_fd(OwnedFd::from(reader))?);
+        Ok(Pipe { reader, stdout: writer.try_clone()?.into(), stderr: writer.into(), inode })
     }
 
     impl Reader {
@@ -336,10 +436,17 @@ mod output {
     pub(super) struct Reader(mpsc::Receiver<io::Result<Vec<u8>>>);
 
     /// One pipe: its reading end, and its writing end twice.
-    pub(super) fn pipe() -> io::Result<(Reader, Stdio, Stdio)> {
+    pub(super) struct Pipe {
+        pub(super) reader: Reader,
+        pub(super) stdout: Stdio,
+        pub(super) stderr: Stdio,
+        pub(super) inode: Option<u64>,
+    }
+
+    pub(super) fn pipe() -> io::Result<Pipe> {
         let (mut reader, writer) = io::pipe()?;
         let (sender, receiver) = mpsc::channel(4);
-        std::thread::spawn(move || {
+        std::thread::Builder::new().name("command-output".to_owned()).spawn(move || {
             loop {
                 let mut chunk = vec![0; super::CHUNK_BYTES];
                 let read = reader.read(&mut chunk).map(|n_bytes| {
@@ -351,8 +458,9 @@ mod output {
                     return;
                 }
             }
-        });
-        Ok((Reader(receiver), writer.try_clone()?.into(), writer.into()))
+        })?;
+        let (stdout, stderr) = (writer.try_clone()?.into(), writer.into());
+        Ok(Pipe { reader: Reader(receiver), stdout, stderr, inode: None })
     }
 
     impl Reader {

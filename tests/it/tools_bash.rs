@@ -156,6 +156,77 @@ async fn abort_kills_to_the_last_grandchild() {
     until("the grandchild's end", || !is_alive(&pid)).await;
 }
 
+/// `set -m` and `timeout` put what they start into groups of their own.
+#[tokio::test]
+async fn abort_kills_other_groups_of_the_session_but_not_other_sessions() {
+    let bench = Workbench::new();
+    let command = "setsid sleep 1000 & echo $! > session.tmp
+        until [ \"$(cut -d' ' -f6 /proc/$!/stat)\" = $! ]; do :; done
+        mv session.tmp session
+        set -m; sleep 1000 & echo $! > group.tmp; mv group.tmp group; sleep 1000";
+    let call = bench.run("bash", json!({ "command": command }));
+    let abort = async {
+        let pids = (pid_in(&bench.path("group")).await, pid_in(&bench.path("session")).await);
+        bench.cancel.cancel();
+        pids
+    };
+    let (output, (group, session)) = tokio::join!(call, abort);
+    assert!(output.unwrap().is_error);
+    until("the other group's end", || !is_alive(&group)).await;
+    assert!(is_alive(&session), "it detached itself on purpose");
+    let pid = rustix::process::Pid::from_raw(session.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// Also where this is not pi but a program that uses its library.
+#[tokio::test]
+async fn commands_die_with_a_program_that_is_killed() {
+    const CHILD: &str = "PI_TEST_KILLED_IN";
+    #[expect(clippy::disallowed_methods, reason = "tells the inner run from the outer one")]
+    let inner = std::env::var_os(CHILD);
+    if let Some(folder) = inner {
+        let folder = Path::new(&folder);
+        let script = "(set -m; sleep 1000 & echo $! > one.tmp; mv one.tmp one; wait) &
+            sleep 1000 & echo $! > two.tmp; mv two.tmp two; wait";
+        let command = Command {
+            program: "/bin/bash".into(),
+            args: vec!["-c".into(), script.into()],
+            cwd: folder.to_owned(),
+            env: Vec::new(),
+            timeout: None,
+        };
+        let _running = Running::start(&command, CancellationToken::new()).unwrap();
+        pid_in(&folder.join("one")).await;
+        pid_in(&folder.join("two")).await;
+        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
+        std::future::pending::<()>().await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut program = tokio::process::Command::new(std::env::current_exe().unwrap());
+    program.args(["--exact", "tools_bash::commands_die_with_a_program_that_is_killed"]);
+    let output = program.env(CHILD, folder.path()).output().await.unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(9), "{output:?}");
+    for name in ["one", "two"] {
+        let pid = pid_in(&folder.path().join(name)).await;
+        until("the end of all it started", || !is_alive(&pid)).await;
+    }
+}
+
+#[tokio::test]
+async fn old_output_files_are_removed_when_a_command_starts() {
+    let bench = Workbench::new();
+    let old = bench.temp_dir.join("pi-bash-0123456789abcdef.log");
+    let day = Duration::from_secs(24 * 60 * 60);
+    let written = fs::File::create(&old).unwrap();
+    let today = fs::metadata(&old).unwrap().modified().unwrap();
+    written.set_modified(today - 8 * day).unwrap();
+    let other = bench.temp_dir.join("pi-bash-0123456789abcdee.log");
+    fs::File::create(&other).unwrap().set_modified(today - 6 * day).unwrap();
+    bench.text("bash", json!({ "command": "true" })).await;
+    until("the old file's end", || !old.exists()).await;
+    assert!(other.exists());
+}
+
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_killed() {
     let bench = Workbench::new();

@@ -1,0 +1,246 @@
+//! Ends commands when the program is killed outright.
+//!
+//! SIGKILL leaves no time to end anything, and commands have sessions of their
+//! own, so the terminal does not end them either. A shell process, started with the first
+//! command, therefore reads from a pipe which commands run. The pipe closes
+//! with the program, whatever ended it, and the shell kills what is still on its
+//! list. It is a shell because that works in any process that uses this library, and
+//! costs no second copy of the program.
+
+use std::fmt;
+use std::io;
+
+/// Something to kill at the end of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Member {
+    /// The process group, and the session if there is one, with this leader.
+    Group(u32),
+    /// The process whose standard output is the pipe with this inode number, and
+    /// its group: a command that is being started and whose id is not known yet.
+    Output(u64),
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Group(leader) => write!(f, "{leader}"),
+            Self::Output(inode) => write!(f, "pipe-{inode}"),
+        }
+    }
+}
+
+/// What happened to a [`Member`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Added(Member),
+    Removed(Member),
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Added(member) => writeln!(f, "+ {member}"),
+            Self::Removed(member) => writeln!(f, "- {member}"),
+        }
+    }
+}
+
+#[cfg(unix)]
+pub(super) use unix::Watchdog;
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io::Write as _;
+    use std::os::fd::OwnedFd;
+    use std::path::Path;
+    use std::process::{Child, Stdio};
+
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+    use super::super::process::detached;
+    use super::{Change, io};
+
+    /// Written for any POSIX shell. The first loop keeps the list; the rest runs once
+    /// the pipe is closed, when every process that was being started has become its
+    /// command. What moved to another group, as `timeout` and `set -m` do, is found by
+    /// its session; what founded a session of its own detached itself on purpose.
+    const SCRIPT: &str = r#"
+trap '' HUP INT QUIT TERM TSTP TTIN TTOU
+live=' '
+while read -r sign member; do
+  case $sign in
+    +) live="$live$member " ;;
+    -)
+      before=${live%%" $member "*}
+      after=${live#*" $member "}
+      [ "$before" = "$live" ] || live="$before $after" ;;
+  esac
+done
+leaders=' '
+end() { kill -9 "-$1" || kill -9 "$1"; leaders="$leaders$1 "; }
+for member in $live; do
+  case $member in
+    pipe-*)
+      for output in /proc/[0-9]*/fd/1; do
+        [ "$(readlink "$output")" = "pipe:[${member#pipe-}]" ] || continue
+        output=${output#/proc/}
+        end "${output%%/*}"
+      done ;;
+    *) end "$member" ;;
+  esac
+done
+[ "$leaders" = ' ' ] && exit
+killed=' ' more=1 round=0
+while [ $more = 1 ] && [ $round -lt 16 ]; do
+  more=0 round=$((round + 1))
+  for stat in /proc/[0-9]*/stat; do
+    read -r line < "$stat" || continue
+    pid=${line%% *}
+    set -- ${line##*") "}
+    [ "$1" = Z ] && continue
+    case $leaders in *" $4 "*) ;; *) continue ;; esac
+    case $killed in *" $pid "*) continue ;; esac
+    kill -9 "$pid"
+    killed="$killed$pid " more=1
+  done
+done
+"#;
+
+    /// The running shell. Dropping it dismisses it: it kills nothing then.
+    #[derive(Debug)]
+    pub(in super::super) struct Watchdog {
+        shell: Child,
+        /// Closed by the end of the program; non-blocking, so that a shell that was
+        /// stopped holds up nobody.
+        list: File,
+    }
+
+    impl Watchdog {
+        /// Starts it with an empty list, in a session of its own.
+        pub(in super::super) fn start() -> io::Result<Self> {
+            let (reader, writer) = io::pipe()?;
+            let writer = OwnedFd::from(writer);
+            fcntl_setfl(&writer, fcntl_getfl(&writer)? | OFlags::NONBLOCK)?;
+            let args = ["-c".into(), SCRIPT.into()];
+            let shell = detached(Path::new("/bin/sh"), &args)
+                .stdin(reader)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                // Nothing of the caller's may slow it down, and no folder is held in use.
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin")
+                .current_dir("/")
+                .spawn()?;
+            Ok(Self { shell, list: File::from(writer) })
+        }
+
+        /// # Errors
+        /// When it is gone, or does not read any more.
+        pub(in super::super) fn note(&mut self, change: Change) -> io::Result<()> {
+            // Shorter than what a pipe takes as a whole.
+            self.list.write_all(change.to_string().as_bytes())
+        }
+
+        /// Closes the list as the end of the program does, and waits for the result.
+        #[cfg(test)]
+        pub(in super::super) fn close(mut self) {
+            let null = File::open("/dev/null").unwrap();
+            drop(std::mem::replace(&mut self.list, null));
+            self.shell.wait().unwrap();
+        }
+    }
+
+    impl Drop for Watchdog {
+        fn drop(&mut self) {
+            // An error means that it has ended already.
+            self.shell.kill().unwrap_or_default();
+            self.shell.wait().map(drop).unwrap_or_default();
+        }
+    }
+}
+
+/// There is none: a job object would be the system's own way.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(super) struct Watchdog;
+
+#[cfg(not(unix))]
+impl Watchdog {
+    pub(super) fn start() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn note(&mut self, _: Change) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::fd::AsFd;
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A shell script that leads a group, once it has printed its first line.
+    fn leader(script: &str) -> (Child, String) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        (child, line.trim().to_owned())
+    }
+
+    fn inode(pipe: impl AsFd) -> u64 {
+        rustix::fs::fstat(pipe).unwrap().st_ino
+    }
+
+    fn is_killed(mut child: Child) -> bool {
+        child.wait().unwrap().signal() == Some(9)
+    }
+
+    #[test]
+    fn what_is_listed_when_the_pipe_closes_is_killed_and_nothing_else() {
+        let (running, _) = leader("echo; sleep 1000 & wait");
+        let (mut ended, _) = leader("echo; exec sleep 1000");
+        let (mut other, _) = leader("echo; exec sleep 1000");
+        let mut watchdog = Watchdog::start().unwrap();
+        let [first, second] = [running.id(), ended.id()].map(Member::Group);
+        for change in [Change::Added(second), Change::Added(first), Change::Removed(second)] {
+            watchdog.note(change).unwrap();
+        }
+        watchdog.close();
+        assert!(is_killed(running));
+        for child in [&mut ended, &mut other] {
+            assert!(child.try_wait().unwrap().is_none());
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_command_whose_id_is_not_known_yet_is_found_by_its_output() {
+        let (running, _) = leader("echo; sleep 1000 & wait");
+        let mut watchdog = Watchdog::start().unwrap();
+        let output = Member::Output(inode(running.stdout.as_ref().unwrap()));
+        watchdog.note(Change::Added(output)).unwrap();
+        watchdog.close();
+        assert!(is_killed(running));
+    }
+
+    #[test]
+    fn a_dismissed_watchdog_kills_nothing() {
+        let (mut running, _) = leader("echo; exec sleep 1000");
+        let mut watchdog = Watchdog::start().unwrap();
+        watchdog.note(Change::Added(Member::Group(running.id()))).unwrap();
+        drop(watchdog);
+        assert!(running.try_wait().unwrap().is_none());
+        running.kill().unwrap();
+        running.wait().unwrap();
+    }
+}
