@@ -8,6 +8,7 @@ mod interactive;
 mod models;
 mod output;
 mod print;
+mod signals;
 mod transfer;
 
 use crate::ai::Image;

@@ -1,8 +1,7 @@
 //! Print mode: the last answer on standard output, nothing else there.
 
 use std::process::ExitCode;
-
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, DEMO_PROVIDER, Message, StopReason, failure_text};
@@ -11,15 +10,23 @@ use crate::util::process;
 
 use super::Prompt;
 use super::output::{write_err, write_out};
+use super::signals;
+
+/// How long the session may take to end.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// Says each prompt and waits until it is settled; then prints the text of the
 /// last answer. Exit code 1 when that answer failed or was cut off.
+///
+/// The first signal to end kills commands and saves what there is, the second one
+/// ends the process.
 pub async fn print(
     handle: &SessionHandle,
     mut events: SessionEvents,
     prompts: Vec<Prompt>,
     problems: &[String],
 ) -> ExitCode {
+    let signalled = signals::first_signal();
     for problem in problems {
         write_err(&format!("pi: {problem}"));
     }
@@ -35,12 +42,14 @@ pub async fn print(
     }
     let code = tokio::select! {
         code = say_all(handle, &mut events, prompts) => code,
-        code = terminated() => {
+        code = signalled => {
             process::kill_all();
             code
         }
     };
-    drop(handle.request(SessionCommand::Shutdown).await);
+    // What takes longer hangs, on a disk that does not answer.
+    let ending = handle.request(SessionCommand::Shutdown);
+    drop(tokio::time::timeout(SHUTDOWN_LIMIT, ending).await);
     code
 }
 
@@ -140,18 +149,4 @@ fn report(answer: &AssistantMessage) -> ExitCode {
         return ExitCode::from(1);
     }
     ExitCode::SUCCESS
-}
-
-/// Waits for a signal to end, and returns the exit code for it.
-async fn terminated() -> ExitCode {
-    let (Ok(mut term), Ok(mut hup), Ok(mut int)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => ExitCode::from(143),
-        _ = hup.recv() => ExitCode::from(129),
-        _ = int.recv() => ExitCode::from(130),
-    }
 }

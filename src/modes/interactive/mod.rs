@@ -32,7 +32,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ratatui::layout::{Position, Size};
 use rustix::process::{Signal, getpgrp, kill_process_group};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -49,6 +48,7 @@ use crate::util::process;
 
 use super::Prompt;
 use super::output::write_err;
+use super::signals::EndSignals;
 use app::{App, AppParts};
 use draft::DraftWatch;
 use effects::Effects;
@@ -103,6 +103,8 @@ pub struct InteractiveStart {
 pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
         session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
+    // Before the terminal is taken: from there on no signal may end the program by itself.
+    let signals = EndSignals::new().context("cannot listen for signals")?;
     let (panics, panicked) = mpsc::unbounded_channel();
     let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
     let guard =
@@ -132,6 +134,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let mut terminal = Interactive {
         ui: Ui::new(app, screen),
         guard,
+        signals,
         input,
         handle,
         events,
@@ -268,6 +271,7 @@ fn app(
 struct Interactive {
     ui: Ui<File>,
     guard: TerminalGuard,
+    signals: EndSignals,
     input: InputBroker,
     handle: SessionHandle,
     events: SessionEvents,
@@ -317,10 +321,6 @@ impl Interactive {
     }
 
     async fn run(mut self) -> ExitCode {
-        let (Ok(mut term), Ok(mut hup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-        else {
-            return ExitCode::from(1);
-        };
         // What the session said while it was opened belongs to the first frame.
         self.take_events();
         for problem in std::mem::take(&mut self.problems) {
@@ -339,8 +339,7 @@ impl Interactive {
             tokio::select! {
                 biased;
                 event = self.input.next() => self.take_inputs(event),
-                _ = term.recv() => self.exit = Some(ExitCode::from(143)),
-                _ = hup.recv() => self.exit = Some(ExitCode::from(129)),
+                code = self.signals.next() => self.exit = Some(ExitCode::from(code)),
                 event = self.events.recv(), if !self.is_lost => match event {
                     Some(event) => {
                         self.take_event(&event);
@@ -616,6 +615,7 @@ impl Interactive {
         self.input.pause();
         self.ui.release().map_err(|error| error.to_string())?;
         let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
+        self.signals.forget_keys();
         let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
         let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
         if size.width == self.ui.screen.size().width {
