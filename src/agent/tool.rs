@@ -134,11 +134,28 @@ impl ToolError {
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
+    /// Makes the same tools for another session, if they remember anything.
+    make: Option<MakeTools>,
 }
 
+type MakeTools = Arc<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>;
+
 impl ToolRegistry {
+    /// Tools that remember nothing; sessions may share them.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self { tools }
+        Self { tools, make: None }
+    }
+
+    /// Tools that remember something about a session: `make` is called for each.
+    pub fn per_session(make: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static) -> Self {
+        Self { tools: make(), make: Some(Arc::new(make)) }
+    }
+
+    /// The same tools, with nothing remembered.
+    #[must_use]
+    pub fn for_session(&self) -> Self {
+        let tools = self.make.as_ref().map_or_else(|| self.tools.clone(), |make| make());
+        Self { tools, make: self.make.clone() }
     }
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::agent::ToolRegistry;
 use crate::ai::{Credential, Extra, Message, Model};
 use crate::config::CredentialError;
 use crate::tools::SessionVars;
@@ -39,6 +40,8 @@ pub(super) struct OpenedSession {
     pub(super) draft_file: DraftFile,
     pub(super) deferred: DeferredEntries,
     pub(super) surroundings: Surroundings,
+    /// Of this session alone.
+    pub(super) tools: ToolRegistry,
 }
 
 /// What can be told of a large session before its file is read.
@@ -106,7 +109,8 @@ fn open_blocking(
     let draft_file = DraftFile::open(ours.as_deref(), &cwd);
     let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
     let deferred = append_deferred(&mut store, ours.as_deref());
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred, surroundings })
+    let tools = services.tools.for_session();
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred, surroundings, tools })
 }
 
 /// Appends what an earlier process showed as finished and could not append any more.

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput};
+use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput, ToolRegistry};
 use crate::ai::{
     self, ContentBlock, Credential, Extra, Image, Message, Millis, Model, Request, StreamEvent,
     SystemMessage, ThinkingLevel, ToolCall, ToolDeclaration, UserContent, UserMessage,
@@ -49,6 +49,7 @@ pub(super) struct RunParts<'a> {
     pub(super) services: &'a Arc<Services>,
     pub(super) cwd: &'a Path,
     pub(super) surroundings: &'a Surroundings,
+    pub(super) tools: &'a ToolRegistry,
     pub(super) queues: &'a Arc<Queues>,
     pub(super) session_id: &'a str,
     pub(super) selection: &'a Selection,
@@ -82,12 +83,13 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let run_cancel = cancel.clone();
     let queues = Arc::clone(parts.queues);
     let cwd = parts.cwd.to_owned();
+    let tools = parts.tools.clone();
     let model = Arc::clone(&parts.selection.model);
     let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), live: parts.live, model };
     let task = tokio::spawn(async move {
         let run = Run {
             provider: &*services.provider,
-            tools: &services.tools,
+            tools: &tools,
             queues: &queues,
             request,
             prompts,
@@ -110,8 +112,8 @@ fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
         context_files: &parts.surroundings.context_files,
         skills: &parts.surroundings.skills,
     };
-    let wanted = resources::sections(&prompt, &services.tools, parts.cwd);
-    let tools: Vec<ToolDeclaration> = services.tools.iter().map(|tool| tool.spec().declaration()).collect();
+    let wanted = resources::sections(&prompt, parts.tools, parts.cwd);
+    let tools: Vec<ToolDeclaration> = parts.tools.iter().map(|tool| tool.spec().declaration()).collect();
     let said = ai::system_state(&parts.messages);
     resources::delta(&said, &wanted, &tools, services.clock.now_ms())
 }

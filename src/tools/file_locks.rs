@@ -1,24 +1,36 @@
 //! Puts calls that change one file in a row, while calls on others run beside.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
-use futures_util::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::util::worker;
 
 /// The files being changed, by the path they have once links are resolved.
 /// Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct FileLocks(Arc<Mutex<HashMap<PathBuf, Weak<Semaphore>>>>);
+pub struct FileLocks(Arc<Rows>);
+
+#[derive(Debug, Default)]
+struct Rows {
+    files: Mutex<HashMap<PathBuf, Weak<Semaphore>>>,
+    /// The numbers of the places that are in no row yet.
+    arriving: watch::Sender<BTreeSet<u64>>,
+}
 
 /// A place in the row for one file.
-pub struct Place(Waiting);
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    arrival: Arrival,
+}
 
-/// The right to change one file, until dropped. A task that writes must own it,
-/// so that giving up on the task does not let the next one in.
+/// The right to change one file, until dropped. The work that writes must own it,
+/// so that giving up on the work does not let the next one in.
 #[derive(Debug)]
 pub struct FileGuard(
     #[expect(dead_code, reason = "dropping the permit lets the next one in")] Option<OwnedSemaphorePermit>,
@@ -27,43 +39,73 @@ pub struct FileGuard(
 impl FileLocks {
     /// Takes the next place in the row for `path`. Places are served in the
     /// order of these calls, whatever is awaited first.
-    ///
-    /// Asks the disk where links lead.
     pub fn register(&self, path: &Path) -> Place {
-        let key = real_path(path);
-        let semaphore = {
-            let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            files.retain(|_, semaphore| semaphore.strong_count() > 0);
-            let existing = files.get(&key).and_then(Weak::upgrade);
-            existing.unwrap_or_else(|| {
-                let semaphore = Arc::new(Semaphore::new(1));
-                files.insert(key, Arc::downgrade(&semaphore));
-                semaphore
-            })
-        };
-        let mut permit: BoxFuture<'static, Option<OwnedSemaphorePermit>> =
-            Box::pin(async move { semaphore.acquire_owned().await.ok() });
-        // The first poll is what enters the semaphore's own row.
-        match permit.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(permit) => Place(Waiting::Over(permit)),
-            Poll::Pending => Place(Waiting::InRow(permit)),
-        }
+        let mut number = 0;
+        self.0.arriving.send_modify(|arriving| {
+            number = arriving.last().map_or(0, |last| last + 1);
+            arriving.insert(number);
+        });
+        Place { path: path.to_owned(), arrival: Arrival { rows: Arc::clone(&self.0), number } }
     }
 }
 
 impl Place {
-    /// Waits for one's turn. Dropping it gives the place up.
+    /// Waits for one's turn. Dropping it, or this future, gives the place up.
+    ///
+    /// Where links lead is asked on another thread, since the disk may not answer. Until it
+    /// has answered, later places wait: they may turn out to be for the same file.
     pub async fn wait(self) -> FileGuard {
-        match self.0 {
-            Waiting::Over(permit) => FileGuard(permit),
-            Waiting::InRow(permit) => FileGuard(permit.await),
+        let Self { path, arrival } = self;
+        let asked = path.clone();
+        // Without a thread to ask on, the path as it was given has to do.
+        let key = worker::run("resolve-path", move || real_path(&asked)).await.unwrap_or(path);
+        arrival.turn().await;
+        let mut permit = Box::pin(arrival.rows.row(key).acquire_owned());
+        // The first poll is what enters the semaphore's own row.
+        let first = std::future::poll_fn(|cx| Poll::Ready(permit.as_mut().poll(cx))).await;
+        drop(arrival);
+        match first {
+            Poll::Ready(permit) => FileGuard(permit.ok()),
+            Poll::Pending => FileGuard(permit.await.ok()),
         }
     }
 }
 
-enum Waiting {
-    Over(Option<OwnedSemaphorePermit>),
-    InRow(BoxFuture<'static, Option<OwnedSemaphorePermit>>),
+impl Rows {
+    fn row(&self, key: PathBuf) -> Arc<Semaphore> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|_, semaphore| semaphore.strong_count() > 0);
+        let existing = files.get(&key).and_then(Weak::upgrade);
+        existing.unwrap_or_else(|| {
+            let semaphore = Arc::new(Semaphore::new(1));
+            files.insert(key, Arc::downgrade(&semaphore));
+            semaphore
+        })
+    }
+}
+
+/// A place whose row is not known yet, while this value lives.
+#[derive(Debug)]
+struct Arrival {
+    rows: Arc<Rows>,
+    number: u64,
+}
+
+impl Arrival {
+    /// Waits until all earlier ones have arrived or given up.
+    async fn turn(&self) {
+        let mut arriving = self.rows.arriving.subscribe();
+        // An error would mean that the sender is gone, which this value holds.
+        drop(arriving.wait_for(|arriving| arriving.first().is_none_or(|first| *first >= self.number)).await);
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        self.rows.arriving.send_modify(|arriving| {
+            arriving.remove(&self.number);
+        });
+    }
 }
 
 /// `path` without links; of a file that does not exist yet, as far as it does.
@@ -109,6 +151,22 @@ mod tests {
         drop(second);
         drop(first.wait().await);
         drop(third.wait().await);
+    }
+
+    #[tokio::test]
+    async fn a_place_given_up_does_not_let_later_ones_pass_earlier_ones() {
+        let locks = FileLocks::default();
+        let path = Path::new("/nonexistent/a");
+        let (first, second, third) = (locks.register(path), locks.register(path), locks.register(path));
+        drop(second);
+        let served = Mutex::new(Vec::new());
+        let serve = async |n: u32, place: Place| {
+            let guard = place.wait().await;
+            served.lock().unwrap().push(n);
+            drop(guard);
+        };
+        tokio::join!(serve(3, third), serve(1, first));
+        assert_eq!(*served.lock().unwrap(), [1, 3]);
     }
 
     #[cfg(unix)]

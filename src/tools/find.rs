@@ -68,7 +68,11 @@ impl Tool for Find {
             super::check_cancelled(&cx.cancel)?;
             let root = resolve(arguments.path.as_deref().unwrap_or("."), cx.cwd, self.home.as_deref());
             let cancel = cx.cancel.clone();
-            super::blocking(move || find(&arguments, &root, &cancel)).await
+            let what = {
+                let shown = root.display().to_string();
+                move || format!("searching {shown}")
+            };
+            super::blocking(&cx.cancel, what, move || find(&arguments, &root, &cancel)).await
         })
     }
 }

@@ -18,6 +18,7 @@ use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
 use crate::ai::ConstrainedSampling;
 
 use super::listing::Listing;
+use super::output::format_size;
 use super::path::resolve;
 use super::walk::{relative_name, walk};
 
@@ -28,6 +29,16 @@ const MAX_LINE_CHARS: usize = 500;
 
 /// Lines of context beyond which nobody asks; more would not fit the output.
 const MAX_CONTEXT_LINES: u64 = 10_000;
+
+/// Memory for the lines of one file. A line that does not fit ends the search of its
+/// file: logs and data on one line may have any size.
+const HEAP_BYTES: usize = 16 << 20;
+
+/// Memory for a compiled pattern, and for what matching caches of it.
+const PATTERN_BYTES: usize = 10 << 20;
+
+/// Most files passed over that are named.
+const MAX_NAMED: usize = 3;
 
 /// Searches files for the model.
 #[derive(Debug)]
@@ -91,7 +102,11 @@ impl Tool for Grep {
             super::check_cancelled(&cx.cancel)?;
             let root = resolve(arguments.path.as_deref().unwrap_or("."), cx.cwd, self.home.as_deref());
             let cancel = cx.cancel.clone();
-            super::blocking(move || search(&arguments, &root, &cancel)).await
+            let what = {
+                let shown = root.display().to_string();
+                move || format!("searching {shown}")
+            };
+            super::blocking(&cx.cancel, what, move || search(&arguments, &root, &cancel)).await
         })
     }
 }
@@ -124,6 +139,7 @@ fn search(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Res
         more: false,
         cut_lines: false,
         name: String::new(),
+        unsearched: Vec::new(),
         cancel,
     };
 
@@ -158,6 +174,8 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
         .case_insensitive(arguments.ignore_case)
         .fixed_strings(arguments.literal)
         .line_terminator(Some(b'\n'))
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
         .build(&arguments.pattern)
         .map_err(|error| ToolError(format!("Invalid pattern: {error}")))
 }
@@ -189,6 +207,7 @@ fn searcher(context: u64, binary: BinaryDetection) -> Searcher {
         .before_context(context)
         .after_context(context)
         .line_number(true)
+        .heap_limit(Some(HEAP_BYTES))
         .build()
 }
 
@@ -204,17 +223,40 @@ struct Found<'a> {
     cut_lines: bool,
     /// The file being searched, as it is shown.
     name: String,
+    /// Files that were not searched to their end, and why.
+    unsearched: Vec<(String, io::Error)>,
     cancel: &'a CancellationToken,
 }
 
 impl Found<'_> {
     fn search_file(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, path: &Path, name: String) {
-        let Ok(file) = File::open(path) else { return };
         self.name = name;
         self.last_match_line = None;
-        let file = Cancellable { file, cancel: self.cancel.clone() };
-        // A file that fails half-way has shown what it could.
-        searcher.search_reader(matcher, file, self).unwrap_or_default();
+        let searched = File::open(path).and_then(|file| {
+            let file = Cancellable { file, cancel: self.cancel.clone() };
+            // A file that fails half-way has shown what it could.
+            searcher.search_reader(matcher, file, &mut *self)
+        });
+        if let Err(error) = searched {
+            self.unsearched.push((std::mem::take(&mut self.name), error));
+        }
+    }
+
+    /// Says which files were passed over; `None` if all were searched.
+    fn passed_over(&self) -> Option<String> {
+        let named = self.unsearched.iter().take(MAX_NAMED).map(|(name, error)| {
+            // What the searcher returns when its memory does not suffice has no kind.
+            let reason = if error.kind() == io::ErrorKind::Other && error.raw_os_error().is_none() {
+                format!("a line is longer than {}", format_size(HEAP_BYTES as u64))
+            } else {
+                error.to_string()
+            };
+            format!("{name}: {reason}")
+        });
+        let named: Vec<String> = named.collect();
+        let n_more = self.unsearched.len() - named.len();
+        let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
+        (!named.is_empty()).then(|| format!("Not searched to the end: {}{more}", named.join("; ")))
     }
 
     /// Whether line `number` is among those shown after the last match.
@@ -236,8 +278,10 @@ impl Found<'_> {
     }
 
     fn finish(mut self) -> ToolOutput {
+        let passed_over = self.passed_over();
         if self.n_matches == 0 {
-            return ToolOutput::text("No matches found");
+            let notice = passed_over.map(|notice| format!("\n\n[{notice}]")).unwrap_or_default();
+            return ToolOutput::text(format!("No matches found{notice}"));
         }
         if self.more {
             let limit = self.limit;
@@ -252,6 +296,9 @@ impl Found<'_> {
             self.listing.lines_cut(format!(
                 "Some lines truncated to {MAX_LINE_CHARS} chars. Use read tool to see full lines"
             ));
+        }
+        if let Some(notice) = passed_over {
+            self.listing.passed_over(notice);
         }
         self.listing.finish()
     }

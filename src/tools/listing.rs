@@ -13,6 +13,7 @@ pub(super) struct Listing {
     notices: Vec<String>,
     details: Map<String, Value>,
     lines_cut: Option<String>,
+    passed_over: Option<String>,
 }
 
 impl Default for Listing {
@@ -22,6 +23,7 @@ impl Default for Listing {
             notices: Vec::new(),
             details: Map::new(),
             lines_cut: None,
+            passed_over: None,
         }
     }
 }
@@ -43,8 +45,13 @@ impl Listing {
         self.lines_cut = Some(notice);
     }
 
+    /// Notes what was not looked at.
+    pub(super) fn passed_over(&mut self, notice: String) {
+        self.passed_over = Some(notice);
+    }
+
     pub(super) fn finish(self) -> ToolOutput {
-        let Self { head, mut notices, mut details, lines_cut } = self;
+        let Self { head, mut notices, mut details, lines_cut, passed_over } = self;
         let truncation = head.finish();
         if truncation.truncated {
             notices.push(format!("{} limit reached", format_size(truncation.max_bytes)));
@@ -54,6 +61,7 @@ impl Listing {
             notices.push(notice);
             details.insert("linesTruncated".to_owned(), json!(true));
         }
+        notices.extend(passed_over);
         let text = if notices.is_empty() {
             truncation.content
         } else {

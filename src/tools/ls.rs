@@ -63,7 +63,11 @@ impl Tool for Ls {
             let path = resolve(arguments.path.as_deref().unwrap_or("."), cx.cwd, self.home.as_deref());
             let limit = super::whole(arguments.limit.unwrap_or(DEFAULT_LIMIT), 1);
             let cancel = cx.cancel.clone();
-            super::blocking(move || list(&path, limit, &cancel)).await
+            let what = {
+                let shown = path.display().to_string();
+                move || format!("listing {shown}")
+            };
+            super::blocking(&cx.cancel, what, move || list(&path, limit, &cancel)).await
         })
     }
 }

@@ -7,6 +7,7 @@
 mod bash;
 mod edit;
 mod file_locks;
+mod file_versions;
 mod find;
 mod grep;
 mod listing;
@@ -14,12 +15,14 @@ mod ls;
 mod output;
 mod path;
 mod read;
+mod spill;
 mod user_bash;
 mod walk;
 mod write;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -28,9 +31,11 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{Tool, ToolError, ToolRegistry};
 
 pub use crate::util::image::{ImageLimits, ImageProblem, PreparedImage, prepare_image, sniff_mime};
+use crate::util::worker;
 pub use bash::{Bash, BashConfig, SessionEnv, SessionVars, ShellError};
 pub use edit::{DiffRow, Edit, EditPreview, EditTool, preview};
 pub use file_locks::{FileGuard, FileLocks, Place};
+use file_versions::FileVersions;
 pub use find::Find;
 pub use grep::Grep;
 pub use ls::Ls;
@@ -58,7 +63,14 @@ pub struct Builtin {
     pub name: &'static str,
     /// Whether the model gets it unless the user chooses tools.
     pub default_active: bool,
-    new: fn(&ToolsConfig, &FileLocks) -> Arc<dyn Tool>,
+    new: fn(&ToolsConfig, &Files) -> Arc<dyn Tool>,
+}
+
+/// What the tools of one session know of its files together.
+#[derive(Debug, Clone, Default)]
+struct Files {
+    locks: FileLocks,
+    versions: FileVersions,
 }
 
 /// Every built-in tool, in the order the model is told of them.
@@ -66,18 +78,18 @@ pub const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "read",
         default_active: true,
-        new: |config, _| Arc::new(Read::new(config.home.clone(), config.images)),
+        new: |config, files| Arc::new(Read::new(config.home.clone(), config.images, files.versions.clone())),
     },
     Builtin { name: "bash", default_active: true, new: |config, _| Arc::new(Bash::new(config.bash.clone())) },
     Builtin {
         name: "edit",
         default_active: true,
-        new: |config, locks| Arc::new(EditTool::new(config.home.clone(), locks.clone())),
+        new: |config, files| Arc::new(EditTool::new(config.home.clone(), files.clone())),
     },
     Builtin {
         name: "write",
         default_active: true,
-        new: |config, locks| Arc::new(Write::new(config.home.clone(), locks.clone())),
+        new: |config, files| Arc::new(Write::new(config.home.clone(), files.clone())),
     },
     Builtin {
         name: "grep",
@@ -92,19 +104,28 @@ pub const BUILTINS: &[Builtin] = &[
     Builtin { name: "ls", default_active: false, new: |config, _| Arc::new(Ls::new(config.home.clone())) },
 ];
 
-/// All built-in tools, active by default or not, in the order of [`BUILTINS`].
+/// All built-in tools, active by default or not, in the order of [`BUILTINS`], for
+/// one session.
 ///
 /// They share one [`FileLocks`], so calls of `edit` and `write` on one file take
-/// turns.
+/// turns, and remember together what the model has seen of its files.
 pub fn builtins(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
-    let locks = FileLocks::default();
-    BUILTINS.iter().map(|builtin| (builtin.new)(config, &locks)).collect()
+    with_locks(config, &FileLocks::default())
 }
 
-/// The built-in tools whose names are in `active`.
+fn with_locks(config: &ToolsConfig, locks: &FileLocks) -> Vec<Arc<dyn Tool>> {
+    let files = Files { locks: locks.clone(), versions: FileVersions::default() };
+    BUILTINS.iter().map(|builtin| (builtin.new)(config, &files)).collect()
+}
+
+/// The built-in tools whose names are in `active`. Each session that takes its own by
+/// [`ToolRegistry::for_session`] remembers files by itself; they all take turns on files.
 pub fn registry(config: &ToolsConfig, active: &[String]) -> ToolRegistry {
-    let is_active = |tool: &Arc<dyn Tool>| active.iter().any(|name| name == tool.spec().name);
-    ToolRegistry::new(builtins(config).into_iter().filter(is_active).collect())
+    let (config, active, locks) = (config.clone(), active.to_vec(), FileLocks::default());
+    ToolRegistry::per_session(move || {
+        let is_active = |tool: &Arc<dyn Tool>| active.iter().any(|name| name == tool.spec().name);
+        with_locks(&config, &locks).into_iter().filter(is_active).collect()
+    })
 }
 
 /// The arguments of a call as the tool's own type.
@@ -118,16 +139,33 @@ fn whole(number: f64, min: u64) -> u64 {
     (number as u64).max(min)
 }
 
+/// How long a cancelled call may take to end by itself.
+const GRACE: Duration = Duration::from_millis(300);
+
 /// Runs `work` where it may wait for the disk or compute for long.
 ///
-/// Waits for its end even when the call is cancelled: `work` polls the token
-/// itself where it takes long.
+/// `work` polls the token itself where it takes long. A call that does not end within
+/// [`GRACE`] after it was cancelled waits in the kernel, for a mount that is gone or
+/// for a device: its thread is abandoned, and the result names `what` was given up.
 async fn blocking<T: Send + 'static>(
+    cancel: &CancellationToken,
+    what: impl FnOnce() -> String,
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(ToolError(format!("The tool stopped unexpectedly: {error}"))),
+    let work = worker::run("tool", work);
+    let given_up = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        result = work => match result {
+            Ok(result) => result,
+            Err(error) => Err(ToolError(format!("The tool failed: {error}"))),
+        },
+        () = given_up => Err(ToolError(format!(
+            "{}; {} was given up, because the system did not answer", ToolError::aborted(), what()
+        ))),
     }
 }
 
@@ -198,5 +236,55 @@ mod tests {
         check(-5.0, 1);
         check(f64::NAN, 1);
         check(1e300, u64::MAX);
+    }
+
+    /// Waits in the kernel until its other end is opened.
+    #[cfg(unix)]
+    fn fifo() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        (folder, path)
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn cancelling_abandons_work_that_hangs_in_the_kernel() {
+        let (_folder, path) = fifo();
+        let (cancel, opened) = (CancellationToken::new(), path.clone());
+        let (began, begins) = std::sync::mpsc::channel();
+        let work = move || {
+            began.send(()).unwrap();
+            std::fs::read(opened).map_err(|error| ToolError(error.to_string()))
+        };
+        let call = blocking(&cancel, || "reading the pipe".to_owned(), work);
+        let stop = async {
+            tokio::task::spawn_blocking(move || begins.recv().unwrap()).await.unwrap();
+            cancel.cancel();
+        };
+        let (result, ()) = tokio::join!(call, stop);
+        let expected = "Operation aborted; reading the pipe was given up, because the system did not answer";
+        assert_eq!(result, Err(ToolError(expected.to_owned())));
+        // The thread is still there, and ends once it may.
+        drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());
+    }
+
+    #[tokio::test]
+    async fn work_that_heeds_the_token_ends_by_itself() {
+        let cancel = CancellationToken::new();
+        let token = cancel.clone();
+        let call = blocking(
+            &cancel,
+            || panic!("nothing is given up"),
+            move || -> Result<(), ToolError> {
+                loop {
+                    check_cancelled(&token)?;
+                    std::thread::yield_now();
+                }
+            },
+        );
+        let (result, ()) = tokio::join!(call, async { cancel.cancel() });
+        assert_eq!(result, Err(ToolError::aborted()));
     }
 }

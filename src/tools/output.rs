@@ -1,14 +1,15 @@
 //! Keeps what tools print within what a model should read.
 //!
 //! [`Head`] keeps the beginning (files, searches), [`Tail`] the end (commands)
-//! and the whole in a file. Both take output piece by piece, in bounded memory,
+//! and, in a file, as much of the whole as [`super::spill`] allows. Both take output piece by piece, in bounded memory,
 //! and count what they do not keep.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+use super::spill::{SpillFile, SpillLimits};
 
 /// Lines a model gets at most.
 pub const MAX_LINES: u64 = 2000;
@@ -153,7 +154,7 @@ impl Head {
     }
 }
 
-/// Collects the end of a command's output, and all of it in a file once it
+/// Collects the end of a command's output, and the whole in a file once it
 /// exceeds what is shown.
 #[derive(Debug)]
 pub struct Tail {
@@ -164,13 +165,19 @@ pub struct Tail {
     /// Everything so far, until there is a file for it.
     unspilled: Vec<u8>,
     spill: Spill,
+    limits: SpillLimits,
     temp_dir: PathBuf,
 }
 
 impl Tail {
     /// Nothing yet; the file will be created in `temp_dir`.
     pub fn new(temp_dir: &Path) -> Self {
+        Self::with_limits(temp_dir, SpillLimits::default())
+    }
+
+    pub(super) fn with_limits(temp_dir: &Path, limits: SpillLimits) -> Self {
         Self {
+            limits,
             decoder: Decoder::default(),
             recent: String::new(),
             counts: Counts::default(),
@@ -185,28 +192,32 @@ impl Tail {
     pub fn push(&mut self, bytes: &[u8]) {
         let text = self.decoder.decode(bytes);
         self.add(&text);
-        match &mut self.spill {
-            Spill::NotNeeded => {
-                self.unspilled.extend_from_slice(bytes);
-                self.spill_if_needed();
-            }
-            Spill::File { file, path } => {
-                if let Err(error) = file.write_all(bytes) {
-                    // Half an output under the name of the full one would mislead.
-                    std::fs::remove_file(path).unwrap_or_default();
-                    self.spill = Spill::Failed(error.to_string());
-                }
-            }
-            Spill::Failed(_) => {}
+        if matches!(self.spill, Spill::NotNeeded) {
+            self.unspilled.extend_from_slice(bytes);
+            self.spill_if_needed();
+        } else {
+            self.write(|file| file.push(bytes));
         }
     }
 
-    /// Declares the output complete: a character that was cut off becomes U+FFFD.
+    /// Declares the output complete: a character that was cut off becomes U+FFFD, and
+    /// the file gets the end of the output.
     pub fn close(&mut self) {
         let text = self.decoder.finish();
         self.add(&text);
         if matches!(self.spill, Spill::NotNeeded) {
             self.spill_if_needed();
+        }
+        self.write(SpillFile::close);
+    }
+
+    /// Lets `write` write to the file, if there is one. A failure costs only the file.
+    fn write(&mut self, write: impl FnOnce(&mut SpillFile) -> io::Result<()>) {
+        if let Spill::File(file) = &mut self.spill
+            && let Err(error) = write(file)
+            && let Spill::File(file) = std::mem::replace(&mut self.spill, Spill::Failed(error.to_string()))
+        {
+            file.remove();
         }
     }
 
@@ -215,10 +226,10 @@ impl Tail {
         tail_of(&self.recent, &self.counts, MAX_LINES, MAX_BYTES)
     }
 
-    /// The file with the whole output, if there is one.
+    /// The file with the whole output, or most of it, if there is one.
     pub fn full_output_path(&self) -> Option<&Path> {
         match &self.spill {
-            Spill::File { path, .. } => Some(path),
+            Spill::File(file) => Some(file.path()),
             Spill::NotNeeded | Spill::Failed(_) => None,
         }
     }
@@ -228,7 +239,11 @@ impl Tail {
         let truncated_by = truncation.truncated_by?;
         let last = truncation.total_lines;
         let full = match &self.spill {
-            Spill::File { path, .. } => format!("Full output: {}", path.display()),
+            Spill::File(file) if file.n_left_out() > 0 => {
+                let left_out = format_size(file.n_left_out());
+                format!("Full output, but for {left_out} in the middle: {}", file.path().display())
+            }
+            Spill::File(file) => format!("Full output: {}", file.path().display()),
             Spill::Failed(error) => format!("The full output could not be saved: {error}"),
             Spill::NotNeeded => "The full output was not saved".to_owned(),
         };
@@ -260,10 +275,11 @@ impl Tail {
             return;
         }
         let bytes = std::mem::take(&mut self.unspilled);
-        self.spill = match create_spill(&self.temp_dir, &bytes) {
-            Ok((file, path)) => Spill::File { file, path },
+        self.spill = match SpillFile::create(&self.temp_dir, self.limits) {
+            Ok(file) => Spill::File(file),
             Err(error) => Spill::Failed(error.to_string()),
         };
+        self.write(|file| file.push(&bytes));
     }
 }
 
@@ -313,24 +329,8 @@ fn may_continue(bytes: &[u8]) -> bool {
 #[derive(Debug)]
 enum Spill {
     NotNeeded,
-    File { file: File, path: PathBuf },
+    File(SpillFile),
     Failed(String),
-}
-
-/// A file that only this user can read, with a name nobody can guess or reuse.
-fn create_spill(temp_dir: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
-    let random = uuid::Uuid::new_v4().as_u64_pair().0;
-    let path = temp_dir.join(format!("pi-bash-{random:016x}.log"));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&path)?;
-    if let Err(error) = file.write_all(bytes) {
-        std::fs::remove_file(&path).unwrap_or_default();
-        return Err(error);
-    }
-    Ok((file, path))
 }
 
 #[derive(Debug, Default)]
@@ -576,6 +576,29 @@ mod tests {
         assert_eq!(
             tail.notice(&tail.truncation()).unwrap(),
             format!("[Showing last 50.0KB of line 2 (line is 600.0KB). Full output: {path}]"),
+        );
+    }
+
+    #[test]
+    fn what_the_file_lacks_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = SpillLimits { head_bytes: 3_000, tail_bytes: 1_000 };
+        let mut tail = Tail::with_limits(folder.path(), limits);
+        let all: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+        tail.push(all.as_bytes());
+        tail.close();
+        let path = tail.full_output_path().unwrap();
+        let kept = std::fs::read_to_string(path).unwrap();
+        assert!(kept.starts_with(&all[..3_000]) && kept.ends_with(&all[all.len() - 1_000..]));
+        let left_out = all.len() - 4_000;
+        let size = format_size(left_out as u64);
+        assert!(kept.contains(&format!("[{left_out} bytes ({size}) of the output were left out here]")));
+        assert_eq!(
+            tail.notice(&tail.truncation()).unwrap(),
+            format!(
+                "[Showing lines 18001-20000 of 20000. Full output, but for {size} in the middle: {}]",
+                path.display()
+            ),
         );
     }
 

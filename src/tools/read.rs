@@ -13,6 +13,7 @@ use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
 use crate::ai::{ConstrainedSampling, ContentBlock, Extra, Image};
 use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 
+use super::file_versions::{FileVersions, Version, VersionBuilder};
 use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use super::path::resolve_existing;
 
@@ -22,8 +23,8 @@ const SNIFF_BYTES: usize = 4100;
 /// How much of a file decides whether it is text.
 const BINARY_CHECK_BYTES: usize = 8 * 1024;
 
-/// A larger file is not loaded to make a picture of it.
-const MAX_IMAGE_FILE_BYTES: u64 = 256 * 1024 * 1024;
+/// A larger file is not loaded to make a picture of it: eight calls may do so at once.
+const MAX_IMAGE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -33,10 +34,11 @@ pub struct Read {
     spec: ToolSpec,
     home: Option<PathBuf>,
     images: ImageLimits,
+    versions: FileVersions,
 }
 
 impl Read {
-    pub fn new(home: Option<PathBuf>, images: ImageLimits) -> Self {
+    pub(super) fn new(home: Option<PathBuf>, images: ImageLimits, versions: FileVersions) -> Self {
         let spec = ToolSpec {
             name: "read",
             description: include_str!("read.md").trim_ascii(),
@@ -56,7 +58,7 @@ impl Read {
             }),
             constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
-        Self { spec, home, images }
+        Self { spec, home, images, versions }
     }
 }
 
@@ -69,18 +71,16 @@ impl Tool for Read {
         Box::pin(async move {
             let arguments: Arguments = super::parse(arguments)?;
             super::check_cancelled(&cx.cancel)?;
-            let (cwd, home, images) = (cx.cwd.to_owned(), self.home.clone(), self.images);
-            let cancel = cx.cancel.clone();
-            let result = super::blocking(move || {
+            let (cwd, home) = (cx.cwd.to_owned(), self.home.clone());
+            let reading =
+                Reading { images: self.images, versions: self.versions.clone(), cancel: cx.cancel.clone() };
+            let shown = arguments.path.clone();
+            let what = || format!("reading {shown}");
+            let work = move || {
                 let path = resolve_existing(&arguments.path, &cwd, home.as_deref());
-                read(&arguments, &path, &images, &cancel)
-            });
-            // Nothing is written: what still computes after a cancel may end by itself.
-            tokio::select! {
-                biased;
-                () = cx.cancel.cancelled() => Err(ToolError::aborted()),
-                result = result => result,
-            }
+                reading.read(&arguments, &path)
+            };
+            super::blocking(&cx.cancel, what, work).await
         })
     }
 }
@@ -92,53 +92,73 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-fn read(
-    arguments: &Arguments,
-    path: &Path,
-    images: &ImageLimits,
-    cancel: &CancellationToken,
-) -> Result<ToolOutput, ToolError> {
-    let failed = |error: &io::Error| could_not_read(path, error);
-    let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
-    if metadata.is_dir() {
-        return Err(ToolError(format!("{} is a directory, not a file", path.display())));
-    }
-    if !metadata.is_file() {
-        // Opening a pipe or a device could wait for ever.
-        return Err(ToolError(format!("{} is not a regular file", path.display())));
-    }
-    let mut file = File::open(path).map_err(|error| failed(&error))?;
-    let mut start = Vec::with_capacity(BINARY_CHECK_BYTES);
-    let n_bytes = BINARY_CHECK_BYTES as u64;
-    (&mut file).take(n_bytes).read_to_end(&mut start).map_err(|error| failed(&error))?;
+/// What a call reads with.
+struct Reading {
+    images: ImageLimits,
+    versions: FileVersions,
+    cancel: CancellationToken,
+}
 
-    if let Some(mime) = sniff_mime(&start[..start.len().min(SNIFF_BYTES)]) {
-        if metadata.len() > MAX_IMAGE_FILE_BYTES {
+impl Reading {
+    fn read(&self, arguments: &Arguments, path: &Path) -> Result<ToolOutput, ToolError> {
+        let failed = |error: &io::Error| could_not_read(path, error);
+        let metadata = fs::metadata(path).map_err(|error| failed(&error))?;
+        if metadata.is_dir() {
+            return Err(ToolError(format!("{} is a directory, not a file", path.display())));
+        }
+        if !metadata.is_file() {
+            // Opening a pipe or a device could wait for ever.
+            return Err(ToolError(format!("{} is not a regular file", path.display())));
+        }
+        let mut file = File::open(path).map_err(|error| failed(&error))?;
+        let mut start = Vec::with_capacity(BINARY_CHECK_BYTES);
+        let n_bytes = BINARY_CHECK_BYTES as u64;
+        (&mut file).take(n_bytes).read_to_end(&mut start).map_err(|error| failed(&error))?;
+
+        if let Some(mime) = sniff_mime(&start[..start.len().min(SNIFF_BYTES)]) {
+            return self.read_image(mime, start, file).map_err(|error| match error.kind() {
+                io::ErrorKind::Interrupted => ToolError::aborted(),
+                _ => failed(&error),
+            });
+        }
+        if start.contains(&0) {
+            let size = format_size(metadata.len());
+            return Err(ToolError(format!(
+                "{} is a binary file ({size}), which read cannot show. Use bash with a tool for its format, \
+                 or inspect its bytes: xxd {} | head",
+                path.display(),
+                shell_quote(&arguments.path),
+            )));
+        }
+        let window = Window {
+            start: super::whole(arguments.offset.unwrap_or(1.0), 1) - 1,
+            n_lines: arguments.limit.map(|limit| super::whole(limit, 0)),
+        };
+        let (text, version) =
+            read_window(&start, file, &window, &self.cancel).map_err(|error| match error.kind() {
+                io::ErrorKind::Interrupted => ToolError::aborted(),
+                _ => failed(&error),
+            })?;
+        // Of a file that is read from its start nothing older needs to be remembered.
+        let has_moved = window.start > 0 && self.versions.differs(path, &version);
+        let output = show_text(text, &window, &arguments.path, has_moved)?;
+        self.versions.note(path, version);
+        Ok(output)
+    }
+
+    /// Reads the rest of a picture that begins with `bytes`.
+    fn read_image(&self, mime: &'static str, mut bytes: Vec<u8>, file: File) -> io::Result<ToolOutput> {
+        // The file may grow while it is read.
+        let room = (MAX_IMAGE_FILE_BYTES + 1).saturating_sub(bytes.len() as u64);
+        file.take(room).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_IMAGE_FILE_BYTES {
             return Ok(omitted_image(mime, &ImageProblem::TooLarge));
         }
-        let mut bytes = start;
-        file.read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-        super::check_cancelled(cancel)?;
-        return Ok(show_image(mime, &bytes, images));
+        if self.cancel.is_cancelled() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        Ok(show_image(mime, &bytes, &self.images))
     }
-    if start.contains(&0) {
-        let size = format_size(metadata.len());
-        return Err(ToolError(format!(
-            "{} is a binary file ({size}), which read cannot show. Use bash with a tool for its format, \
-             or inspect its bytes: xxd {} | head",
-            path.display(),
-            shell_quote(&arguments.path),
-        )));
-    }
-    let window = Window {
-        start: super::whole(arguments.offset.unwrap_or(1.0), 1) - 1,
-        n_lines: arguments.limit.map(|limit| super::whole(limit, 0)),
-    };
-    let text = read_window(&start, file, &window, cancel).map_err(|error| match error.kind() {
-        io::ErrorKind::Interrupted => ToolError::aborted(),
-        _ => failed(&error),
-    })?;
-    show_text(text, &window, &arguments.path)
 }
 
 /// Which lines were asked for; lines count from 0.
@@ -159,7 +179,8 @@ struct WindowText {
     total_lines: u64,
 }
 
-/// Reads the whole file, whose beginning was read before, but keeps little of it.
+/// Reads the whole file, whose beginning was read before, but keeps little of it,
+/// however long its lines are.
 ///
 /// # Errors
 /// `Interrupted` when cancelled.
@@ -168,8 +189,10 @@ fn read_window(
     mut file: File,
     window: &Window,
     cancel: &CancellationToken,
-) -> io::Result<WindowText> {
+) -> io::Result<(WindowText, Version)> {
     let mut decoder = Decoder::default();
+    let mut version = VersionBuilder::default();
+    version.add(start);
     let mut collected = WindowText { head: Head::new(MAX_LINES, MAX_BYTES), total_lines: 1 };
     collected.push(&decoder.decode(start), window);
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -183,10 +206,12 @@ fn read_window(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        collected.push(&decoder.decode(chunk.get(..n_bytes).unwrap_or_default()), window);
+        let bytes = chunk.get(..n_bytes).unwrap_or_default();
+        version.add(bytes);
+        collected.push(&decoder.decode(bytes), window);
     }
     collected.push(&decoder.finish(), window);
-    Ok(collected)
+    Ok((collected, version.finish()))
 }
 
 impl WindowText {
@@ -212,7 +237,13 @@ impl WindowText {
     }
 }
 
-fn show_text(text: WindowText, window: &Window, path: &str) -> Result<ToolOutput, ToolError> {
+/// `has_moved` tells that the lines before the window may be others than before.
+fn show_text(
+    text: WindowText,
+    window: &Window,
+    path: &str,
+    has_moved: bool,
+) -> Result<ToolOutput, ToolError> {
     let total = text.total_lines;
     let first = window.start.saturating_add(1);
     if window.start >= total {
@@ -243,6 +274,11 @@ fn show_text(text: WindowText, window: &Window, path: &str) -> Result<ToolOutput
     } else {
         None
     };
+    let moved = has_moved.then(|| {
+        "[This file has changed since you last read or wrote it; line numbers may have moved.]".to_owned()
+    });
+    let notices: Vec<String> = notice.into_iter().chain(moved).collect();
+    let notice = (!notices.is_empty()).then(|| notices.join("\n"));
     Ok(text_output(truncation, notice))
 }
 

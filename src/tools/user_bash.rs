@@ -42,7 +42,7 @@ pub async fn run_user_command(
     cancel: &CancellationToken,
     mut on_output: impl FnMut(&str) + Send,
 ) -> Result<UserBashOutcome, ShellError> {
-    let command = config.command(line, cwd)?;
+    let command = config.prepare(line, cwd, cancel).await?;
     let mut running = config.start(&command, cancel.clone())?;
     let mut tail = Tail::new(&config.temp_dir);
     let mut decoder = Decoder::default();

@@ -11,7 +11,8 @@ use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
 use crate::ai::ConstrainedSampling;
 use crate::util::atomic_file;
 
-use super::file_locks::FileLocks;
+use super::Files;
+use super::file_versions::Version;
 use super::path::resolve;
 
 /// Writes files for the model.
@@ -19,11 +20,11 @@ use super::path::resolve;
 pub struct Write {
     spec: ToolSpec,
     home: Option<PathBuf>,
-    locks: FileLocks,
+    files: Files,
 }
 
 impl Write {
-    pub fn new(home: Option<PathBuf>, locks: FileLocks) -> Self {
+    pub(super) fn new(home: Option<PathBuf>, files: Files) -> Self {
         let spec = ToolSpec {
             name: "write",
             description: include_str!("write.md").trim_ascii(),
@@ -45,7 +46,7 @@ impl Write {
             }),
             constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
-        Self { spec, home, locks }
+        Self { spec, home, files }
     }
 }
 
@@ -58,7 +59,7 @@ impl Tool for Write {
         // Outside of the future: calls take their places in the order they are made.
         let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
             let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
-            let place = self.locks.register(&path);
+            let place = self.files.locks.register(&path);
             (arguments, path, place)
         });
         Box::pin(async move {
@@ -68,16 +69,28 @@ impl Tool for Write {
                 guard = place.wait() => guard,
             };
             super::check_cancelled(&cx.cancel)?;
-            let result = super::blocking(move || {
+            let versions = self.files.versions.clone();
+            let what = || format!("writing {shown} (it may still be written)");
+            let work = move || {
                 let _guard = guard;
                 let failed = |error| ToolError(format!("Could not write {}: {error}", path.display()));
                 if let Some(folder) = path.parent() {
                     fs::create_dir_all(folder).map_err(failed)?;
                 }
-                atomic_file::write(&path, content.as_bytes()).map_err(failed)
-            });
-            result.await?;
-            Ok(ToolOutput::text(format!("Successfully wrote to {shown}")))
+                let has_changed = versions.has_changed(&path);
+                atomic_file::write(&path, content.as_bytes()).map_err(failed)?;
+                versions.note(&path, Version::of(content.as_bytes()));
+                Ok(has_changed)
+            };
+            let has_changed = super::blocking(&cx.cancel, what, work).await?;
+            let mut text = format!("Successfully wrote to {shown}");
+            if has_changed {
+                text.push_str(
+                    "\n\nNote: the file had changed on disk since you last read or wrote it. Those changes are \
+                     overwritten.",
+                );
+            }
+            Ok(ToolOutput::text(text))
         })
     }
 }

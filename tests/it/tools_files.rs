@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Cursor;
 
 use image::{DynamicImage, ImageFormat, RgbImage};
+use pi::agent::{Progress, ToolCx, ToolRegistry};
 use pi::ai::{ContentBlock, join_text};
-use pi::tools::{Edit, preview};
+use pi::tools::{BashConfig, Edit, ImageLimits, ToolsConfig, preview, registry};
 use serde_json::json;
 
 use crate::tools_support::Workbench;
@@ -312,4 +313,77 @@ async fn a_cancelled_call_does_nothing() {
         assert_eq!(bench.error(name, arguments).await, "Operation aborted", "{name}");
     }
     assert_eq!(bench.read("f"), "a");
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_the_model_saw_it_is_said() {
+    let bench = Workbench::new();
+    let edit = json!({ "path": "f", "edits": [{ "oldText": "one", "newText": "1" }] });
+    let note = "Note: the file had changed on disk since you last read or wrote it.";
+    bench.write("f", "one two\n");
+    // Never seen: nothing to compare with.
+    let text = bench.text("edit", edit.clone()).await;
+    assert_eq!(text, "Successfully replaced 1 block(s) in f.");
+    // What the model wrote itself is what it knows.
+    bench.text("write", json!({ "path": "f", "content": "one\n" })).await;
+    assert!(!bench.text("edit", edit.clone()).await.contains(note));
+
+    bench.write("f", "one and\nmore\n");
+    let text = bench.text("edit", edit.clone()).await;
+    assert!(
+        text.starts_with("Successfully replaced 1 block(s) in f.\n\nNote: the file had changed"),
+        "{text}"
+    );
+    assert_eq!(bench.read("f"), "1 and\nmore\n");
+
+    bench.text("read", json!({ "path": "f" })).await;
+    // The same length, and maybe the same tick of the clock.
+    bench.write("f", "2 and\nmore\n");
+    let text = bench.text("read", json!({ "path": "f", "offset": 2 })).await;
+    assert_eq!(
+        text,
+        "more\n\n\n[This file has changed since you last read or wrote it; line numbers may have moved.]"
+    );
+    assert_eq!(bench.text("read", json!({ "path": "f", "offset": 2 })).await, "more\n");
+    bench.write("f", "3\n");
+    let text = bench.text("write", json!({ "path": "f", "content": "4\n" })).await;
+    assert!(text.starts_with("Successfully wrote to f\n\nNote: the file had changed"), "{text}");
+    assert!(!bench.text("write", json!({ "path": "f", "content": "5\n" })).await.contains(note));
+}
+
+#[tokio::test]
+async fn sessions_do_not_share_what_they_saw_of_files() {
+    let bench = Workbench::new();
+    let config = ToolsConfig {
+        home: None,
+        images: ImageLimits::default(),
+        bash: BashConfig::new(bench.temp_dir.clone(), bench.session.clone()),
+    };
+    let names: Vec<String> = ["read", "write"].map(str::to_owned).into();
+    let first = registry(&config, &names);
+    let second = first.for_session();
+    let call = async |tools: &ToolRegistry, name: &str, arguments: serde_json::Value| {
+        let cx = ToolCx {
+            call_id: "call",
+            cwd: &bench.cwd(),
+            cancel: bench.cancel.clone(),
+            progress: Progress::ignore(),
+        };
+        join_text(&tools.get(name).unwrap().run(arguments, cx).await.unwrap().content)
+    };
+    bench.write("f", "one\n");
+    call(&first, "read", json!({ "path": "f" })).await;
+    bench.write("f", "two\n");
+    let write = json!({ "path": "f", "content": "three\n" });
+    assert_eq!(call(&second, "write", write.clone()).await, "Successfully wrote to f");
+    assert!(call(&first, "write", write).await.contains("had changed on disk"));
+}
+
+#[tokio::test]
+async fn read_keeps_little_of_a_line_of_any_length() {
+    let bench = Workbench::new();
+    bench.write("f", format!("{}\nend\n", "x".repeat(8 << 20)));
+    let text = bench.text("read", json!({ "path": "f" })).await;
+    assert_eq!(text, "[Line 1 is 8.0MB, exceeds 50.0KB limit. Use bash: sed -n '1p' f | head -c 51200]");
+    assert_eq!(bench.text("read", json!({ "path": "f", "offset": 2 })).await, "end\n");
 }

@@ -183,3 +183,50 @@ async fn search_starts_at_a_linked_root_and_survives_odd_names() {
     let text = bench.text("grep", json!({ "pattern": "needle", "path": "link" })).await;
     check(&text, &["a b.txt:1: needle", "\u{fffd}.txt:1: needle"]);
 }
+
+/// Ignore files are opened by the walk; a pipe in their place never answers.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_search_that_hangs_ends_when_it_is_cancelled() {
+    for (tool, arguments) in
+        [("find", json!({ "pattern": "*" })), ("grep", json!({ "pattern": "x", "path": "." }))]
+    {
+        let bench = Workbench::new();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let pipe = bench.path(".ignore");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let reading = bench.path(".ignore");
+        let cancel = async {
+            // Opening the other end succeeds once the search waits in there; it is kept
+            // open, so that reading hangs too.
+            let writer = tokio::task::spawn_blocking(move || {
+                std::fs::OpenOptions::new().write(true).open(reading).unwrap()
+            });
+            let writer = writer.await.unwrap();
+            bench.cancel.cancel();
+            writer
+        };
+        let (result, writer) = tokio::join!(bench.run(tool, arguments), cancel);
+        let expected = format!(
+            "Operation aborted; searching {} was given up, because the system did not answer",
+            bench.cwd().display()
+        );
+        assert_eq!(result.unwrap_err().0, expected, "{tool}");
+        drop(writer);
+    }
+}
+
+#[tokio::test]
+async fn grep_passes_over_a_line_of_any_length_and_says_so() {
+    let bench = Workbench::new();
+    bench.write("a.txt", "needle\n");
+    bench.write("b.json", format!("{}needle\n", "x".repeat(17 << 20)));
+    bench.write("c.txt", "needle\n");
+    let text = bench.text("grep", json!({ "pattern": "needle" })).await;
+    let notice = "[Not searched to the end: b.json: a line is longer than 16.0MB]";
+    assert_eq!(text, format!("a.txt:1: needle\nc.txt:1: needle\n\n{notice}"));
+    let text = bench.text("grep", json!({ "pattern": "nothing" })).await;
+    assert_eq!(text, format!("No matches found\n\n{notice}"));
+    let error = bench.error("grep", json!({ "pattern": "(\\w{900}){900}" })).await;
+    assert!(error.starts_with("Invalid pattern"), "{error}");
+}

@@ -22,7 +22,7 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::agent::{Pushed, QueueKind, Queued, Queues, SteeringDelivery};
+use crate::agent::{Pushed, QueueKind, Queued, Queues, SteeringDelivery, ToolRegistry};
 use crate::ai::{self, ContentBlock, Credential, Message, Model, UserContent, UserMessage};
 use crate::util::panics::panic_text;
 
@@ -106,6 +106,7 @@ struct AgentSession {
     cwd: PathBuf,
     store: SessionStore,
     surroundings: Surroundings,
+    tools: ToolRegistry,
     /// About trust, for as long as the program runs.
     decisions: Decisions,
     /// What was said about the surroundings; it is said once.
@@ -175,6 +176,7 @@ impl AgentSession {
             cwd: opened.cwd,
             store: opened.store,
             surroundings: opened.surroundings,
+            tools: opened.tools,
             decisions: Decisions::default(),
             told: HashSet::new(),
             selection,
@@ -391,6 +393,7 @@ impl AgentSession {
             services: &self.services,
             cwd: &self.cwd,
             surroundings: &self.surroundings,
+            tools: &self.tools,
             queues: &self.queues,
             session_id: &self.store.header().id.clone(),
             selection: &self.selection,

@@ -49,6 +49,7 @@ impl AgentSession {
         self.save_queue();
         self.cwd = opened.cwd;
         self.surroundings = opened.surroundings;
+        self.tools = opened.tools;
         self.selection = selection;
         self.recovery = Recovery::default();
         self.cache = CacheWatch::default();

@@ -67,7 +67,7 @@ impl Tool for Bash {
             let arguments: Arguments = super::parse(arguments)?;
             super::check_cancelled(&cx.cancel)?;
             let timeout = arguments.timeout.map(timeout).transpose()?;
-            let mut command = self.config.command(&arguments.command, cx.cwd)?;
+            let mut command = self.config.prepare(&arguments.command, cx.cwd, &cx.cancel).await?;
             command.env.extend(self.config.session.variables());
             command.timeout = timeout;
             let running = self.config.start(&command, cx.cancel.clone())?;

@@ -4,11 +4,18 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::ToolError;
 use crate::util::process::{Command, Running};
+use crate::util::worker::{self, WorkError};
+
+use super::super::spill;
+
+/// How long a cancelled command that has not begun may wait for the disk.
+const GRACE: Duration = Duration::from_millis(300);
 
 /// How commands are run, for the model and for the user.
 #[derive(Debug, Clone)]
@@ -42,8 +49,33 @@ impl BashConfig {
         }
     }
 
-    /// What runs `line` in `cwd`, without anything about the session.
-    pub(in crate::tools) fn command(&self, line: &str, cwd: &Path) -> Result<Command, ShellError> {
+    /// What runs `line` in `cwd`, without anything about the session. Also looks for
+    /// old output files, in the background.
+    ///
+    /// Whether shell and directory exist is asked on another thread, since the disk may
+    /// not answer; cancelling does not wait for that.
+    pub(in crate::tools) async fn prepare(
+        &self,
+        line: &str,
+        cwd: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<Command, ShellError> {
+        spill::remove_old_in_background(&self.temp_dir);
+        let (config, line, folder) = (self.clone(), line.to_owned(), cwd.to_owned());
+        let asking = worker::run("find-shell", move || config.command(&line, &folder));
+        let given_up = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            command = asking => command?,
+            () = given_up => Err(ShellError::GivenUp { path: cwd.to_owned() }),
+        }
+    }
+
+    /// As [`Self::prepare`]; blocks.
+    fn command(&self, line: &str, cwd: &Path) -> Result<Command, ShellError> {
         if !cwd.is_dir() {
             return Err(ShellError::NoDirectory { path: cwd.to_owned() });
         }
@@ -157,6 +189,10 @@ pub enum ShellError {
     NoShell { path: PathBuf },
     #[error("Could not start {}: {source}", shell.display())]
     Start { shell: PathBuf, source: io::Error },
+    #[error("Command aborted before it began; {} does not answer", path.display())]
+    GivenUp { path: PathBuf },
+    #[error("Could not start the command: {0}")]
+    NoWorker(#[from] WorkError),
 }
 
 impl From<ShellError> for ToolError {

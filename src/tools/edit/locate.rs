@@ -1,27 +1,23 @@
 //! Finds the one place each edit means.
 //!
-//! Texts are compared with all line breaks as LF. If one of the old texts is not
-//! there literally, all are looked for in a normalised form of the text, in
-//! which typographic variants and trailing blanks do not count.
+//! Texts are compared with all line breaks as LF. An old text that is not there
+//! literally is looked for in a form in which typographic variants and blanks at the
+//! ends of lines do not count; that is decided for each edit by itself.
 
 use std::ops::Range;
-
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::agent::ToolError;
 
 use super::Edit;
+use super::normal::Normal;
 
 /// What to put where.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Replacements {
-    /// The text the ranges are about: the original with LF line breaks, or that
-    /// normalised line by line. It has the lines of the original either way.
-    pub(super) base: String,
-    /// Whether `base` is normalised.
-    pub(super) is_fuzzy: bool,
-    /// Byte ranges of `base`, in order, none overlapping, and what replaces them.
-    pub(super) pieces: Vec<(Range<usize>, String)>,
+pub(super) struct Replacement {
+    /// Bytes of the text; a CRLF is in it as a whole or not at all.
+    pub(super) range: Range<usize>,
+    /// With LF line breaks.
+    pub(super) new_text: String,
 }
 
 /// Why edits cannot be applied; counts edits from 0.
@@ -65,45 +61,53 @@ impl LocateError {
     }
 }
 
-/// Finds the places of `edits` in `text`, all of them in the text as it is.
-pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Replacements, LocateError> {
-    let exact = unify_breaks(text);
-    let fuzzy = normalise(&exact);
-    let mut old_texts = Vec::with_capacity(edits.len());
-    for (idx, edit) in edits.iter().enumerate() {
-        if edit.old_text.is_empty() {
-            return Err(LocateError::Empty { edit: idx });
-        }
-        old_texts.push(unify_breaks(&edit.old_text));
+/// Finds the places of `edits` in `text`, all of them in the text as it is. They are
+/// returned in the order of the text, and do not overlap.
+pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, LocateError> {
+    let (exact, fuzzy) = (Normal::exact(text), Normal::fuzzy(text));
+    if let Some(edit) = edits.iter().position(|edit| edit.old_text.is_empty()) {
+        return Err(LocateError::Empty { edit });
     }
-    let is_fuzzy = old_texts.iter().any(|old| !exact.contains(old));
-
     let mut found = Vec::with_capacity(edits.len());
-    for (idx, (edit, old)) in edits.iter().zip(&old_texts).enumerate() {
-        let fuzzy_old = normalise(old);
-        // A blank old text has no normal form to look for.
-        let n_places = match count(&fuzzy, &fuzzy_old) {
-            0 => count(&exact, old),
-            n_places => n_places,
-        };
+    for (idx, edit) in edits.iter().enumerate() {
+        let old = unify_breaks(&edit.old_text);
+        let literal = exact.find_all(&old);
+        // A blank old text has no other form to look for.
+        let alike = fuzzy.find_all(Normal::fuzzy(&old).text());
+        // Places that look alike are too many even if only one of them is literal.
+        let n_places = literal.len().max(alike.len());
         if n_places > 1 {
             return Err(LocateError::Ambiguous { edit: idx, n_places });
         }
-        let (base, old) = if is_fuzzy { (&fuzzy, &fuzzy_old) } else { (&exact, old) };
-        let start = if old.is_empty() { None } else { base.find(old.as_str()) };
-        let start = start.ok_or(LocateError::NotFound { edit: idx })?;
-        found.push((idx, start..start + old.len(), unify_breaks(&edit.new_text)));
+        let alike = alike.into_iter().next().map(|place| with_blanks(text, place, &old));
+        let range = literal.into_iter().next().or(alike).ok_or(LocateError::NotFound { edit: idx })?;
+        found.push((idx, Replacement { range, new_text: unify_breaks(&edit.new_text) }));
     }
-    found.sort_by_key(|(_, range, _)| range.start);
+    found.sort_by_key(|(_, replacement)| replacement.range.start);
     for pair in found.windows(2) {
-        if let [(earlier, first, _), (later, second, _)] = pair
-            && first.end > second.start
+        if let [(earlier, first), (later, second)] = pair
+            && first.range.end > second.range.start
         {
             return Err(LocateError::Overlap { earlier: *earlier, later: *later });
         }
     }
-    let pieces = found.into_iter().map(|(_, range, new)| (range, new)).collect();
-    Ok(Replacements { base: if is_fuzzy { fuzzy } else { exact }, is_fuzzy, pieces })
+    Ok(found.into_iter().map(|(_, replacement)| replacement).collect())
+}
+
+/// `place` with the blanks behind it that `old` ends in too: all up to the end of the
+/// line, or as many as `old` has.
+fn with_blanks(text: &str, place: Range<usize>, old: &str) -> Range<usize> {
+    let is_blank = |c: char| c.is_whitespace() && c != '\n' && c != '\r';
+    let n_old = old.chars().rev().take_while(|c| is_blank(*c)).count();
+    let behind = text.get(place.end..).unwrap_or_default();
+    let rest = behind.trim_start_matches(is_blank);
+    let ends_line = rest.is_empty() || rest.starts_with(['\r', '\n']);
+    let n_bytes = if n_old > 0 && ends_line {
+        behind.len() - rest.len()
+    } else {
+        behind.chars().take_while(|c| is_blank(*c)).take(n_old).map(char::len_utf8).sum()
+    };
+    place.start..place.end + n_bytes
 }
 
 /// `text` with LF for CRLF and for CR alone.
@@ -111,61 +115,46 @@ pub(super) fn unify_breaks(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The form in which texts that look alike are equal. Keeps the number of lines.
-fn normalise(text: &str) -> String {
-    let mut normal = String::with_capacity(text.len());
-    for (idx, line) in text.split('\n').enumerate() {
-        if idx > 0 {
-            normal.push('\n');
-        }
-        let line: String = line.nfkc().collect();
-        normal.extend(line.trim_end().chars().map(plain));
-    }
-    normal
-}
-
-/// The character of the keyboard for its typographic variants.
-fn plain(c: char) -> char {
-    match c {
-        '\u{2018}'..='\u{201b}' => '\'',
-        '\u{201c}'..='\u{201f}' => '"',
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
-        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
-        c => c,
-    }
-}
-
-fn count(text: &str, part: &str) -> usize {
-    if part.is_empty() { 0 } else { text.matches(part).count() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn variants_have_one_normal_form() {
-        let check = |text: &str, expected: &str| assert_eq!(normalise(text), expected);
-        check("a \t\nb\u{3000}\n", "a\nb\n");
-        check("‘’‚‛“”„‟", "''''\"\"\"\"");
-        check("a‐b–c—d−e", "a-b-c-d-e");
-        check("a\u{a0}b\u{2009}c\u{202f}d", "a b c d");
-        check("e\u{301}ﬁ①", "éfi1");
+    fn edit(old: &str) -> Edit {
+        Edit { old_text: old.to_owned(), new_text: "x".to_owned() }
+    }
+
+    /// The text at the places of `old_texts`, in the order of the text.
+    #[track_caller]
+    fn check(text: &str, old_texts: &[&str], expected: &[&str]) {
+        let edits: Vec<Edit> = old_texts.iter().map(|old| edit(old)).collect();
+        let found = locate(text, &edits).unwrap();
+        let found: Vec<&str> = found.into_iter().map(|replacement| &text[replacement.range]).collect();
+        assert_eq!(found, expected, "{text:?}");
     }
 
     #[test]
-    fn one_inexact_edit_makes_all_fuzzy() {
-        let edit = |old: &str| Edit { old_text: old.to_owned(), new_text: String::new() };
-        let replacements = locate("a “b” c", &[edit("c"), edit("\"b\"")]).unwrap();
-        assert!(replacements.is_fuzzy);
-        assert_eq!(replacements.base, "a \"b\" c");
-        assert_eq!(replacements.pieces, [(2..5, String::new()), (6..7, String::new())]);
+    fn each_edit_is_exact_or_inexact_by_itself() {
+        check("a “b” c—d", &["c", "\"b\""], &["“b”", "c"]);
+        check("1½ “b”\r\n½", &["\"b\"\n", "1½"], &["1½", "“b”\r\n"]);
     }
 
     #[test]
     fn blanks_alone_are_found_literally() {
-        let edit = |old: &str| Edit { old_text: old.to_owned(), new_text: "x".to_owned() };
-        assert_eq!(locate("a   b", &[edit("   ")]).unwrap().pieces, [(1..4, "x".to_owned())]);
+        check("a   b", &["   "], &["   "]);
         assert_eq!(locate("a b", &[edit("   ")]), Err(LocateError::NotFound { edit: 0 }));
+    }
+
+    #[test]
+    fn blanks_that_end_an_inexact_old_text_go_with_it() {
+        check("“a”\t\nb", &["\"a\"  "], &["“a”\t"]);
+        check("“a”   b", &["\"a\" "], &["“a” "]);
+        check("“a”b", &["\"a\"  "], &["“a”"]);
+        check("“a”  \nb", &["\"a\""], &["“a”"]);
+    }
+
+    #[test]
+    fn a_part_of_a_character_is_not_found() {
+        assert_eq!(locate("ﬁle", &[edit("ile")]), Err(LocateError::NotFound { edit: 0 }));
+        assert_eq!(locate("½ cup", &[edit("2 cup")]), Err(LocateError::NotFound { edit: 0 }));
     }
 }

@@ -1,12 +1,13 @@
 //! The `edit` tool: replaces pieces of a file.
 //!
-//! [`locate`] finds where the old texts are, [`apply`] puts the new ones there,
-//! [`diff`] describes the outcome; all three are pure. Invariant: bytes outside
-//! of the lines that are touched stay as they were.
+//! [`locate`] finds where the old texts are, in the forms that [`normal`] makes,
+//! [`apply`] puts the new ones there, [`diff`] describes the outcome; all are pure.
+//! Invariant: bytes outside of the places that are replaced stay as they were.
 
 mod apply;
 mod diff;
 mod locate;
+mod normal;
 
 use std::fs;
 use std::io;
@@ -20,7 +21,8 @@ use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
 use crate::ai::ConstrainedSampling;
 use crate::util::atomic_file;
 
-use super::file_locks::FileLocks;
+use super::Files;
+use super::file_versions::Version;
 use super::path::resolve;
 
 pub use diff::DiffRow;
@@ -32,11 +34,11 @@ const BOM: &str = "\u{feff}";
 pub struct EditTool {
     spec: ToolSpec,
     home: Option<PathBuf>,
-    locks: FileLocks,
+    files: Files,
 }
 
 impl EditTool {
-    pub fn new(home: Option<PathBuf>, locks: FileLocks) -> Self {
+    pub(super) fn new(home: Option<PathBuf>, files: Files) -> Self {
         let spec = ToolSpec {
             name: "edit",
             description: include_str!("edit.md").trim_ascii(),
@@ -73,7 +75,7 @@ impl EditTool {
             }),
             constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
-        Self { spec, home, locks }
+        Self { spec, home, files }
     }
 }
 
@@ -95,7 +97,7 @@ impl Tool for EditTool {
         // Outside of the future: calls take their places in the order they are made.
         let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
             let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
-            let place = self.locks.register(&path);
+            let place = self.files.locks.register(&path);
             (arguments, path, place)
         });
         Box::pin(async move {
@@ -104,27 +106,32 @@ impl Tool for EditTool {
                 () = cx.cancel.cancelled() => return Err(ToolError::aborted()),
                 guard = place.wait() => guard,
             };
-            let cancel = cx.cancel.clone();
+            let (cancel, versions) = (cx.cancel.clone(), self.files.versions.clone());
             let n_edits = edits.len();
             let name = shown.clone();
-            let outcome = super::blocking(move || {
+            let what = || format!("editing {shown} (it may still be written)");
+            let work = move || {
                 let _guard = guard;
                 super::check_cancelled(&cancel)?;
                 let outcome = Outcome::compute(&name, &path, &edits)?;
                 super::check_cancelled(&cancel)?;
-                let failed = |error| could_not_edit(&name, &error);
-                atomic_file::write(&path, outcome.bytes().as_bytes()).map_err(failed)?;
-                Ok(outcome.describe(&name))
-            });
-            let EditPreview { diff, patch, first_changed_line, .. } = outcome.await?;
-            Ok(ToolOutput {
-                details: Some(json!({
-                    "diff": diff,
-                    "patch": patch,
-                    "firstChangedLine": first_changed_line,
-                })),
-                ..ToolOutput::text(format!("Successfully replaced {n_edits} block(s) in {shown}."))
-            })
+                let has_changed = versions.differs(&path, &outcome.version);
+                let text = outcome.text();
+                atomic_file::write(&path, text.as_bytes()).map_err(|error| could_not_edit(&name, &error))?;
+                versions.note(&path, Version::of(text.as_bytes()));
+                Ok((outcome.describe(&name), has_changed))
+            };
+            let (preview, has_changed) = super::blocking(&cx.cancel, what, work).await?;
+            let mut text = format!("Successfully replaced {n_edits} block(s) in {shown}.");
+            if has_changed {
+                text.push_str(
+                    "\n\nNote: the file had changed on disk since you last read or wrote it. Your edits were made \
+                     to its present text; read it again before you rely on the rest of it.",
+                );
+            }
+            let EditPreview { diff, patch, first_changed_line, .. } = preview;
+            let details = json!({ "diff": diff, "patch": patch, "firstChangedLine": first_changed_line });
+            Ok(ToolOutput { details: Some(details), ..ToolOutput::text(text) })
         })
     }
 }
@@ -221,6 +228,8 @@ fn prepare(mut arguments: Map<String, Value>) -> Map<String, Value> {
 
 /// A file before and after its edits.
 struct Outcome {
+    /// As it was read.
+    version: Version,
     bom: &'static str,
     before: String,
     after: String,
@@ -230,6 +239,7 @@ impl Outcome {
     /// `name` is the path as the model wrote it.
     fn compute(name: &str, path: &Path, edits: &[Edit]) -> Result<Self, ToolError> {
         let text = read(name, path)?;
+        let version = Version::of(text.as_bytes());
         let (bom, before) = match text.strip_prefix(BOM) {
             Some(rest) => (BOM, rest.to_owned()),
             None => ("", text),
@@ -241,10 +251,11 @@ impl Outcome {
                 "No changes made to {name}: the new text is what the file says already."
             )));
         }
-        Ok(Self { bom, before, after })
+        Ok(Self { version, bom, before, after })
     }
 
-    fn bytes(&self) -> String {
+    /// The whole file.
+    fn text(&self) -> String {
         format!("{}{}", self.bom, self.after)
     }
 
@@ -324,7 +335,7 @@ mod tests {
         fs::write(&path, before).unwrap();
         let edits: Vec<Edit> = edits.iter().map(|(old, new)| edit(old, new)).collect();
         let outcome = Outcome::compute("f", &path, &edits);
-        let outcome = outcome.map(|outcome| outcome.bytes()).map_err(|error| error.0);
+        let outcome = outcome.map(|outcome| outcome.text()).map_err(|error| error.0);
         assert_eq!(outcome, expected.map(str::to_owned).map_err(str::to_owned));
     }
 
@@ -342,13 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn fuzzy_matches_touch_only_their_lines() {
+    fn fuzzy_matches_touch_nothing_else() {
         check(
             "\u{feff}a\r\nb  \r\nc “q”\r\nd\n",
             &[("b\nc \"q\"", "B1\nB2")],
             Ok("\u{feff}a\r\nB1\r\nB2\r\nd\n"),
         );
-        check("x  \n“a” b “c”\ny  \n", &[("\"a\"", "A")], Ok("x  \nA b \"c\"\ny  \n"));
+        check("x  \n“a” b “c”\ny  \n", &[("\"a\"", "A")], Ok("x  \nA b “c”\ny  \n"));
         check("“a” “b”\n", &[("\"a\"", "A"), ("\"b\"", "B")], Ok("A B\n"));
         check("ﬁle\n", &[("file", "x")], Ok("x\n"));
     }

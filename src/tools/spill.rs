@@ -1,0 +1,239 @@
+//! The files that keep the whole output of commands, and their end.
+//!
+//! A file has a size limit: of longer output its beginning and its end are kept.
+//! Files that nobody has written to for a week are removed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::util::clock::Clock;
+
+use super::output::format_size;
+
+/// How much of an output is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpillLimits {
+    /// Of its beginning, written as it arrives.
+    pub(super) head_bytes: u64,
+    /// Of its end, held in memory until the output is complete.
+    pub(super) tail_bytes: usize,
+}
+
+impl Default for SpillLimits {
+    fn default() -> Self {
+        Self { head_bytes: 56 << 20, tail_bytes: 8 << 20 }
+    }
+}
+
+/// A file that only this user can read, with a name nobody can guess or reuse.
+#[derive(Debug)]
+pub(super) struct SpillFile {
+    file: File,
+    path: PathBuf,
+    limits: SpillLimits,
+    n_head_bytes: u64,
+    /// The end of what did not fit into the head.
+    tail: VecDeque<u8>,
+    n_left_out: u64,
+}
+
+impl SpillFile {
+    pub(super) fn create(folder: &Path, limits: SpillLimits) -> io::Result<Self> {
+        let random = uuid::Uuid::new_v4().as_u64_pair().0;
+        let path = folder.join(format!("{PREFIX}{random:016x}{SUFFIX}"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path)?;
+        Ok(Self { file, path, limits, n_head_bytes: 0, tail: VecDeque::new(), n_left_out: 0 })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes of the output that the file does not have.
+    pub(super) fn n_left_out(&self) -> u64 {
+        self.n_left_out
+    }
+
+    /// Adds output.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let room = usize::try_from(self.limits.head_bytes - self.n_head_bytes).unwrap_or(usize::MAX);
+        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.file.write_all(head)?;
+        self.n_head_bytes += head.len() as u64;
+        self.tail.extend(rest);
+        let n_excess = self.tail.len().saturating_sub(self.limits.tail_bytes);
+        self.tail.drain(..n_excess);
+        self.n_left_out += n_excess as u64;
+        Ok(())
+    }
+
+    /// Writes the end of a complete output behind its beginning.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        if self.n_left_out > 0 {
+            let size = format_size(self.n_left_out);
+            write!(
+                self.file,
+                "\n\n[{} bytes ({size}) of the output were left out here]\n\n",
+                self.n_left_out
+            )?;
+        }
+        let (first, second) = self.tail.as_slices();
+        self.file.write_all(first)?;
+        self.file.write_all(second)?;
+        self.tail = VecDeque::new();
+        Ok(())
+    }
+
+    /// Half an output under the name of a whole one would mislead.
+    pub(super) fn remove(self) {
+        fs::remove_file(&self.path).unwrap_or_default();
+    }
+}
+
+const PREFIX: &str = "pi-bash-";
+const SUFFIX: &str = ".log";
+
+/// How long a file is kept after it was last written to. A session that is resumed
+/// within that time still finds what its results name.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How often a folder is looked through.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
+/// Removes old files from `folder`, on a thread that nobody waits for, unless that
+/// was done within the last hour.
+pub(super) fn remove_old_in_background(folder: &Path) {
+    let now_ms = CLOCK.now_ms();
+    if !is_due(folder, now_ms) {
+        return;
+    }
+    let folder = folder.to_owned();
+    let sweep = move || remove_old(&folder, now_ms);
+    // Without a thread it is done some other time.
+    thread::Builder::new().name("old-outputs".to_owned()).spawn(sweep).map(drop).unwrap_or_default();
+}
+
+static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::system);
+
+fn is_due(folder: &Path, now_ms: u64) -> bool {
+    static SWEPT_MS: Mutex<BTreeMap<PathBuf, u64>> = Mutex::new(BTreeMap::new());
+    let mut swept = SWEPT_MS.lock().unwrap_or_else(PoisonError::into_inner);
+    let interval_ms = u64::try_from(SWEEP_INTERVAL.as_millis()).unwrap_or(u64::MAX);
+    if swept.get(folder).is_some_and(|last_ms| now_ms.saturating_sub(*last_ms) < interval_ms) {
+        return false;
+    }
+    swept.insert(folder.to_owned(), now_ms);
+    true
+}
+
+fn remove_old(folder: &Path, now_ms: u64) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(is_spill_name);
+        // Not through a link: somebody else may have put it there.
+        if is_ours && entry.path().symlink_metadata().is_ok_and(|metadata| is_old(&metadata, now_ms)) {
+            fs::remove_file(entry.path()).unwrap_or_default();
+        }
+    }
+}
+
+fn is_spill_name(name: &str) -> bool {
+    let id = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    id.is_some_and(|id| id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn is_old(metadata: &fs::Metadata, now_ms: u64) -> bool {
+    #[cfg(unix)]
+    let is_own = std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw();
+    #[cfg(not(unix))]
+    let is_own = true;
+    let written = metadata.modified().ok();
+    let written = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let age = written.and_then(|written| Duration::from_millis(now_ms).checked_sub(written));
+    metadata.is_file() && is_own && age.is_some_and(|age| age > KEPT)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    const LIMITS: SpillLimits = SpillLimits { head_bytes: 10, tail_bytes: 5 };
+
+    #[track_caller]
+    fn check(pieces: &[&str], expected: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = SpillFile::create(folder.path(), LIMITS).unwrap();
+        for piece in pieces {
+            file.push(piece.as_bytes()).unwrap();
+            assert!(file.tail.len() <= LIMITS.tail_bytes);
+        }
+        file.close().unwrap();
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_long_output_keeps_its_beginning_and_its_end() {
+        check(&["0123456789", "abcde"], "0123456789abcde");
+        check(&["0123", "456789ab", "cde"], "0123456789abcde");
+        let marker = "\n\n[3 bytes (3B) of the output were left out here]\n\n";
+        check(&["0123456789abc", "de", "fgh"], &format!("0123456789{marker}defgh"));
+        check(&["0123456789abcdefgh"], &format!("0123456789{marker}defgh"));
+        check(&[], "");
+    }
+
+    #[test]
+    fn only_own_files_that_are_old_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let week_ms = u64::try_from(KEPT.as_millis()).unwrap();
+        let now_ms = 2 * week_ms;
+        let write = |name: &str, written_ms: u64| {
+            let file = File::create(path(name)).unwrap();
+            file.set_modified(UNIX_EPOCH + Duration::from_millis(written_ms)).unwrap();
+        };
+        write("pi-bash-0123456789abcdef.log", now_ms - week_ms - 1);
+        write("pi-bash-0123456789abcde0.log", now_ms - week_ms);
+        write("pi-bash-mine.log", 0);
+        write("notes.log", 0);
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("notes.log", path("pi-bash-ffffffffffffffff.log")).unwrap();
+        remove_old(folder.path(), now_ms);
+        let mut left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().flatten().map(|e| e.file_name()).collect();
+        left.sort();
+        let mut expected = vec!["notes.log", "pi-bash-0123456789abcde0.log"];
+        if cfg!(unix) {
+            expected.push("pi-bash-ffffffffffffffff.log");
+        }
+        expected.push("pi-bash-mine.log");
+        assert_eq!(left, expected);
+    }
+
+    #[test]
+    fn a_folder_is_looked_through_once_an_hour() {
+        let folder = tempfile::tempdir().unwrap();
+        let hour_ms = u64::try_from(SWEEP_INTERVAL.as_millis()).unwrap();
+        let check =
+            |now_ms: u64, expected: bool| assert_eq!(is_due(folder.path(), now_ms), expected, "{now_ms}");
+        check(hour_ms, true);
+        check(2 * hour_ms - 1, false);
+        check(2 * hour_ms, true);
+    }
+}
