@@ -33,7 +33,7 @@ pub use event::{NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;
-pub use resources::{ContextFile, Skill, SkillBlock, SkillOrigin, context_files};
+pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
 pub use selection::{Wishes, assumed};
 pub use services::{PromptOptions, Services, SkillOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals};

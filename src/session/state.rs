@@ -7,7 +7,7 @@ use crate::agent::SteeringDelivery;
 use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
 use crate::config::Trust;
 
-use super::resources::Skill;
+use super::resources::{OutsideLink, Skill};
 
 /// What a session is at one moment.
 #[derive(Debug, Clone)]
@@ -73,11 +73,13 @@ pub struct ProjectState {
     pub trust: Trust,
     /// What there is that takes trust.
     pub protected: Arc<[PathBuf]>,
+    /// Instruction files that lead out of the project, which take trust too.
+    pub links: Arc<[OutsideLink]>,
 }
 
 impl Default for ProjectState {
     fn default() -> Self {
-        Self { trust: Trust::Unasked, protected: Arc::from([]) }
+        Self { trust: Trust::Unasked, protected: Arc::from([]), links: Arc::from([]) }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::{Trust, TrustDefault, TrustFile, TrustPolicy, protected_resou
 use crate::util::paths;
 
 use super::event::NoticeLevel;
-use super::resources::{ContextFile, Skill, SkillPlaces, context_files, load_skills};
+use super::resources::{ContextFile, ContextFiles, Skill, SkillPlaces, context_files, load_skills};
 use super::services::Services;
 use super::state::ProjectState;
 
@@ -24,7 +24,7 @@ pub(super) struct Surroundings {
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
     pub(super) project: ProjectState,
-    /// What is wrong with skills or `trust.json`, one line each.
+    /// What is wrong with skills, instruction files or `trust.json`, one line each.
     pub(super) problems: Vec<String>,
     /// What is left out for want of trust.
     pub(super) untrusted: Option<(NoticeLevel, String)>,
@@ -35,8 +35,6 @@ impl Surroundings {
     pub(super) fn read(services: &Services, cwd: &Path, decisions: &Decisions) -> Self {
         let dirs = &services.dirs;
         let home = dirs.home.as_deref();
-        let context_files =
-            if services.prompt.no_context_files { Vec::new() } else { context_files(&dirs.agent, cwd) };
         let trust_file = TrustFile::load(dirs.trust_file());
         let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
         let flag = decisions.get(cwd).copied().or(services.trust.flag);
@@ -46,10 +44,16 @@ impl Surroundings {
             _ => services.trust.default,
         };
         let trust = TrustPolicy { flag, default, ..services.trust }.decide(trust_file.nearest(cwd));
+        let context = if services.prompt.no_context_files {
+            ContextFiles::default()
+        } else {
+            context_files(&dirs.agent, cwd, trust.is_trusted())
+        };
+        problems.extend(context.problems);
         let protected: Arc<[PathBuf]> = protected_resources(cwd, home).into();
-        let mut project = ProjectState { trust, protected };
+        let mut project = ProjectState { trust, protected, links: context.links.into() };
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
-        if trust == Trust::Undecided && !has_skills {
+        if trust == Trust::Undecided && !has_skills && project.links.is_empty() {
             // Nothing else of a project is used yet, and nobody is asked for nothing.
             project.trust = Trust::Unasked;
         }
@@ -63,32 +67,51 @@ impl Surroundings {
             with_project: trust.is_trusted(),
         });
         problems.extend(wrong.iter().map(ToString::to_string));
-        let untrusted = if services.skills.only_paths { None } else { untrusted(&project, cwd, home) };
-        Self { context_files, skills: skills.into(), project, problems, untrusted }
+        let untrusted = untrusted(&project, !services.skills.only_paths, cwd, home);
+        Self { context_files: context.files, skills: skills.into(), project, problems, untrusted }
     }
 }
 
-/// Says which skills are left out, unless the user is asked about them.
-fn untrusted(project: &ProjectState, cwd: &Path, home: Option<&Path>) -> Option<(NoticeLevel, String)> {
-    let folders: Vec<String> = project.skill_folders().map(|folder| shown(folder, cwd, home)).collect();
-    if folders.is_empty() {
+/// Says what is left out, unless the user is asked about it.
+fn untrusted(
+    project: &ProjectState,
+    with_skills: bool,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> Option<(NoticeLevel, String)> {
+    let links = project.links.iter().map(|link| {
+        let (path, target) = (shown(&link.path, cwd, home), paths::display(&link.target, home));
+        format!("{path}, which links to {target},")
+    });
+    let folders = project.skill_folders().filter(|_| with_skills);
+    let folders: Vec<String> = folders.map(|folder| shown(folder, cwd, home)).collect();
+    let skills = (!folders.is_empty()).then(|| format!("skills in {}", folders.join(", ")));
+    let left_out: Vec<String> = skills.into_iter().chain(links).collect();
+    let (are, them) = if folders.is_empty() && left_out.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let left_out = left_out.join(" and ");
+    if left_out.is_empty() {
         return None;
     }
-    let folders = folders.join(", ");
     match project.trust {
         Trust::Trusted | Trust::Undecided => None,
         Trust::Unasked => Some((
             NoticeLevel::Warning,
             format!(
-                "skills in {folders} are not loaded, since nobody said that this folder can be trusted; --approve loads them"
+                "{left_out} {are} not loaded, since nobody said that this folder can be trusted; --approve loads {them}"
             ),
         )),
-        Trust::Refused => Some((
-            NoticeLevel::Info,
-            format!(
-                "Skills in {folders} are not loaded: this folder is not trusted. /trust or --approve changes that."
-            ),
-        )),
+        Trust::Refused => {
+            let left_out = match left_out.strip_prefix('s') {
+                Some(rest) if !folders.is_empty() => format!("S{rest}"),
+                _ => left_out,
+            };
+            Some((
+                NoticeLevel::Info,
+                format!(
+                    "{left_out} {are} not loaded: this folder is not trusted. /trust or --approve changes that."
+                ),
+            ))
+        }
     }
 }
 
@@ -102,23 +125,34 @@ fn shown(path: &Path, cwd: &Path, home: Option<&Path>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::resources::OutsideLink;
     use super::*;
 
     #[test]
     fn what_is_left_out_is_said_unless_somebody_is_asked() {
-        let check = |trust, protected: &[&str], expected: Option<(NoticeLevel, &str)>| {
+        let check = |trust, protected: &[&str], links: &[&str], expected: Option<(NoticeLevel, &str)>| {
             let protected: Vec<PathBuf> = protected.iter().map(PathBuf::from).collect();
-            let project = ProjectState { trust, protected: protected.into() };
-            let said = untrusted(&project, Path::new("/h/p"), Some(Path::new("/h")));
-            let said = said.as_ref().map(|(level, text)| (*level, text.split(" are").next().unwrap()));
-            assert_eq!(said, expected, "{trust:?}");
+            let link = |path: &&str| OutsideLink { path: path.into(), target: "/h/secret".into() };
+            let links: Vec<OutsideLink> = links.iter().map(link).collect();
+            let project = ProjectState { trust, protected: protected.into(), links: links.into() };
+            let said = untrusted(&project, true, Path::new("/h/p"), Some(Path::new("/h")));
+            assert_eq!(said.as_ref().map(|(level, text)| (*level, text.as_str())), expected, "{trust:?}");
         };
         let both = ["/h/p/.pi/skills", "/h/.agents/skills"];
-        let text = "kills in .pi/skills, ~/.agents/skills";
-        check(Trust::Unasked, &both, Some((NoticeLevel::Warning, &format!("s{text}"))));
-        check(Trust::Refused, &both, Some((NoticeLevel::Info, &format!("S{text}"))));
-        check(Trust::Trusted, &both, None);
-        check(Trust::Undecided, &both, None);
-        check(Trust::Unasked, &["/h/p/.pi/settings.json"], None);
+        let text = "skills in .pi/skills, ~/.agents/skills are not loaded, since nobody said that this folder can be \
+                    trusted; --approve loads them";
+        check(Trust::Unasked, &both, &[], Some((NoticeLevel::Warning, text)));
+        let text = "Skills in .pi/skills, ~/.agents/skills are not loaded: this folder is not trusted. \
+                    /trust or --approve changes that.";
+        check(Trust::Refused, &both, &[], Some((NoticeLevel::Info, text)));
+        check(Trust::Trusted, &both, &["/h/p/AGENTS.md"], None);
+        check(Trust::Undecided, &both, &["/h/p/AGENTS.md"], None);
+        check(Trust::Unasked, &["/h/p/.pi/settings.json"], &[], None);
+        let text = "AGENTS.md, which links to ~/secret, is not loaded, since nobody said that this folder can be \
+                    trusted; --approve loads it";
+        check(Trust::Unasked, &[], &["/h/p/AGENTS.md"], Some((NoticeLevel::Warning, text)));
+        let text = "Skills in .pi/skills and AGENTS.md, which links to ~/secret, are not loaded: this folder is not \
+                    trusted. /trust or --approve changes that.";
+        check(Trust::Refused, &both[..1], &["/h/p/AGENTS.md"], Some((NoticeLevel::Info, text)));
     }
 }

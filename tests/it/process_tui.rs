@@ -456,20 +456,74 @@ async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_to_end_restores_the_terminal() {
-    let never = Gate::new();
-    let server =
-        SseServer::start([Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never)]).await;
+    use rustix::process::{Pid, Signal, kill_process};
+
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131)] {
+        let never = Gate::new();
+        let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
+        let server = SseServer::start([busy]).await;
+        let home = TestHome::with_server(server.url());
+        let pty = Pty::start(&home, SIZE, &[]);
+        pty.wait_idle();
+        pty.keys("go\r");
+        pty.wait_text("Busy");
+        kill_process(Pid::from_raw(i32::try_from(pty.pid()).unwrap()).unwrap(), signal).unwrap();
+        let (status, _, log) = pty.end();
+        assert_eq!(status.exit_code(), code);
+        let log = String::from_utf8_lossy(&log).into_owned();
+        assert!(log.rfind("\x1b[?2004l") > log.rfind("\x1b[?2004h"), "{signal:?}");
+        let saved = home.entries().last().unwrap().to_string();
+        assert!(saved.contains("Busy"), "{signal:?}: {saved}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_model_and_user_die_with_a_killed_program() {
+    let server = SseServer::start([Reply::sse(chat::calls(&[("bash", sleepy("tool"))]))]).await;
     let home = TestHome::with_server(server.url());
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
-    pty.keys("go\r");
-    pty.wait_text("Busy");
-    let pid = rustix::process::Pid::from_raw(i32::try_from(pty.pid()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let (status, _, log) = pty.end();
-    assert_eq!(status.exit_code(), 143);
-    let log = String::from_utf8_lossy(&log).into_owned();
-    assert!(log.rfind("\x1b[?2004l") > log.rfind("\x1b[?2004h"));
+    pty.keys("!echo $$ > own.pid; sleep 1000 & echo $! >> own.pid; wait\r");
+    let pids = async |name: &str| {
+        let file = home.project().join(name);
+        let both = || {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            let pids: Vec<String> = text.lines().map(str::to_owned).collect();
+            (pids.len() == 2 && text.ends_with('\n')).then_some(pids)
+        };
+        poll(both).await
+    };
+    let mut all = pids("own.pid").await;
+    pty.keys("sleep\r");
+    all.extend(pids("tool.pid").await);
+    assert!(all.iter().all(|pid| !is_gone(pid)));
+    pty.kill_hard();
+    for pid in all {
+        poll(|| is_gone(&pid).then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn escape_ends_a_search_that_hangs_and_nothing_holds_up_the_end() {
+    let call = chat::calls(&[("find", json!({ "pattern": "*.rs" }))]);
+    let server = SseServer::start([Reply::sse(call)]).await;
+    let home = TestHome::with_server(server.url());
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let pipe = home.project().join(".ignore");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let pty = Pty::start(&home, SIZE, &["--tools", "find"]);
+    pty.wait_idle();
+    pty.keys("search\r");
+    // Succeeds once the search has opened its end.
+    let opened = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(pipe).unwrap());
+    let writer = opened.await.unwrap();
+    pty.keys("\x1b");
+    pty.wait_text("was given up");
+    pty.wait_idle();
+    pty.keys("/quit\r");
+    let (status, _, _) = pty.end();
+    assert_eq!(status.exit_code(), 0);
+    drop(writer);
 }
 
 #[test]

@@ -31,9 +31,9 @@ impl AgentSession {
 
     /// Where else a skill may be that was not found.
     fn trust_hint(&self) -> &'static str {
-        let ProjectState { trust, .. } = self.surroundings.project;
-        let is_left_out = self.surroundings.untrusted.is_some();
-        if is_left_out && !trust.is_trusted() {
+        let project: &ProjectState = &self.surroundings.project;
+        let is_left_out = self.surroundings.untrusted.is_some() && project.skill_folders().next().is_some();
+        if is_left_out && !project.trust.is_trusted() {
             "; those of this folder are not loaded, since it is not trusted (--approve)"
         } else {
             ""

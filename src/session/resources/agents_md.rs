@@ -1,13 +1,30 @@
 //! Instruction files: AGENTS.md, CLAUDE.md and their kin.
+//!
+//! They become a part of every request, so a folder of somebody else must not choose what
+//! is read. The user's own folder may link anywhere. A project's file that leads out of
+//! the project is read only once the project is trusted; in a folder above the project,
+//! or one that everybody may write to, only files of the user, of root or of whom the
+//! project belongs to are read. Nothing is ever read from devices, pipes, `/proc` and
+//! `/sys`, and nothing makes the program wait for long.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::util::git::Repository;
 
 /// In each folder the first of these that is a file counts.
 const NAMES: &[&str] = &["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
+
+/// Most that is read of one file.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// How long reading may take in all; more means that a mount does not answer.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// An instruction file with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,39 +33,236 @@ pub struct ContextFile {
     pub text: String,
 }
 
-/// The instruction files that hold for `cwd`: the user's own in `agent_dir`
-/// first, then from the file system's root down. Files that cannot be read are
-/// left out. Blocks.
-pub fn context_files(agent_dir: &Path, cwd: &Path) -> Vec<ContextFile> {
+/// A project's instruction file that leads out of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutsideLink {
+    pub path: PathBuf,
+    /// Where it leads, with all links resolved.
+    pub target: PathBuf,
+}
+
+/// The instruction files that hold for a folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ContextFiles {
+    /// The user's own first, then from the file system's root down.
+    pub files: Vec<ContextFile>,
+    /// What takes trust, whether it was read or not.
+    pub links: Vec<OutsideLink>,
+    /// What was not read, or in part, and why; one line each.
+    pub problems: Vec<String>,
+}
+
+/// Reads the instruction files that hold for `cwd`: the user's own in `agent_dir`
+/// first, then from the file system's root down. `is_trusted` tells whether links out
+/// of the project are followed. Blocks, at most for [`TIME_LIMIT`].
+pub fn context_files(agent_dir: &Path, cwd: &Path, is_trusted: bool) -> ContextFiles {
+    let (agent_dir, cwd) = (agent_dir.to_owned(), cwd.to_owned());
+    let read = move |steps: &mpsc::Sender<Step>| read_all(&agent_dir, &cwd, is_trusted, steps);
+    collect(read, TIME_LIMIT)
+}
+
+/// What reading came to so far.
+enum Step {
+    /// Looks into this folder now.
+    Folder(PathBuf),
+    File(ContextFile),
+    Link(OutsideLink),
+    Problem(String),
+}
+
+/// Runs `read` on a thread of its own, and takes what it has found within `limit`. A
+/// thread that hangs is left behind.
+fn collect(read: impl FnOnce(&mpsc::Sender<Step>) + Send + 'static, limit: Duration) -> ContextFiles {
+    let (steps, taken) = mpsc::channel();
+    let mut found = ContextFiles::default();
+    if let Err(error) = thread::Builder::new().name("context-files".to_owned()).spawn(move || read(&steps)) {
+        found.problems.push(format!("instruction files were not read: cannot start a thread: {error}"));
+        return found;
+    }
+    // Many short waits have one long limit: a timer thread would need starting too.
+    let mut folder = PathBuf::new();
+    let clock = crate::util::clock::Clock::system();
+    let end = clock.monotonic() + limit;
+    loop {
+        match taken.recv_timeout(end.saturating_sub(clock.monotonic())) {
+            Ok(Step::Folder(path)) => folder = path,
+            Ok(Step::File(file)) => found.files.push(file),
+            Ok(Step::Link(link)) => found.links.push(link),
+            Ok(Step::Problem(problem)) => found.problems.push(problem),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return found,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let (folder, seconds) = (folder.display(), limit.as_secs_f64());
+                found.problems.push(format!(
+                    "instruction files in {folder} and below were not read: the disk did not answer within {seconds} s"
+                ));
+                return found;
+            }
+        }
+    }
+}
+
+fn read_all(agent_dir: &Path, cwd: &Path, is_trusted: bool, steps: &mpsc::Sender<Step>) {
     let mut folders: Vec<&Path> = cwd.ancestors().collect();
     folders.push(agent_dir);
     folders.reverse();
+    // Nobody listens once the time is over.
+    let say = |step: Step| drop(steps.send(step));
+    say(Step::Folder(cwd.to_owned()));
+    let project = Project::of(cwd);
     let shadowed = shadowed_checkout(cwd);
     let mut seen = HashSet::new();
-    folders
-        .into_iter()
-        .filter_map(|folder| {
-            let file = first_file(folder)?;
-            let hidden = shadowed.as_ref().is_some_and(|(main, names)| {
-                folder == main && names.iter().any(|name| file.path.ends_with(name))
-            });
-            let canonical = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
-            (!hidden && seen.insert(canonical)).then_some(file)
-        })
-        .collect()
+    for folder in folders {
+        say(Step::Folder(folder.to_owned()));
+        let Some((path, target)) = first_file(folder) else { continue };
+        let is_hidden = shadowed
+            .as_ref()
+            .is_some_and(|(main, names)| folder == main && names.iter().any(|name| path.ends_with(name)));
+        if is_hidden || !seen.insert(target.clone()) {
+            continue;
+        }
+        let is_own = folder == agent_dir;
+        if !is_own && project.is_outside(folder, &target) {
+            say(Step::Link(OutsideLink { path: path.clone(), target: target.clone() }));
+            if !is_trusted {
+                continue;
+            }
+        }
+        let may_read = |metadata: &Metadata| is_own || project.accepts(folder, metadata);
+        match read_file(&target, may_read) {
+            Ok((text, None)) => say(Step::File(ContextFile { path, text })),
+            Ok((text, Some(n_bytes))) => {
+                say(Step::Problem(too_long(&path, n_bytes)));
+                say(Step::File(ContextFile { path, text }));
+            }
+            Err(error) => say(Step::Problem(format!("{} is not read: {error}", path.display()))),
+        }
+    }
 }
 
-fn first_file(folder: &Path) -> Option<ContextFile> {
+fn too_long(path: &Path, n_bytes: u64) -> String {
+    let (limit_kib, kib) = (MAX_BYTES / 1024, n_bytes.div_ceil(1024));
+    format!("{} has {kib} KiB; the model gets its first {limit_kib} KiB", path.display())
+}
+
+/// The first of [`NAMES`] in `folder` that is a file, and where it really is.
+fn first_file(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     NAMES.iter().find_map(|name| {
         let path = folder.join(name);
-        if !path.is_file() {
+        if !fs::metadata(&path).ok()?.is_file() {
             return None;
         }
-        let bytes = fs::read(&path).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned();
-        Some(ContextFile { path, text })
+        let target = fs::canonicalize(&path).ok()?;
+        Some((path, target))
     })
+}
+
+/// What belongs together around the folder of a session.
+struct Project {
+    /// The top of the repository, or the folder itself without one; canonical.
+    root: PathBuf,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "files have no owners there"))]
+    owner: Option<u32>,
+}
+
+impl Project {
+    fn of(cwd: &Path) -> Self {
+        let root = Repository::find(cwd).map_or_else(|| cwd.to_owned(), |repository| repository.root);
+        let root = fs::canonicalize(&root).unwrap_or(root);
+        Self { root, owner: fs::metadata(cwd).ok().and_then(|metadata| owner(&metadata)) }
+    }
+
+    /// Whether the file of `folder` that really is at `target` leads out of the
+    /// project; of a folder above the project, out of that folder.
+    fn is_outside(&self, folder: &Path, target: &Path) -> bool {
+        let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let within = if folder.starts_with(&self.root) { &self.root } else { &folder };
+        !target.starts_with(within)
+    }
+
+    /// Whether a file of this owner in `folder` may speak to the model.
+    #[cfg(unix)]
+    fn accepts(&self, folder: &Path, file: &Metadata) -> bool {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        const WRITABLE_BY_ALL: u32 = 0o002;
+        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        let is_shared = fs::metadata(folder)
+            .map_or(true, |metadata| metadata.permissions().mode() & WRITABLE_BY_ALL != 0);
+        let is_known = |owner: u32| {
+            owner == rustix::process::geteuid().as_raw() || owner == 0 || Some(owner) == self.owner
+        };
+        (real.starts_with(&self.root) && !is_shared) || owner(file).is_some_and(is_known)
+    }
+
+    #[cfg(not(unix))]
+    fn accepts(&self, _: &Path, _: &Metadata) -> bool {
+        true
+    }
+}
+
+#[cfg(unix)]
+fn owner(metadata: &Metadata) -> Option<u32> {
+    Some(std::os::unix::fs::MetadataExt::uid(metadata))
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Metadata) -> Option<u32> {
+    None
+}
+
+/// The text of the file at `target`, a canonical path; with its size, if that is more than
+/// [`MAX_BYTES`] and the text is its beginning.
+///
+/// # Errors
+/// When it cannot be read or must not be.
+fn read_file(
+    target: &Path,
+    may_read: impl FnOnce(&Metadata) -> bool,
+) -> Result<(String, Option<u64>), String> {
+    if ["/proc", "/sys", "/dev"].iter().any(|special| target.starts_with(special)) {
+        return Err(format!("it leads to {}", target.display()));
+    }
+    let file = open(target).map_err(|error| error.to_string())?;
+    // Of what was opened: the path may lead elsewhere by now.
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if !may_read(&metadata) {
+        return Err("it belongs to another user".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let is_long = bytes.len() > MAX_BYTES;
+    bytes.truncate(MAX_BYTES);
+    if is_long {
+        // Not half a character at the end.
+        let start = bytes.len() - bytes.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
+        bytes.truncate(start);
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let mut text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned();
+    if is_long {
+        let (limit_kib, path) = (MAX_BYTES / 1024, target.display());
+        text = format!(
+            "{text}\n\n[Truncated: these are the first {limit_kib} KiB of the file. Read the rest of {path} if you need it.]"
+        );
+    }
+    Ok((text, is_long.then_some(metadata.len())))
+}
+
+/// Opens without waiting for the other end of a pipe that was put in place meanwhile.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// A worktree inside its own main checkout has the main checkout's files above
@@ -65,23 +279,55 @@ fn shadowed_checkout(cwd: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
 mod tests {
     use super::*;
 
+    /// Files below a temporary folder, and what is found in `cwd` of it.
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let tree = Self(tempfile::tempdir().unwrap());
+            for (path, text) in files {
+                let path = tree.path(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            tree
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            fs::canonicalize(self.0.path()).unwrap().join(path)
+        }
+
+        #[cfg(unix)]
+        fn link(&self, path: &str, target: impl AsRef<Path>) -> &Self {
+            fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, self.path(path)).unwrap();
+            self
+        }
+
+        fn find(&self, cwd: &str, is_trusted: bool) -> ContextFiles {
+            fs::create_dir_all(self.path(cwd)).unwrap();
+            let mut found = context_files(&self.path("agent"), &self.path(cwd), is_trusted);
+            // What the machine has above the temporary folder is not the test's.
+            found.files.retain(|file| file.path.starts_with(self.path("")));
+            found
+        }
+
+        #[track_caller]
+        fn check(&self, cwd: &str, is_trusted: bool, expected: &[&str]) -> ContextFiles {
+            let found = self.find(cwd, is_trusted);
+            let files = found.files.iter().map(|file| {
+                let relative = file.path.strip_prefix(self.path("")).unwrap();
+                format!("{}={}", relative.display(), file.text)
+            });
+            assert_eq!(files.collect::<Vec<_>>(), expected);
+            found
+        }
+    }
+
     #[track_caller]
     fn check(files: &[(&str, &str)], cwd: &str, expected: &[&str]) {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        fs::create_dir_all(root.path().join(cwd)).unwrap();
-        let found: Vec<String> = context_files(&root.path().join("agent"), &root.path().join(cwd))
-            .into_iter()
-            .filter_map(|file| {
-                let relative = file.path.strip_prefix(root.path()).ok()?;
-                Some(format!("{}={}", relative.display(), file.text))
-            })
-            .collect();
-        assert_eq!(found, expected);
+        let found = Tree::new(files).check(cwd, false, expected);
+        assert_eq!((found.links, found.problems), (Vec::new(), Vec::new()));
     }
 
     #[test]
@@ -116,5 +362,136 @@ mod tests {
             "main/w",
             &["main/w/AGENTS.md=w"],
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_project_is_read_only_with_trust() {
+        let tree = Tree::new(&[("secret", "s"), ("repo/.git/HEAD", "ref: refs/heads/main")]);
+        tree.link("repo/AGENTS.md", "../secret").link("repo/sub/AGENTS.md", "../../secret");
+        let link = |path: &str| OutsideLink { path: tree.path(path), target: tree.path("secret") };
+        let found = tree.check("repo", false, &[]);
+        assert_eq!((found.links, found.problems), (vec![link("repo/AGENTS.md")], Vec::new()));
+        let found = tree.check("repo", true, &["repo/AGENTS.md=s"]);
+        assert_eq!(found.links, [link("repo/AGENTS.md")]);
+        // The folder itself may lead out as well.
+        fs::create_dir(tree.path("elsewhere")).unwrap();
+        fs::write(tree.path("elsewhere/AGENTS.md"), "e").unwrap();
+        tree.link("other/AGENTS.md", "dir/AGENTS.md").link("other/dir", "../elsewhere");
+        assert_eq!(tree.check("other", false, &[]).links.len(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_within_the_project_and_the_users_own_are_followed() {
+        let tree = Tree::new(&[
+            ("dotfiles/agents", "mine"),
+            ("repo/.git/HEAD", "ref: refs/heads/main"),
+            ("repo/docs/agents", "ours"),
+        ]);
+        tree.link("agent/AGENTS.md", "../dotfiles/agents").link("repo/sub/CLAUDE.md", "../docs/agents");
+        let found = tree.check("repo/sub", false, &["agent/AGENTS.md=mine", "repo/sub/CLAUDE.md=ours"]);
+        assert_eq!(found.links, []);
+        // A project that is reached by a link is the same project.
+        tree.link("shortcut", "repo");
+        assert_eq!(tree.find("shortcut/sub", false).files.len(), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn nothing_is_read_from_proc_sys_and_devices_even_with_trust() {
+        for target in ["/proc/self/environ", "/proc/kmsg", "/sys/kernel/mm/transparent_hugepage/enabled"] {
+            let tree = Tree::new(&[]);
+            tree.link("a/AGENTS.md", target).link("agent/CLAUDE.md", target);
+            let found = tree.check("a", true, &[]);
+            if Path::new(target).exists() {
+                let is_named = |problem: &String| problem.contains(" is not read: it leads to /");
+                assert!(!found.problems.is_empty() && found.problems.iter().all(is_named), "{found:?}");
+            }
+        }
+        let tree = Tree::new(&[("a/CLAUDE.md", "c")]);
+        tree.link("a/AGENTS.md", "/dev/zero").check("a", true, &["a/CLAUDE.md=c"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_passed_over_without_waiting() {
+        let tree = Tree::new(&[("a/CLAUDE.md", "c")]);
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let pipe = tree.path("a/AGENTS.md");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        tree.check("a", false, &["a/CLAUDE.md=c"]);
+        // Put in place after it was looked at.
+        assert_eq!(read_file(&pipe, |_| true), Err("it is not a regular file".to_owned()));
+    }
+
+    #[test]
+    fn a_disk_that_does_not_answer_costs_only_what_it_has() {
+        let (_never, hang) = mpsc::channel::<()>();
+        let file = ContextFile { path: "/a/AGENTS.md".into(), text: "a".to_owned() };
+        let first = file.clone();
+        let read = move |steps: &mpsc::Sender<Step>| {
+            steps.send(Step::File(first)).unwrap();
+            steps.send(Step::Folder("/a/hung".into())).unwrap();
+            hang.recv().unwrap_or_default();
+        };
+        let found = collect(read, Duration::from_millis(50));
+        assert_eq!(found.files, [file]);
+        let problem =
+            "instruction files in /a/hung and below were not read: the disk did not answer within 0.05 s";
+        assert_eq!(found.problems, [problem]);
+    }
+
+    #[test]
+    fn a_long_file_is_cut_between_characters_and_the_model_told() {
+        let long = "ü".repeat(MAX_BYTES);
+        let tree = Tree::new(&[("a/AGENTS.md", &format!("x{long}")), ("b/AGENTS.md", &long[..MAX_BYTES])]);
+        let found = tree.find("a", false);
+        let (text, rest) = found.files[0].text.split_once("\n\n").unwrap();
+        assert_eq!(text, format!("x{}", &long[..MAX_BYTES - 2]));
+        assert!(
+            rest.starts_with("[Truncated: these are the first 64 KiB of the file. Read the rest of /"),
+            "{rest}"
+        );
+        let path = tree.path("a/AGENTS.md");
+        assert_eq!(
+            found.problems,
+            [format!("{} has 129 KiB; the model gets its first 64 KiB", path.display())]
+        );
+        assert_eq!(tree.find("b", false).problems, Vec::<String>::new());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn in_a_shared_folder_only_files_of_known_owners_count() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let tree = Tree::new(&[("tmp/AGENTS.md", "planted"), ("tmp/mine/AGENTS.md", "m")]);
+        fs::set_permissions(tree.path("tmp"), fs::Permissions::from_mode(0o1777)).unwrap();
+        let file = fs::metadata(tree.path("tmp/AGENTS.md")).unwrap();
+        let me = owner(&file).unwrap();
+        let project = |root: &str, owner| Project { root: tree.path(root), owner: Some(owner) };
+        // As if the file belonged to somebody else than the user.
+        let other = me.wrapping_add(4_242);
+        let accepts = |root: &str, folder: &str| project(root, me).accepts(&tree.path(folder), &file);
+        assert!(accepts("tmp/mine", "tmp") && accepts("tmp", "tmp") && accepts("tmp/mine", "tmp/mine"));
+        if rustix::process::geteuid().is_root() {
+            // Only root may give files away.
+            let path = tree.path("tmp/AGENTS.md");
+            std::os::unix::fs::chown(&path, Some(other), None).unwrap();
+            let file = fs::metadata(&path).unwrap();
+            let accepts = |root: &str, owner: u32, folder: &str| {
+                project(root, owner).accepts(&tree.path(folder), &file)
+            };
+            assert!(!accepts("tmp/mine", me, "tmp"), "above the project");
+            assert!(!accepts("tmp", me, "tmp"), "everybody may write there");
+            assert!(accepts("tmp/mine", other, "tmp"), "the owner of the project");
+            assert!(accepts("tmp/mine", me, "tmp/mine"), "in the project");
+            let found = tree.check("tmp/mine", false, &["tmp/mine/AGENTS.md=m"]);
+            assert_eq!(
+                found.problems,
+                [format!("{} is not read: it belongs to another user", path.display())]
+            );
+        }
     }
 }

@@ -31,16 +31,17 @@ impl TrustDialog {
     /// Asks about `cwd`; paths are shown with `~` for `home`.
     pub(in super::super) fn new(project: &ProjectState, cwd: &Path, home: Option<&Path>) -> Self {
         let show = |path: &Path| sanitize_line(&paths::display(path, home)).into_owned();
-        let named: Vec<String> = project
-            .protected
-            .iter()
-            .take(MAX_NAMED)
-            .map(|path| match path.strip_prefix(cwd) {
-                Ok(relative) => sanitize_line(&relative.display().to_string()).into_owned(),
-                Err(_) => show(path),
-            })
-            .collect();
-        let n_more = project.protected.len().saturating_sub(MAX_NAMED);
+        let name = |path: &Path| match path.strip_prefix(cwd) {
+            Ok(relative) => sanitize_line(&relative.display().to_string()).into_owned(),
+            Err(_) => show(path),
+        };
+        // First, because they may lead anywhere.
+        let links = project.links.iter().map(|link| {
+            format!("{} (a link to {}, outside of the project)", name(&link.path), show(&link.target))
+        });
+        let all: Vec<String> = links.chain(project.protected.iter().map(|path| name(path))).collect();
+        let (named, others) = all.split_at(all.len().min(MAX_NAMED));
+        let n_more = others.len();
         let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
         let is_open = project.trust == Trust::Undecided;
         let mut about = if named.is_empty() {
@@ -121,6 +122,7 @@ mod tests {
 
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+    use crate::session::OutsideLink;
     use crate::tui::keymap::{BINDINGS, Platform};
     use crate::tui::theme::{Appearance, ColorDepth};
 
@@ -128,7 +130,8 @@ mod tests {
 
     fn dialog(protected: &[&str]) -> TrustDialog {
         let protected: Vec<PathBuf> = protected.iter().map(PathBuf::from).collect();
-        let project = ProjectState { trust: Trust::Undecided, protected: protected.into() };
+        let project =
+            ProjectState { trust: Trust::Undecided, protected: protected.into(), ..ProjectState::default() };
         TrustDialog::new(&project, Path::new("/home/me/proj"), Some(Path::new("/home/me")))
     }
 
@@ -181,6 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn a_link_out_of_the_project_is_shown_with_its_target() {
+        let link =
+            OutsideLink { path: "/home/me/proj/AGENTS.md".into(), target: "/home/me/.ssh/\u{202e}id".into() };
+        let project =
+            ProjectState { trust: Trust::Undecided, links: [link].into(), ..ProjectState::default() };
+        let mut dialog = TrustDialog::new(&project, Path::new("/home/me/proj"), Some(Path::new("/home/me")));
+        let shown = shown(&mut dialog, 100, 20);
+        assert!(
+            shown.contains("It brings along: AGENTS.md (a link to ~/.ssh/id, outside of the project)."),
+            "{shown}"
+        );
+    }
+
+    #[test]
     fn every_key_leads_to_its_choice() {
         let check = |codes: &[KeyCode], expected| {
             assert_eq!(press(&mut dialog(&["/home/me/proj/.pi/skills"]), codes), expected, "{codes:?}");
@@ -205,7 +222,7 @@ mod tests {
             [(Trust::Trusted, "Now it is trusted."), (Trust::Refused, "Now it is not trusted.")]
         {
             let protected = [PathBuf::from("/p/.pi/skills")];
-            let project = ProjectState { trust, protected: protected.into() };
+            let project = ProjectState { trust, protected: protected.into(), ..ProjectState::default() };
             let mut dialog = TrustDialog::new(&project, Path::new("/p"), None);
             assert!(shown(&mut dialog, 60, 20).contains(now));
             assert_eq!(press(&mut dialog, &[KeyCode::Esc]), None);
