@@ -2,7 +2,6 @@
 //!
 //! Unknown keys survive. A file that cannot be read is never written.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -81,14 +80,14 @@ impl SettingsFile {
     pub fn save(&mut self, changes: &[(&str, Value)]) -> Result<(), SaveError> {
         let write_error = |source| SaveError::Write { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(write_error)?;
+            atomic_file::create_private_folder(folder).map_err(write_error)?;
         }
         let lock = FolderLock::acquire(&self.path, LOCK)?;
         let mut values = json_file::read(&self.path).map_err(|problem| SaveError::Broken { problem })?;
         for (key, value) in changes {
             values.insert((*key).to_owned(), value.clone());
         }
-        atomic_file::write(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
+        atomic_file::write_private(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
         drop(lock);
         self.values = values;
         Ok(())
@@ -97,6 +96,8 @@ impl SettingsFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

@@ -151,13 +151,13 @@ impl TrustFile {
             return Err(write_error(io::Error::new(io::ErrorKind::InvalidFilename, problem)));
         };
         if let Some(parent) = self.path.parent() {
-            fs::create_dir_all(parent).map_err(write_error)?;
+            atomic_file::create_private_folder(parent).map_err(write_error)?;
         }
         let lock = FolderLock::acquire(&self.path, LOCK)?;
         let mut values = json_file::read(&self.path).map_err(|problem| TrustError::Broken { problem })?;
         values.insert(key.to_owned(), trusted.into());
         values.sort_keys();
-        atomic_file::write(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
+        atomic_file::write_private(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
         drop(lock);
         self.values = values;
         Ok(())

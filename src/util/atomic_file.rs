@@ -7,6 +7,8 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::file_identity;
+
 /// How many symbolic links in a row are followed; as many as Linux follows.
 const MAX_LINKS: usize = 40;
 
@@ -14,49 +16,211 @@ const MAX_LINKS: usize = 40;
 ///
 /// The bytes go to a file beside the target, are flushed to the disk, and take
 /// the target's place in one rename. A symbolic link stays and its target is
-/// replaced; an existing file keeps its permissions and owner; a new one gets
-/// what the umask allows. Where a rename cannot do that (a device, a folder one
-/// may not write to, somebody else's file) the file is overwritten in place.
+/// replaced; an existing file keeps its owner, permissions, access control list
+/// and extended attributes; a new one gets what the umask allows.
+///
+/// Where a rename would lose something or is not possible (a file with several
+/// names, a single file mounted into a container, a read-only folder, somebody
+/// else's file) the file is overwritten in place, once a copy of the old content
+/// is on the disk. If that write fails, the old content is restored.
 ///
 /// # Errors
 /// Also when the existing file is read-only, although a rename could replace it.
+/// The old content is then in `path`; if not even that worked, the error names
+/// the copy.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, Readers::Umask, &SYSTEM)
+}
+
+/// As [`write`]; a file that did not exist can be read by its owner alone.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, Readers::Owner, &SYSTEM)
+}
+
+/// Creates a folder and those above it; what is created is for its owner alone,
+/// what exists stays as it is.
+///
+/// # Errors
+/// As [`fs::create_dir_all`].
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Options that create files for their owner alone.
+pub fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Who may read a file that did not exist before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Readers {
+    /// Whoever the umask allows.
+    Umask,
+    Owner,
+}
+
+/// The steps that fail on some systems; tests let them fail.
+struct Steps {
+    rename: fn(&Path, &Path) -> io::Result<()>,
+    /// Writes from the start of the file, over what is there.
+    fill: fn(&File, &[u8]) -> io::Result<()>,
+    /// Puts the old content beside the file, or elsewhere; returns where.
+    keep_copy: fn(&Path, &[u8]) -> io::Result<PathBuf>,
+}
+
+const SYSTEM: Steps = Steps { rename: |from, to| fs::rename(from, to), fill, keep_copy };
+
+fn replace(path: &Path, bytes: &[u8], readers: Readers, steps: &Steps) -> io::Result<()> {
     let target = follow_links(path)?;
     let existing = match OpenOptions::new().write(true).open(&target) {
-        Ok(file) => Some(file.metadata()?),
+        Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-        return overwrite(&target, bytes);
+    let Some(existing) = existing else { return write_new(&target, bytes, readers, steps) };
+    let metadata = existing.metadata()?;
+    if !metadata.is_file() {
+        // A device or a pipe has no content to lose.
+        return (&existing).write_all(bytes);
     }
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let beside = folder.join(format!(".{}.tmp", uuid::Uuid::new_v4().simple()));
-    let replaced = write_beside(&beside, bytes, existing.as_ref()).and_then(|keeps_identity| {
-        if keeps_identity {
-            fs::rename(&beside, &target).map(|()| true)
-        } else {
-            fs::remove_file(&beside).map(|()| false)
-        }
-    });
-    match replaced {
-        Ok(true) => {
-            sync_folder(folder);
-            Ok(())
-        }
-        Ok(false) => overwrite(&target, bytes),
-        Err(error) if existing.is_some() && error.kind() == io::ErrorKind::PermissionDenied => {
+    if has_other_names(&metadata) {
+        return overwrite(&target, &existing, bytes, steps);
+    }
+    let beside = beside(&target);
+    match write_beside(&beside, bytes, &existing, &metadata) {
+        Ok(true) => {}
+        Ok(false) => {
             remove_leftover(&beside);
-            overwrite(&target, bytes)
+            return overwrite(&target, &existing, bytes, steps);
         }
         Err(error) => {
             remove_leftover(&beside);
-            Err(error)
+            return match error.kind() {
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    overwrite(&target, &existing, bytes, steps)
+                }
+                _ => Err(error),
+            };
         }
     }
+    match (steps.rename)(&beside, &target) {
+        Ok(()) => {
+            sync_folder(folder_of(&target));
+            Ok(())
+        }
+        Err(error) => {
+            remove_leftover(&beside);
+            if is_refused_rename(&error) { overwrite(&target, &existing, bytes, steps) } else { Err(error) }
+        }
+    }
+}
+
+fn write_new(target: &Path, bytes: &[u8], readers: Readers, steps: &Steps) -> io::Result<()> {
+    let beside = beside(target);
+    let mut options = match readers {
+        Readers::Owner => private_options(),
+        Readers::Umask => OpenOptions::new(),
+    };
+    let written = options.write(true).create_new(true).open(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.and_then(|()| (steps.rename)(&beside, target)).inspect_err(|_| remove_leftover(&beside))?;
+    sync_folder(folder_of(target));
+    Ok(())
+}
+
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn beside(target: &Path) -> PathBuf {
+    folder_of(target).join(format!(".{}.tmp", uuid::Uuid::new_v4().simple()))
+}
+
+/// Whether the kernel does not let this file be replaced by a rename, although it
+/// may be written: a mount point (`EBUSY`), a mount of its own (`EXDEV`), a folder
+/// or a sticky bit (`EACCES`, `EPERM`).
+fn is_refused_rename(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ResourceBusy
+            | io::ErrorKind::CrossesDevices
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+    )
+}
+
+#[cfg(unix)]
+fn has_other_names(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(metadata) > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_metadata: &Metadata) -> bool {
+    false
+}
+
+/// Overwrites `file`, which is at `target`, after its content was copied; puts it
+/// back if that fails.
+fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Result<()> {
+    let old = fs::read(target)?;
+    let copy = if old.is_empty() { None } else { Some((steps.keep_copy)(target, &old)?) };
+    let Err(error) = (steps.fill)(file, bytes) else {
+        if let Some(copy) = &copy {
+            remove_leftover(copy);
+        }
+        return Ok(());
+    };
+    match ((steps.fill)(file, &old), &copy) {
+        (Ok(()), copy) => {
+            if let Some(copy) = copy {
+                remove_leftover(copy);
+            }
+            Err(error)
+        }
+        (Err(_), None) => Err(error),
+        (Err(_), Some(copy)) => {
+            let text = format!("{error}; the old content could not be restored and is in {}", copy.display());
+            Err(io::Error::new(error.kind(), text))
+        }
+    }
+}
+
+/// Puts `old` into a file beside `target` or, if its folder takes none, into the
+/// system's folder for temporary files.
+fn keep_copy(target: &Path, old: &[u8]) -> io::Result<PathBuf> {
+    let name = format!(".{}.old", uuid::Uuid::new_v4().simple());
+    let copy_into = |folder: &Path| {
+        let copy = folder.join(&name);
+        let mut file = private_options().write(true).create_new(true).open(&copy)?;
+        let written = file.write_all(old).and_then(|()| file.sync_all());
+        written.inspect_err(|_| remove_leftover(&copy)).map(|()| copy)
+    };
+    copy_into(folder_of(target)).or_else(|error| copy_into(&std::env::temp_dir()).map_err(|_| error))
+}
+
+fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Seek as _;
+
+    file.rewind()?;
+    file.write_all(bytes)?;
+    // Only now: what the write could not store would be lost.
+    file.set_len(bytes.len() as u64)?;
+    file.sync_all()
 }
 
 /// The file that `path` means once symbolic links are followed, whether it
@@ -118,48 +282,13 @@ impl FileLock {
 }
 
 /// Whether the new file could be made to look like the one it replaces.
-fn write_beside(beside: &Path, bytes: &[u8], existing: Option<&Metadata>) -> io::Result<bool> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if existing.is_some() {
-        // Nobody else may read the content before the permissions are the old ones.
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    let mut file = options.open(beside)?;
+fn write_beside(beside: &Path, bytes: &[u8], existing: &File, metadata: &Metadata) -> io::Result<bool> {
+    // Nobody else may read the content before the permissions are the old ones.
+    let mut file = private_options().write(true).create_new(true).open(beside)?;
     file.write_all(bytes)?;
-    let keeps_identity = match existing {
-        Some(existing) => copy_identity(&file, existing)?,
-        None => true,
-    };
+    let keeps_identity = file_identity::copy(&file, existing, metadata)?;
     file.sync_all()?;
     Ok(keeps_identity)
-}
-
-#[cfg(unix)]
-fn copy_identity(file: &File, existing: &Metadata) -> io::Result<bool> {
-    use std::os::unix::fs::{MetadataExt as _, fchown};
-
-    let new = file.metadata()?;
-    let same_owner = new.uid() == existing.uid() && new.gid() == existing.gid();
-    if !same_owner && fchown(file, Some(existing.uid()), Some(existing.gid())).is_err() {
-        return Ok(false);
-    }
-    // After the owner: a change of owner clears the set-user-id bits.
-    file.set_permissions(existing.permissions())?;
-    Ok(true)
-}
-
-#[cfg(not(unix))]
-fn copy_identity(file: &File, existing: &Metadata) -> io::Result<bool> {
-    file.set_permissions(existing.permissions())?;
-    Ok(true)
-}
-
-fn overwrite(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(target)?;
-    file.write_all(bytes)?;
-    if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
 }
 
 /// Makes the rename itself durable. Some file systems cannot sync a folder, and
@@ -210,6 +339,183 @@ mod tests {
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o7777, 0o751);
         assert_ne!(fs::metadata(&target).unwrap().ino(), inode, "the file was replaced, not rewritten");
+    }
+
+    /// A folder with a file `a` that holds `old`.
+    fn old_file() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "old").unwrap();
+        (folder, path)
+    }
+
+    fn n_files(folder: &tempfile::TempDir) -> usize {
+        fs::read_dir(folder.path()).unwrap().count()
+    }
+
+    const NO_RENAME: Steps = Steps {
+        // As for a file that is mounted by itself into a container.
+        rename: |_, _| Err(io::ErrorKind::ResourceBusy.into()),
+        ..SYSTEM
+    };
+
+    /// Writes half of everything.
+    fn half(file: &File, bytes: &[u8]) -> io::Result<()> {
+        fill(file, &bytes[..bytes.len() / 2])?;
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    #[cfg(unix)]
+    fn inode(path: &Path) -> u64 {
+        std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_mounted_file_is_overwritten_in_place() {
+        for kind in [io::ErrorKind::ResourceBusy, io::ErrorKind::CrossesDevices] {
+            let (folder, path) = old_file();
+            let before = inode(&path);
+            let rename: fn(&Path, &Path) -> io::Result<()> = match kind {
+                io::ErrorKind::ResourceBusy => NO_RENAME.rename,
+                _ => |_, _| Err(io::ErrorKind::CrossesDevices.into()),
+            };
+            replace(&path, b"n", Readers::Umask, &Steps { rename, ..SYSTEM }).unwrap();
+            assert_eq!((fs::read(&path).unwrap(), inode(&path)), (b"n".to_vec(), before));
+            assert_eq!(n_files(&folder), 1, "no copy is left");
+        }
+    }
+
+    #[test]
+    fn other_errors_of_a_rename_leave_the_old_file() {
+        let (folder, path) = old_file();
+        let steps = Steps { rename: |_, _| Err(io::Error::other("broken")), ..SYSTEM };
+        assert!(replace(&path, b"new", Readers::Umask, &steps).is_err());
+        assert_eq!((fs::read(&path).unwrap(), n_files(&folder)), (b"old".to_vec(), 1));
+    }
+
+    #[test]
+    fn a_write_in_place_that_fails_restores_the_old_content() {
+        let (folder, path) = old_file();
+        // Fails for the new content only.
+        let fill =
+            |file: &File, bytes: &[u8]| if bytes == b"old" { fill(file, bytes) } else { half(file, bytes) };
+        let steps = Steps { fill, ..NO_RENAME };
+        let error = replace(&path, b"a longer text", Readers::Umask, &steps).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert_eq!((fs::read(&path).unwrap(), n_files(&folder)), (b"old".to_vec(), 1));
+    }
+
+    #[test]
+    fn old_content_that_cannot_be_restored_stays_in_a_copy_that_is_named() {
+        let (folder, path) = old_file();
+        let error = replace(&path, b"new", Readers::Umask, &Steps { fill: half, ..NO_RENAME }).unwrap_err();
+        assert_eq!(n_files(&folder), 2);
+        let named = error.to_string();
+        let copy = PathBuf::from(named.rsplit(" is in ").next().unwrap());
+        assert_eq!(fs::read(copy).unwrap(), b"old", "{named}");
+    }
+
+    #[test]
+    fn without_a_copy_nothing_is_overwritten() {
+        let (_folder, path) = old_file();
+        let steps = Steps { keep_copy: |_, _| Err(io::ErrorKind::StorageFull.into()), ..NO_RENAME };
+        assert!(replace(&path, b"new", Readers::Umask, &steps).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+
+    #[test]
+    fn a_copy_goes_elsewhere_if_the_folder_takes_none() {
+        let (folder, _) = old_file();
+        let copy = keep_copy(&folder.path().join("none/a"), b"old").unwrap();
+        assert_eq!(fs::read(&copy).unwrap(), b"old");
+        fs::remove_file(copy).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_two_names_keeps_both() {
+        let (folder, path) = old_file();
+        let other = folder.path().join("b");
+        fs::hard_link(&path, &other).unwrap();
+        write(&path, b"new and longer").unwrap();
+        assert_eq!(fs::read(&other).unwrap(), b"new and longer");
+        assert_eq!(inode(&path), inode(&other));
+        assert_eq!(n_files(&folder), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn extended_attributes_survive() {
+        use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+
+        let (_folder, path) = old_file();
+        let file = File::open(&path).unwrap();
+        match fsetxattr(&file, "user.pi.test", b"kept", XattrFlags::empty()) {
+            Ok(()) => {}
+            // The file system of the test has none.
+            Err(rustix::io::Errno::NOTSUP) => return,
+            Err(error) => panic!("{error}"),
+        }
+        let before = inode(&path);
+        write(&path, b"new").unwrap();
+        let mut value = [0; 16];
+        let n = fgetxattr(File::open(&path).unwrap(), "user.pi.test", &mut value[..]).unwrap();
+        assert_eq!(&value[..n], b"kept");
+        assert_ne!(inode(&path), before, "the file was replaced, not rewritten");
+    }
+
+    /// `user::rw-,user:12345:r--,group::r--,mask::r--,other::---` as the kernel stores it.
+    #[cfg(target_os = "linux")]
+    const ACCESS_LIST: &[u8] = b"\x02\0\0\0\x01\0\x06\0\xff\xff\xff\xff\x02\0\x04\0\x39\x30\0\0\x04\0\x04\0\xff\xff\xff\xff\x10\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn access_control_lists_survive() {
+        use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
+
+        let name = "system.posix_acl_access";
+        let (_folder, path) = old_file();
+        match fsetxattr(File::open(&path).unwrap(), name, ACCESS_LIST, XattrFlags::empty()) {
+            Ok(()) => {}
+            // The file system of the test has none.
+            Err(rustix::io::Errno::NOTSUP) => return,
+            Err(error) => panic!("{error}"),
+        }
+        write(&path, b"new").unwrap();
+        let mut value = [0; 256];
+        let n = fgetxattr(File::open(&path).unwrap(), name, &mut value[..]).unwrap();
+        assert_eq!(&value[..n], ACCESS_LIST);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_owner_survives() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+
+        let (_folder, path) = old_file();
+        // Only root can give a file away; for anybody else the owner is the same anyway.
+        drop(chown(&path, Some(12_345), Some(12_345)));
+        let before = fs::metadata(&path).unwrap();
+        write(&path, b"new").unwrap();
+        let after = fs::metadata(&path).unwrap();
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn private_files_and_folders_are_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let folder = root.path().join("a/b");
+        create_private_folder(&folder).unwrap();
+        write_private(&folder.join("c"), b"x").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let modes = [root.path(), &root.path().join("a"), &folder, &folder.join("c")].map(mode);
+        assert_eq!(modes, [0o755, 0o700, 0o700, 0o600]);
     }
 
     #[cfg(unix)]

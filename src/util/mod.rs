@@ -3,6 +3,7 @@
 pub mod atomic_file;
 pub mod clock;
 pub mod escapes;
+mod file_identity;
 pub mod git;
 pub mod image;
 pub mod panics;

@@ -348,8 +348,8 @@ fn installation(path: &PathBuf) -> String {
         return known.to_string();
     }
     let id = uuid::Uuid::new_v4().to_string();
-    drop(path.parent().map(fs::create_dir_all));
-    drop(atomic_file::write(path, format!("{id}\n").as_bytes()));
+    drop(path.parent().map(atomic_file::create_private_folder));
+    drop(atomic_file::write_private(path, format!("{id}\n").as_bytes()));
     id
 }
 
