@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::util::atomic_file;
+
 use super::command::PromptDraft;
 
 const SUFFIX: &str = ".draft";
@@ -173,7 +175,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 fn write(path: &Path, stored: &Stored) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    atomic_file::create_private_folder(folder)?;
     // Only its owner can read a temporary file.
     let mut beside = tempfile::Builder::new().prefix(".draft-").tempfile_in(folder)?;
     beside.write_all(&serde_json::to_vec(stored)?)?;

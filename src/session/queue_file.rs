@@ -20,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::agent::QueueKind;
+use crate::util::atomic_file;
 
 use super::command::{PromptDraft, TakenQueue};
 
@@ -331,7 +332,7 @@ fn append(path: &Path, len: u64, lines: &str) -> io::Result<bool> {
 /// Puts a new file, for its owner alone, in place of whatever is there.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
+    atomic_file::create_private_folder(folder)?;
     let mut beside = tempfile::Builder::new().prefix(".queue-").tempfile_in(folder)?;
     beside.write_all(text.as_bytes())?;
     beside.persist(path).map_err(|error| error.error)?;
