@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, Env, Settings};
-use crate::session::{self, OpenSession};
+use crate::session::{self, FoundSessions, OpenError, OpenSession};
 use crate::util::paths;
 
 use super::args::Args;
@@ -15,8 +15,8 @@ pub(super) struct SessionFolders {
     pub(super) folder: PathBuf,
     /// Folder of all projects' folders.
     root: PathBuf,
-    /// One folder for all projects: sessions are told apart by their directory.
-    flat: bool,
+    /// One folder for all projects, chosen by the user.
+    pub(super) is_custom: bool,
 }
 
 impl SessionFolders {
@@ -31,41 +31,42 @@ impl SessionFolders {
             .or_else(|| env.get("PI_CODING_AGENT_SESSION_DIR").map(expand))
             .or_else(|| settings.session_dir.clone().map(expand));
         match custom {
-            Some(folder) => Self { root: folder.clone(), folder, flat: true },
+            Some(folder) => Self { root: folder.clone(), folder, is_custom: true },
             None => {
                 let folder = session::project_folder(&dirs.sessions, cwd);
-                Self { folder, root: dirs.sessions.clone(), flat: false }
+                Self { folder, root: dirs.sessions.clone(), is_custom: false }
             }
         }
     }
-
-    /// The directory that sessions are filtered by, where one folder holds those
-    /// of several.
-    pub(super) fn filter<'a>(&self, cwd: &'a Path) -> Option<&'a Path> {
-        self.flat.then_some(cwd)
-    }
 }
 
-/// The session to open.
+/// The session to open. A folder may hold sessions of several directories, so all
+/// that is found is compared with `cwd`.
 ///
 /// # Errors
 /// When `--session` names none, or several.
 pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
     if args.continue_session {
-        let latest = session::latest(&folders.folder, folders.filter(cwd));
+        let latest = session::latest(&folders.folder, Some(cwd));
         return Ok(latest.map_or(OpenSession::New, OpenSession::File));
     }
     let Some(wanted) = &args.session else { return Ok(OpenSession::New) };
     let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl");
     if is_path {
-        return Ok(OpenSession::File(cwd.join(wanted)));
+        let path = cwd.join(wanted);
+        if !path.try_exists().unwrap_or(true) {
+            return Err(OpenError::Missing { path }.into());
+        }
+        return Ok(OpenSession::File(path));
     }
-    match session::find(&folders.root, &folders.folder, wanted).as_slice() {
-        [] => anyhow::bail!("no session has an id that begins with \"{wanted}\"; pi --resume lists them"),
-        [path] => Ok(OpenSession::File(path.clone())),
-        // The newest of this project comes first.
-        [path, ..] if path.starts_with(&folders.folder) => Ok(OpenSession::File(path.clone())),
-        several => {
+    let FoundSessions { here, elsewhere } = session::find(&folders.root, &folders.folder, cwd, wanted);
+    match (here.as_slice(), elsewhere.as_slice()) {
+        // The newest of this directory.
+        ([path, ..], _) | ([], [path]) => Ok(OpenSession::File(path.clone())),
+        ([], []) => {
+            anyhow::bail!("no session has an id that begins with \"{wanted}\"; pi --resume lists them")
+        }
+        ([], several) => {
             let names: Vec<String> = several.iter().take(5).map(|path| path.display().to_string()).collect();
             anyhow::bail!(
                 "several sessions begin with \"{wanted}\"; give the path of one: {}",

@@ -19,7 +19,7 @@ use crate::config::{
     Settings, SettingsFile, TrustPolicy,
 };
 use crate::modes::{self, Prompt, Terminals};
-use crate::session::{self, PromptOptions, Services, SessionCommand, SkillOptions, Wishes};
+use crate::session::{self, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk, Wishes};
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig};
 use crate::util::clock::Clock;
 use crate::util::paths;
@@ -205,6 +205,7 @@ impl Setup {
             prompt,
             skills,
             trust,
+            disk: Arc::new(SystemDisk),
             sessions,
             wants_deltas,
         };
@@ -321,7 +322,8 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         problems,
         pick_session: args.resume,
         sessions: folders.folder.clone(),
-        sessions_filter: folders.filter(&cwd).map(Path::to_owned),
+        sessions_filter: Some(cwd.clone()),
+        custom_sessions: folders.is_custom,
         name: args.name.clone(),
     };
     runtime.block_on(async move {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, DEMO_PROVIDER, Message, StopReason, failure_text};
-use crate::session::{NoticeLevel, SessionCommand, SessionEvent, SessionEvents, SessionHandle, WhenBusy};
+use crate::session::{
+    NoticeLevel, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, WhenBusy,
+};
 use crate::util::process;
 
 use super::Prompt;
@@ -49,7 +51,10 @@ pub async fn print(
     };
     // What takes longer hangs, on a disk that does not answer.
     let ending = handle.request(SessionCommand::Shutdown);
-    drop(tokio::time::timeout(SHUTDOWN_LIMIT, ending).await);
+    let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
+    if let Ok(Err(error @ SessionError::Refused(_))) = ended {
+        write_err(&format!("pi: {error}"));
+    }
     code
 }
 

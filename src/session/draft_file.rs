@@ -54,16 +54,27 @@ struct DraftLock {
 impl DraftFile {
     /// The file beside the session at `session`, which works in `cwd`. Blocks, briefly.
     pub(super) fn open(session: Option<&Path>, cwd: &Path) -> Self {
-        let path = session.and_then(|session| {
-            let name = session.file_name()?.to_string_lossy();
-            Some(session.with_file_name(format!(".{name}{SUFFIX}")))
-        });
+        let path = beside(session);
         let recovered = path.as_deref().and_then(read);
         let mut file = Self { path, cwd: cwd.to_owned(), recovered, ..Self::default() };
         if session.is_some_and(|session| !session.exists()) {
             file.adopt();
         }
         file
+    }
+
+    /// Goes on beside the session at `session`, which was somewhere else before.
+    pub(super) fn follow(&mut self, session: Option<&Path>) {
+        let path = beside(session);
+        if let (Some(old), Some(new)) = (&self.path, &path)
+            && old != new
+        {
+            // There may be no draft; one that stays behind is replaced by the next.
+            if fs::rename(old, new).is_err() {
+                self.replaces.push(old.clone());
+            }
+        }
+        self.path = path;
     }
 
     /// Looks for a draft whose session was never written and whose process is gone.
@@ -140,6 +151,13 @@ impl Drop for DraftLock {
     fn drop(&mut self) {
         drop(remove(&self.path));
     }
+}
+
+/// The draft file beside the session at `session`.
+fn beside(session: Option<&Path>) -> Option<PathBuf> {
+    let session = session?;
+    let name = session.file_name()?.to_string_lossy();
+    Some(session.with_file_name(format!(".{name}{SUFFIX}")))
 }
 
 fn lock_path(draft: &Path) -> PathBuf {

@@ -42,7 +42,7 @@ pub enum SessionEvent {
     /// An entry was added: on disk, unless a notice says that the file cannot be
     /// written or nobody has said anything in the session yet.
     EntryAppended(Arc<Entry>),
-    /// Model, thinking level or name changed.
+    /// Model, thinking level or name changed, or whether everything is saved.
     SelectionChanged,
     /// Something the user should know; nothing was lost.
     Notice {

@@ -38,10 +38,10 @@ pub use selection::{Wishes, assumed};
 pub use services::{PromptOptions, Services, SkillOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals};
 pub use store::{
-    BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, Entry, EntryBody,
-    EntryId, Header, JournalError, Label, ModelChange, OpenError, Replacement, SessionInfo, SessionMessage,
-    SessionStore, SessionSummary, ThinkingLevelChange, UsageEntry, file_name, find, latest, list,
-    project_folder,
+    BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Disk,
+    Entry, EntryBody, EntryId, FoundSessions, Header, JournalError, Label, ModelChange, OpenError,
+    Replacement, SessionInfo, SessionMessage, SessionStore, SessionSummary, SystemDisk, ThinkingLevelChange,
+    UsageEntry, file_name, find, latest, list, project_folder,
 };
 pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;

@@ -17,14 +17,14 @@ use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::services::Services;
 use super::state::SessionState;
-use super::store::{self, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
+use super::store::{self, DamagedLine, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
 use super::surroundings::{Decisions, Surroundings};
 
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenSession {
     New,
-    /// Continues the session in this file; one that does not exist begins there.
+    /// Continues the session in this file.
     File(PathBuf),
 }
 
@@ -89,14 +89,18 @@ fn open_blocking(
     decisions: &Decisions,
 ) -> Result<OpenedSession, OpenError> {
     let header = || new_header(&cwd, services.clock.now_ms());
+    let disk = Arc::clone(&services.disk);
     let mut store = match open {
         OpenSession::New => {
             let header = header();
             let name = store::file_name(&header.timestamp, &header.id);
-            SessionStore::create(header, services.sessions.as_ref().map(|folder| folder.join(name)))
+            let path = services.sessions.as_ref().map(|folder| folder.join(name));
+            SessionStore::create_on(disk, header, path)
         }
-        OpenSession::File(path) if !path.exists() => SessionStore::create(header(), Some(path)),
-        OpenSession::File(path) => SessionStore::open(&path, header)?,
+        OpenSession::File(path) if !path.try_exists().unwrap_or(true) => {
+            return Err(OpenError::Missing { path });
+        }
+        OpenSession::File(path) => SessionStore::open_on(disk, &path, header)?,
     };
     let cwd = if store.header().cwd.is_empty() { cwd } else { PathBuf::from(&store.header().cwd) };
     if !cwd.is_dir() {
@@ -186,20 +190,10 @@ pub(super) fn is_cut_off(tail: &[Arc<Entry>]) -> bool {
     })
 }
 
-/// Says which lines could not be read; `None` if all could.
-pub(super) fn damage(lines: &[usize]) -> Option<String> {
-    let shown: Vec<String> = lines.iter().take(5).map(ToString::to_string).collect();
-    let more = if lines.len() > shown.len() { ", …" } else { "" };
-    match lines.len() {
-        0 => None,
-        1 => Some(format!("line {} of the session file could not be read; the rest is intact", shown[0])),
-        n => {
-            let shown = shown.join(", ");
-            Some(format!(
-                "{n} lines of the session file could not be read (lines {shown}{more}); the rest is intact"
-            ))
-        }
-    }
+/// Says which lines could not be read, and what they held; `None` if all could.
+pub(super) fn damage(lines: &[DamagedLine]) -> Option<String> {
+    let named = store::name_lines(lines)?;
+    Some(format!("{named} of the session file could not be read; the rest is intact"))
 }
 
 #[cfg(test)]
@@ -209,11 +203,12 @@ mod tests {
     #[test]
     fn damage_is_named_by_its_lines() {
         assert_eq!(damage(&[]), None);
-        let check = |lines: &[usize], expected: &str| assert_eq!(damage(lines).as_deref(), Some(expected));
+        let check = |lines: &[usize], expected: &str| {
+            let lines: Vec<DamagedLine> =
+                lines.iter().map(|line| DamagedLine { line: *line, what: None }).collect();
+            assert_eq!(damage(&lines).as_deref(), Some(expected));
+        };
         check(&[118], "line 118 of the session file could not be read; the rest is intact");
-        check(
-            &[1, 2, 3, 4, 5, 6],
-            "6 lines of the session file could not be read (lines 1, 2, 3, 4, 5, …); the rest is intact",
-        );
+        check(&[1, 2, 3, 4, 5, 6], "lines 1-6 of the session file could not be read; the rest is intact");
     }
 }

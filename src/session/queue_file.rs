@@ -130,6 +130,19 @@ impl QueueFile {
         Self { path, written, left_over, ..Self::default() }
     }
 
+    /// Goes on beside the session at `session`, which was somewhere else before.
+    pub(super) fn follow(&mut self, session: Option<&Path>) {
+        let path = beside(session);
+        if path == self.path {
+            return;
+        }
+        if let Some(old) = std::mem::replace(&mut self.path, path) {
+            drop(fs::remove_file(old));
+        }
+        self.len_bytes = None;
+        self.is_stale = true;
+    }
+
     /// Makes the file hold what is left over and what waits now. Blocks, briefly.
     ///
     /// # Errors
@@ -518,6 +531,18 @@ mod tests {
         fs::remove_file(&path).unwrap();
         file.save(&queue(&["b"])).unwrap();
         assert_eq!(read(&path), queue(&["b"]));
+    }
+
+    #[test]
+    fn a_session_that_moves_takes_its_queue_along() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old.jsonl"), folder.path().join("new.jsonl"));
+        let mut file = open(&old);
+        file.save(&queue(&["a"])).unwrap();
+        file.follow(Some(&new));
+        file.save(&queue(&["a"])).unwrap();
+        assert!(found(&old).is_empty());
+        assert_eq!(found(&new), queue(&["a"]));
     }
 
     #[test]

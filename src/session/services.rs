@@ -13,6 +13,7 @@ use crate::util::clock::Clock;
 
 use super::recovery::RetryPolicy;
 use super::selection::Wishes;
+use super::store::Disk;
 
 /// Shared by all sessions of one process; put together in `cli::start`, and by tests.
 pub struct Services {
@@ -30,6 +31,8 @@ pub struct Services {
     pub prompt: PromptOptions,
     pub skills: SkillOptions,
     pub trust: TrustPolicy,
+    /// What session files are written with.
+    pub disk: Arc<dyn Disk>,
     /// Where new sessions go; `None` keeps them in memory.
     pub sessions: Option<PathBuf>,
     /// Whether the reader of events wants every piece of an answer.

@@ -27,6 +27,8 @@ pub struct SessionState {
     pub context: ContextUsage,
     /// Line numbers of the file, from 1, that could not be read.
     pub damaged_lines: Vec<usize>,
+    /// Why something of the session is not safely on the disk.
+    pub unsaved: Option<Arc<str>>,
     pub steering_delivery: SteeringDelivery,
     pub urgent_words: Arc<[String]>,
     /// Whether models of more than one provider can be used.
@@ -56,6 +58,7 @@ impl SessionState {
             totals: Totals::default(),
             context: ContextUsage { window: model.context_window, ..ContextUsage::default() },
             damaged_lines: Vec::new(),
+            unsaved: None,
             steering_delivery: SteeringDelivery::default(),
             urgent_words: Arc::from([]),
             several_providers: false,

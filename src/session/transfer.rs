@@ -58,7 +58,8 @@ pub fn save_conversation(
         drop(store.append(body, now_ms));
     }
     let text = store.into_text();
-    let written = std::fs::create_dir_all(folder).and_then(|()| atomic_file::write(&path, text.as_bytes()));
+    let written = atomic_file::create_private_folder(folder)
+        .and_then(|()| atomic_file::write_private(&path, text.as_bytes()));
     match written {
         Ok(()) => Ok(SavedSession { path, id, n_messages }),
         Err(source) => Err(SaveError { path, source }),
@@ -98,7 +99,7 @@ pub fn read_conversation(path: &Path) -> Result<Conversation, OpenError> {
 /// What of a session a conversation has no place for.
 fn leftovers(saved: &Saved) -> Report {
     let mut report = Report::default();
-    if let Some(damage) = damage(&saved.damaged_lines) {
+    if let Some(damage) = damage(&saved.damage) {
         report.add("the file", damage);
     }
     if saved.n_elsewhere > 0 {

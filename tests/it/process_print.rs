@@ -310,6 +310,11 @@ fn bad_input_is_answered_with_what_to_do() {
         (&["-p", "@missing.txt", "hi"], "pi: cannot attach"),
         (&["-p", "@binary", "hi"], "pi: cannot attach"),
         (&["-p", "--session", "./notes.jsonl", "hi"], "pi: "),
+        (&["-p", "--session", "./missing.jsonl", "hi"], "pi: cannot read "),
+        (
+            &["-p", "--session", "/missing.jsonl", "hi"],
+            "pi: cannot read /missing.jsonl: there is no such session file; check the path",
+        ),
         (&["-p", "--session", "0000", "hi"], "pi: no session has an id that begins with \"0000\""),
         (&["-p", "--tools", "hammer", "hi"], "pi: unknown tool \"hammer\"; known are read"),
         (&["-p", "-r"], "pi: --resume shows a list to choose from and needs a terminal"),
@@ -323,6 +328,7 @@ fn bad_input_is_answered_with_what_to_do() {
         assert_eq!(text(&output.stdout), "", "{args:?}");
         assert!(stderr.lines().count() <= 8, "{args:?}: {stderr}");
     }
+    assert!(!project.join("missing.jsonl").exists());
     let session = fs::read_to_string(project.join("notes.jsonl")).unwrap();
     assert_eq!(session, "{\"not\":\"a session\"}\n");
 }
@@ -359,9 +365,38 @@ fn a_session_folder_that_cannot_be_written_costs_no_answer() {
     let home = TestHome::new();
     // A file where the folder should be.
     fs::write(home.agent().join("sessions"), "").unwrap();
-    let output = pi(&home).args(["-p", "who are you?"]).output().unwrap();
-    assert!(text(&output.stdout).contains("demo model"), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("cannot write the session file"), "{}", text(&output.stderr));
+    let output = pi(&home).args(["-p", "who are you?"]).env("TMPDIR", home.home()).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert!(text(&output.stdout).contains("demo model"), "{stderr}");
+    assert!(stderr.contains("cannot write the session file"), "{stderr}");
+    // What is not saved, and where a copy is.
+    let last = stderr.lines().last().unwrap();
+    assert!(last.starts_with("pi: 3 messages of this session are not saved: "), "{stderr}");
+    let copy = last.rsplit(" is in ").next().unwrap();
+    assert!(copy.starts_with(home.home().to_str().unwrap()), "{stderr}");
+    assert!(fs::read_to_string(copy).unwrap().contains("who are you?"));
+}
+
+#[test]
+fn continue_takes_no_session_of_another_directory_in_the_same_folder() {
+    let home = TestHome::new();
+    // `a-b` and `a/b` share a folder of sessions.
+    let (one, other) = (home.project().join("a-b"), home.project().join("a/b"));
+    fs::create_dir_all(&one).unwrap();
+    fs::create_dir_all(&other).unwrap();
+    let ask = |cwd: &std::path::Path, args: &[&str]| {
+        let output = pi(&home).args(args).current_dir(cwd).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    ask(&other, &["-p", "who are you?"]);
+    let [first] = home.sessions().try_into().unwrap();
+    let before = fs::read_to_string(&first).unwrap();
+    ask(&one, &["-p", "--continue", "who are you?"]);
+    assert_eq!(fs::read_to_string(&first).unwrap(), before);
+    assert_eq!(home.sessions().len(), 2);
+    assert_eq!(home.sessions()[0].parent(), home.sessions()[1].parent());
+    ask(&other, &["-p", "--continue", "who are you?"]);
+    assert!(fs::read_to_string(&first).unwrap().len() > before.len());
 }
 
 #[test]

@@ -631,3 +631,37 @@ fn the_first_minute_with_the_demo_model() {
         ]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_saved_is_shown_until_the_end_and_no_resume_is_promised() {
+    let server = SseServer::start([Reply::sse(chat::text("One.")), Reply::sse(chat::text("Two."))]).await;
+    let home = TestHome::with_server(server.url());
+    // A file where the folder should be.
+    fs::write(home.agent().join("sessions"), "").unwrap();
+    let tmp = home.home().join("tmp");
+    fs::create_dir(&tmp).unwrap();
+    let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("TMPDIR", tmp.to_str().unwrap())]);
+    pty.wait_idle();
+    for (prompt, answer) in [("first\r", "One."), ("second\r", "Two.")] {
+        pty.keys(prompt);
+        pty.wait_text(answer);
+        pty.wait_text("Not saved: Not a directory");
+        pty.wait_idle();
+    }
+    pty.keys("\x04");
+    let (_, everything, _) = pty.end();
+    let text = everything.join("\n");
+    assert!(!text.contains("To resume this session"), "{text}");
+    let said =
+        everything.iter().position(|row| row.contains("5 messages of this session are not saved")).unwrap();
+    let said = everything[said..].concat();
+    let [copy] = fs::read_dir(&tmp)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    assert!(said.contains(copy.file_name().unwrap().to_str().unwrap()), "{said}");
+    let saved = fs::read_to_string(copy).unwrap();
+    assert!(["first", "One.", "second", "Two."].iter().all(|said| saved.contains(said)), "{saved}");
+}

@@ -7,15 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi::ai::{FakeAnswer, Message, Millis, UserMessage};
+use pi::ai::{AssistantMessage, FakeAnswer, Message, Millis, UserMessage};
 use pi::session::{
-    Entry, EntryBody, Header, JournalError, ModelChange, OpenError, SessionInfo, SessionMessage,
-    SessionStore, file_name, find, latest, list, messages,
+    Entry, EntryBody, FoundSessions, Header, JournalError, ModelChange, OpenError, SessionInfo,
+    SessionMessage, SessionStore, file_name, find, latest, list, messages,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::agent_bench::{AgentBench, message_line};
+use crate::support::faulty_disk::FaultyDisk;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-11-21T09:23:47.280Z","cwd":"/tmp/demo"}"#;
@@ -212,6 +213,229 @@ fn a_new_session_never_overwrites_a_file() {
     assert_eq!(file.text(), "precious");
 }
 
+/// The lines of the file at `path`, without ids.
+fn said(path: &Path) -> Vec<String> {
+    let mut store = SessionStore::open(path, header).unwrap();
+    assert_eq!(store.damaged_lines(), [0; 0]);
+    context(&mut store)
+}
+
+#[test]
+fn a_session_file_that_was_deleted_is_written_anew() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\ngarbage\n", user_line("a", "")));
+    let before = file.text();
+    let mut store = file.open();
+    fs::remove_file(&file.path).unwrap();
+    let (entry, written) = store.append(user("more"), 1);
+    written.unwrap();
+    // All of it, what could not be read included.
+    assert_eq!(file.text(), format!("{before}{}\n", entry.to_line()));
+    let notices = store.take_notices();
+    assert!(
+        notices[0].contains("was deleted or moved while it was open; the session was written there again"),
+        "{notices:?}"
+    );
+    store.append(user("and more"), 1).1.unwrap();
+    assert!(store.take_notices().is_empty());
+    assert_eq!(file.text().lines().count(), 5);
+    assert!(file.open().locked_by().is_some());
+}
+
+#[test]
+fn a_new_session_whose_folder_was_deleted_is_written_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("sessions/s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    store.append(user("one"), 1).1.unwrap();
+    fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    store.append(user("two"), 2).1.unwrap();
+    drop(store);
+    assert_eq!(said(&path), ["user one", "user two"]);
+}
+
+#[test]
+fn a_session_file_that_was_moved_leaves_both_whole() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let mut store = file.open();
+    let moved = file.folder.path().join("moved.jsonl");
+    fs::rename(&file.path, &moved).unwrap();
+    store.append(user("more"), 1).1.unwrap();
+    drop(store);
+    assert_eq!(
+        (said(&moved), said(&file.path)),
+        (vec!["user a!".to_owned()], vec!["user a!".to_owned(), "user more".to_owned()])
+    );
+}
+
+#[test]
+fn what_stands_in_place_of_a_session_file_is_never_overwritten() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let mut store = file.open();
+    fs::remove_file(&file.path).unwrap();
+    fs::write(&file.path, "precious").unwrap();
+    fs::write(file.folder.path().join("s-recovered-1.jsonl"), "precious too").unwrap();
+    store.append(user("more"), 1).1.unwrap();
+    assert_eq!(file.text(), "precious");
+    let path = store.path().unwrap().to_owned();
+    assert_eq!(path, file.folder.path().join("s-recovered-2.jsonl"));
+    let notices = store.take_notices();
+    assert!(
+        notices[0].contains("replaced by another file") && notices[0].contains("s-recovered-2.jsonl"),
+        "{notices:?}"
+    );
+    drop(store);
+    assert_eq!(said(&path), ["user a!", "user more"]);
+    assert_eq!(file.names(), ["s-recovered-1.jsonl", "s-recovered-2.jsonl", "s.jsonl"]);
+    // A folder, too.
+    let file = OnDisk::new(format!("{HEADER}\n"));
+    let mut store = file.open();
+    fs::remove_file(&file.path).unwrap();
+    fs::create_dir(&file.path).unwrap();
+    store.append(user("more"), 1).1.unwrap();
+    assert_eq!(store.path().unwrap(), file.folder.path().join("s-recovered-1.jsonl"));
+}
+
+#[test]
+fn a_session_file_that_was_cut_short_is_written_anew_as_far_as_it_is_known() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n{}\n", user_line("a", ""), user_line("b", "a")));
+    let mut store = file.open();
+    // `a` and `b` were read, the file is then emptied.
+    store.branch(0);
+    fs::write(&file.path, "").unwrap();
+    store.append(user("more"), 1).1.unwrap();
+    assert!(store.take_notices()[0].contains("was cut short"));
+    let path = store.path().unwrap().to_owned();
+    drop(store);
+    assert_eq!(said(&path), ["user a!", "user b!", "user more"]);
+    assert_eq!(file.text(), "");
+}
+
+#[test]
+fn a_full_disk_when_the_file_is_written_anew_loses_nothing() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let disk = FaultyDisk::new();
+    let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
+    fs::remove_file(&file.path).unwrap();
+    disk.set_room(40);
+    assert!(store.append(user("one"), 1).1.is_err());
+    assert!(store.unsaved().is_some());
+    assert_eq!(file.names(), [".s.jsonl.lock"], "no half of it is left");
+    disk.set_room(usize::MAX);
+    store.append(user("two"), 1).1.unwrap();
+    assert_eq!(
+        (store.unsaved(), said(&file.path)),
+        (None, vec!["user a!".to_owned(), "user one".to_owned(), "user two".to_owned()])
+    );
+}
+
+#[test]
+fn a_full_disk_delays_a_line_and_its_rest_follows() {
+    let file = OnDisk::new(format!("{HEADER}\n"));
+    let disk = FaultyDisk::new();
+    let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
+    disk.set_room(25);
+    assert!(store.append(user("one"), 1).1.is_err());
+    assert!(store.append(user("two"), 1).1.is_err());
+    assert_eq!((store.n_unsaved_messages(), store.unsaved()), (2, Some("no storage space")));
+    disk.set_room(usize::MAX);
+    store.flush().unwrap();
+    assert_eq!((store.n_unsaved_messages(), store.unsaved()), (0, None));
+    drop(store);
+    assert_eq!(said(&file.path), ["user one", "user two"]);
+}
+
+#[test]
+fn what_is_not_saved_goes_into_a_whole_copy_elsewhere() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folders = [PathBuf::from("/nowhere/at/all"), elsewhere.path().to_owned()];
+    let disk = FaultyDisk::new();
+    let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
+    assert!(store.write_copy(&folders).is_none(), "everything is saved");
+    disk.set_room(25);
+    assert!(store.append(user("one"), 1).1.is_err());
+    disk.set_room(1_000);
+    let copy = store.write_copy(&folders).unwrap().unwrap();
+    assert_eq!(
+        (copy.parent(), said(&copy)),
+        (Some(elsewhere.path()), vec!["user a!".to_owned(), "user one".to_owned()])
+    );
+    #[cfg(unix)]
+    assert_eq!(mode(&copy), 0o600);
+    // Of a session that never had a file, too.
+    let mut store = SessionStore::create_on(disk.clone(), header(), Some(elsewhere.path().join("new.jsonl")));
+    disk.set_room(25);
+    assert!(store.append(user("hello"), 1).1.is_err());
+    disk.set_room(1_000);
+    let copy = store.write_copy(&folders).unwrap().unwrap();
+    assert_eq!(said(&copy), ["user hello"]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_to_is_read_and_what_is_added_waits() {
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", user_line("a", "")));
+    let disk = FaultyDisk::new();
+    disk.set_read_only(true);
+    let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
+    assert_eq!((ids(&store.branch(0)), store.unsaved()), (vec!["a"], None));
+    assert!(store.take_notices()[0].contains("cannot be written to (permission denied)"));
+    assert!(matches!(store.append(user("one"), 1).1, Err(JournalError::Write { .. })));
+    assert_eq!(store.unsaved(), Some("permission denied"));
+    disk.set_read_only(false);
+    store.append(user("two"), 1).1.unwrap();
+    drop(store);
+    assert_eq!(said(&file.path), ["user a!", "user one", "user two"]);
+}
+
+#[test]
+fn a_torn_session_opens_on_a_full_disk() {
+    let torn = format!("{HEADER}\n{}\n{}", user_line("a", ""), &user_line("b", "a")[..40]);
+    let file = OnDisk::new(&torn);
+    let disk = FaultyDisk::new();
+    disk.set_room(0);
+    let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
+    assert_eq!(store.unsaved(), None, "nobody has said anything");
+    assert!(store.append(user("c"), 1).1.is_err());
+    assert_eq!(store.unsaved(), Some("no storage space"));
+    assert_eq!((file.text(), ids(&store.branch(0)).len()), (torn.clone(), 2));
+    disk.set_room(usize::MAX);
+    let (entry, written) = store.append(user("d"), 1);
+    written.unwrap();
+    assert!(file.text().starts_with(&format!("{torn}\n")));
+    assert!(file.text().ends_with(&format!("{}\n", entry.to_line())));
+    // An empty file on such a disk.
+    let file = OnDisk::new("");
+    disk.set_room(0);
+    let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
+    disk.set_room(usize::MAX);
+    store.append(user("hi"), 1).1.unwrap();
+    drop(store);
+    assert_eq!(said(&file.path), ["user hi"]);
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o777
+}
+
+#[cfg(unix)]
+#[test]
+fn session_files_and_their_folders_are_for_their_owner_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("agent/sessions/project/s.jsonl");
+    let mut store = SessionStore::create(header(), Some(path.clone()));
+    store.append(user("hi"), 1).1.unwrap();
+    let lock = path.with_file_name(".s.jsonl.lock");
+    assert_eq!([mode(&path), mode(&lock)], [0o600; 2]);
+    let made: Vec<&Path> = path.ancestors().skip(1).take(3).collect();
+    assert_eq!(made.iter().map(|folder| mode(folder)).collect::<Vec<_>>(), [0o700; 3]);
+    // What a migration leaves, too.
+    let old =
+        OnDisk::new(r#"{"type":"session","id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#);
+    drop(old.open());
+    assert_eq!(mode(&old.folder.path().join("s.jsonl.v1-backup")), 0o600);
+}
+
 // Reading.
 
 #[test]
@@ -273,6 +497,114 @@ fn odd_content_does_not_cut_the_branch() {
         kept.as_object_mut().unwrap().shift_remove("timestamp");
         assert_eq!(kept, expected);
     }
+}
+
+#[test]
+fn a_damaged_line_within_the_branch_does_not_cut_off_what_came_before() {
+    let (a, b, d) = (user_line("a", ""), user_line("b", "a"), user_line("d", "c"));
+    for damaged in ["garbage".to_owned(), "\0".repeat(100), user_line("c", "b")[..30].to_owned()] {
+        check_read(&format!("{HEADER}\n{a}\n{b}\n{damaged}\n{d}\n"), &["a", "b", "d"], &[4]);
+    }
+    // What is left of the line names the branch it was on.
+    let (x, c) = (user_line("x", "a"), user_line("c", "b"));
+    check_read(&format!("{HEADER}\n{a}\n{b}\n{x}\n{}\n{d}\n", &c[..80]), &["a", "b", "d"], &[5]);
+    let file = OnDisk::new(format!("{HEADER}\n{a}\n{b}\n{}\n{d}\n", &c[..130]));
+    let mut store = file.open();
+    assert_eq!(context(&mut store), ["user a!", "user b!", "user d!"]);
+    assert_eq!(store.damage()[0].what.as_deref(), Some("a message of yours"));
+    // New entries hang below one that can be read, for other programs' sake.
+    let file = OnDisk::new(format!("{HEADER}\n{a}\n{b}\n{c}\n{}\n", &d[..80]));
+    assert_eq!(file.open().append(user("e"), 1).0.parent_id.as_ref().unwrap().as_str(), "c");
+}
+
+#[test]
+fn damage_in_a_session_of_the_original_costs_its_line_alone() {
+    for path in fixtures() {
+        let text = fs::read_to_string(&path).unwrap();
+        let whole = ids(&OnDisk::new(&text).open().branch(0)).join(" ");
+        let n_lines = text.lines().count();
+        // Neither the header nor the leaf.
+        for damaged in 2..n_lines {
+            let lines: Vec<&str> = text
+                .lines()
+                .enumerate()
+                .map(|(at, line)| if at + 1 == damaged { &line[..90] } else { line })
+                .collect();
+            let lost = Entry::parse(text.lines().nth(damaged - 1).unwrap()).unwrap().id;
+            let mut store = OnDisk::new(lines.join("\n") + "\n").open();
+            let branch = store.branch(0);
+            let expected: Vec<&str> = whole.split(' ').filter(|id| *id != lost.as_str()).collect();
+            assert_eq!(ids(&branch), expected, "{}:{damaged}", path.display());
+            assert_eq!(store.damaged_lines(), [damaged]);
+        }
+    }
+}
+
+#[test]
+fn two_entries_on_one_line_lose_only_the_one_that_broke_off() {
+    let (a, b, c) = (user_line("a", ""), user_line("b", "a"), user_line("c", "b"));
+    check_read(&format!("{HEADER}\n{a}\n{}{c}\n", &b[..80]), &["a", "c"], &[3]);
+    // The zeros a power failure leaves.
+    check_read(&format!("{HEADER}\n{a}\n{}{b}\n{c}\n", "\0".repeat(4096)), &["a", "b", "c"], &[3]);
+    // A tool call at the end of a torn answer is no entry.
+    let torn = r#"{"type":"message","id":"b","parentId":"a","timestamp":"T","message":{"role":"assistant","content":[{"type":"toolCall","id":"z","name":"n","arguments":{}}"#;
+    check_read(&format!("{HEADER}\n{a}\n{torn}\n{}\n", user_line("c", "b")), &["a", "c"], &[3]);
+}
+
+#[test]
+fn broken_characters_are_replaced_and_the_message_is_kept() {
+    let mut bytes = format!("{HEADER}\n{}\n", user_line("a", "").replace("a!", "a~!")).into_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'~').unwrap();
+    bytes[at] = 0xff;
+    let file = OnDisk::new(bytes);
+    let mut store = file.open();
+    assert_eq!((context(&mut store), store.damaged_lines()), (vec!["user a\u{fffd}!".to_owned()], &[2][..]));
+}
+
+#[test]
+fn a_line_of_a_million_characters_is_read_and_written() {
+    let long = user_line("a", "").replace("a!", &"x".repeat(1_000_000));
+    let file = OnDisk::new(format!("{HEADER}\n{long}\n{}\n", &long[..900_000]));
+    let mut store = file.open();
+    assert_eq!((ids(&store.branch(0)), store.damaged_lines()), (vec!["a"], &[3][..]));
+    let (entry, written) = store.append(user(&"y".repeat(1_000_000)), 1);
+    written.unwrap();
+    drop(store);
+    assert_eq!(file.open().branch(0)[1], entry);
+}
+
+#[test]
+fn a_body_that_cannot_be_read_later_is_reported_by_its_line() {
+    let lines = [user_line("a", ""), user_line("b", "a"), user_line("c", "b")];
+    let file = OnDisk::new(format!("{HEADER}\n{}\n", lines.join("\n")));
+    let mut store = file.open();
+    fs::write(&file.path, file.text().replace(&lines[1], &"#".repeat(lines[1].len()))).unwrap();
+    assert_eq!(context(&mut store), ["user a!", "user c!"]);
+    let expected =
+        "line 3 (a message of yours) of the session file cannot be read any more; the rest is intact";
+    assert_eq!(store.take_notices(), [expected]);
+    store.branch(0);
+    assert!(store.take_notices().is_empty(), "it was said");
+}
+
+#[test]
+fn arguments_nested_too_deeply_are_cut_marked_and_read_back() {
+    let mut deep = json!("core");
+    for _ in 0..400 {
+        deep = json!([deep]);
+    }
+    let call = json!({"type": "toolCall", "id": "c", "name": "n", "arguments": {"x": deep}});
+    let answer: AssistantMessage = serde_json::from_value(json!({"content": [call]})).unwrap();
+    let file = OnDisk::new(format!("{HEADER}\n"));
+    let mut store = file.open();
+    let (entry, written) = store.append(EntryBody::message(Arc::new(Message::Assistant(answer))), 1);
+    written.unwrap();
+    assert!(store.take_notices()[0].contains("nested too deeply"));
+    drop(store);
+    let mut store = file.open();
+    assert_eq!(store.damaged_lines(), [0; 0]);
+    assert_eq!(store.branch(0), [entry]);
+    assert!(file.text().contains("[nested too deeply to be stored; "), "{}", file.text());
 }
 
 #[test]
@@ -352,7 +684,12 @@ fn version_1_becomes_a_chain_and_keeps_what_its_compaction_kept() {
     let file = OnDisk::new(lines.join("\n"));
     let mut store = file.open();
     assert_eq!(store.header().version, 3);
-    assert_eq!(store.damaged_lines(), [0; 0]);
+    assert_eq!(store.damaged_lines(), [3]);
+    assert_eq!(file.text().lines().nth(2), Some("garbage"), "it stays where it was");
+    let backup = file.folder.path().join("s.jsonl.v1-backup");
+    assert_eq!(fs::read_to_string(&backup).unwrap(), lines.join("\n"));
+    let notices = store.take_notices();
+    assert!(notices[0].contains("version 1") && notices[0].contains("v1-backup"), "{notices:?}");
     let seen = context(&mut store);
     assert!(seen[0].ends_with("<summary>\nS\n</summary>"), "{seen:?}");
     assert_eq!(seen[1..], ["user two", "user three"]);
@@ -365,7 +702,18 @@ fn version_1_becomes_a_chain_and_keeps_what_its_compaction_kept() {
     let migrated = file.text();
     drop(file.open());
     assert_eq!(file.text(), migrated, "a second open finds nothing to do");
-    assert_eq!(file.names(), ["s.jsonl"]);
+    assert_eq!(file.names(), ["s.jsonl", "s.jsonl.v1-backup"]);
+}
+
+#[test]
+fn a_migration_never_replaces_an_earlier_backup() {
+    let old = r#"{"type":"session","version":2,"id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#;
+    let file = OnDisk::new(old);
+    fs::write(file.folder.path().join("s.jsonl.v2-backup"), "precious").unwrap();
+    drop(file.open());
+    assert_eq!(file.names(), ["s.jsonl", "s.jsonl.v2-backup", "s.jsonl.v2-backup-2"]);
+    assert_eq!(fs::read_to_string(file.folder.path().join("s.jsonl.v2-backup")).unwrap(), "precious");
+    assert_eq!(fs::read_to_string(file.folder.path().join("s.jsonl.v2-backup-2")).unwrap(), old);
 }
 
 #[test]
@@ -499,6 +847,30 @@ fn a_lock_file_nobody_holds_is_no_obstacle() {
     assert_eq!(file.open().locked_by(), None);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_lock_file_is_not_followed_and_keeps_what_pi_did_not_write() {
+    let file = OnDisk::new(format!("{HEADER}\n"));
+    let (precious, lock) = (file.folder.path().join("precious"), file.folder.path().join(".s.jsonl.lock"));
+    fs::write(&precious, "4711").unwrap();
+    std::os::unix::fs::symlink(&precious, &lock).unwrap();
+    drop(file.open());
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "4711");
+    assert!(fs::symlink_metadata(&lock).unwrap().is_symlink());
+
+    fs::remove_file(&lock).unwrap();
+    fs::write(&lock, "a note of somebody").unwrap();
+    let holder = file.open();
+    assert_eq!(file.open().locked_by(), Some("unknown"), "it locks all the same");
+    drop(holder);
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "a note of somebody");
+    // A link to nothing makes nothing.
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink(file.folder.path().join("later"), &lock).unwrap();
+    drop(file.open());
+    assert!(!file.folder.path().join("later").exists());
+}
+
 #[test]
 fn an_old_file_is_not_migrated_under_somebody_elses_hands() {
     let file = OnDisk::new(format!("{HEADER}\n"));
@@ -549,10 +921,44 @@ fn sessions_are_listed_and_found_by_header() {
     // A session nobody asked anything in has no first words.
     assert_eq!(list(&folder, None)[0].first_message, None);
 
-    assert_eq!(find(root.path(), &folder, "abc-1"), std::slice::from_ref(&old));
-    assert_eq!(find(root.path(), &folder, "abc"), [new, old]);
-    assert_eq!(find(root.path(), &folder, "abc-3"), [elsewhere]);
-    assert!(find(root.path(), &folder, "nothing").is_empty());
+    let find = |id: &str| find(root.path(), &folder, here, id);
+    let found = |here: &[&PathBuf], elsewhere: &[&PathBuf]| {
+        let owned = |paths: &[&PathBuf]| paths.iter().map(|path| (*path).clone()).collect();
+        FoundSessions { here: owned(here), elsewhere: owned(elsewhere) }
+    };
+    assert_eq!(find("abc-1"), found(&[&old], &[]));
+    assert_eq!(find("abc"), found(&[&new, &old], &[]));
+    assert_eq!(find("abc-3"), found(&[], &[&elsewhere]));
+    // In the same folder, and of another directory.
+    assert_eq!(find("xyz"), found(&[], &[&foreign]));
+    assert_eq!(find("nothing"), FoundSessions::default());
+}
+
+#[test]
+fn a_session_that_names_no_directory_belongs_to_its_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("--tmp-demo--");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("old.jsonl");
+    fs::write(&path, "{\"type\":\"session\",\"id\":\"o\"}\n").unwrap();
+    assert_eq!(latest(&folder, Some(Path::new("/tmp/demo"))), Some(path));
+    assert_eq!(latest(&folder, Some(Path::new("/tmp/other"))), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn listing_is_not_held_up_by_pipes_and_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.jsonl");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .unwrap();
+    fs::create_dir(folder.path().join("folder.jsonl")).unwrap();
+    assert!(list(folder.path(), None).is_empty());
+    let error = SessionStore::open(&pipe, header).unwrap_err();
+    assert!(matches!(error, OpenError::NotASession { .. }), "{error}");
+    let error = SessionStore::open(&folder.path().join("folder.jsonl"), header).unwrap_err();
+    assert!(error.to_string().contains("is a directory"), "{error}");
+    assert_eq!(names(folder.path()), ["folder.jsonl", "pipe.jsonl"], "no lock files");
 }
 
 // Files of the original.

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::recovery::picture;
 use crate::support::agent_bench::{TestTool, message_line};
+use crate::support::faulty_disk::FaultyDisk;
 use crate::support::session_bench::{START_MS, SessionBench, entries, entry_line, prompt, sent};
 
 fn says(id: &str, text: &str) -> FakeAnswer {
@@ -931,6 +932,115 @@ async fn damage_is_told_when_a_session_is_opened() {
     let lines = session.waiting();
     assert_eq!(lines[1], "Warning: line 2 of the session file could not be read; the rest is intact");
     assert_eq!(session.handle.state().damaged_lines, [2]);
+}
+
+#[tokio::test]
+async fn a_session_file_that_is_missing_is_an_error_and_is_not_made() {
+    let bench = SessionBench::new([]);
+    let path = bench.path("missing.jsonl");
+    let Err(error) = bench.open(OpenSession::File(path.clone())).await else { panic!("it opened") };
+    assert!(matches!(error, OpenError::Missing { .. }), "{error}");
+    let session = bench.start().await;
+    let refused = session.request(SessionCommand::Open { path: path.clone() }).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
+    assert!(!path.exists());
+}
+
+// A disk that is full or broken.
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_saved_is_in_the_state_until_it_is() {
+    let disk = FaultyDisk::new();
+    let bench = SessionBench::new(texts(["1", "2"])).disk(disk.clone());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    assert_eq!(session.handle.state().unsaved, None);
+    disk.set_room(10);
+    session.request(prompt("two", WhenBusy::Steer)).await.unwrap();
+    let mut seen = Vec::new();
+    loop {
+        let event = session.next_unchecked().await;
+        match event {
+            SessionEvent::Notice { text, .. } => seen.push(text),
+            SessionEvent::Settled { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    assert!(seen[0].contains("cannot write the session file"), "{seen:?}");
+    assert_eq!(session.handle.state().unsaved.as_deref(), Some("no storage space"));
+    // Without anybody doing anything.
+    disk.set_room(usize::MAX);
+    let again = session.until(|event| matches!(event, SessionEvent::Notice { .. })).await;
+    assert!(matches!(&again, SessionEvent::Notice { text, .. } if text.contains("can be written again")));
+    session.until(|event| matches!(event, SessionEvent::SelectionChanged)).await;
+    assert_eq!(session.handle.state().unsaved, None);
+    assert_eq!(session.on_disk()[5..], ["user two", "answer 2"]);
+}
+
+#[tokio::test]
+async fn quitting_with_unsaved_messages_says_so_and_leaves_a_copy() {
+    let disk = FaultyDisk::new();
+    let bench = SessionBench::new(texts(["1", "2"])).disk(disk.clone());
+    fs::create_dir_all(bench.path("tmp")).unwrap();
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let path = session.path();
+    disk.set_room(10);
+    session.request(prompt("two", WhenBusy::Steer)).await.unwrap();
+    while !matches!(session.next_unchecked().await, SessionEvent::Settled { .. }) {}
+    // The copy fits, the session still does not.
+    disk.set_room_elsewhere(path.clone());
+    let Err(SessionError::Refused(text)) = session.request(SessionCommand::Shutdown).await else {
+        panic!("it says nothing")
+    };
+    assert!(text.starts_with("2 messages of this session are not saved: no storage space"), "{text}");
+    let copy = PathBuf::from(text.rsplit(" is in ").next().unwrap());
+    assert_eq!(copy.parent().unwrap(), bench.path("tmp"));
+    let lines: Vec<String> = entries(&copy).iter().map(entry_line).collect();
+    assert_eq!(lines[3..], ["user one", "answer 1", "user two", "answer 2"]);
+    assert!(!fs::read_to_string(path).unwrap().contains("answer 2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_sync_is_reported_and_the_lines_are_written_again() {
+    let disk = FaultyDisk::new();
+    let bench = SessionBench::new(texts(["1", "2"])).disk(disk.clone());
+    let mut session = bench.start().await;
+    disk.fail_syncs(1);
+    let lines = session.ask("one").await.join("\n");
+    assert!(lines.contains("lost page") && lines.contains("written again"), "{lines}");
+    assert_eq!(session.handle.state().unsaved, None);
+    disk.fail_syncs(3);
+    let lines = session.ask("two").await.join("\n");
+    assert!(lines.contains("keeps trying"), "{lines}");
+    assert_eq!(session.handle.state().unsaved.as_deref(), Some("lost page"));
+    // Tried again by itself.
+    session.until(|event| matches!(event, SessionEvent::Notice { .. })).await;
+    session.until(|event| matches!(event, SessionEvent::SelectionChanged)).await;
+    assert_eq!(session.handle.state().unsaved, None);
+}
+
+#[tokio::test]
+async fn a_session_file_deleted_while_open_is_written_anew_and_that_is_said() {
+    let bench = SessionBench::new(texts(["1", "2"]));
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    fs::remove_file(session.path()).unwrap();
+    let lines = session.ask("two").await;
+    let said = lines.iter().filter(|line| line.contains("was deleted or moved while it was open")).count();
+    assert_eq!(said, 1, "{lines:?}");
+    assert_eq!(session.on_disk()[3..], ["user one", "answer 1", "user two", "answer 2"]);
+    // Replaced: the rest goes elsewhere, and the state says where.
+    let old = session.path();
+    fs::remove_file(&old).unwrap();
+    fs::write(&old, "precious").unwrap();
+    session.request(SessionCommand::SetName { name: "n".to_owned() }).await.unwrap();
+    assert_ne!(session.path(), old);
+    assert_eq!(
+        (session.on_disk().last().unwrap().as_str(), fs::read_to_string(old).unwrap().as_str()),
+        ("name n", "precious")
+    );
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ pub(super) struct Effects {
     /// Folder of this project's sessions, and the directory to filter them by.
     pub(super) sessions: PathBuf,
     pub(super) sessions_filter: Option<PathBuf>,
+    pub(super) custom_sessions: bool,
     pub(super) settings_file: PathBuf,
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,

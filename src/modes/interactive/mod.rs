@@ -38,7 +38,8 @@ use tokio::time::Instant;
 use crate::agent::AgentEvent;
 use crate::config::Env;
 use crate::session::{
-    self, NoticeLevel, OpenSession, Services, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
+    self, NoticeLevel, OpenSession, Services, SessionCommand, SessionError, SessionEvent, SessionEvents,
+    SessionHandle,
 };
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::tui::markdown::Highlighter;
@@ -92,6 +93,8 @@ pub struct InteractiveStart {
     /// Folder of this project's sessions, and the directory to filter them by.
     pub sessions: PathBuf,
     pub sessions_filter: Option<PathBuf>,
+    /// The sessions are not where a later start looks for them by itself.
+    pub custom_sessions: bool,
     pub name: Option<String>,
 }
 
@@ -125,6 +128,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         done,
         sessions: start.sessions.clone(),
         sessions_filter: start.sessions_filter.clone(),
+        custom_sessions: start.custom_sessions,
         settings_file: start.services.dirs.settings_file(),
         env: start.env.clone(),
         highlighter,
@@ -631,7 +635,7 @@ impl Interactive {
     async fn leave(mut self, code: ExitCode) -> ExitCode {
         self.save_draft();
         let ending = self.handle.request(SessionCommand::Shutdown);
-        drop(tokio::time::timeout(SHUTDOWN_LIMIT, ending).await);
+        let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
         self.take_events();
         self.set_time();
         self.settle_size();
@@ -643,10 +647,13 @@ impl Interactive {
         let Self { guard, handle, effects, .. } = self;
         guard.leave();
         let state = handle.state();
-        if state.on_disk && std::io::stderr().is_terminal() {
-            let folder = match &effects.sessions_filter {
-                Some(_) => format!(" --session-dir {}", effects.sessions.display()),
-                None => String::new(),
+        if let Ok(Err(SessionError::Refused(unsaved))) = ended {
+            write_err(&format!("pi: {unsaved}"));
+        } else if state.on_disk && std::io::stderr().is_terminal() {
+            let folder = if effects.custom_sessions {
+                format!(" --session-dir {}", effects.sessions.display())
+            } else {
+                String::new()
             };
             write_err(&format!("To resume this session: pi{folder} --session {}", state.id));
         }

@@ -38,7 +38,26 @@ impl StatusLine {
         self.status != Status::Idle
     }
 
-    pub(super) fn row(&self, now: Duration, interrupt_key: &str, width: u16, theme: &Theme) -> Row {
+    /// `unsaved` says why something of the session is not on the disk; that is shown
+    /// until it is.
+    pub(super) fn row(
+        &self,
+        now: Duration,
+        interrupt_key: &str,
+        unsaved: Option<&str>,
+        width: u16,
+        theme: &Theme,
+    ) -> Row {
+        let activity = self.activity(now, interrupt_key, width, theme);
+        let Some(reason) = unsaved else { return activity };
+        let warning = format!(" Not saved: {}", sanitize_line(reason));
+        let mut row = Row::styled(warning, theme.style(Token::Warning));
+        row.append(activity);
+        row.clip(width);
+        row
+    }
+
+    fn activity(&self, now: Duration, interrupt_key: &str, width: u16, theme: &Theme) -> Row {
         let text = match &self.status {
             Status::Idle => String::new(),
             Status::Working { since } => {
@@ -94,7 +113,7 @@ mod tests {
         let line = StatusLine { status: Status::Retrying { attempt: 1, max_attempts: 3, at }, hint: None };
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let shown = |now_ms: u64| {
-            let row = line.row(Duration::from_millis(now_ms), "esc", 80, &theme);
+            let row = line.row(Duration::from_millis(now_ms), "esc", None, 80, &theme);
             row.text().trim().chars().skip(2).collect::<String>()
         };
         assert_eq!(shown(10_000), "Retrying (1/3) in 2s… (esc to cancel)");
@@ -102,5 +121,22 @@ mod tests {
         assert_eq!(shown(11_000), "Retrying (1/3) in 1s… (esc to cancel)");
         assert_eq!(shown(12_500), "Retrying (1/3) in 0s… (esc to cancel)");
         assert!(line.is_animated(), "so that it is drawn again");
+    }
+
+    #[test]
+    fn what_is_not_saved_is_shown_beside_what_goes_on() {
+        let mut line = StatusLine::default();
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let shown = |line: &StatusLine, width| {
+            let row = line.row(Duration::ZERO, "esc", Some("No space\nleft"), width, &theme);
+            row.text().trim().to_owned()
+        };
+        assert!(shown(&line, 80).starts_with("Not saved: No space"), "{}", shown(&line, 80));
+        line.hint = Some("copied".to_owned());
+        assert!(shown(&line, 80).ends_with(" copied"), "{}", shown(&line, 80));
+        assert!(shown(&line, 8).starts_with("Not"), "{}", shown(&line, 8));
+        line.status = Status::Working { since: Duration::ZERO };
+        line.hint = None;
+        assert!(shown(&line, 80).contains("Working"), "{}", shown(&line, 80));
     }
 }

@@ -74,7 +74,7 @@ fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     let theme = &app.theme;
     if height >= 6 {
         let interrupt_key = app.keymap.hint("app.interrupt");
-        rows.push(app.status.row(app.now, &interrupt_key, width, theme));
+        rows.push(app.status.row(app.now, &interrupt_key, app.session.unsaved.as_deref(), width, theme));
     }
     if height >= 12 {
         let dequeue_key = app.keymap.hint("app.message.dequeue");

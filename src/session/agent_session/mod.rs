@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::agent::{Pushed, QueueKind, Queued, Queues, SteeringDelivery, ToolRegistry};
@@ -41,7 +42,7 @@ use super::selection::{self, Selection, Wishes};
 use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
 use super::store::{
-    Entry, EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, clean_name,
+    Entry, EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, Synced, clean_name,
 };
 use super::surroundings::{Decisions, Surroundings};
 use super::urgent::is_urgent;
@@ -49,6 +50,8 @@ use super::user_bash::{UserBash, UserBashEvent};
 
 /// How long a written line may wait to be made durable against power loss.
 const SYNC_DELAY: Duration = Duration::from_millis(100);
+/// How long to wait before what could not be saved is tried again.
+const SAVE_AGAIN_DELAY: Duration = Duration::from_secs(5);
 /// Entries of a session that are shown when it is opened.
 const TAIL_ENTRIES: usize = 400;
 /// Reports handled before commands get their turn.
@@ -136,7 +139,10 @@ struct AgentSession {
     live: watch::Sender<LiveSelection>,
     events: mpsc::UnboundedSender<SessionEvent>,
     state: watch::Sender<Arc<SessionState>>,
+    /// When to make lines durable, or to try again to write them.
     sync_at: Option<Instant>,
+    /// Lines that are being made durable.
+    syncing: Option<JoinHandle<Synced>>,
     /// Entries could not be written; the user knows.
     unsaved: bool,
 }
@@ -156,6 +162,7 @@ enum Input {
     Bash(UserBashEvent),
     RetryNow,
     Sync,
+    Synced(Option<Synced>),
 }
 
 impl AgentSession {
@@ -197,6 +204,7 @@ impl AgentSession {
             events,
             state,
             sync_at: None,
+            syncing: None,
             unsaved: false,
         };
         session.announce_open(notice);
@@ -216,10 +224,15 @@ impl AgentSession {
     async fn main_loop(mut self, mut commands: mpsc::UnboundedReceiver<Envelope>) {
         loop {
             match self.next_input(&mut commands).await {
-                Input::Command(None) => break,
+                Input::Command(None) => {
+                    self.stop().await;
+                    // Nobody is left to be told, but the copy is there.
+                    drop(self.save_or_copy());
+                    break;
+                }
                 Input::Command(Some(Envelope { command: SessionCommand::Shutdown, reply })) => {
                     self.stop().await;
-                    answer(reply, self.flush().map(|()| Reply::Done));
+                    answer(reply, self.save_or_copy().map(|()| Reply::Done));
                     break;
                 }
                 Input::Command(Some(Envelope { command, reply })) => {
@@ -234,11 +247,9 @@ impl AgentSession {
                 Input::Bash(event) => self.take_bash(event),
                 Input::RetryNow => self.retry_now().await,
                 Input::Sync => self.sync_later(),
+                Input::Synced(synced) => self.synced(synced),
             }
         }
-        self.stop().await;
-        // Whoever sent `Shutdown` knows; otherwise nobody is left to be told.
-        drop(self.flush());
     }
 
     async fn next_input(&mut self, commands: &mut mpsc::UnboundedReceiver<Envelope>) -> Input {
@@ -255,6 +266,7 @@ impl AgentSession {
             event = self.bash.next_event() => Input::Bash(event),
             () = until(retry_at) => Input::RetryNow,
             () = until(sync_at) => Input::Sync,
+            synced = ended(&mut self.syncing) => Input::Synced(synced),
         }
     }
 
@@ -537,6 +549,15 @@ impl AgentSession {
     }
 
     fn appended(&mut self, (entry, written): (Arc<Entry>, Result<(), JournalError>)) -> EntryId {
+        self.written(written);
+        let id = entry.id.clone();
+        self.send(SessionEvent::EntryAppended(entry));
+        id
+    }
+
+    /// Tells what writing came to, and plans what follows.
+    fn written(&mut self, written: Result<(), JournalError>) {
+        self.tell_store();
         match written {
             Ok(()) => {
                 if std::mem::take(&mut self.unsaved) {
@@ -545,15 +566,31 @@ impl AgentSession {
                 }
                 self.sync_at.get_or_insert_with(|| Instant::now() + SYNC_DELAY);
             }
-            // Said once, not for every entry.
-            Err(error) if !std::mem::replace(&mut self.unsaved, true) => {
-                self.notice(NoticeLevel::Error, error.to_string());
+            Err(error) => {
+                if self.store.unsaved().is_some() {
+                    self.sync_at.get_or_insert_with(|| Instant::now() + SAVE_AGAIN_DELAY);
+                }
+                // Said once, not for every entry; the status line goes on saying it.
+                if !std::mem::replace(&mut self.unsaved, true) {
+                    self.notice(NoticeLevel::Error, error.to_string());
+                }
             }
-            Err(_) => {}
         }
-        let id = entry.id.clone();
-        self.send(SessionEvent::EntryAppended(entry));
-        id
+    }
+
+    /// Passes on what happened to the file.
+    fn tell_store(&mut self) {
+        let notices = self.store.take_notices();
+        if !notices.is_empty() && self.store.locked_by().is_none() {
+            // The session may be in another file now.
+            self.queue_file.follow(self.store.path());
+            self.draft_file.follow(self.store.path());
+            self.deferred.follow(self.store.path());
+            self.save_queue();
+        }
+        for text in notices {
+            self.notice(NoticeLevel::Warning, text);
+        }
     }
 
     /// Writes what could not be written before.
@@ -561,19 +598,76 @@ impl AgentSession {
         self.store.flush().map_err(|error| SessionError::Refused(error.to_string()))
     }
 
-    /// Makes the file durable without waiting for it.
+    /// Before the session ends: what cannot be saved goes into a copy elsewhere.
+    ///
+    /// # Errors
+    /// Says what is not saved, and where the copy is.
+    fn save_or_copy(&mut self) -> Result<(), SessionError> {
+        // Why it fails is told below.
+        drop(self.store.flush());
+        let Some(reason) = self.store.unsaved().map(str::to_owned) else { return Ok(()) };
+        let what = match self.store.n_unsaved_messages() {
+            0 => "the end of this session may not be saved".to_owned(),
+            1 => "1 message of this session is not saved".to_owned(),
+            n => format!("{n} messages of this session are not saved"),
+        };
+        let home = self.services.dirs.home.clone();
+        let folders: Vec<PathBuf> =
+            [self.services.bash.temp_dir.clone()].into_iter().chain(home).chain([self.cwd.clone()]).collect();
+        let copy = match self.store.write_copy(&folders) {
+            None => return Ok(()),
+            Some(Ok(path)) => format!("a copy of the whole session is in {}", path.display()),
+            Some(Err(error)) => format!("no copy of it could be written either ({error})"),
+        };
+        Err(SessionError::Refused(format!("{what}: {reason}; {copy}")))
+    }
+
+    /// Makes the file durable without waiting for it, and tries again to write what
+    /// could not be written.
     fn sync_later(&mut self) {
         self.sync_at = None;
-        if let Some(file) = self.store.take_unsynced() {
-            tokio::task::spawn_blocking(move || file.sync_data());
+        if self.unsaved && self.store.unsaved().is_some() {
+            let written = self.store.flush();
+            let is_saved = written.is_ok();
+            self.written(written);
+            if is_saved {
+                self.publish();
+                self.send(SessionEvent::SelectionChanged);
+            }
+        }
+        if self.syncing.is_some() {
+            self.sync_at.get_or_insert_with(|| Instant::now() + SYNC_DELAY);
+        } else if let Some(unsynced) = self.store.take_unsynced() {
+            self.syncing = Some(tokio::task::spawn_blocking(move || unsynced.sync()));
         }
     }
 
     async fn sync(&mut self) {
         self.sync_at = None;
-        if let Some(file) = self.store.take_unsynced() {
-            // The entries are written; a failing sync leaves them to the system.
-            drop(tokio::task::spawn_blocking(move || file.sync_data()).await);
+        if let Some(task) = self.syncing.take() {
+            self.synced(task.await.ok());
+        }
+        if let Some(unsynced) = self.store.take_unsynced() {
+            let task = tokio::task::spawn_blocking(move || unsynced.sync());
+            self.synced(task.await.ok());
+        }
+    }
+
+    /// Takes over what a sync came to; `None` if its thread panicked.
+    fn synced(&mut self, synced: Option<Synced>) {
+        self.syncing = None;
+        let was_unsaved = self.store.unsaved().is_some();
+        if let Some(synced) = synced {
+            self.store.synced(synced);
+        }
+        self.tell_store();
+        let is_unsaved = self.store.unsaved().is_some();
+        if is_unsaved {
+            self.sync_at.get_or_insert_with(|| Instant::now() + SAVE_AGAIN_DELAY);
+        }
+        if is_unsaved != was_unsaved {
+            self.publish();
+            self.send(SessionEvent::SelectionChanged);
         }
     }
 
@@ -605,6 +699,7 @@ impl AgentSession {
             totals: self.store.totals().clone(),
             context: self.context,
             damaged_lines: self.store.damaged_lines().to_vec(),
+            unsaved: self.store.unsaved().map(Arc::from),
             steering_delivery: self.queues.delivery(),
             urgent_words: services.settings.urgent_words.clone().into(),
             // The demo model is always there and does not count.
@@ -653,6 +748,14 @@ fn answer(reply: Option<oneshot::Sender<Result<Reply, SessionError>>>, result: R
 async fn recv(reports: Option<&mut mpsc::UnboundedReceiver<Report>>) -> Option<Report> {
     match reports {
         Some(reports) => reports.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a sync came to, once it has ended; never, without one.
+async fn ended(syncing: &mut Option<JoinHandle<Synced>>) -> Option<Synced> {
+    match syncing {
+        Some(task) => task.await.ok(),
         None => std::future::pending().await,
     }
 }

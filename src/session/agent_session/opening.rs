@@ -72,7 +72,14 @@ impl AgentSession {
         let (tail, n_earlier) = self.store.branch_tail(TAIL_ENTRIES);
         let is_cut_off = open::is_cut_off(&tail) && self.store.locked_by().is_none();
         self.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
-        if let Some(notice) = open::damage(self.store.damaged_lines()) {
+        // What could not be written while the file was opened.
+        let written = self.store.flush();
+        if written.is_err() {
+            self.written(written);
+            self.publish();
+        }
+        self.tell_store();
+        if let Some(notice) = open::damage(self.store.damage()) {
             self.notice(NoticeLevel::Warning, notice);
         }
         if let Some(holder) = self.store.locked_by() {

@@ -193,8 +193,21 @@ impl Entry {
 
     /// The line of the session file, without its line break.
     pub fn to_line(&self) -> String {
+        match &self.body {
+            // Messages can be megabytes, so they are written without an intermediate tree.
+            EntryBody::Message { message, extra } => {
+                serde_json::to_string(&self.message_line(message, extra)).expect(SERIALIZES)
+            }
+            _ => self.to_value().to_string(),
+        }
+    }
+
+    /// The line as a value.
+    pub(super) fn to_value(&self) -> Value {
         let (kind, fields, custom_order) = match &self.body {
-            EntryBody::Message { message, extra } => return self.message_line(message, extra),
+            EntryBody::Message { message, extra } => {
+                return serde_json::to_value(self.message_line(message, extra)).expect(SERIALIZES);
+            }
             EntryBody::ModelChange(body) => ("model_change", to_fields(body), false),
             EntryBody::ThinkingLevelChange(body) => ("thinking_level_change", to_fields(body), false),
             EntryBody::Usage(body) => ("usage", to_fields(body), false),
@@ -216,36 +229,11 @@ impl Entry {
             self.add_base(&mut line);
             line.extend(fields);
         }
-        Value::Object(line).to_string()
+        Value::Object(line)
     }
 
-    /// Messages can be megabytes, so they are written without an intermediate tree.
-    fn message_line(&self, message: &SessionMessage, extra: &Extra) -> String {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Line<'a> {
-            #[serde(rename = "type")]
-            kind: &'static str,
-            id: &'a EntryId,
-            parent_id: &'a Option<EntryId>,
-            timestamp: &'a str,
-            message: Role<'a>,
-            #[serde(flatten)]
-            extra: &'a Extra,
-        }
-        #[derive(Serialize)]
-        #[serde(untagged)]
-        enum Role<'a> {
-            Bash(BashRole<'a>),
-            Other(&'a SessionMessage),
-        }
-        #[derive(Serialize)]
-        struct BashRole<'a> {
-            role: &'static str,
-            #[serde(flatten)]
-            execution: &'a BashExecution,
-        }
-        let line = Line {
+    fn message_line<'a>(&'a self, message: &'a SessionMessage, extra: &'a Extra) -> LineOfMessage<'a> {
+        LineOfMessage {
             kind: "message",
             id: &self.id,
             parent_id: &self.parent_id,
@@ -257,8 +245,7 @@ impl Entry {
                 SessionMessage::Model(_) | SessionMessage::Unknown(_) => Role::Other(message),
             },
             extra,
-        };
-        serde_json::to_string(&line).expect("messages have string keys and no failing serializers")
+        }
     }
 
     fn add_base(&self, line: &mut Extra) {
@@ -269,6 +256,35 @@ impl Entry {
         );
         line.insert("timestamp".to_owned(), Value::from(self.timestamp.as_str()));
     }
+}
+
+const SERIALIZES: &str = "messages have string keys and no failing serializers";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LineOfMessage<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: &'a EntryId,
+    parent_id: &'a Option<EntryId>,
+    timestamp: &'a str,
+    message: Role<'a>,
+    #[serde(flatten)]
+    extra: &'a Extra,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Role<'a> {
+    Bash(BashRole<'a>),
+    Other(&'a SessionMessage),
+}
+
+#[derive(Serialize)]
+struct BashRole<'a> {
+    role: &'static str,
+    #[serde(flatten)]
+    execution: &'a BashExecution,
 }
 
 /// What decides how the rest of a line is read.

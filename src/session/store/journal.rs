@@ -1,23 +1,30 @@
 //! Where entries go: a file that is only ever appended to, or memory.
 //!
 //! One entry is one `write` of whole lines on an append handle, so a killed
-//! process loses nothing that was acknowledged. What cannot be written waits
-//! and goes out with the next entry. `take_unsynced` hands out what still has
-//! to be made durable against power loss; when that happens is the session
-//! task's business.
+//! process loses nothing that was acknowledged. What cannot be written waits and
+//! goes out with the next entry, from the byte on where the disk was full. Before
+//! each write the journal looks whether its path still means the open file. What
+//! was written stays in memory until a sync has succeeded, as it has to be written
+//! again if that fails; when to sync is the session task's business.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::util::atomic_file;
+
+use super::disk::{self, Disk};
 use super::entry::Header;
+use super::lease::{Lease, LeaseOutcome, is_at, is_same_file};
 
 /// An entry is not in the file, though it is in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error(
-        "cannot write the session file {}: {source}; what is said from here on is kept in memory and saved \
-         as soon as that is possible", path.display()
+        "cannot write the session file {}: {source}; new messages stay in memory until it can be written",
+        path.display()
     )]
     Write { path: PathBuf, source: io::Error },
     #[error(
@@ -39,77 +46,79 @@ pub(super) enum Journal {
 
 #[derive(Debug)]
 pub(super) struct FileJournal {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
-    /// `None` until somebody has said something.
-    file: Option<File>,
+    /// `None` until somebody has said something, and while the file cannot be opened.
+    file: Option<Arc<File>>,
+    /// The file was made, by this process or an earlier one.
+    is_made: bool,
     /// Somebody has said something, so the file has to be there.
     due: bool,
-    /// What is not in the file yet: whole lines, the first perhaps begun.
+    /// Lines that are not in the file, or not all of them.
     waiting: Vec<u8>,
-    unsynced: bool,
-    _lease: Option<Lease>,
+    /// How many bytes of `waiting` the file ends with.
+    begun: usize,
+    /// Where the last write ended, in bytes from the start of the file.
+    end: u64,
+    unsynced: Vec<Piece>,
+    /// Why lines wait.
+    problem: Option<String>,
+    /// Why written lines are not durable.
+    sync_problem: Option<String>,
+    lease: Option<Lease>,
+}
+
+/// Bytes that were written, and where.
+#[derive(Debug)]
+struct Piece {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// What happened to the file of an open session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Displaced {
+    /// Nothing is at its path: it was deleted or moved.
+    Gone,
+    /// Something else is at its path.
+    Replaced,
+    /// It is shorter than it was.
+    Truncated,
 }
 
 impl Journal {
     /// A file that appears with the first thing said.
-    pub(super) fn create(path: PathBuf) -> Self {
-        let waiting = Vec::new();
-        Self::File(FileJournal { path, file: None, due: false, waiting, unsynced: false, _lease: None })
+    pub(super) fn create(path: PathBuf, disk: Arc<dyn Disk>) -> Self {
+        Self::File(FileJournal::new(path, disk))
     }
 
-    /// Continues an existing file with the right to do so.
-    pub(super) fn open(path: &Path, taken: Taken) -> io::Result<Self> {
-        let lease = match taken {
-            Taken::Ours(lease) => lease,
-            Taken::Theirs { holder } => return Ok(Self::ReadOnly { holder }),
+    /// Continues an existing file with the right to do so. A file that cannot be
+    /// written to is read all the same; what is appended then waits.
+    pub(super) fn open(path: &Path, outcome: LeaseOutcome, disk: Arc<dyn Disk>) -> Self {
+        let lease = match outcome {
+            LeaseOutcome::Ours(lease) => lease,
+            LeaseOutcome::Theirs { holder } => return Self::ReadOnly { holder },
         };
-        let file = OpenOptions::new().append(true).open(path)?;
-        Ok(Self::File(FileJournal {
-            path: path.to_owned(),
-            file: Some(file),
-            due: true,
-            waiting: Vec::new(),
-            unsynced: false,
-            _lease: lease,
-        }))
+        let mut journal = FileJournal::new(path.to_owned(), disk);
+        journal.is_made = true;
+        journal.due = true;
+        journal.lease = lease;
+        if let Err(error) = journal.open_again() {
+            journal.problem = Some(error.to_string());
+        }
+        Self::File(journal)
     }
 
-    /// Appends one line; `create` makes the file appear.
-    pub(super) fn append(&mut self, header: &Header, line: &str, create: bool) -> Result<(), JournalError> {
+    pub(super) fn file(&self) -> Option<&FileJournal> {
         match self {
-            Self::Memory => Ok(()),
-            Self::ReadOnly { holder } => Err(JournalError::Locked { holder: holder.clone() }),
-            Self::File(journal) => {
-                journal.waiting.extend_from_slice(line.as_bytes());
-                journal.waiting.push(b'\n');
-                journal.due |= create;
-                journal.flush(header)
-            }
+            Self::File(journal) => Some(journal),
+            Self::Memory | Self::ReadOnly { .. } => None,
         }
     }
 
-    /// Tries again to write what could not be written.
-    pub(super) fn flush(&mut self, header: &Header) -> Result<(), JournalError> {
+    pub(super) fn file_mut(&mut self) -> Option<&mut FileJournal> {
         match self {
-            Self::File(journal) => journal.flush(header),
-            Self::Memory | Self::ReadOnly { .. } => Ok(()),
-        }
-    }
-
-    /// A handle to sync elsewhere, if something was written since the last call.
-    pub(super) fn take_unsynced(&mut self) -> Option<File> {
-        match self {
-            Self::File(journal) if journal.unsynced => {
-                journal.unsynced = false;
-                journal.file.as_ref().and_then(|file| file.try_clone().ok())
-            }
-            Self::Memory | Self::File(_) | Self::ReadOnly { .. } => None,
-        }
-    }
-
-    pub(super) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(journal) => Some(&journal.path),
+            Self::File(journal) => Some(journal),
             Self::Memory | Self::ReadOnly { .. } => None,
         }
     }
@@ -117,7 +126,7 @@ impl Journal {
     /// Whether the file exists.
     pub(super) fn exists(&self) -> bool {
         match self {
-            Self::File(journal) => journal.file.is_some(),
+            Self::File(journal) => journal.is_made,
             Self::ReadOnly { .. } => true,
             Self::Memory => false,
         }
@@ -125,63 +134,344 @@ impl Journal {
 }
 
 impl FileJournal {
-    fn flush(&mut self, header: &Header) -> Result<(), JournalError> {
+    fn new(path: PathBuf, disk: Arc<dyn Disk>) -> Self {
+        Self {
+            disk,
+            path,
+            file: None,
+            is_made: false,
+            due: false,
+            waiting: Vec::new(),
+            begun: 0,
+            end: 0,
+            unsynced: Vec::new(),
+            problem: None,
+            sync_problem: None,
+            lease: None,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open file, to read from.
+    pub(super) fn handle(&self) -> Option<&Arc<File>> {
+        self.file.as_ref()
+    }
+
+    /// Adds bytes to what is to be written; `create` makes the file appear.
+    pub(super) fn push(&mut self, bytes: &[u8], create: bool) {
+        self.waiting.extend_from_slice(bytes);
+        self.due |= create;
+    }
+
+    /// Why something is not safely on the disk; `None` if everything is.
+    pub(super) fn problem(&self) -> Option<&str> {
+        // A line break that is due after a torn line is nothing anybody said.
+        let waits = self.waiting.iter().any(|byte| *byte != b'\n');
+        self.problem.as_deref().filter(|_| waits).or(self.sync_problem.as_deref())
+    }
+
+    /// Why the file cannot be opened to write to it.
+    pub(super) fn open_problem(&self) -> Option<&str> {
+        self.problem.as_deref().filter(|_| self.file.is_none())
+    }
+
+    /// How many messages are not in the file.
+    pub(super) fn n_waiting_messages(&self) -> usize {
+        let lines = self.waiting.split(|byte| *byte == b'\n');
+        lines.filter(|line| line.starts_with(br#"{"type":"message""#)).count()
+    }
+
+    /// Writes what waits, as far as the disk allows.
+    pub(super) fn flush(&mut self, header: &Header) -> Result<(), JournalError> {
         if !self.due || self.waiting.is_empty() {
             return Ok(());
         }
-        self.write_waiting(header).map_err(|source| JournalError::Write { path: self.path.clone(), source })
+        let written = self.write_waiting(header);
+        self.problem = written.as_ref().err().map(ToString::to_string);
+        written.map_err(|source| self.write_error(source))
+    }
+
+    fn write_error(&self, source: io::Error) -> JournalError {
+        JournalError::Write { path: self.path.clone(), source }
     }
 
     fn write_waiting(&mut self, header: &Header) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => {
-                let (file, lease) = create_file(&self.path, header)?;
-                self._lease = lease;
-                self.file.insert(file)
-            }
+        let file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None if self.is_made => self.open_again()?,
+            None => self.create_file(header)?,
         };
-        self.unsynced = true;
-        drain_into(file, &mut self.waiting)
+        if self.begun > 0 && file.metadata()?.len() != self.end {
+            // Another program has appended to the line that was begun here.
+            self.waiting.insert(0, b'\n');
+            self.begun = 0;
+        }
+        let written = self.drain_into(&file);
+        // What is begun stays whole in memory until its last byte is written.
+        let n_done =
+            self.waiting[..self.begun].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.waiting.drain(..n_done);
+        self.begun -= n_done;
+        written
+    }
+
+    fn drain_into(&mut self, file: &File) -> io::Result<()> {
+        while self.begun < self.waiting.len() {
+            match self.disk.write(file, &self.waiting[self.begun..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => self.written(file, n),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the next `n` bytes of what waits are in the file.
+    fn written(&mut self, mut file: &File, n: usize) {
+        let bytes = &self.waiting[self.begun..self.begun + n];
+        let len = n as u64;
+        // An append handle stands behind what it wrote.
+        self.end = file.stream_position().unwrap_or(self.end + len);
+        let offset = self.end.saturating_sub(len);
+        match self.unsynced.last_mut() {
+            Some(last) if last.offset + last.bytes.len() as u64 == offset => {
+                last.bytes.extend_from_slice(bytes);
+            }
+            _ => self.unsynced.push(Piece { offset, bytes: bytes.to_vec() }),
+        }
+        self.begun += n;
+    }
+
+    fn open_again(&mut self) -> io::Result<Arc<File>> {
+        let file = self.disk.open(OpenOptions::new().read(true).append(true), &self.path)?;
+        self.end = file.metadata()?.len();
+        Ok(Arc::clone(self.file.insert(Arc::new(file))))
+    }
+
+    fn create_file(&mut self, header: &Header) -> io::Result<Arc<File>> {
+        make_folder(&self.path)?;
+        let file = self.disk.open(&new_file(), &self.path)?;
+        let line = header_line(header) + "\n";
+        if let Err(error) = disk::write_all(&*self.disk, &file, line.as_bytes()) {
+            // Nothing of this session is on disk yet; leave no half of it behind.
+            drop(fs::remove_file(&self.path));
+            return Err(error);
+        }
+        self.settle_in(file, self.path.clone(), line.into_bytes());
+        Ok(self.file.clone().expect("it was just set"))
+    }
+
+    /// Goes on in `file`, which holds `bytes` and is at `path`.
+    fn settle_in(&mut self, file: File, path: PathBuf, bytes: Vec<u8>) {
+        self.file = Some(Arc::new(file));
+        self.is_made = true;
+        self.begun = 0;
+        self.end = bytes.len() as u64;
+        self.unsynced = vec![Piece { offset: 0, bytes }];
+        let is_held = path == self.path && self.lease.as_ref().is_some_and(Lease::is_held);
+        self.path = path;
+        if !is_held {
+            self.lease = match Lease::take(&self.path) {
+                LeaseOutcome::Ours(lease) => lease,
+                LeaseOutcome::Theirs { .. } => None,
+            };
+        }
+    }
+
+    // A file that was taken away.
+
+    /// What happened to the file since the last write, if something is to be written.
+    pub(super) fn displaced(&self) -> Option<Displaced> {
+        let file = self.file.as_ref().filter(|_| self.due && !self.waiting.is_empty())?;
+        let open = file.metadata().ok()?;
+        match fs::metadata(&self.path) {
+            Ok(named) if is_same_file(&open, &named) => {
+                (open.len() < self.end).then_some(Displaced::Truncated)
+            }
+            Ok(_) => Some(Displaced::Replaced),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Some(Displaced::Gone)
+            }
+            // Nobody can tell; the open file still takes what is written.
+            Err(_) => None,
+        }
+    }
+
+    /// What is in the file, without a line that was only begun; `None` if it cannot
+    /// be read any more.
+    pub(super) fn old_bytes(&self) -> Option<Vec<u8>> {
+        let len = self.end.saturating_sub(self.begun as u64);
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
+        self.file.as_ref()?.read_exact_at(&mut bytes, 0).ok()?;
+        Some(bytes)
+    }
+
+    /// Goes on in a new file that begins with `bytes`: at the old path if nothing is
+    /// there, else beside it. With `is_all` that is also what waits. Returns where.
+    pub(super) fn begin_again(
+        &mut self,
+        displaced: Displaced,
+        bytes: Vec<u8>,
+        is_all: bool,
+    ) -> Result<PathBuf, JournalError> {
+        let made = self.make_file(displaced, &bytes);
+        self.problem = made.as_ref().err().map(ToString::to_string);
+        let (file, path) = made.map_err(|source| self.write_error(source))?;
+        if is_all {
+            self.waiting.clear();
+        }
+        self.settle_in(file, path.clone(), bytes);
+        Ok(path)
+    }
+
+    fn make_file(&self, displaced: Displaced, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
+        make_folder(&self.path)?;
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let own = (displaced == Displaced::Gone).then(|| self.path.clone());
+        let others = (1..).map(|n| self.path.with_file_name(format!("{stem}-recovered-{n}.jsonl")));
+        for path in own.into_iter().chain(others) {
+            let file = match self.disk.open(&new_file(), &path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(error),
+            };
+            let written = disk::write_all(&*self.disk, &file, bytes);
+            written.inspect_err(|_| drop(fs::remove_file(&path)))?;
+            return Ok((file, path));
+        }
+        unreachable!("there is always another number")
+    }
+
+    /// Writes the session to a new file in the first of `folders` that takes it, with
+    /// everything that could not be saved. Returns where.
+    pub(super) fn write_copy(&self, header: &Header, folders: &[PathBuf]) -> io::Result<PathBuf> {
+        let in_file = self.old_bytes().or_else(|| fs::read(&self.path).ok().filter(|_| self.is_made));
+        let mut bytes = in_file.unwrap_or_else(|| (header_line(header) + "\n").into_bytes());
+        bytes.extend_from_slice(&self.waiting);
+        let name = format!("pi-unsaved-{}.jsonl", uuid::Uuid::new_v4().simple());
+        let copy_into = |folder: &Path| {
+            let path = folder.join(&name);
+            let file = self.disk.open(&new_file(), &path)?;
+            let written = disk::write_all(&*self.disk, &file, &bytes).and_then(|()| file.sync_all());
+            written.inspect_err(|_| drop(fs::remove_file(&path))).map(|()| path)
+        };
+        let mut last = Err(io::ErrorKind::NotFound.into());
+        for folder in folders {
+            last = copy_into(folder);
+            if last.is_ok() {
+                break;
+            }
+        }
+        last
+    }
+
+    // Durability.
+
+    /// What has to be made durable, if something was written since the last call.
+    pub(super) fn take_unsynced(&mut self) -> Option<Unsynced> {
+        let file = self.file.clone()?;
+        let pieces = std::mem::take(&mut self.unsynced);
+        let (disk, path) = (Arc::clone(&self.disk), self.path.clone());
+        (!pieces.is_empty()).then_some(Unsynced { disk, path, file, pieces })
+    }
+
+    /// Takes over what a sync came to. Returns what the user should know.
+    pub(super) fn synced(&mut self, synced: Synced) -> Option<String> {
+        let before = self.sync_problem.take();
+        match synced.0 {
+            Outcome::Durable => None,
+            Outcome::WrittenAgain { error } => Some(format!(
+                "the disk reported an error while the session was saved ({error}); the messages were written again, now without an error"
+            )),
+            Outcome::Failed { error, unsynced } => {
+                // Offsets of another file mean nothing here.
+                if self.file.as_ref().is_some_and(|file| Arc::ptr_eq(file, &unsynced.file)) {
+                    self.unsynced.splice(0..0, unsynced.pieces);
+                }
+                self.sync_problem = Some(error.to_string());
+                before.is_none().then(|| {
+                    format!(
+                        "the disk reports errors while the session is saved ({error}); the last messages may not \
+                         survive a power failure, and pi keeps trying to write them"
+                    )
+                })
+            }
+        }
     }
 }
 
-/// Writes what it can of `waiting` and keeps the rest. After a full disk the
-/// next write goes on where this one stopped, in the middle of a line if need
-/// be: nothing is cut off, and no line is in the file twice.
-fn drain_into(file: &mut impl Write, waiting: &mut Vec<u8>) -> io::Result<()> {
-    let mut n_written = 0;
-    let result = loop {
-        if n_written == waiting.len() {
-            break Ok(());
-        }
-        match file.write(&waiting[n_written..]) {
-            Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => n_written += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Err(error),
-        }
-    };
-    waiting.drain(..n_written);
-    result
+/// Bytes of a session file that are not durable yet.
+#[derive(Debug)]
+pub(in crate::session) struct Unsynced {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Arc<File>,
+    pieces: Vec<Piece>,
 }
 
-fn create_file(path: &Path, header: &Header) -> io::Result<(File, Option<Lease>)> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+/// What a sync came to; the store it came from takes it back.
+#[derive(Debug)]
+pub(in crate::session) struct Synced(Outcome);
+
+#[derive(Debug)]
+enum Outcome {
+    Durable,
+    /// The sync failed and succeeded after the bytes were written once more.
+    WrittenAgain {
+        error: io::Error,
+    },
+    Failed {
+        error: io::Error,
+        unsynced: Unsynced,
+    },
+}
+
+impl Unsynced {
+    /// Makes the bytes durable. Blocks on the disk.
+    pub(in crate::session) fn sync(self) -> Synced {
+        let Err(error) = self.try_sync() else { return Synced(Outcome::Durable) };
+        // The system reports a page it could not store once, and then takes it for
+        // stored: another sync alone would succeed without having done anything.
+        Synced(match self.write_again().and_then(|()| self.try_sync()) {
+            Ok(()) => Outcome::WrittenAgain { error },
+            Err(error) => Outcome::Failed { error, unsynced: self },
+        })
     }
-    let mut file = OpenOptions::new().append(true).create_new(true).open(path)?;
-    let line = header_line(header) + "\n";
-    if let Err(error) = file.write_all(line.as_bytes()) {
-        // Nothing of this session is on disk yet; leave no half of it behind.
-        drop(fs::remove_file(path));
-        return Err(error);
+
+    fn try_sync(&self) -> io::Result<()> {
+        match self.disk.sync(&self.file) {
+            // Some file systems have no sync.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+            {
+                Ok(())
+            }
+            result => result,
+        }
     }
-    let lease = match Lease::take(path) {
-        Taken::Ours(lease) => lease,
-        Taken::Theirs { .. } => None,
-    };
-    Ok((file, lease))
+
+    fn write_again(&self) -> io::Result<()> {
+        // Not with the append handle, which writes at the end, wherever it is told to.
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        if !is_at(&self.file, &self.path) || !is_same_file(&file.metadata()?, &self.file.metadata()?) {
+            return Err(io::Error::other("the file was replaced"));
+        }
+        self.pieces.iter().try_for_each(|piece| file.write_all_at(&piece.bytes, piece.offset))
+    }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), atomic_file::create_private_folder)
+}
+
+fn new_file() -> OpenOptions {
+    let mut options = atomic_file::private_options();
+    options.read(true).append(true).create_new(true);
+    options
 }
 
 /// The first line of a session file, without its line break.
@@ -194,108 +484,133 @@ pub(super) fn header_line(header: &Header) -> String {
     serde_json::Value::Object(fields).to_string()
 }
 
-/// The right to append to a session file, held as a lock on a file beside it.
-/// The system releases it when the process dies, so it cannot go stale.
-#[derive(Debug)]
-pub(super) struct Lease {
-    path: PathBuf,
-    _file: File,
-}
-
-pub(super) enum Taken {
-    /// `None` where the folder does not allow lock files; then nobody is kept out.
-    Ours(Option<Lease>),
-    Theirs {
-        holder: String,
-    },
-}
-
-impl Lease {
-    pub(super) fn take(session: &Path) -> Taken {
-        let Some(name) = session.file_name() else { return Taken::Ours(None) };
-        let path = session.with_file_name(format!(".{}.lock", name.to_string_lossy()));
-        loop {
-            let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-            let Ok(mut file) = opened else { return Taken::Ours(None) };
-            match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => {
-                    // For the message another process shows; the lock is what counts.
-                    drop(file.set_len(0).and_then(|()| write!(file, "{}", std::process::id())));
-                    return Taken::Ours(Some(Self { path, _file: file }));
-                }
-                // Its holder removed it after we had opened it: a lock nobody else looks at.
-                Ok(()) => {}
-                Err(fs::TryLockError::WouldBlock) => {
-                    let holder = fs::read_to_string(&path).unwrap_or_default();
-                    let holder = if holder.is_empty() { "unknown".to_owned() } else { holder };
-                    return Taken::Theirs { holder };
-                }
-                Err(fs::TryLockError::Error(_)) => return Taken::Ours(None),
-            }
-        }
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.path));
-    }
-}
-
-/// Whether `path` still means the open `file`.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
-        _ => false,
-    }
-}
-
-/// An open file cannot be removed here.
-#[cfg(not(unix))]
-fn is_at(_file: &File, _path: &Path) -> bool {
-    true
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use super::super::disk::SystemDisk;
     use super::*;
 
     /// A disk with room for so many bytes.
-    struct Disk {
-        room: usize,
-        written: Vec<u8>,
+    #[derive(Debug)]
+    struct SmallDisk {
+        room: Mutex<usize>,
+        n_syncs_that_fail: Mutex<usize>,
     }
 
-    impl Write for Disk {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.room == 0 {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            let n = bytes.len().min(self.room).min(3);
-            self.room -= n;
-            self.written.extend_from_slice(&bytes[..n]);
-            Ok(n)
+    impl SmallDisk {
+        fn new(room: usize, n_syncs_that_fail: usize) -> Arc<Self> {
+            Arc::new(Self { room: Mutex::new(room), n_syncs_that_fail: Mutex::new(n_syncs_that_fail) })
+        }
+    }
+
+    impl Disk for SmallDisk {
+        fn open(&self, options: &OpenOptions, path: &Path) -> io::Result<File> {
+            SystemDisk.open(options, path)
         }
 
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
+        fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+            let mut room = self.room.lock().unwrap();
+            if *room == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            let n = bytes.len().min(*room).min(3);
+            *room -= n;
+            SystemDisk.write(file, &bytes[..n])
         }
+
+        fn sync(&self, _file: &File) -> io::Result<()> {
+            let mut n_left = self.n_syncs_that_fail.lock().unwrap();
+            if *n_left == 0 {
+                return Ok(());
+            }
+            *n_left -= 1;
+            Err(io::Error::other("lost page"))
+        }
+    }
+
+    fn header() -> Header {
+        serde_json::from_str(r#"{"version":3,"id":"s-1","timestamp":"T","cwd":"/"}"#).unwrap()
+    }
+
+    /// A journal of an existing file that holds `old\n`.
+    fn journal(disk: &Arc<SmallDisk>) -> (tempfile::TempDir, FileJournal) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, "old\n").unwrap();
+        let disk: Arc<dyn Disk> = Arc::<SmallDisk>::clone(disk);
+        match Journal::open(&path, LeaseOutcome::Ours(None), disk) {
+            Journal::File(journal) => (folder, journal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn text(journal: &FileJournal) -> String {
+        fs::read_to_string(journal.path()).unwrap()
     }
 
     #[test]
     fn a_full_disk_delays_lines_and_neither_cuts_nor_repeats_them() {
-        let mut disk = Disk { room: 7, written: Vec::new() };
-        let mut waiting = b"first\nsecond\n".to_vec();
-        let error = drain_into(&mut disk, &mut waiting).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert_eq!(waiting, b"econd\n");
-        waiting.extend_from_slice(b"third\n");
-        disk.room = 100;
-        drain_into(&mut disk, &mut waiting).unwrap();
-        assert_eq!(disk.written, b"first\nsecond\nthird\n");
-        assert!(waiting.is_empty());
+        let disk = SmallDisk::new(7, 0);
+        let (_folder, mut journal) = journal(&disk);
+        journal.push(b"first\nsecond\n", false);
+        let error = journal.flush(&header()).unwrap_err();
+        assert!(
+            matches!(error, JournalError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+        );
+        assert_eq!(
+            (text(&journal).as_str(), journal.waiting.as_slice()),
+            ("old\nfirst\ns", &b"second\n"[..])
+        );
+        assert!(journal.problem().is_some());
+        journal.push(b"third\n", false);
+        *disk.room.lock().unwrap() = 100;
+        journal.flush(&header()).unwrap();
+        assert_eq!(text(&journal), "old\nfirst\nsecond\nthird\n");
+        assert!(journal.waiting.is_empty() && journal.problem().is_none());
+    }
+
+    #[test]
+    fn a_begun_line_that_another_program_appended_to_is_written_again() {
+        let disk = SmallDisk::new(3, 0);
+        let (_folder, mut journal) = journal(&disk);
+        journal.push(b"first\n", false);
+        assert!(journal.flush(&header()).is_err());
+        fs::write(journal.path(), text(&journal) + "theirs\n").unwrap();
+        *disk.room.lock().unwrap() = 100;
+        journal.flush(&header()).unwrap();
+        assert_eq!(text(&journal), "old\nfirtheirs\n\nfirst\n");
+    }
+
+    #[test]
+    fn lines_are_written_again_when_a_sync_fails() {
+        let disk = SmallDisk::new(100, 1);
+        let (_folder, mut journal) = journal(&disk);
+        journal.push(b"first\nsecond\n", false);
+        journal.flush(&header()).unwrap();
+        // The page that was lost.
+        fs::write(journal.path(), [b"old\n".as_slice(), &[0; 13]].concat()).unwrap();
+        let synced = journal.take_unsynced().unwrap().sync();
+        let notice = journal.synced(synced).unwrap();
+        assert!(notice.contains("lost page") && notice.contains("written again"), "{notice}");
+        assert_eq!(text(&journal), "old\nfirst\nsecond\n");
+        assert!(journal.take_unsynced().is_none() && journal.problem().is_none());
+    }
+
+    #[test]
+    fn a_disk_that_stays_broken_is_reported_once_and_tried_again() {
+        let disk = SmallDisk::new(100, 4);
+        let (_folder, mut journal) = journal(&disk);
+        journal.push(b"first\n", false);
+        journal.flush(&header()).unwrap();
+        let sync = |journal: &mut FileJournal| {
+            let synced = journal.take_unsynced().unwrap().sync();
+            journal.synced(synced)
+        };
+        assert!(sync(&mut journal).unwrap().contains("keeps trying"));
+        assert_eq!(journal.problem(), Some("lost page"));
+        assert_eq!(sync(&mut journal), None, "it is known");
+        assert_eq!(sync(&mut journal), None);
+        assert_eq!((journal.problem(), text(&journal).as_str()), (None, "old\nfirst\n"));
     }
 }

@@ -43,7 +43,7 @@ pub fn file_name(timestamp: &str, id: &str) -> String {
 pub fn latest(folder: &Path, cwd: Option<&Path>) -> Option<PathBuf> {
     let mut files = session_files(folder);
     files.sort_by_key(|(_, modified)| std::cmp::Reverse(*modified));
-    files.into_iter().map(|(path, _)| path).find(|path| is_wanted(path, cwd))
+    files.into_iter().map(|(path, _)| path).find(|path| is_wanted(path, folder, cwd))
 }
 
 /// The sessions of `folder`, newest first; `cwd` restricts to those of a
@@ -51,63 +51,73 @@ pub fn latest(folder: &Path, cwd: Option<&Path>) -> Option<PathBuf> {
 pub fn list(folder: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
     let mut summaries: Vec<SessionSummary> = session_files(folder)
         .into_iter()
-        .filter(|(path, _)| is_wanted(path, cwd))
+        .filter(|(path, _)| is_wanted(path, folder, cwd))
         .filter_map(|(path, modified)| summarize(&path, modified))
         .collect();
     summaries.sort_by_key(|summary| std::cmp::Reverse(summary.modified_ms));
     summaries
 }
 
-/// The sessions below `root` whose id is `id` or, failing that, starts with it.
-/// Those in `folder` come first and, if there are any, alone.
-pub fn find(root: &Path, folder: &Path, id: &str) -> Vec<PathBuf> {
-    let here = matching(folder, id);
-    if !here.is_empty() {
-        return here;
-    }
-    let Ok(folders) = fs::read_dir(root) else { return Vec::new() };
-    folders
-        .flatten()
-        .filter(|entry| entry.path().is_dir())
-        .flat_map(|entry| matching(&entry.path(), id))
-        .collect()
+/// Sessions that an id means, the last changed of each folder first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FoundSessions {
+    /// Those of the directory that was asked about.
+    pub here: Vec<PathBuf>,
+    /// Those of other directories.
+    pub elsewhere: Vec<PathBuf>,
 }
 
-fn matching(folder: &Path, id: &str) -> Vec<PathBuf> {
+/// The sessions whose id is `id` or, failing that, starts with it: in `folder` and,
+/// if none of them is one of `cwd`, in the other folders below `root`.
+pub fn find(root: &Path, folder: &Path, cwd: &Path, id: &str) -> FoundSessions {
+    let (here, mut elsewhere): (Vec<_>, Vec<_>) =
+        matching(folder, id).into_iter().partition(|(_, header)| works_in(header, folder, cwd));
+    if here.is_empty() {
+        let folders = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
+        let others = folders.filter(|other| other != folder && other.is_dir());
+        elsewhere.extend(others.flat_map(|other| matching(&other, id)));
+    }
+    let paths = |found: Vec<(PathBuf, Header)>| found.into_iter().map(|(path, _)| path).collect();
+    FoundSessions { here: paths(here), elsewhere: paths(elsewhere) }
+}
+
+fn matching(folder: &Path, id: &str) -> Vec<(PathBuf, Header)> {
     let mut files = session_files(folder);
     files.sort_by_key(|(_, modified)| std::cmp::Reverse(*modified));
-    let with_ids: Vec<(PathBuf, String)> = files
+    let (exact, others): (Vec<_>, Vec<_>) = files
         .into_iter()
-        .filter_map(|(path, _)| scan::read_header(&path).map(|header| (path, header.id)))
-        .collect();
-    let exact: Vec<PathBuf> =
-        with_ids.iter().filter(|(_, found)| found == id).map(|(path, _)| path.clone()).collect();
-    if !exact.is_empty() {
-        return exact;
-    }
-    with_ids.into_iter().filter(|(_, found)| found.starts_with(id)).map(|(path, _)| path).collect()
+        .filter_map(|(path, _)| scan::read_header(&path).map(|header| (path, header)))
+        .filter(|(_, header)| header.id.starts_with(id))
+        .partition(|(_, header)| header.id == id);
+    if exact.is_empty() { others } else { exact }
 }
 
+/// The files in `folder` that may be sessions; nothing that reading could block on.
 fn session_files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries
         .flatten()
         .filter_map(|entry| {
             let path = entry.path();
-            let is_session = path.extension().is_some_and(|extension| extension == "jsonl");
-            let modified = fs::metadata(&path).and_then(|metadata| metadata.modified()).ok()?;
-            is_session.then_some((path, modified))
+            let is_named = path.extension().is_some_and(|extension| extension == "jsonl");
+            let metadata = is_named.then(|| fs::metadata(&path).ok()).flatten()?;
+            metadata.is_file().then(|| metadata.modified().ok().map(|modified| (path, modified))).flatten()
         })
         .collect()
 }
 
 /// Whether `path` is a session, and one of `cwd` if that matters; reads the header only.
-fn is_wanted(path: &Path, cwd: Option<&Path>) -> bool {
-    scan::read_header(path).is_some_and(|header| cwd.is_none_or(|cwd| works_in(&header, cwd)))
+fn is_wanted(path: &Path, folder: &Path, cwd: Option<&Path>) -> bool {
+    scan::read_header(path).is_some_and(|header| cwd.is_none_or(|cwd| works_in(&header, folder, cwd)))
 }
 
-fn works_in(header: &Header, cwd: &Path) -> bool {
-    !header.cwd.is_empty() && lexical(Path::new(&header.cwd)) == lexical(cwd)
+/// Whether a session in `folder` is one of `cwd`. Old files do not say which
+/// directory they belong to; then the name of the folder does.
+fn works_in(header: &Header, folder: &Path, cwd: &Path) -> bool {
+    if header.cwd.is_empty() {
+        return folder.file_name() == project_folder(Path::new(""), cwd).file_name();
+    }
+    lexical(Path::new(&header.cwd)) == lexical(cwd)
 }
 
 fn lexical(path: &Path) -> PathBuf {

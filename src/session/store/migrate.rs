@@ -1,12 +1,12 @@
 //! Brings files of older formats to the current one.
 //!
-//! The new file is written beside the old one, synced and renamed over it;
-//! lines that cannot be read are lost, only then.
+//! The old file is copied, the new one written beside it, synced and renamed over
+//! it. Lines that cannot be read stay where they were.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write as _};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -15,36 +15,85 @@ use crate::util::atomic_file;
 /// The format this version writes. Newer files are read as they are.
 pub(super) const CURRENT_VERSION: u64 = 3;
 
-/// Rewrites the file at `path` in the current format.
-pub(super) fn migrate(path: &Path) -> io::Result<()> {
-    migrate_to(path, path)
+/// Rewrites the file at `path`, which has the format `version`, in the current
+/// format. Returns the copy of the old file.
+pub(super) fn migrate(path: &Path, version: u64) -> io::Result<PathBuf> {
+    let target = atomic_file::follow_links(path)?;
+    let backup = back_up(&target, version)?;
+    migrate_to(path, &target).inspect_err(|_| drop(fs::remove_file(&backup)))?;
+    Ok(backup)
+}
+
+/// Copies the file to one beside it: `NAME.v1-backup`, or the next free name.
+fn back_up(path: &Path, version: u64) -> io::Result<PathBuf> {
+    let bytes = fs::read(path)?;
+    for n in 1_u64.. {
+        let number = if n == 1 { String::new() } else { format!("-{n}") };
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".v{version}-backup{number}"));
+        let backup = path.with_file_name(name);
+        match atomic_file::private_options().write(true).create_new(true).open(&backup) {
+            Ok(mut file) => {
+                let written = file.write_all(&bytes).and_then(|()| file.sync_all());
+                written.inspect_err(|_| drop(fs::remove_file(&backup)))?;
+                return Ok(backup);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("there is always another number")
+}
+
+/// A line of the old file.
+enum Line {
+    Entry(Map<String, Value>),
+    /// No JSON object; it is kept as it is.
+    Damaged(Vec<u8>),
 }
 
 /// Writes the file at `path` in the current format to `target`.
 pub(super) fn migrate_to(path: &Path, target: &Path) -> io::Result<()> {
     let reader = BufReader::new(File::open(path)?);
-    let mut lines: Vec<Map<String, Value>> = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     for line in reader.split(b'\n') {
-        if let Ok(Value::Object(fields)) = serde_json::from_slice(&line?) {
-            lines.push(fields);
+        let line = line?;
+        match serde_json::from_slice(&line) {
+            Ok(Value::Object(fields)) => lines.push(Line::Entry(fields)),
+            _ => lines.push(Line::Damaged(line)),
         }
     }
-    let version = lines.first().and_then(|header| header.get("version")).and_then(Value::as_u64).unwrap_or(1);
+    let mut entries: Vec<&mut Map<String, Value>> = lines
+        .iter_mut()
+        .filter_map(|line| match line {
+            Line::Entry(fields) => Some(fields),
+            Line::Damaged(_) => None,
+        })
+        .collect();
+    let version =
+        entries.first().and_then(|header| header.get("version")).and_then(Value::as_u64).unwrap_or(1);
     if version < 2 {
-        to_version_2(&mut lines);
+        to_version_2(&mut entries);
     }
     if version < 3 {
-        to_version_3(&mut lines);
+        to_version_3(&mut entries);
     }
-    if let Some(header) = lines.first_mut() {
+    if let Some(header) = entries.first_mut() {
         header.insert("version".to_owned(), CURRENT_VERSION.into());
     }
-    let text: String = lines.into_iter().map(|line| Value::Object(line).to_string() + "\n").collect();
-    atomic_file::write(target, text.as_bytes())
+    let mut bytes = Vec::new();
+    for line in lines {
+        match line {
+            Line::Entry(fields) => bytes.extend_from_slice(Value::Object(fields).to_string().as_bytes()),
+            Line::Damaged(line) => bytes.extend_from_slice(&line),
+        }
+        bytes.push(b'\n');
+    }
+    atomic_file::write(target, &bytes)
 }
 
 /// Version 1 was a list: entries get ids and follow each other.
-fn to_version_2(lines: &mut [Map<String, Value>]) {
+fn to_version_2(lines: &mut [&mut Map<String, Value>]) {
     let mut parent = Value::Null;
     let mut ids = Vec::with_capacity(lines.len());
     ids.push(Value::Null);
@@ -76,7 +125,7 @@ fn short_id() -> String {
 }
 
 /// Version 2 called application messages `hookMessage`.
-fn to_version_3(lines: &mut [Map<String, Value>]) {
+fn to_version_3(lines: &mut [&mut Map<String, Value>]) {
     for fields in lines.iter_mut().skip(1) {
         if let Some(Value::Object(message)) = fields.get_mut("message")
             && message.get("role").and_then(Value::as_str) == Some("hookMessage")

@@ -1,34 +1,45 @@
 //! The session file: entries, their tree, and the journal they are appended to.
 //!
 //! A session file is never rewritten and never truncated; a format migration
-//! writes beside, syncs and renames. Damaged lines are skipped and reported.
+//! writes beside, syncs and renames, and keeps the old file. Damaged lines are
+//! stepped over and reported.
 
+mod damage;
+mod disk;
 mod entry;
 mod journal;
+mod lease;
 mod list;
 mod migrate;
+mod nesting;
 mod scan;
 mod tree;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use damage::DamagedLine;
+pub(super) use damage::name_lines;
+pub use disk::{Disk, SystemDisk};
 pub use entry::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, Entry, EntryBody,
     EntryId, Header, Label, ModelChange, Replacement, SessionInfo, SessionMessage, ThinkingLevelChange,
     UsageEntry,
 };
 pub use journal::JournalError;
-pub use list::{SessionSummary, file_name, find, latest, list, project_folder};
+pub(super) use journal::{Synced, Unsynced};
+pub use list::{FoundSessions, SessionSummary, file_name, find, latest, list, project_folder};
 pub use scan::OpenError;
 pub(super) use scan::{clean_name, read_header};
 
 use crate::util::clock;
 
 use super::state::Totals;
-use journal::{Journal, Lease, Taken};
+use journal::{Displaced, FileJournal, Journal};
+use lease::{Lease, LeaseOutcome};
 use scan::Scan;
 use tree::{Body, Kind, Node, Tree};
 
@@ -41,7 +52,7 @@ pub(super) struct Saved {
     pub(super) context: Vec<Arc<Entry>>,
     /// Entries that are not on the active branch.
     pub(super) n_elsewhere: usize,
-    pub(super) damaged_lines: Vec<usize>,
+    pub(super) damage: Vec<DamagedLine>,
 }
 
 /// The entry tree in memory; every append also goes to the journal.
@@ -50,19 +61,31 @@ pub struct SessionStore {
     header: Header,
     tree: Tree,
     journal: Journal,
-    /// Where bodies are read from; `None` if nothing is on disk.
-    source: Option<PathBuf>,
+    /// The file that was opened, and its path; `None` for a new session. Whatever is
+    /// at the path later, bodies are in this file.
+    source: Option<(PathBuf, File)>,
     name: Option<String>,
     totals: Totals,
+    damage: Vec<DamagedLine>,
+    /// The lines of `damage`.
     damaged_lines: Vec<usize>,
+    /// Entries whose bodies could not be read; that was reported.
+    unreadable: HashSet<usize>,
+    /// What the user should know, until it is asked for.
+    notices: Vec<String>,
 }
 
 impl SessionStore {
-    /// A new session for `cwd`. With `path` it is saved there once somebody says
-    /// something; without, it lives in memory.
+    /// A new session. With `path` it is saved there once somebody says something;
+    /// without, it lives in memory.
     pub fn create(header: Header, path: Option<PathBuf>) -> Self {
+        Self::create_on(Arc::new(SystemDisk), header, path)
+    }
+
+    /// As [`Self::create`], on a given disk.
+    pub fn create_on(disk: Arc<dyn Disk>, header: Header, path: Option<PathBuf>) -> Self {
         let journal = match path {
-            Some(path) => Journal::create(path),
+            Some(path) => Journal::create(path, disk),
             None => Journal::Memory,
         };
         Self {
@@ -72,52 +95,89 @@ impl SessionStore {
             source: None,
             name: None,
             totals: Totals::default(),
+            damage: Vec::new(),
             damaged_lines: Vec::new(),
+            unreadable: HashSet::new(),
+            notices: Vec::new(),
         }
     }
 
     /// Opens the session in `path`. An empty file becomes a session with `header`.
-    /// Blocks: reads the whole file once.
+    /// Blocks: reads the whole file once. A file that cannot be written to is opened
+    /// all the same; [`Self::unsaved`] says so once something was added.
     ///
     /// # Errors
     /// When the file cannot be read or is not a session; it is left as it is.
     pub fn open(path: &Path, header: impl FnOnce() -> Header) -> Result<Self, OpenError> {
+        Self::open_on(Arc::new(SystemDisk), path, header)
+    }
+
+    /// As [`Self::open`], on a given disk.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_on(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        header: impl FnOnce() -> Header,
+    ) -> Result<Self, OpenError> {
         let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+        check_file(path)?;
         // Before the file is read: from here on nobody else appends to it.
         let lease = Lease::take(path);
+        let is_ours = matches!(lease, LeaseOutcome::Ours(_));
+        let mut notices = Vec::new();
         let scanned = match scan::scan(path)? {
-            Some(scan)
-                if scan.header.version < migrate::CURRENT_VERSION && matches!(lease, Taken::Ours(_)) =>
-            {
-                migrate::migrate(path).map_err(read_error)?;
+            Some(scan) if scan.header.version < migrate::CURRENT_VERSION && is_ours => {
+                let backup = migrate::migrate(path, scan.header.version)
+                    .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
+                notices.push(format!(
+                    "this session had format version {} and was converted; the old file is {}",
+                    scan.header.version,
+                    backup.display()
+                ));
                 scan::scan(path)?
             }
             scanned => scanned,
         };
-        let Some(scan) = scanned else {
-            let header = header();
-            if matches!(lease, Taken::Ours(_)) {
-                fs::write(path, journal::header_line(&header) + "\n").map_err(read_error)?;
-            }
-            let journal = Journal::open(path, lease).map_err(read_error)?;
-            return Ok(Self { journal, source: Some(path.to_owned()), ..Self::create(header, None) });
-        };
-        let Scan { header, tree, facts, damaged_lines, unterminated, .. } = scan;
-        let journal = Journal::open(path, lease).map_err(read_error)?;
-        if unterminated && matches!(journal, Journal::File(_)) {
-            // So that the next entry starts on a line of its own.
-            let mut file = fs::OpenOptions::new().append(true).open(path).map_err(read_error)?;
-            file.write_all(b"\n").map_err(read_error)?;
+        let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
+        let journal = Journal::open(path, lease, disk);
+        if let Some(problem) = journal.file().and_then(FileJournal::open_problem) {
+            notices.push(format!(
+                "the session file {} cannot be written to ({problem}); new messages stay in memory until it can",
+                path.display()
+            ));
         }
-        Ok(Self {
-            header,
-            tree,
-            journal,
-            source: Some(path.to_owned()),
-            name: facts.name,
-            totals: facts.totals,
-            damaged_lines,
-        })
+        let mut store = match scanned {
+            None => {
+                let header = header();
+                let line = journal::header_line(&header) + "\n";
+                let mut store = Self { journal, source, ..Self::create(header, None) };
+                store.push_raw(line.as_bytes());
+                store
+            }
+            Some(scan) => {
+                let Scan { header, tree, facts, damage, unterminated, .. } = scan;
+                let (name, totals) = (facts.name, facts.totals);
+                let damaged_lines = damage.iter().map(|damaged| damaged.line).collect();
+                let read = Self { tree, name, totals, damage, damaged_lines, ..Self::create(header, None) };
+                let mut store = Self { journal, source, notices, ..read };
+                if unterminated {
+                    // So that the next entry starts on a line of its own.
+                    store.push_raw(b"\n");
+                }
+                store
+            }
+        };
+        // What cannot be written now goes before the first entry.
+        drop(store.flush());
+        Ok(store)
+    }
+
+    fn push_raw(&mut self, bytes: &[u8]) {
+        if let Some(journal) = self.journal.file_mut() {
+            journal.push(bytes, true);
+        }
     }
 
     /// Reads the session in `path` without taking or changing anything. Blocks:
@@ -127,18 +187,20 @@ impl SessionStore {
     /// When the file cannot be read or is not a session.
     pub(super) fn read(path: &Path) -> Result<Saved, OpenError> {
         let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+        check_file(path)?;
         let Some(scan) = scan::scan(path)? else { return Ok(Saved::default()) };
         if scan.header.version < migrate::CURRENT_VERSION {
             let migrated = tempfile::NamedTempFile::new().map_err(read_error)?;
             migrate::migrate_to(path, migrated.path()).map_err(read_error)?;
-            let damaged_lines = scan.damaged_lines;
-            return Ok(Saved { damaged_lines, ..Self::read(migrated.path())? });
+            let damage = scan.damage;
+            return Ok(Saved { damage, ..Self::read(migrated.path())? });
         }
-        let Scan { header, tree, damaged_lines, .. } = scan;
-        let mut store = Self { tree, source: Some(path.to_owned()), ..Self::create(header, None) };
+        let Scan { header, tree, damage, .. } = scan;
+        let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
+        let mut store = Self { tree, source, ..Self::create(header, None) };
         let branch = store.branch(0);
         let n_elsewhere = store.tree.len().saturating_sub(branch.len());
-        Ok(Saved { context: store.context_branch(), branch, n_elsewhere, damaged_lines })
+        Ok(Saved { context: store.context_branch(), branch, n_elsewhere, damage })
     }
 
     /// The session as its file would have it, of the active branch alone.
@@ -161,7 +223,8 @@ impl SessionStore {
     /// The session's file; `None` for one in memory. A new session's file
     /// appears with the first message.
     pub fn path(&self) -> Option<&Path> {
-        self.journal.path().or(self.source.as_deref())
+        let source = self.source.as_ref().map(|(path, _)| path.as_path());
+        self.journal.file().map(FileJournal::path).or(source)
     }
 
     /// Whether the session's file exists.
@@ -194,13 +257,40 @@ impl SessionStore {
         self.tree.contains(id)
     }
 
+    /// The same lines, with what they held as far as that can be told.
+    pub fn damage(&self) -> &[DamagedLine] {
+        &self.damage
+    }
+
+    /// What happened to the file that the user should know, since the last call.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Why something that was added is not safely on the disk; `None` if all is.
+    pub fn unsaved(&self) -> Option<&str> {
+        self.journal.file().and_then(FileJournal::problem)
+    }
+
+    /// How many messages are not in the file.
+    pub fn n_unsaved_messages(&self) -> usize {
+        self.journal.file().map_or(0, FileJournal::n_waiting_messages)
+    }
+
+    /// Writes the whole session, with what is not in its file, to a new file in the
+    /// first of `folders` that takes it. `None` where everything is saved. Blocks.
+    pub fn write_copy(&self, folders: &[PathBuf]) -> Option<io::Result<PathBuf>> {
+        let journal = self.journal.file().filter(|journal| journal.problem().is_some())?;
+        Some(journal.write_copy(&self.header, folders))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.tree.len() == 0
     }
 
     /// Makes an entry the leaf of the active branch and writes it. `now_ms` is
     /// its time. What cannot be written is kept and written with a later entry;
-    /// the result says so.
+    /// the result says so. What could not be read back is left out of the entry.
     pub fn append(&mut self, body: EntryBody, now_ms: u64) -> (Arc<Entry>, Result<(), JournalError>) {
         let timestamp = clock::iso8601(now_ms);
         self.append_entry(Entry { id: self.fresh_id(), parent_id: None, timestamp, body })
@@ -210,16 +300,35 @@ impl SessionStore {
     /// becomes the leaf of the active branch.
     pub(super) fn append_entry(&mut self, entry: Entry) -> (Arc<Entry>, Result<(), JournalError>) {
         let parent_id = self.tree.leaf().map(|idx| self.tree.node(idx).id.clone());
-        let entry = Arc::new(Entry { parent_id, ..entry });
+        let entry = Entry { parent_id, ..entry };
+        let (line, bounded) = nesting::bounded_line(&entry);
+        if bounded.is_some() {
+            let text = "a part of the last message was nested too deeply to be stored and was left out of the \
+                        session; a mark stands in its place";
+            self.notices.push(text.to_owned());
+        }
+        let entry = Arc::new(bounded.unwrap_or(entry));
         self.tree.push(Node {
             id: entry.id.clone(),
             parent_id: entry.parent_id.clone(),
             kind: Kind::of(&entry.body),
             body: Body::Loaded(Arc::clone(&entry)),
+            line: 0,
         });
         self.note(&entry.body);
-        let written = self.journal.append(&self.header, &entry.to_line(), entry.body.is_conversation());
+        let written = self.write(line + "\n", entry.body.is_conversation());
         (entry, written)
+    }
+
+    fn write(&mut self, line: String, create: bool) -> Result<(), JournalError> {
+        match &mut self.journal {
+            Journal::Memory => Ok(()),
+            Journal::ReadOnly { holder } => Err(JournalError::Locked { holder: holder.clone() }),
+            Journal::File(journal) => {
+                journal.push(line.as_bytes(), create);
+                self.flush()
+            }
+        }
     }
 
     /// The active branch, oldest first, from the entry at `skip` on. Bodies that
@@ -274,43 +383,113 @@ impl SessionStore {
         self.tree.branch().iter().any(|idx| matches!(self.tree.node(*idx).kind, Kind::User | Kind::Assistant))
     }
 
-    /// Tries again to write what could not be written.
+    /// Tries again to write what could not be written. A file that was deleted, moved
+    /// or replaced since is written anew; [`Self::take_notices`] says so.
     ///
     /// # Errors
     /// When entries still wait in memory.
     pub fn flush(&mut self) -> Result<(), JournalError> {
-        self.journal.flush(&self.header)
+        if let Some(displaced) = self.journal.file().and_then(FileJournal::displaced) {
+            self.begin_again(displaced)?;
+        }
+        self.journal.file_mut().map_or(Ok(()), |journal| journal.flush(&self.header))
     }
 
-    /// A handle to make durable, if something was written since the last call.
-    pub fn take_unsynced(&mut self) -> Option<File> {
-        self.journal.take_unsynced()
+    fn begin_again(&mut self, displaced: Displaced) -> Result<(), JournalError> {
+        let whole = match displaced {
+            // What was cut off is known as far as it was read.
+            Displaced::Truncated => None,
+            Displaced::Gone | Displaced::Replaced => self.journal.file().and_then(FileJournal::old_bytes),
+        };
+        let is_whole = whole.is_some();
+        let (bytes, n_lost) = whole.map_or_else(|| self.known_lines(), |bytes| (bytes, 0));
+        let Some(journal) = self.journal.file_mut() else { return Ok(()) };
+        let old = journal.path().to_owned();
+        let path = journal.begin_again(displaced, bytes, !is_whole)?;
+        if let Some(file) = journal.handle().and_then(|file| file.try_clone().ok()) {
+            // Lines lie where they lay, or every line that is left is in memory.
+            self.source = Some((path.clone(), file));
+        }
+        let what = match displaced {
+            Displaced::Gone => "was deleted or moved",
+            Displaced::Replaced => "was replaced by another file",
+            Displaced::Truncated => "was cut short",
+        };
+        let place = if path == old { "there again".to_owned() } else { format!("to {}", path.display()) };
+        let lost = if n_lost == 0 {
+            String::new()
+        } else {
+            format!("; {n_lost} earlier entries could not be read any more")
+        };
+        let text = format!(
+            "the session file {} {what} while it was open; the session was written {place}{lost}",
+            old.display()
+        );
+        self.notices.push(text);
+        Ok(())
+    }
+
+    /// The lines of all entries that are in memory or can still be read, and how many
+    /// cannot.
+    fn known_lines(&mut self) -> (Vec<u8>, usize) {
+        let mut bytes = (journal::header_line(&self.header) + "\n").into_bytes();
+        let all: Vec<usize> = (0..self.tree.len()).collect();
+        let n_all = all.len();
+        let entries = self.load_each(all, false);
+        let n_lost = n_all - entries.len();
+        for entry in entries {
+            bytes.extend_from_slice(nesting::bounded_line(&entry).0.as_bytes());
+            bytes.push(b'\n');
+        }
+        (bytes, n_lost)
+    }
+
+    /// What has to be made durable, if something was written since the last call.
+    /// [`Self::synced`] wants to know what came of it.
+    pub(super) fn take_unsynced(&mut self) -> Option<Unsynced> {
+        self.journal.file_mut().and_then(FileJournal::take_unsynced)
+    }
+
+    /// Takes over what a sync came to; bytes that are not durable stay unsynced.
+    pub(super) fn synced(&mut self, synced: Synced) {
+        let notice = self.journal.file_mut().and_then(|journal| journal.synced(synced));
+        self.notices.extend(notice);
     }
 
     fn load(&mut self, idx: usize) -> Option<Arc<Entry>> {
         self.load_all([idx]).pop()
     }
 
-    /// The entries that can be read. The file is opened once, if at all.
+    /// The entries that can be read; those that cannot are reported.
     fn load_all(&mut self, indices: impl IntoIterator<Item = usize>) -> Vec<Arc<Entry>> {
-        let mut file = None;
+        self.load_each(indices, true)
+    }
+
+    fn load_each(&mut self, indices: impl IntoIterator<Item = usize>, report: bool) -> Vec<Arc<Entry>> {
         let mut entries = Vec::new();
+        let mut lost = Vec::new();
         for idx in indices {
-            let location = match &self.tree.node(idx).body {
+            let node = self.tree.node(idx);
+            let location = match &node.body {
                 Body::Loaded(entry) => {
                     entries.push(Arc::clone(entry));
                     continue;
                 }
                 Body::OnDisk(location) => *location,
             };
-            if file.is_none() {
-                file = self.source.as_deref().and_then(|path| File::open(path).ok());
-            }
-            if let Some(entry) = file.as_ref().and_then(|file| scan::read_entry(file, location)) {
+            let read = self.source.as_ref().and_then(|(_, file)| scan::read_entry(file, location));
+            // Another entry where this one was: the file is not what it was.
+            if let Some(entry) = read.filter(|entry| entry.id == node.id) {
                 let entry = Arc::new(entry);
                 self.tree.set_body(idx, Body::Loaded(Arc::clone(&entry)));
                 entries.push(entry);
+            } else if self.unreadable.insert(idx) {
+                lost.push(DamagedLine { line: node.line, what: node.kind.describe() });
             }
+        }
+        if let Some(lines) = name_lines(&lost).filter(|_| report) {
+            self.notices
+                .push(format!("{lines} of the session file cannot be read any more; the rest is intact"));
         }
         entries
     }
@@ -334,4 +513,18 @@ impl SessionStore {
         }
         EntryId::new(&uuid::Uuid::new_v4().to_string())
     }
+}
+
+/// Only a file can be a session: a folder has no lines, and reading a pipe could
+/// wait for ever.
+fn check_file(path: &Path) -> Result<(), OpenError> {
+    let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+    let metadata = fs::metadata(path).map_err(read_error)?;
+    if metadata.is_dir() {
+        return Err(read_error(io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        return Err(OpenError::NotASession { path: path.to_owned() });
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use serde::de::IgnoredAny;
 use crate::ai::Usage;
 
 use super::super::state::Totals;
+use super::damage::{self, DamagedLine};
 use super::entry::{Entry, EntryId, Header};
 use super::tree::{Body, Kind, Location, Node, Tree};
 
@@ -21,8 +23,8 @@ pub(super) struct Scan {
     pub(super) header: Header,
     pub(super) tree: Tree,
     pub(super) facts: Facts,
-    /// Line numbers, from 1, that hold no entry.
-    pub(super) damaged_lines: Vec<usize>,
+    /// Lines that hold no entry, or one that could not be read as a whole.
+    pub(super) damage: Vec<DamagedLine>,
     /// The last line has no line break yet.
     pub(super) unterminated: bool,
     /// Where the first user message lies.
@@ -43,6 +45,16 @@ pub(super) struct Facts {
 pub enum OpenError {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: std::path::PathBuf, source: io::Error },
+    #[error(
+        "cannot read {}: there is no such session file; check the path, or choose from the list of --resume",
+        path.display()
+    )]
+    Missing { path: std::path::PathBuf },
+    #[error(
+        "cannot convert the session {} to the current format: {source}; the file was not changed",
+        path.display()
+    )]
+    Migrate { path: std::path::PathBuf, source: io::Error },
     #[error("{} is not a pi session: its first line is no session header; the file was not changed", path.display())]
     NotASession { path: std::path::PathBuf },
     #[error(
@@ -60,11 +72,8 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let mut offset = 0_u64;
     let mut line_no = 0;
     let mut header = None;
-    let mut tree = Tree::default();
-    let mut facts = Facts::default();
-    let mut damaged_lines = Vec::new();
+    let mut lines = Lines::default();
     let mut unterminated = false;
-    let mut first_user = None;
     loop {
         line.clear();
         let n = reader.read_until(b'\n', &mut line).map_err(read_error)?;
@@ -74,44 +83,86 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
         line_no += 1;
         unterminated = line.last() != Some(&b'\n');
         let body = trim(&line);
-        let location = Location { offset, len: body.len() };
+        let start = line.len() - line.trim_ascii_start().len();
+        let location = Location { offset: offset + start as u64, len: body.len() };
         offset += n as u64;
         if body.is_empty() {
             continue;
         }
-        if header.is_none() {
-            header = parse_header(body);
-            if header.is_none() {
-                if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
-                    return Err(OpenError::NotASession { path: path.to_owned() });
-                }
-                damaged_lines.push(line_no);
-            }
+        if header.is_some() {
+            lines.add(body, location, line_no);
             continue;
         }
-        match serde_json::from_slice::<Light<'_>>(body) {
-            Ok(light) => {
-                facts.note(&light);
-                let node = light.node(location);
-                if first_user.is_none() && node.kind == Kind::User {
-                    first_user = Some(location);
-                }
-                tree.push(node);
+        header = parse_header(body);
+        if header.is_none() {
+            if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+                return Err(OpenError::NotASession { path: path.to_owned() });
             }
-            Err(_) => {
-                damaged_lines.push(line_no);
-                // What hangs below an entry with odd content is still there.
-                if let Ok(bare) = serde_json::from_slice::<Bare<'_>>(body) {
-                    tree.push(bare.node(location));
-                }
-            }
+            lines.damage.push(DamagedLine { line: line_no, what: None });
         }
     }
+    let Lines { tree, facts, damage, first_user } = lines;
     match header {
-        Some(header) => Ok(Some(Scan { header, tree, facts, damaged_lines, unterminated, first_user })),
+        Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated, first_user })),
         None if offset == 0 => Ok(None),
         None => Err(OpenError::NotASession { path: path.to_owned() }),
     }
+}
+
+/// What the lines below the header hold.
+#[derive(Debug, Default)]
+struct Lines {
+    tree: Tree,
+    facts: Facts,
+    damage: Vec<DamagedLine>,
+    first_user: Option<Location>,
+}
+
+impl Lines {
+    fn add(&mut self, body: &[u8], location: Location, line: usize) {
+        if let Ok(light) = serde_json::from_slice::<Light<'_>>(body) {
+            if std::str::from_utf8(body).is_err() {
+                // Read with replacement characters, as the original reads it.
+                self.damage.push(DamagedLine { line, what: light.describe() });
+            }
+            return self.add_entry(&light, location, line);
+        }
+        // What hangs below an entry with odd content is still there.
+        if let Ok(bare) = serde_json::from_slice::<Bare<'_>>(body) {
+            self.damage.push(DamagedLine { line, what: None });
+            self.tree.push(bare.node(location, line));
+            return;
+        }
+        let (what, gap) = damage::examine(body);
+        self.damage.push(DamagedLine { line, what });
+        self.tree.push_gap(gap);
+        // A line that broke off, and the next one behind it without a line break.
+        if let Some((start, light)) = entry_at_the_end(body) {
+            let location = Location { offset: location.offset + start as u64, len: body.len() - start };
+            self.add_entry(&light, location, line);
+        }
+    }
+
+    fn add_entry(&mut self, light: &Light<'_>, location: Location, line: usize) {
+        self.facts.note(light);
+        let node = light.node(location, line);
+        if self.first_user.is_none() && node.kind == Kind::User {
+            self.first_user = Some(location);
+        }
+        self.tree.push(node);
+    }
+}
+
+/// An entry that begins within a damaged line and goes on to its end, and where.
+fn entry_at_the_end(body: &[u8]) -> Option<(usize, Light<'_>)> {
+    const START: &[u8] = br#"{"type":""#;
+    let starts =
+        (1..body.len().saturating_sub(START.len())).rev().filter(|at| body[*at..].starts_with(START));
+    starts.take(64).find_map(|at| {
+        let light: Light<'_> = serde_json::from_slice(&body[at..]).ok()?;
+        // A tool call has type and id, too.
+        light.describe().is_some().then_some((at, light))
+    })
 }
 
 /// The end of a session, quickly: what fits into the last [`TAIL_BYTES`] of the
@@ -142,11 +193,10 @@ pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
 }
 
 /// The entry at `location`; `None` if it cannot be read.
-pub(super) fn read_entry(mut file: &File, location: Location) -> Option<Entry> {
-    file.seek(SeekFrom::Start(location.offset)).ok()?;
+pub(super) fn read_entry(file: &File, location: Location) -> Option<Entry> {
     let mut line = vec![0; location.len];
-    file.read_exact(&mut line).ok()?;
-    Entry::parse(std::str::from_utf8(&line).ok()?).ok()
+    file.read_exact_at(&mut line, location.offset).ok()?;
+    Entry::parse(&String::from_utf8_lossy(&line)).ok()
 }
 
 /// How much of a file [`tail`] reads.
@@ -229,7 +279,12 @@ struct LightMessage<'a> {
 }
 
 impl Light<'_> {
-    fn node(&self, location: Location) -> Node {
+    /// What it holds, in the words of the user.
+    fn describe(&self) -> Option<String> {
+        damage::describe(&self.kind, self.message.as_ref().map(|message| message.role.as_ref()))
+    }
+
+    fn node(&self, location: Location, line: usize) -> Node {
         let kind = match (self.kind.as_ref(), self.message.as_ref().map(|message| message.role.as_ref())) {
             ("message", Some("user")) => Kind::User,
             ("message", Some("assistant")) => Kind::Assistant,
@@ -243,17 +298,19 @@ impl Light<'_> {
             parent_id: self.parent_id.as_deref().map(EntryId::new),
             kind,
             body: Body::OnDisk(location),
+            line,
         }
     }
 }
 
 impl Bare<'_> {
-    fn node(&self, location: Location) -> Node {
+    fn node(&self, location: Location, line: usize) -> Node {
         Node {
             id: EntryId::new(&self.id),
             parent_id: self.parent_id.as_deref().map(EntryId::new),
             kind: Kind::Other,
             body: Body::OnDisk(location),
+            line,
         }
     }
 }

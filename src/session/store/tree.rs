@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::ai::Message;
 
+use super::damage;
 use super::entry::{Entry, EntryBody, EntryId, SessionMessage};
 
 /// Bytes of the session file that hold one entry, without the line break.
@@ -23,6 +24,26 @@ pub(super) struct Node {
     pub(super) parent_id: Option<EntryId>,
     pub(super) kind: Kind,
     pub(super) body: Body,
+    /// Line of the file, from 1; 0 for an entry of this process.
+    pub(super) line: usize,
+}
+
+/// A line that is no entry any more, though it was one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Gap {
+    /// `None` if it cannot be read off what is left.
+    pub(super) id: Option<EntryId>,
+    pub(super) parent: GapParent,
+}
+
+/// What is left of a damaged line's parent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum GapParent {
+    #[default]
+    Unknown,
+    /// It was a root.
+    None,
+    Id(EntryId),
 }
 
 #[derive(Debug, Clone)]
@@ -59,12 +80,31 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The kind in the words of the user, if there is one word for it.
+    pub(super) fn describe(self) -> Option<String> {
+        let (kind, role) = match self {
+            Self::User => ("message", Some("user")),
+            Self::Assistant => ("message", Some("assistant")),
+            Self::Compaction => ("compaction", None),
+            Self::ModelChange => ("model_change", None),
+            Self::ThinkingLevelChange => ("thinking_level_change", None),
+            Self::Other => return None,
+        };
+        damage::describe(kind, role)
+    }
+}
+
 /// All entries in file order, and the leaf new ones are appended to.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
     by_id: HashMap<EntryId, usize>,
     leaf: Option<usize>,
+    /// Gaps of which the id is known, each with the number of entries before it.
+    gaps_by_id: HashMap<EntryId, (usize, GapParent)>,
+    /// Of all other gaps the number of entries before it; ascending.
+    unnamed_gaps: Vec<usize>,
 }
 
 impl Tree {
@@ -76,6 +116,15 @@ impl Tree {
         self.nodes.push(node);
         self.leaf = Some(idx);
         idx
+    }
+
+    /// Notes that an entry is missing after those that were added so far.
+    pub(super) fn push_gap(&mut self, gap: Gap) {
+        let n_before = self.nodes.len();
+        match gap.id {
+            Some(id) => drop(self.gaps_by_id.insert(id, (n_before, gap.parent))),
+            None => self.unnamed_gaps.push(n_before),
+        }
     }
 
     pub(super) fn leaf(&self) -> Option<usize> {
@@ -98,8 +147,9 @@ impl Tree {
         self.by_id.contains_key(id)
     }
 
-    /// The path from the root to the leaf, as indices. A missing parent or a
-    /// cycle ends it.
+    /// The path from the root to the leaf, as indices. A cycle ends it, and a
+    /// missing parent, unless a damaged line explains it: then the path goes on
+    /// with the entry above that line.
     pub(super) fn branch(&self) -> Vec<usize> {
         let mut path = Vec::new();
         let mut seen = HashSet::new();
@@ -109,10 +159,32 @@ impl Tree {
                 break;
             }
             path.push(idx);
-            at = self.nodes[idx].parent_id.as_ref().and_then(|id| self.by_id.get(id)).copied();
+            at = self.parent(idx);
         }
         path.reverse();
         path
+    }
+
+    fn parent(&self, idx: usize) -> Option<usize> {
+        let mut id = self.nodes[idx].parent_id.as_ref()?;
+        // One step for each gap at most: damaged lines may name each other.
+        for _ in 0..=self.gaps_by_id.len() {
+            if let Some(parent) = self.by_id.get(id) {
+                return Some(*parent);
+            }
+            match self.gaps_by_id.get(id) {
+                Some((_, GapParent::Id(above))) => id = above,
+                Some((_, GapParent::None)) => return None,
+                Some((n_before, GapParent::Unknown)) => return n_before.checked_sub(1),
+                // It can only be one of those nobody can name; the last one above is
+                // the likeliest.
+                None => {
+                    let n_above = self.unnamed_gaps.partition_point(|n_before| *n_before <= idx);
+                    return self.unnamed_gaps[..n_above].last()?.checked_sub(1);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -120,24 +192,40 @@ impl Tree {
 mod tests {
     use super::*;
 
-    fn tree(nodes: &[(&str, Option<&str>)]) -> Tree {
-        let mut tree = Tree::default();
-        for (id, parent) in nodes {
-            tree.push(Node {
-                id: EntryId::new(id),
-                parent_id: parent.map(EntryId::new),
-                kind: Kind::Other,
-                body: Body::OnDisk(Location { offset: 0, len: 0 }),
-            });
+    fn node(id: &str, parent: Option<&str>) -> Node {
+        Node {
+            id: EntryId::new(id),
+            parent_id: parent.map(EntryId::new),
+            kind: Kind::Other,
+            body: Body::OnDisk(Location { offset: 0, len: 0 }),
+            line: 0,
         }
-        tree
+    }
+
+    fn ids(tree: &Tree) -> Vec<&str> {
+        tree.branch().into_iter().map(|idx| tree.node(idx).id.as_str()).collect()
+    }
+
+    /// As [`check`], with `None` for a damaged line of which nothing is left.
+    #[track_caller]
+    fn check_gaps(lines: &[Option<(&str, Option<&str>)>], expected: &[&str]) {
+        let mut tree = Tree::default();
+        for line in lines {
+            match line {
+                Some((id, parent)) => drop(tree.push(node(id, *parent))),
+                None => tree.push_gap(Gap::default()),
+            }
+        }
+        assert_eq!(ids(&tree), expected);
     }
 
     #[track_caller]
     fn check(nodes: &[(&str, Option<&str>)], expected: &[&str]) {
-        let tree = tree(nodes);
-        let branch: Vec<&str> = tree.branch().into_iter().map(|idx| tree.node(idx).id.as_str()).collect();
-        assert_eq!(branch, expected);
+        let mut tree = Tree::default();
+        for (id, parent) in nodes {
+            tree.push(node(id, *parent));
+        }
+        assert_eq!(ids(&tree), expected);
     }
 
     #[test]
@@ -150,5 +238,36 @@ mod tests {
         check(&[("a", None), ("b", Some("gone")), ("c", Some("b"))], &["b", "c"]);
         check(&[("a", Some("a"))], &["a"]);
         check(&[("a", Some("b")), ("b", Some("a"))], &["a", "b"]);
+    }
+
+    #[test]
+    fn a_damaged_line_is_stepped_over_to_the_entry_above_it() {
+        let (a, b, d) = (Some(("a", None)), Some(("b", Some("a"))), Some(("d", Some("c"))));
+        check_gaps(&[a, b, None, d], &["a", "b", "d"]);
+        check_gaps(&[a, b, None, None, d], &["a", "b", "d"]);
+        check_gaps(&[None, d], &["d"]);
+        // One below cannot be the parent, and another branch is not above.
+        check_gaps(&[a, b, d, None], &["d"]);
+        check_gaps(&[a, None, Some(("x", Some("a"))), d], &["a", "d"]);
+        // Two on one branch.
+        check_gaps(&[a, None, d, None, Some(("f", Some("e")))], &["a", "d", "f"]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_damaged_line_says_where_the_path_goes_on() {
+        let branch = |gap: Gap| {
+            let mut tree = Tree::default();
+            tree.push(node("a", None));
+            tree.push(node("x", Some("a")));
+            tree.push_gap(gap);
+            tree.push(node("d", Some("c")));
+            ids(&tree).join(" ")
+        };
+        let gap = |id: &str, parent| Gap { id: Some(EntryId::new(id)), parent };
+        assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("a")))), "a d");
+        assert_eq!(branch(gap("c", GapParent::None)), "d");
+        assert_eq!(branch(gap("c", GapParent::Unknown)), "a x d");
+        assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("c")))), "d", "it names itself");
+        assert_eq!(branch(gap("other", GapParent::Unknown)), "d", "it is not the one");
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod agent_order;
 pub(crate) mod bedrock;
 pub(crate) mod chat;
 pub(crate) mod dialects;
+pub(crate) mod faulty_disk;
 pub(crate) mod google;
 pub(crate) mod pty;
 pub(crate) mod session_bench;

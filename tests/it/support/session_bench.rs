@@ -14,9 +14,9 @@ use pi::ai::{
 };
 use pi::config::{Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, TrustPolicy};
 use pi::session::{
-    Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services, SessionCommand,
-    SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, SkillOptions, WhenBusy, Wishes,
-    start,
+    Disk, Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services,
+    SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, SkillOptions,
+    SystemDisk, WhenBusy, Wishes, start,
 };
 use pi::tools::{BashConfig, SessionEnv};
 use pi::util::clock::Clock;
@@ -48,6 +48,7 @@ pub(crate) struct SessionBench {
     trust: TrustPolicy,
     /// Where new sessions go, below the folder.
     sessions: Option<&'static str>,
+    disk: Arc<dyn Disk>,
 }
 
 impl SessionBench {
@@ -68,6 +69,7 @@ impl SessionBench {
             server: None,
             trust: TrustPolicy::default(),
             sessions: Some("sessions"),
+            disk: Arc::new(SystemDisk),
         }
     }
 
@@ -123,6 +125,12 @@ impl SessionBench {
         let idle_timeout = Some(Duration::from_millis(500));
         let options = HttpOptions { idle_timeout, ..HttpOptions::default() };
         Arc::new(HttpProvider::new(Transport::new(), self.clock.clone(), options))
+    }
+
+    /// What session files are written with.
+    pub(crate) fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
+        self.disk = disk;
+        self
     }
 
     pub(crate) fn in_memory(mut self) -> Self {
@@ -194,6 +202,7 @@ impl SessionBench {
             },
             skills: SkillOptions::default(),
             trust: self.trust,
+            disk: Arc::clone(&self.disk),
             sessions: self.sessions.map(|name| self.path(name)),
             wants_deltas: true,
         }
@@ -252,6 +261,17 @@ impl Session {
         let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
         let event = event.expect("the session goes on");
         self.note(&event);
+        event
+    }
+
+    /// The next event, of a session whose disk may hold less than is shown.
+    pub(crate) async fn next_unchecked(&mut self) -> SessionEvent {
+        let event = tokio::time::timeout(PATIENCE, self.events.recv()).await;
+        let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
+        let event = event.expect("the session goes on");
+        if let SessionEvent::Agent(event) = &event {
+            self.order.accept(event).unwrap();
+        }
         event
     }
 

@@ -1,0 +1,132 @@
+//! What can still be told of lines that cannot be read.
+
+use super::entry::EntryId;
+use super::tree::{Gap, GapParent};
+
+/// A line of a session file that could not be read, or not all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedLine {
+    /// Counts from 1.
+    pub line: usize,
+    /// What it held, with its article, if that can be told.
+    pub what: Option<String>,
+}
+
+/// Parts of a notice; a file with more of them is not worth reading out.
+const MAX_PARTS: usize = 20;
+
+/// What is left of a line that is no JSON. Both programs begin a line with type, id
+/// and parent, so these often survive a line that breaks off.
+pub(super) fn examine(line: &[u8]) -> (Option<String>, Gap) {
+    let text = String::from_utf8_lossy(line);
+    // Up to the message or the first other nested value.
+    let start = text.find('{').map_or(0, |at| at + 1);
+    let head = text[start..].split(['{', '[']).next().unwrap_or_default();
+    let parent = match field(head, "parentId") {
+        Some(id) => GapParent::Id(EntryId::new(id)),
+        None if head.contains("\"parentId\":null") => GapParent::None,
+        None => GapParent::Unknown,
+    };
+    let role = field(&text, "role");
+    let what = field(head, "type").and_then(|kind| describe(kind, role));
+    (what, Gap { id: field(head, "id").map(EntryId::new), parent })
+}
+
+/// The text of a field; `None` if it is not whole.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let key = format!("\"{name}\":\"");
+    let value = &text[text.find(&key)? + key.len()..];
+    let value = &value[..value.find('"')?];
+    (!value.contains(['\\', '\u{fffd}', '\0'])).then_some(value)
+}
+
+/// What an entry holds, in the words of the user.
+pub(super) fn describe(kind: &str, role: Option<&str>) -> Option<String> {
+    let what = match (kind, role) {
+        ("message", Some("user")) => "a message of yours",
+        ("message", Some("assistant")) => "an answer",
+        ("message", Some("toolResult")) => "the result of a tool",
+        ("message", Some("bashExecution")) => "a command of yours",
+        ("message", Some("system")) => "a change of prompt or tools",
+        ("message", _) => "a message",
+        ("model_change", _) => "a change of the model",
+        ("thinking_level_change", _) => "a change of the thinking level",
+        ("compaction" | "branch_summary", _) => "a summary",
+        ("context_edit", _) => "an edit of the context",
+        ("session_info", _) => "the name of the session",
+        ("label", _) => "a label",
+        ("usage", _) => "token counts",
+        ("custom" | "custom_message", _) => "something an extension stored",
+        _ => return None,
+    };
+    Some(what.to_owned())
+}
+
+/// Names lines and what they held: `line 3`, `lines 3-5, 9 (an answer)`. At most
+/// twenty parts. `None` without lines.
+pub(in crate::session) fn name_lines(lines: &[DamagedLine]) -> Option<String> {
+    let mut parts: Vec<(usize, usize, Option<&str>)> = Vec::new();
+    for DamagedLine { line, what } in lines {
+        match parts.last_mut() {
+            Some((_, last, known)) if *last + 1 == *line && *known == what.as_deref() => *last = *line,
+            _ => parts.push((*line, *line, what.as_deref())),
+        }
+    }
+    let shown = parts.iter().take(MAX_PARTS).map(|(first, last, what)| {
+        let lines = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        what.map_or(lines.clone(), |what| format!("{lines} ({what})"))
+    });
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more =
+        if parts.len() > MAX_PARTS { format!(", … ({} in all)", lines.len()) } else { String::new() };
+    match lines.len() {
+        0 => None,
+        1 => Some(format!("line {shown}")),
+        _ => Some(format!("lines {shown}{more}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_line_tells_what_it_was() {
+        let check = |line: &str, what: Option<&str>, id: Option<&str>, parent: GapParent| {
+            let id = id.map(EntryId::new);
+            assert_eq!(examine(line.as_bytes()), (what.map(str::to_owned), Gap { id, parent }), "{line}");
+        };
+        let a = || GapParent::Id(EntryId::new("a"));
+        let line = r#"{"type":"message","id":"b","parentId":"a","timestamp":"T","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1"#;
+        check(line, Some("an answer"), Some("b"), a());
+        check(&line[..60], Some("a message"), Some("b"), a());
+        check(&line[..40], Some("a message"), Some("b"), GapParent::Unknown);
+        check(&line[..25], Some("a message"), None, GapParent::Unknown);
+        check(r#"{"type":"label","id":"l","parentId":null,"#, Some("a label"), Some("l"), GapParent::None);
+        // Ids of what lies within an entry are not its own.
+        check(
+            r#"{"type":"custom","data":{"id":"x","parentId":"y"},"id":"#,
+            Some("something an extension stored"),
+            None,
+            GapParent::Unknown,
+        );
+        check("garbage", None, None, GapParent::Unknown);
+        check("", None, None, GapParent::Unknown);
+        check("\0\0\0", None, None, GapParent::Unknown);
+    }
+
+    #[test]
+    fn lines_are_named_in_ranges_with_what_they_held() {
+        let line = |line, what: Option<&str>| DamagedLine { line, what: what.map(str::to_owned) };
+        let check = |lines: &[DamagedLine], expected: Option<&str>| {
+            assert_eq!(name_lines(lines).as_deref(), expected);
+        };
+        check(&[], None);
+        check(&[line(118, None)], Some("line 118"));
+        check(&[line(7, Some("an answer"))], Some("line 7 (an answer)"));
+        let some = [line(1, None), line(2, None), line(3, None), line(5, Some("an answer")), line(6, None)];
+        check(&some, Some("lines 1-3, 5 (an answer), 6"));
+        let many: Vec<DamagedLine> = (1..50).map(|n| line(n * 2, None)).collect();
+        assert!(name_lines(&many).unwrap().ends_with("38, 40, … (49 in all)"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The right to append to a session file: a lock on a file beside it.
+//!
+//! The system releases the lock when the process dies, so it cannot go stale. The
+//! lock file is never reached through a link, and a file that is there and was not
+//! made by pi keeps its content.
+
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::util::atomic_file;
+
+/// The lock, held until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lease {
+    path: PathBuf,
+    file: File,
+    /// The file is pi's: it holds nothing but the number of a process.
+    is_own: bool,
+}
+
+/// What asking for a lease came to.
+#[derive(Debug)]
+pub(super) enum LeaseOutcome {
+    /// `None` where no lock file can be made; then nobody is kept out.
+    Ours(Option<Lease>),
+    Theirs {
+        holder: String,
+    },
+}
+
+/// Lock files are short; more is somebody else's file.
+const MAX_HOLDER_BYTES: u64 = 20;
+
+impl Lease {
+    pub(super) fn take(session: &Path) -> LeaseOutcome {
+        let Some(name) = session.file_name() else { return LeaseOutcome::Ours(None) };
+        let path = session.with_file_name(format!(".{}.lock", name.to_string_lossy()));
+        loop {
+            let Ok(file) = open(&path) else { return LeaseOutcome::Ours(None) };
+            match file.try_lock() {
+                Ok(()) if is_at(&file, &path) => return LeaseOutcome::Ours(Some(Self::hold(path, file))),
+                // Its holder removed it after we had opened it: a lock nobody else looks at.
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let holder = holder(&file).filter(|holder| !holder.is_empty());
+                    return LeaseOutcome::Theirs { holder: holder.unwrap_or_else(|| "unknown".to_owned()) };
+                }
+                Err(TryLockError::Error(_)) => return LeaseOutcome::Ours(None),
+            }
+        }
+    }
+
+    /// Whether the lock is still where others look for it.
+    pub(super) fn is_held(&self) -> bool {
+        is_at(&self.file, &self.path)
+    }
+
+    fn hold(path: PathBuf, mut file: File) -> Self {
+        let is_own = holder(&file).is_some();
+        if is_own {
+            // For the message another process shows; the lock is what counts.
+            let written = file.set_len(0).and_then(|()| {
+                use std::io::Seek as _;
+
+                file.rewind()?;
+                write!(file, "{}", std::process::id())
+            });
+            drop(written);
+        }
+        Self { path, file, is_own }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.is_own && self.is_held() {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// Opens or creates the lock file, which must be a file itself.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = atomic_file::private_options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// The process number in a lock file; empty in a new one, `None` if the file holds
+/// anything else.
+fn holder(mut file: &File) -> Option<String> {
+    use std::io::Seek as _;
+
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(MAX_HOLDER_BYTES + 1).read_to_string(&mut text).ok()?;
+    let is_number = text.len() as u64 <= MAX_HOLDER_BYTES && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(text)
+}
+
+/// Whether `path` still means the open `file`.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => is_same_file(&open, &named),
+        _ => false,
+    }
+}
+
+#[cfg(unix)]
+pub(super) fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// An open file cannot be removed here.
+#[cfg(not(unix))]
+pub(super) fn is_same_file(_a: &Metadata, _b: &Metadata) -> bool {
+    true
+}
