@@ -27,10 +27,10 @@ pub struct SavedSession {
 
 /// Why a conversation could not be written as a session. Nothing of it is on disk.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the session {}: {source}", path.display())]
+#[error("cannot write the session {}: {error}", path.display())]
 pub struct SaveError {
     path: PathBuf,
-    source: io::Error,
+    error: io::Error,
 }
 
 /// Writes `messages` as a new session of `cwd` into `folder`, which is made if
@@ -62,7 +62,7 @@ pub fn save_conversation(
         .and_then(|()| atomic_file::write_private(&path, text.as_bytes()));
     match written {
         Ok(()) => Ok(SavedSession { path, id, n_messages }),
-        Err(source) => Err(SaveError { path, source }),
+        Err(error) => Err(SaveError { path, error }),
     }
 }
 

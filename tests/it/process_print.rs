@@ -293,6 +293,7 @@ async fn a_session_goes_on_where_it_ended() {
 fn bad_input_is_answered_with_what_to_do() {
     let home = TestHome::new();
     let project = home.project();
+    fs::create_dir(project.join("folder.jsonl")).unwrap();
     fs::write(project.join("notes.jsonl"), "{\"not\":\"a session\"}\n").unwrap();
     fs::write(project.join("binary"), [0_u8, 1, 2]).unwrap();
     let cases: &[(&[&str], &str)] = &[
@@ -315,6 +316,7 @@ fn bad_input_is_answered_with_what_to_do() {
             &["-p", "--session", "/missing.jsonl", "hi"],
             "pi: cannot read /missing.jsonl: there is no such session file; check the path",
         ),
+        (&["-p", "--session", "./folder.jsonl", "hi"], "pi: cannot read "),
         (&["-p", "--session", "0000", "hi"], "pi: no session has an id that begins with \"0000\""),
         (&["-p", "--tools", "hammer", "hi"], "pi: unknown tool \"hammer\"; known are read"),
         (&["-p", "-r"], "pi: --resume shows a list to choose from and needs a terminal"),
@@ -326,6 +328,7 @@ fn bad_input_is_answered_with_what_to_do() {
         assert!(first.starts_with(expected), "{args:?}: {stderr}");
         assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {:?}", output.status);
         assert_eq!(text(&output.stdout), "", "{args:?}");
+        assert!(stderr.matches("is a directory").count() <= 1, "{args:?}: {stderr}");
         assert!(stderr.lines().count() <= 8, "{args:?}: {stderr}");
     }
     assert!(!project.join("missing.jsonl").exists());

@@ -121,7 +121,7 @@ impl SessionStore {
         path: &Path,
         header: impl FnOnce() -> Header,
     ) -> Result<Self, OpenError> {
-        let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+        let read_error = |error| OpenError::Read { path: path.to_owned(), error };
         check_file(path)?;
         // Before the file is read: from here on nobody else appends to it.
         let lease = Lease::take(path);
@@ -130,7 +130,7 @@ impl SessionStore {
         let scanned = match scan::scan(path)? {
             Some(scan) if scan.header.version < migrate::CURRENT_VERSION && is_ours => {
                 let backup = migrate::migrate(path, scan.header.version)
-                    .map_err(|source| OpenError::Migrate { path: path.to_owned(), source })?;
+                    .map_err(|error| OpenError::Migrate { path: path.to_owned(), error })?;
                 notices.push(format!(
                     "this session had format version {} and was converted; the old file is {}",
                     scan.header.version,
@@ -186,7 +186,7 @@ impl SessionStore {
     /// # Errors
     /// When the file cannot be read or is not a session.
     pub(super) fn read(path: &Path) -> Result<Saved, OpenError> {
-        let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+        let read_error = |error| OpenError::Read { path: path.to_owned(), error };
         check_file(path)?;
         let Some(scan) = scan::scan(path)? else { return Ok(Saved::default()) };
         if scan.header.version < migrate::CURRENT_VERSION {
@@ -518,7 +518,7 @@ impl SessionStore {
 /// Only a file can be a session: a folder has no lines, and reading a pipe could
 /// wait for ever.
 fn check_file(path: &Path) -> Result<(), OpenError> {
-    let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+    let read_error = |error| OpenError::Read { path: path.to_owned(), error };
     let metadata = fs::metadata(path).map_err(read_error)?;
     if metadata.is_dir() {
         return Err(read_error(io::ErrorKind::IsADirectory.into()));

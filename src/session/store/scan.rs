@@ -40,21 +40,22 @@ pub(super) struct Facts {
     pub(super) n_messages: usize,
 }
 
-/// Why a file cannot be opened as a session.
+/// Why a file cannot be opened as a session. The text holds the whole reason, so
+/// none of these has a source.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("cannot read {}: {source}", path.display())]
-    Read { path: std::path::PathBuf, source: io::Error },
+    #[error("cannot read {}: {error}", path.display())]
+    Read { path: std::path::PathBuf, error: io::Error },
     #[error(
         "cannot read {}: there is no such session file; check the path, or choose from the list of --resume",
         path.display()
     )]
     Missing { path: std::path::PathBuf },
     #[error(
-        "cannot convert the session {} to the current format: {source}; the file was not changed",
+        "cannot convert the session {} to the current format: {error}; the file was not changed",
         path.display()
     )]
-    Migrate { path: std::path::PathBuf, source: io::Error },
+    Migrate { path: std::path::PathBuf, error: io::Error },
     #[error("{} is not a pi session: its first line is no session header; the file was not changed", path.display())]
     NotASession { path: std::path::PathBuf },
     #[error(
@@ -65,9 +66,10 @@ pub enum OpenError {
 
 /// Scans the whole file. `None` if it is empty.
 pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
-    let read_error = |source| OpenError::Read { path: path.to_owned(), source };
+    let read_error = |error| OpenError::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(read_error)?;
-    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let len = file.metadata().map_err(read_error)?.len();
+    let mut reader = BufReader::with_capacity(1 << 20, PastBadBlocks { inner: file, at: 0, len });
     let mut line = Vec::new();
     let mut offset = 0_u64;
     let mut line_no = 0;
@@ -106,6 +108,35 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
         Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated, first_user })),
         None if offset == 0 => Ok(None),
         None => Err(OpenError::NotASession { path: path.to_owned() }),
+    }
+}
+
+/// Reads on behind blocks that the disk cannot read; zeros stand in their place and
+/// make the lines they belong to damaged ones.
+struct PastBadBlocks<R> {
+    inner: R,
+    at: u64,
+    /// Length of the file: a file of which nothing can be read ends there.
+    len: u64,
+}
+
+/// The size of a block that is given up.
+const BLOCK_BYTES: u64 = 4096;
+
+impl<R: Read + Seek> Read for PastBadBlocks<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = match self.inner.read(buffer) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted && self.at < self.len => {
+                let rest = (BLOCK_BYTES - self.at % BLOCK_BYTES).min(self.len - self.at);
+                let n = buffer.len().min(usize::try_from(rest).unwrap_or(usize::MAX));
+                self.inner.seek(SeekFrom::Start(self.at + n as u64)).map_err(|_| error)?;
+                buffer[..n].fill(0);
+                n
+            }
+            result => result?,
+        };
+        self.at += n as u64;
+        Ok(n)
     }
 }
 
@@ -343,4 +374,45 @@ pub(in crate::session) fn clean_name(name: &str) -> Option<String> {
     let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let name = name.trim();
     (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A disk of which the second block cannot be read.
+    struct BadBlock(Cursor<Vec<u8>>);
+
+    impl Read for BadBlock {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let at = self.0.position();
+            if (BLOCK_BYTES..2 * BLOCK_BYTES).contains(&at) {
+                return Err(io::Error::other("bad block"));
+            }
+            // As a disk does it: up to the bad block.
+            let n = if at < BLOCK_BYTES { usize::try_from(BLOCK_BYTES - at).unwrap() } else { buffer.len() };
+            let n = n.min(buffer.len());
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    impl Seek for BadBlock {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_read_costs_that_block_alone() {
+        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES).map(|at| u8::try_from(at % 200 + 1).unwrap()).collect();
+        let len = bytes.len() as u64;
+        let mut read = Vec::new();
+        let inner = BadBlock(Cursor::new(bytes.clone()));
+        PastBadBlocks { inner, at: 0, len }.read_to_end(&mut read).unwrap();
+        let mut expected = bytes;
+        expected[4096..8192].fill(0);
+        assert_eq!(read, expected);
+    }
 }
