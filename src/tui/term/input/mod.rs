@@ -39,6 +39,9 @@ pub enum InputEvent {
 
 /// Longest wait for the terminal to say where its cursor is.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
+/// How long the rest of a sequence may come after its Escape. Over ssh and on slow
+/// terminals the two arrive apart, and an arrow key would count as Escape.
+const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 
 /// Reads the terminal's input. At most one may exist.
 #[derive(Debug, Default)]
@@ -48,6 +51,9 @@ pub struct InputBroker {
     parser: Parser,
     /// Understood, but not yet asked for.
     ready: VecDeque<InputEvent>,
+    /// When the Escape that the parser holds is a key of its own; `None` while it
+    /// holds none, so that an idle terminal wakes nobody.
+    escape_at: Option<Instant>,
     /// Where the cursor is, as far as the terminal has said since it was asked.
     cursor: Option<Position>,
 }
@@ -71,9 +77,12 @@ impl InputBroker {
             let (Some(reader), Some(resizes)) = (&self.reader, &mut self.resizes) else {
                 return Err(io::ErrorKind::NotConnected.into());
             };
+            let escape_at = self.escape_at;
             tokio::select! {
                 biased;
+                // First: what has arrived belongs to the Escape, however late it is seen.
                 bytes = reader.bytes() => self.understand(&bytes?),
+                () = until(escape_at) => self.release_escape(),
                 _ = resizes.recv() => {
                     if let Some(size) = self.size() {
                         return Ok(InputEvent::Resize(size));
@@ -141,12 +150,31 @@ impl InputBroker {
     fn understand(&mut self, bytes: &[u8]) {
         let mut sent = Vec::new();
         self.parser.feed(bytes, &mut sent);
+        self.escape_at = self.parser.holds_escape().then(|| Instant::now() + ESCAPE_WAIT);
+        self.take_sent(sent);
+    }
+
+    fn release_escape(&mut self) {
+        let mut sent = Vec::new();
+        self.parser.release_escape(&mut sent);
+        self.escape_at = None;
+        self.take_sent(sent);
+    }
+
+    fn take_sent(&mut self, sent: Vec<Sent>) {
         for sent in sent {
             match sent {
                 Sent::Event(event) => self.ready.extend(normalize(event)),
                 Sent::Cursor(position) => self.cursor = Some(position),
             }
         }
+    }
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -223,6 +251,44 @@ mod tests {
         ] {
             assert_eq!(normalize_paste(text), expected, "{text:?}");
         }
+    }
+
+    /// A broker that reads a pipe, and the other end of that.
+    fn broker() -> (InputBroker, io::PipeWriter) {
+        let (terminal, keys) = io::pipe().unwrap();
+        let reader = Reader::start(File::from(std::os::fd::OwnedFd::from(terminal))).unwrap();
+        (InputBroker { reader: Some(reader), ..InputBroker::default() }, keys)
+    }
+
+    fn key(code: KeyCode) -> InputEvent {
+        InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lone_escape_is_a_key_after_fifty_milliseconds() {
+        let (mut broker, _keys) = broker();
+        broker.understand(b"\x1b");
+        let began = Instant::now();
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Esc));
+        assert_eq!(began.elapsed(), ESCAPE_WAIT);
+        assert_eq!(broker.escape_at, None, "nothing wakes an idle terminal");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_arrow_key_cut_in_two_is_no_escape() {
+        let (mut broker, mut keys) = broker();
+        broker.understand(b"\x1b");
+        tokio::time::advance(ESCAPE_WAIT / 2).await;
+        broker.understand(b"[A");
+        assert_eq!((broker.next().await.unwrap(), broker.escape_at), (key(KeyCode::Up), None));
+        // The time is over, but the rest has arrived before anybody looked.
+        broker.understand(b"\x1b");
+        keys.write_all(b"[B").unwrap();
+        while broker.reader.as_ref().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        tokio::time::advance(ESCAPE_WAIT * 2).await;
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Down));
     }
 
     #[test]

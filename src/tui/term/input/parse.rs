@@ -2,7 +2,8 @@
 //!
 //! What one sequence means is known by `terminput`; here they are cut apart. A
 //! sequence may arrive in pieces, and what nobody understands is dropped without
-//! taking the keys behind it along.
+//! taking the keys behind it along. An Escape is a key or the beginning of one; how
+//! long to wait for the rest is decided by the caller.
 
 use crossterm::event::Event;
 use ratatui::layout::Position;
@@ -32,17 +33,28 @@ pub(super) struct Parser {
 impl Parser {
     /// Takes one read of the terminal and appends what it completes.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
-        for (at, byte) in bytes.iter().enumerate() {
+        for byte in bytes {
             // An Escape before a sequence is a key of its own.
-            if self.sequence == [ESCAPE] && *byte == ESCAPE {
+            if self.holds_escape() && *byte == ESCAPE {
                 self.complete(out);
             }
             self.sequence.push(*byte);
-            let is_escape = self.sequence == [ESCAPE];
             // An Escape with something behind it begins a sequence.
-            if !is_escape || at + 1 == bytes.len() {
+            if !self.holds_escape() {
                 self.complete(out);
             }
+        }
+    }
+
+    /// Whether an Escape has arrived and nothing behind it yet.
+    pub(super) fn holds_escape(&self) -> bool {
+        self.sequence == [ESCAPE]
+    }
+
+    /// Nothing came behind the Escape in time: it was the key.
+    pub(super) fn release_escape(&mut self, out: &mut impl Extend<Sent>) {
+        if self.holds_escape() {
+            self.complete(out);
         }
     }
 
@@ -114,6 +126,7 @@ mod tests {
         for chunk in chunks {
             parser.feed(chunk, &mut sent);
         }
+        parser.release_escape(&mut sent);
         sent
     }
 
@@ -147,7 +160,10 @@ mod tests {
         check(&[b"\r"], &[key(KeyCode::Enter, KeyModifiers::NONE)]);
         check(&[b"\x03"], &[key(KeyCode::Char('c'), KeyModifiers::CONTROL)]);
         check(&[b"\x1b"], &[esc()]);
-        check(&[b"\x1b", b"a"], &[esc(), plain('a')]);
+        // Cut in two by a slow line.
+        check(&[b"\x1b", b"[A"], &[up()]);
+        check(&[b"\x1b", b"[", b"1;3A"], &[key(KeyCode::Up, KeyModifiers::ALT)]);
+        check(&[b"\x1b", b"\r"], &[key(KeyCode::Enter, KeyModifiers::ALT)]);
         check(&[b"\x1ba"], &[key(KeyCode::Char('a'), KeyModifiers::ALT)]);
         check(&[b"\x1b\x1b"], &[esc(), esc()]);
         check(&[b"\x1b\x1b[A"], &[esc(), up()]);
@@ -157,6 +173,22 @@ mod tests {
         check(&[b"\x1b[200~a\rb\x1b[201~c"], &[paste("a\rb"), plain('c')]);
         check(&[b"\x1b[200~a\x1b[20", b"1~"], &[paste("a")]);
         check(&[b"\x1b[200~\xff\x1b[201~"], &[paste("\u{fffd}")]);
+    }
+
+    #[test]
+    fn an_escape_that_was_waited_for_is_the_key() {
+        let mut parser = Parser::default();
+        let mut sent = Vec::new();
+        parser.feed(b"\x1b", &mut sent);
+        assert!(sent.is_empty() && parser.holds_escape());
+        parser.release_escape(&mut sent);
+        parser.feed(b"a", &mut sent);
+        assert_eq!(sent, [key(KeyCode::Esc, KeyModifiers::NONE), plain('a')]);
+        // Only a lone Escape: the rest of a longer sequence may take its time.
+        parser.feed(b"\x1b[", &mut sent);
+        parser.release_escape(&mut sent);
+        parser.feed(b"A", &mut sent);
+        assert_eq!(sent.last(), Some(&key(KeyCode::Up, KeyModifiers::NONE)));
     }
 
     #[test]

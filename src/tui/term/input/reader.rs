@@ -81,6 +81,11 @@ impl Reader {
         take(&mut self.shared.lock())
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.shared.lock().bytes.is_empty()
+    }
+
     /// Waits for bytes. Cancel safe.
     ///
     /// # Errors
