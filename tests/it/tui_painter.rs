@@ -415,6 +415,59 @@ fn links_are_opened_and_closed_around_their_cells() {
     assert!(bytes.contains("https://z.z") && bytes.contains("bc"), "{bytes:?}");
 }
 
+/// The emulator draws flags, families and skin tones one code point after the
+/// other, as some terminals do: each takes more cells than the painter thinks.
+#[test]
+fn text_behind_emoji_stays_in_its_columns_and_nothing_of_them_is_left() {
+    let size = Size::new(24, 3);
+    let mut screen = Screen::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+    let mut draw = |text: &str| {
+        let live = vec![Row::styled(text, Style::new()), Row::styled("below", Style::new())];
+        screen.draw(&Frame::new(&Doc { live, ..Doc::default() })).unwrap();
+        assert_eq!(screen.sink().screen()[1], "below", "after {text:?}");
+        let plain = text.is_ascii().then(|| screen.sink().screen()[0].clone());
+        assert!(plain.is_none_or(|row| row == text.trim_end()), "{text:?}: {:?}", screen.sink().screen());
+        for glyph in ["|", "x", "y"] {
+            let Some((before, _)) = text.split_once(glyph) else { continue };
+            let x = u16::try_from(pi::tui::text::width(before)).unwrap();
+            assert_eq!(screen.sink().cell(x, 0), glyph, "{glyph} in {text:?}");
+        }
+    };
+    draw("ab👨‍👩‍👧‍👦|x");
+    draw("ab👨‍👩‍👧‍👦|xy");
+    draw("ab👨‍👩‍👧‍👦c|xy");
+    draw("abc|xy");
+    draw("🇯🇵🇩🇪|x");
+    draw("🇯🇵|x");
+    draw("👍🏽👍🏽👍🏽|");
+    draw("|");
+    draw("1️⃣ ❤️ |y");
+    draw("plain");
+}
+
+#[test]
+fn a_row_with_emoji_is_repainted_as_a_whole_and_others_by_the_cell() {
+    let size = Size::new(40, 2);
+    let mut screen = Screen::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+    let mut draw = |text: &str| {
+        let live = vec![Row::styled(text, Style::new())];
+        screen.draw(&Frame::new(&Doc { live, ..Doc::default() })).unwrap();
+        String::from_utf8(screen.sink_mut().take_writes().concat()).unwrap()
+    };
+    draw("long text before 🇯🇵 a");
+    let written = draw("long text before 🇯🇵 b");
+    assert!(
+        written.contains("\x1b[2K") && written.contains("long") && written.contains("before"),
+        "{written:?}"
+    );
+    // What is drawn wider than it is must not wrap into the next row.
+    let (off, on) = (written.find("\x1b[?7l").unwrap(), written.find("\x1b[?7h").unwrap());
+    assert!(off < written.find("🇯🇵").unwrap() && written.find("🇯🇵").unwrap() < on, "{written:?}");
+    draw("long text before b");
+    let written = draw("long text before c");
+    assert!(!written.contains("\x1b[2K") && !written.contains("long"), "{written:?}");
+}
+
 proptest! {
     /// Rows of any text, painted over each other, leave what painting them alone leaves.
     #[test]

@@ -16,6 +16,6 @@ pub use ansi::terminal_output;
 pub use row::{LinkTarget, Row, Run};
 pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
-pub use width::{grapheme_width, graphemes, width};
+pub use width::{grapheme_width, graphemes, is_uncertain, width};
 pub use wrap::{Wrap, wrap_plain};
 pub(in crate::tui) use wrap::{chunks, url_ranges};

@@ -60,6 +60,11 @@ impl VirtualTerminal {
         self.parser.screen().rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
     }
 
+    /// What stands in a cell of the screen.
+    pub(crate) fn cell(&self, x: u16, y: u16) -> String {
+        self.parser.screen().cell(y, x).map(|cell| cell.contents().to_owned()).unwrap_or_default()
+    }
+
     /// The rows that left the screen, oldest first, without trailing blanks.
     pub(crate) fn scrollback(&mut self) -> Vec<String> {
         let (height, columns) = self.parser.screen().size();
