@@ -26,7 +26,7 @@ pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
         Ok(text) => catalog.add_stored_models(&text.unwrap_or_default()),
         Err(error) => Err(error.to_string()),
     };
-    problems.extend(stored.err().map(|problem| format!("{}: {problem}", path.display())));
+    problems.extend(stored.err().map(|problem| format!("{}: {problem}", dirs.display(&path))));
     add_azure(&mut catalog, env);
     catalog.fill_addresses(|name| env.get(name).map(|value| value.trim().to_owned()));
     let path = dirs.models_file();
@@ -34,7 +34,7 @@ pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
         Ok(text) => catalog.add_user_models(&text.unwrap_or_default()).err().unwrap_or_default(),
         Err(error) => vec![error.to_string()],
     };
-    problems.extend(wrong.into_iter().map(|problem| format!("{}: {problem}", path.display())));
+    problems.extend(wrong.into_iter().map(|problem| format!("{}: {problem}", dirs.display(&path))));
     (catalog, problems)
 }
 

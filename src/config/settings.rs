@@ -93,11 +93,12 @@ pub enum Kind {
 
 /// A value that does not fit its setting; the default is used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{key}\" must be {expected}; using the default, {default}")]
+#[error("\"{key}\" must be {expected}; using {default}")]
 pub struct SettingsProblem {
     pub key: &'static str,
     pub expected: String,
-    pub default: &'static str,
+    /// What is used in its place.
+    pub default: String,
 }
 
 const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -337,7 +338,7 @@ impl Settings {
     /// wrong in it.
     pub fn read(values: &Map<String, Value>) -> (Self, Vec<SettingsProblem>) {
         let values = &modern(values);
-        let mut reader = Reader { values, problems: Vec::new() };
+        let mut reader = Reader { values, problems: section_problems(values) };
         let settings = Self {
             default_provider: reader.text("defaultProvider"),
             default_model: reader.text("defaultModel"),
@@ -448,7 +449,7 @@ impl Reader<'_> {
         self.problems.push(SettingsProblem {
             key: row.key,
             expected: row.kind.describe(),
-            default: row.default,
+            default: format!("the default, {}", row.default),
         });
         default()
     }
@@ -504,6 +505,24 @@ fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
         modern.entry("enableSkillCommands").or_insert_with(|| commands.clone());
     }
     Cow::Owned(modern)
+}
+
+/// Sections that are no objects: `"retry": 3`. None of their settings is read.
+fn section_problems(values: &Map<String, Value>) -> Vec<SettingsProblem> {
+    let mut problems: Vec<SettingsProblem> = Vec::new();
+    for row in ROWS {
+        for (dot, _) in row.key.match_indices('.') {
+            let (section, first) = (&row.key[..dot], &row.key[dot + 1..]);
+            let is_wrong =
+                lookup(values, section).is_some_and(|value| !value.is_object() && !value.is_null());
+            if is_wrong && problems.iter().all(|problem| problem.key != section) {
+                let expected =
+                    format!("an object, such as {{\"{}\": …}}", first.split('.').next().unwrap_or(first));
+                problems.push(SettingsProblem { key: section, expected, default: "the defaults".to_owned() });
+            }
+        }
+    }
+    problems
 }
 
 /// The value at a dotted key.
@@ -566,6 +585,23 @@ mod tests {
         );
         let both = json!({ "skills": { "enableSkillCommands": false }, "enableSkillCommands": true });
         check(both, &[], true);
+    }
+
+    #[test]
+    fn a_section_that_is_no_object_is_named_once() {
+        let (settings, problems) = read(json!({ "retry": 3, "terminal": null, "images": [] }));
+        assert_eq!(settings.retry_max, 3);
+        assert_eq!(
+            problems,
+            [
+                "\"images\" must be an object, such as {\"autoResize\": …}; using the defaults",
+                "\"retry\" must be an object, such as {\"enabled\": …}; using the defaults",
+            ]
+        );
+        let (_, problems) = read(json!({ "retry": { "provider": 3 } }));
+        let expected =
+            "\"retry.provider\" must be an object, such as {\"maxRetries\": …}; using the defaults";
+        assert_eq!(problems, [expected]);
     }
 
     #[test]

@@ -25,6 +25,29 @@ pub fn display(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
+/// `text` with `~/` where a path below the home directory begins: for messages of
+/// those who do not know where that is.
+pub fn with_tilde(text: &str, home: Option<&Path>) -> String {
+    let home = home.and_then(Path::to_str).map(|home| home.trim_end_matches('/'));
+    let Some(home) = home.filter(|home| !home.is_empty()) else { return text.to_owned() };
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(home) {
+        let is_start =
+            before.chars().next_back().or(shown.chars().next_back()).is_none_or(|c| !is_of_path(c));
+        shown.push_str(before);
+        shown.push_str(if is_start && after.starts_with('/') { "~" } else { home });
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// Whether a character before a path makes it part of a longer one.
+fn is_of_path(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '/' | '.' | '_' | '-' | '~')
+}
+
 /// `path` relative to `base`, if it lies below it; `.` for `base` itself.
 pub fn relative(path: &Path, base: &Path) -> PathBuf {
     match path.strip_prefix(base) {
@@ -57,6 +80,18 @@ pub fn normalise(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_show_the_home_directory_as_a_tilde() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(with_tilde(text, Some(Path::new("/home/a"))), expected);
+        };
+        check("/home/a/x.json: no", "~/x.json: no");
+        check("cannot read \"/home/a/x\" and /home/a/y", "cannot read \"~/x\" and ~/y");
+        check("/home/ab/x", "/home/ab/x");
+        check("/mnt/home/a/x", "/mnt/home/a/x");
+        assert_eq!(with_tilde("/x", Some(Path::new("/"))), "/x");
+    }
 
     #[test]
     fn the_tilde_stands_for_the_home_directory() {

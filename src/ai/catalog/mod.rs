@@ -11,6 +11,7 @@ mod live;
 mod scope;
 mod stored;
 mod user_models;
+mod wrong_field;
 
 use std::sync::{Arc, OnceLock};
 

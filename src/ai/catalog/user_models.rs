@@ -10,7 +10,7 @@ use super::super::compat_fields::take_wrong;
 use super::super::model::{Api, Cost, Model};
 use super::super::sampling::Sampling;
 use super::super::{supported_apis, vendors};
-use super::{Catalog, ProviderInfo};
+use super::{Catalog, ProviderInfo, wrong_field};
 
 impl Catalog {
     /// Adds the user's `models.json` (comments, trailing commas and a byte order
@@ -38,8 +38,7 @@ impl Catalog {
         let mut problems = Vec::new();
         for (id, value) in providers {
             let mut found = Vec::new();
-            let added = serde_json::from_value::<UserProvider>(value)
-                .map_err(|error| error.to_string())
+            let added = wrong_field::read::<UserProvider>(value)
                 .and_then(|provider| self.add_provider(&id, provider, &mut found));
             found.extend(added.err());
             problems.extend(found.into_iter().map(|problem| format!("provider \"{id}\": {problem}")));
@@ -131,7 +130,7 @@ impl Catalog {
         problems.extend(wrong.map(|text| format!("model \"{model_id}\": {text}")));
         let mut base = Map::new();
         add_compat(&mut base, compat);
-        let mut model: Model = serde_json::from_value(Value::Object(merged(base, fields)))
+        let mut model: Model = wrong_field::read(Value::Object(merged(base, fields)))
             .map_err(|error| format!("model \"{model_id}\": {error}"))?;
         model.provider = id.to_owned();
         if model.name.is_empty() {
@@ -206,7 +205,7 @@ fn overridden(
     if let Some(base_url) = fields.get("baseUrl").and_then(Value::as_str) {
         redirect(model, base_url);
     }
-    let mut changed: Model = serde_json::from_value(Value::Object(merged(to_fields(model), fields)))
+    let mut changed: Model = wrong_field::read(Value::Object(merged(to_fields(model), fields)))
         .map_err(|error| format!("{place}: {error}"))?;
     changed.provider.clone_from(&model.provider);
     check(&changed).map_err(|problem| format!("{place}: {problem}"))?;
