@@ -4,7 +4,12 @@
 //! It needs no key and no network. It knows no tools itself: it asks for those
 //! the request declares, by name, as any model does. What it says is decided in
 //! `rules`; this file turns that into a stream at a readable pace.
+//!
+//! The invariant: it changes nothing that it was not told word for word, and never
+//! overwrites or removes a file.
 
+mod changes;
+mod looks;
 mod rules;
 mod words;
 
@@ -69,6 +74,12 @@ struct Answer {
     calls: Vec<Call>,
     /// Time between two pieces of text.
     beat: Beat,
+}
+
+impl Answer {
+    fn of_text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
 }
 
 /// A tool call the rules decided on.

@@ -2,37 +2,71 @@
 //! the user said.
 //!
 //! A rule sees the request and the results of the calls made since; with no
-//! results it asks for tools, with results it reports them.
+//! results it asks for tools, with results it reports them. Rules that may change
+//! something are in `changes` and fit a whole sentence of one line or not at all;
+//! those that only look are in `looks`. What no rule fits is answered with the
+//! guide, never with an action.
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::super::message::{Message, ToolResultMessage, join_text};
+use super::super::message::{AssistantBlock, Message, ToolCall, ToolResultMessage, join_text};
 use super::super::provider::Request;
-use super::words::{after, find_ignoring_case, has_word, path, quoted};
-use super::{Answer, Beat, Call};
+use super::words::{has_word, is_end, opened_by, request as without_courtesy};
+use super::{Answer, Beat, Call, changes, looks};
 
 /// What a rule may look at.
-struct Case<'a> {
-    /// The last thing the user said.
-    text: &'a str,
+pub(super) struct Case<'a> {
+    /// The last thing the user said, without words of courtesy around it.
+    pub(super) text: &'a str,
     /// Results of the calls made since, in order.
-    results: Vec<&'a ToolResultMessage>,
+    pub(super) results: Vec<&'a ToolResultMessage>,
     /// Tools the request declares.
-    tools: HashSet<&'a str>,
+    pub(super) tools: HashSet<&'a str>,
+    /// The last call in the conversation that changed a file.
+    last_change: Option<&'a ToolCall>,
 }
 
 type Rule = for<'a> fn(&Case<'a>) -> Option<Answer>;
 
 /// In order of precedence.
-const RULES: &[Rule] = &[slow_command, slow, long, parallel, edit, create, run, read, search, list, identity];
+const RULES: &[Rule] = &[
+    halt,
+    slow_command,
+    count,
+    undo,
+    changes::edit,
+    changes::create,
+    looks::how_to_run,
+    changes::run,
+    looks::overview,
+    looks::diff,
+    looks::history,
+    looks::project,
+    looks::search,
+    looks::list,
+    long,
+    identity,
+    looks::read,
+    greeting,
+    takes_a_model,
+];
 
 /// Decides the answer to `request`.
 pub(super) fn answer(request: &Request) -> Answer {
     let said = last_user_text(request);
-    let case = Case { text: behind_skill(&said), results: results_since(request), tools: declared(request) };
-    RULES.iter().find_map(|rule| rule(&case)).unwrap_or_else(|| guide(&case))
+    let text = without_courtesy(behind_skill(&said));
+    let case = Case {
+        text,
+        results: results_since(request),
+        tools: declared(request),
+        last_change: last_change(request),
+    };
+    // More than a line was piped in or pasted, and no rule knows what it says.
+    let is_one_line = !text.contains('\n');
+    let fitting = is_one_line.then(|| RULES.iter().find_map(|rule| rule(&case))).flatten();
+    fitting.unwrap_or_else(|| guide(&case))
 }
 
 fn last_user_text(request: &Request) -> String {
@@ -83,215 +117,83 @@ fn declared(request: &Request) -> HashSet<&str> {
     tools
 }
 
-impl Case<'_> {
-    fn says(&self, words: &[&str]) -> bool {
+fn last_change(request: &Request) -> Option<&ToolCall> {
+    request.messages.iter().rev().find_map(|message| match &**message {
+        Message::Assistant(message) => message.content.iter().rev().find_map(|block| match block {
+            AssistantBlock::ToolCall(call) if ["edit", "write"].contains(&call.name.as_str()) => Some(call),
+            _ => None,
+        }),
+        Message::System(_) | Message::User(_) | Message::ToolResult(_) => None,
+    })
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn says(&self, words: &[&str]) -> bool {
         has_word(self.text, words)
     }
 
-    /// The single call of a rule's first step, or its report once there are results.
-    fn ask_then(&self, ask: Answer, report: impl FnOnce(&[&ToolResultMessage]) -> String) -> Option<Answer> {
-        if self.results.is_empty() {
-            return Some(ask);
-        }
-        Some(Answer { text: report(&self.results), ..Answer::default() })
+    /// What follows one of `openings` at the start of the text.
+    pub(super) fn after(&self, openings: &[&str]) -> Option<&'a str> {
+        opened_by(self.text, openings)
     }
 
-    fn bash(&self, command: &str) -> Option<Call> {
+    /// The calls of a rule's only step, or its report once there are results.
+    pub(super) fn ask_then(
+        &self,
+        ask: Answer,
+        report: impl FnOnce(&[&ToolResultMessage]) -> String,
+    ) -> Option<Answer> {
+        Some(if self.results.is_empty() { ask } else { Answer::of_text(report(&self.results)) })
+    }
+
+    pub(super) fn bash(&self, command: &str) -> Option<Call> {
         self.tools.contains("bash").then(|| Call { tool: "bash", arguments: json!({ "command": command }) })
     }
 }
 
-fn list(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["list", "ls", "files", "directory", "folder", "here"]) {
+/// What may follow when the user steered into something slow.
+fn halt(case: &Case<'_>) -> Option<Answer> {
+    let rest = case.after(&["stop", "wait", "no", "enough", "cancel", "never mind", "nevermind", "abort"])?;
+    let is_short = rest.split_whitespace().count() <= 2;
+    is_short.then(|| Answer::of_text("I stopped. What shall I do instead?"))
+}
+
+fn count(case: &Case<'_>) -> Option<Answer> {
+    let asks = case.after(&["count"]).is_some() || case.after(&["slow", "slowly"]).is_some_and(is_end);
+    if !asks {
         return None;
     }
-    let folder = path(case.text).unwrap_or(".");
-    let call = if case.tools.contains("ls") {
-        Call { tool: "ls", arguments: json!({ "path": folder }) }
-    } else {
-        case.bash(&format!("ls -la {}", shell_quoted(folder)))?
-    };
-    let ask = one_call("The user wants to see what is here.", "Let me look at what is here.", call);
-    case.ask_then(ask, |results| {
-        let n = text_of(results).lines().filter(|line| !line.starts_with("total ")).count();
-        failure(results).unwrap_or_else(|| {
-            format!("That is the listing: **{n} lines**. Ask me to `read` one of the files to see its text.")
-        })
-    })
-}
-
-fn read(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["read", "show", "open", "cat", "summarize", "summarise", "view"]) {
-        return None;
-    }
-    let file = path(case.text).or_else(|| quoted(case.text)).unwrap_or("README.md");
-    let call = Call { tool: "read", arguments: json!({ "path": file }) };
-    let ask =
-        one_call(&format!("{file} is what the user asks about."), &format!("I'll read `{file}`."), call);
-    case.ask_then(ask, |results| {
-        let text = text_of(results);
-        let words = text.split_whitespace().count();
-        let heading = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(empty)").trim();
-        let heading: String = heading.chars().take(80).collect();
-        failure(results).unwrap_or_else(|| {
-            let n_lines = text.lines().count();
-            format!(
-                "`{file}` has {n_lines} lines and {words} words. It begins with:\n\n> {heading}\n\nA real model \
-                 would tell you what it means."
-            )
-        })
-    })
-}
-
-fn search(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["search", "grep", "find", "where"]) {
-        return None;
-    }
-    let markers = ["search for ", "grep for ", "look for ", "find ", "grep ", "search ", "where is "];
-    let needle = quoted(case.text).or_else(|| after(case.text, &markers)).unwrap_or("TODO");
-    let needle = needle.trim_end_matches(['?', '.', '!']);
-    let call = if case.tools.contains("grep") {
-        Call { tool: "grep", arguments: json!({ "pattern": needle, "literal": true }) }
-    } else {
-        case.bash(&format!("grep -rnI --exclude-dir=.git -- {} . | head -n 50", shell_quoted(needle)))?
-    };
-    let ask =
-        one_call("A search through the files answers this.", &format!("Searching for `{needle}`."), call);
-    case.ask_then(ask, |results| {
-        failure(results).unwrap_or_else(|| {
-            match text_of(results).lines().filter(|line| line.contains(':')).count() {
-                0 => format!("Nothing here contains `{needle}`."),
-                1 => format!("One line contains `{needle}`."),
-                n => format!("{n} lines contain `{needle}`."),
-            }
-        })
-    })
-}
-
-fn run(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["run", "execute", "bash", "command"]) {
-        return None;
-    }
-    let markers = ["run the command ", "execute the command ", "run ", "execute ", "command ", "bash "];
-    let command = quoted(case.text).or_else(|| after(case.text, &markers))?;
-    let ask = one_call("The user names a command.", "Running it.", case.bash(command)?);
-    case.ask_then(ask, |results| {
-        failure(results).unwrap_or_else(|| {
-            let n = text_of(results).lines().count();
-            format!("`{command}` succeeded with {n} lines of output.")
-        })
-    })
-}
-
-fn create(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["create", "write", "make", "add", "new"]) {
-        return None;
-    }
-    let file = path(case.text)?;
-    let content = match after(case.text, &["containing ", "with the text ", "with text ", "saying ", "with "])
-    {
-        Some(text) => format!("{}\n", text.trim_matches(['"', '`', '\''])),
-        None => sample_file(file),
-    };
-    let call = Call { tool: "write", arguments: json!({ "path": file, "content": content }) };
-    let ask = one_call(&format!("I have to write {file}."), &format!("I'll create `{file}`."), call);
-    case.ask_then(ask, |results| {
-        failure(results)
-            .unwrap_or_else(|| format!("`{file}` is written. Try: `replace hello with goodbye in {file}`."))
-    })
-}
-
-fn edit(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["replace", "edit", "change", "rename"]) {
-        return None;
-    }
-    let Some((old, new, file)) = replacement(case.text) else {
-        let text = "Tell me what to change, like this: `replace hello with goodbye in notes.md`.";
-        return Some(Answer { text: text.to_owned(), ..Answer::default() });
-    };
-    let edits = json!([{ "oldText": old, "newText": new }]);
-    let call = Call { tool: "edit", arguments: json!({ "path": file, "edits": edits }) };
-    let ask = one_call("One exact replacement will do.", &format!("I'll change `{file}`."), call);
-    case.ask_then(ask, |results| {
-        failure(results).unwrap_or_else(|| format!("Done: `{old}` is now `{new}` in `{file}`."))
-    })
-}
-
-/// Old text, new text and file of "replace A with B in FILE".
-fn replacement(text: &str) -> Option<(&str, &str, &str)> {
-    let verb = ["replace ", "change ", "rename "].into_iter().find_map(|verb| {
-        let at = find_ignoring_case(text, verb)?;
-        text.get(at + verb.len()..)
-    })?;
-    let (old, rest) = [" with ", " to "].into_iter().find_map(|marker| {
-        let at = find_ignoring_case(verb, marker)?;
-        Some((verb.get(..at)?, verb.get(at + marker.len()..)?))
-    })?;
-    let at = rest.to_ascii_lowercase().rfind(" in ")?;
-    let (new, file) = (rest.get(..at)?, rest.get(at + 4..)?);
-    Some((unquoted(old), unquoted(new), unquoted(file).trim_end_matches(['.', '!'])))
-}
-
-fn parallel(case: &Case<'_>) -> Option<Answer> {
-    if !case.says(&["parallel", "several", "overview", "tour", "everything"]) {
-        return None;
-    }
-    let calls: Vec<Call> = [
-        case.bash("ls -A | head -n 30"),
-        case.bash("git log --oneline -n 5 2>/dev/null || echo 'no git history here'"),
-        case.tools
-            .contains("read")
-            .then(|| Call { tool: "read", arguments: json!({ "path": "README.md", "limit": 20 }) }),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let ask = Answer {
-        thinking: Some("Three independent looks can run at the same time.".to_owned()),
-        text: "Three tools at once: a listing, the history, and the start of the README.".to_owned(),
-        calls,
-        ..Answer::default()
-    };
-    case.ask_then(ask, |results| {
-        let mut report =
-            "All of them have answered:\n\n| tool | lines | outcome |\n|---|---:|---|\n".to_owned();
-        for result in results {
-            let outcome = if result.is_error { "failed" } else { "ok" };
-            let n_lines = join_text(&result.content).lines().count();
-            report.push_str(
-                &["| ", &result.tool_name, " | ", &n_lines.to_string(), " | ", outcome, " |\n"].concat(),
-            );
-        }
-        report
-    })
-}
-
-fn long(case: &Case<'_>) -> Option<Answer> {
-    let asks = case.says(&["long", "markdown", "essay", "explain", "story", "code"]);
-    asks.then(|| Answer {
-        thinking: Some("A longer text with every kind of block shows how streaming looks.".to_owned()),
-        text: include_str!("long.md").to_owned(),
-        ..Answer::default()
-    })
-}
-
-fn slow(case: &Case<'_>) -> Option<Answer> {
-    case.says(&["slow", "slowly", "count"]).then(|| {
-        let mut text =
-            "I count slowly, so that you can practise. Type something and press Enter to steer me, \
-                        or press Escape to interrupt.\n\n"
-                .to_owned();
-        for n in 1..=60 {
+    let numbers = |from: u32, to: u32| {
+        let mut text = String::new();
+        for n in from..=to {
             text.push_str(&n.to_string());
             text.push_str(if n % 10 == 0 { "\n\n" } else { " " });
         }
-        Answer { text, beat: Beat::Slow, ..Answer::default() }
+        text
+    };
+    if !case.results.is_empty() {
+        return Some(failure(&case.results).map_or_else(
+            || Answer { text: numbers(41, 60), beat: Beat::Slow, ..Answer::default() },
+            Answer::of_text,
+        ));
+    }
+    let intro = "I count slowly, with a command in the middle, so that you can practise. Type something and press \
+                 Enter: it reaches me before the command runs. Escape interrupts me.\n\n";
+    let command = "for n in $(seq 21 40); do echo $n; sleep 0.25; done";
+    let calls: Vec<Call> = case.bash(command).into_iter().collect();
+    // Without commands there is nothing to come back for.
+    let last = if calls.is_empty() { 60 } else { 20 };
+    Some(Answer {
+        text: format!("{intro}{}", numbers(1, last)),
+        calls,
+        beat: Beat::Slow,
+        ..Answer::default()
     })
 }
 
 fn slow_command(case: &Case<'_>) -> Option<Answer> {
-    let asks = case.says(&["slow"]) && case.says(&["command", "tool", "run", "bash"]);
-    if !asks {
+    let asks = case.says(&["slow"]) && case.says(&["something", "command", "tool"]);
+    if !asks || case.after(&["run", "execute", "a", "do", "start", "something"]).is_none() {
         return None;
     }
     let call = case.bash("for i in $(seq 1 20); do echo \"step $i of 20\"; sleep 1; done")?;
@@ -303,74 +205,172 @@ fn slow_command(case: &Case<'_>) -> Option<Answer> {
     case.ask_then(ask, |results| failure(results).unwrap_or_else(|| "It ran to its end.".to_owned()))
 }
 
-fn identity(case: &Case<'_>) -> Option<Answer> {
-    let asks = case.says(&["who", "you", "demo", "model", "real"]) && !case.says(&["can"]);
+fn undo(case: &Case<'_>) -> Option<Answer> {
+    case.after(&["undo", "revert", "roll back", "take that back", "take it back", "go back"])?;
+    let last = case.last_change.and_then(|call| {
+        let file = call.arguments["path"].as_str()?;
+        if call.name == "write" {
+            return Some(format!("My last change created `{file}`. `!rm {file}` removes it."));
+        }
+        let edit = &call.arguments["edits"][0];
+        let (old, new) = (edit["oldText"].as_str()?, edit["newText"].as_str()?);
+        Some(format!("To reverse my last change, say: replace `{new}` with `{old}` in {file}"))
+    });
+    let text = last.unwrap_or_else(|| {
+        "I have changed nothing in this conversation, so there is nothing to undo. `!git status` shows what differs \
+         from the last commit."
+            .to_owned()
+    });
+    Some(Answer::of_text(text))
+}
+
+fn long(case: &Case<'_>) -> Option<Answer> {
+    let asks = case.says(&["long"]) && case.says(&["answer", "text", "story"])
+        || case.after(&["a story", "tell me a story", "an essay", "markdown", "show me markdown"]).is_some();
     asks.then(|| Answer {
-        text: "I am the **demo model** built into pi: a handful of rules, no artificial intelligence, no network. \
-               The tools I call are real and work on this directory.\n\nTo talk to a real model, quit and set a key, \
-               for example:\n\n```bash\nexport ANTHROPIC_API_KEY=…   # or OPENAI_API_KEY, OPENROUTER_API_KEY, …\npi\n```\n\n\
-               or describe your own server in `~/.pi/agent/models.json`."
-            .to_owned(),
-        ..Answer::default()
+        thinking: Some("A longer text with every kind of block shows how streaming looks.".to_owned()),
+        ..Answer::of_text(include_str!("long.md"))
+    })
+}
+
+fn identity(case: &Case<'_>) -> Option<Answer> {
+    let openings = [
+        "who are you",
+        "what are you",
+        "are you",
+        "which model",
+        "what model",
+        "is this a real",
+        "connect",
+        "log in",
+        "login",
+        "sign in",
+        "how do i connect",
+        "how can i connect",
+        "how do i log in",
+        "how do i sign in",
+    ];
+    case.after(&openings)?;
+    Some(Answer::of_text(
+        "I am the **demo model** built into pi: a handful of rules, no artificial intelligence, no network. The tools \
+         I call are real and work on this directory.\n\nTo talk to a real model type `/login`, or quit and set a key, \
+         for example:\n\n```bash\nexport ANTHROPIC_API_KEY=…   # or OPENAI_API_KEY, OPENROUTER_API_KEY, …\npi\n```\n\n\
+         Or describe your own server in `~/.pi/agent/models.json`.",
+    ))
+}
+
+fn greeting(case: &Case<'_>) -> Option<Answer> {
+    let rest =
+        case.after(&["hi", "hello", "hey", "good morning", "good evening", "thanks", "thank you", "bye"])?;
+    let is_short = rest.split_whitespace().count() <= 3;
+    is_short.then(|| {
+        Answer::of_text(
+            "Hello! I am the offline demo model. Try `give me an overview`, `count slowly` or `help`; `/login` \
+             connects a real model.",
+        )
+    })
+}
+
+/// Work that takes understanding: says so, and what can be had instead.
+fn takes_a_model(case: &Case<'_>) -> Option<Answer> {
+    const WORK: &[&str] = &[
+        "add",
+        "append",
+        "build",
+        "change",
+        "clean",
+        "commit",
+        "convert",
+        "copy",
+        "create",
+        "debug",
+        "delete",
+        "deploy",
+        "document",
+        "edit",
+        "extend",
+        "extract",
+        "fix",
+        "format",
+        "generate",
+        "implement",
+        "improve",
+        "install",
+        "make",
+        "merge",
+        "migrate",
+        "move",
+        "optimise",
+        "optimize",
+        "overwrite",
+        "port",
+        "push",
+        "refactor",
+        "release",
+        "remove",
+        "rename",
+        "replace",
+        "reset",
+        "review",
+        "rewrite",
+        "set",
+        "simplify",
+        "sort",
+        "split",
+        "summarise",
+        "summarize",
+        "test",
+        "translate",
+        "update",
+        "upgrade",
+        "write",
+    ];
+    (case.results.is_empty() && case.says(WORK)).then(|| {
+        Answer::of_text(
+            "That takes a real model: I follow rules, and I change only what I am told word for word. I did nothing. \
+             What I can do: `replace hello with goodbye in FILE`, `create FILE with TEXT`, run `COMMAND`. Type `/login` \
+             to connect a real model, or `help` for more to try.",
+        )
     })
 }
 
 fn guide(case: &Case<'_>) -> Answer {
     if !case.results.is_empty() {
-        return Answer { text: "That is what came back.".to_owned(), ..Answer::default() };
+        return Answer::of_text("That is what came back.");
     }
-    Answer {
-        text: "I am the offline **demo model**: I follow rules and do not understand more than this. Try one of:\n\n\
-               - `list the files` · `read README.md` · `search for TODO`\n\
-               - `run git status` · `run something slow`\n\
-               - `create hello.txt with hello world`\n\
-               - `replace hello with goodbye in hello.txt`\n\
-               - `give me an overview`: several tools in parallel\n\
-               - `a long answer`: markdown with code\n\
-               - `count slowly`: to practise steering (type and press Enter) and interrupting (Escape)\n\
-               - `who are you?`: what I am, and how to connect a real model"
-            .to_owned(),
-        ..Answer::default()
-    }
+    Answer::of_text(
+        "I am the offline **demo model**: I follow rules and do not understand this. Try one of:\n\n\
+         - `give me an overview` · `list the files` · `read README.md` · `search for TODO`\n\
+         - `create hello.txt with hello world` · `replace hello with goodbye in hello.txt`\n\
+         - `run git status` · `run something slow` · `count slowly`, to practise steering and interrupting\n\
+         - `a long answer` · `who are you?`\n\n\
+         `/login` connects a real model.",
+    )
 }
 
-fn one_call(thinking: &str, text: &str, call: Call) -> Answer {
-    Answer {
-        thinking: Some(thinking.to_owned()),
-        text: text.to_owned(),
-        calls: vec![call],
-        ..Answer::default()
-    }
+pub(super) fn one_call(thinking: &str, text: &str, call: Call) -> Answer {
+    Answer { thinking: Some(thinking.to_owned()), calls: vec![call], ..Answer::of_text(text) }
 }
 
-fn text_of(results: &[&ToolResultMessage]) -> String {
+pub(super) fn text_of(results: &[&ToolResultMessage]) -> String {
     results.iter().map(|result| join_text(&result.content)).collect()
 }
 
 /// What to say if the last tool failed.
-fn failure(results: &[&ToolResultMessage]) -> Option<String> {
+pub(super) fn failure(results: &[&ToolResultMessage]) -> Option<String> {
     let failed = results.last().filter(|result| result.is_error)?;
     let text = join_text(&failed.content);
     let reason = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given").trim();
     Some(format!("That did not work: {reason}"))
 }
 
-fn unquoted(text: &str) -> &str {
-    text.trim().trim_matches(['"', '`', '\''])
-}
-
 /// `text` as one word of a shell command.
-fn shell_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-fn sample_file(file: &str) -> String {
-    match file.rsplit('.').next() {
-        Some("rs") => "fn main() {\n    println!(\"hello from the demo model\");\n}\n".to_owned(),
-        Some("py") => "print(\"hello from the demo model\")\n".to_owned(),
-        Some("json") => format!("{}\n", Value::from("hello from the demo model")),
-        _ => "hello from the demo model\n".to_owned(),
+pub(super) fn shell_quoted(text: &str) -> String {
+    let is_plain = text.chars().all(|char| char.is_ascii_alphanumeric() || "._/-".contains(char));
+    if is_plain && !text.starts_with('-') && !text.is_empty() {
+        return text.to_owned();
     }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -384,5 +384,76 @@ mod tests {
         check("<skill name=\"a\" location=\"/a\">\nrun `b`\n</skill>\n\nread c.md", "read c.md");
         check("<skill name=\"a\" location=\"/a\">\nrun `b`\n</skill>", "");
         check("<skill of mine", "<skill of mine");
+    }
+
+    /// A case without a conversation, with the tools of a new session.
+    fn case(text: &str) -> Case<'_> {
+        let tools = HashSet::from(["read", "bash", "edit", "write"]);
+        Case { text: without_courtesy(text), results: Vec::new(), tools, last_change: None }
+    }
+
+    /// The calls of the first answer, as `tool argument`.
+    fn calls(text: &str) -> Vec<String> {
+        let case = case(text);
+        let answer = RULES.iter().find_map(|rule| rule(&case)).unwrap_or_else(|| guide(&case));
+        let argument = |call: &Call| {
+            let arguments = &call.arguments;
+            let shown = arguments["command"].as_str().or_else(|| arguments["path"].as_str());
+            format!("{} {}", call.tool, shown.unwrap_or_default())
+        };
+        answer.calls.iter().map(argument).collect()
+    }
+
+    #[test]
+    fn what_is_told_word_for_word_is_done() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(calls(text), expected, "{text}");
+        check("replace hello with goodbye in hello.py", &["edit hello.py"]);
+        check("Please replace `a b` with \"c\" in x.md.", &["edit x.md"]);
+        check("rename `mul` to `times` in calc.py", &["edit calc.py"]);
+        check("run git status", &["bash git status"]);
+        check("can you run `cargo test`?", &["bash cargo test"]);
+        check(
+            "create hello.txt with hello world",
+            &["bash test -e hello.txt -o -L hello.txt && echo exists || echo new"],
+        );
+        check(
+            "create a file called Makefile",
+            &["bash test -e Makefile -o -L Makefile && echo exists || echo new"],
+        );
+        check("read README.md", &["read README.md"]);
+        check("what is in docs/cli.md?", &["read docs/cli.md"]);
+    }
+
+    #[test]
+    fn what_takes_understanding_is_not_done() {
+        for text in [
+            "replace the tabs with spaces in src/main.rs",
+            "change color to blue in style.css",
+            "rename foo to bar in calc.py",
+            "replace a with b in c.py and d.py",
+            "create calc.py with a function mul",
+            "write tests.py with unit tests",
+            "create a test for calc.py",
+            "create ~/.bashrc with x",
+            "run rm -rf build",
+            "run `make` and fix what breaks",
+            "run git status > README.md",
+            "run git diff --output=README.md",
+            "do not run `rm -rf .`",
+            "what happens when I run `rm -rf .`?",
+            "add a function mul to calc.py",
+        ] {
+            assert_eq!(calls(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn counting_has_a_command_to_steer_into() {
+        let [command] = calls("count slowly").try_into().unwrap();
+        assert!(command.starts_with("bash for n in"), "{command}");
+        let answer = count(&case("count slowly")).unwrap();
+        assert_eq!(answer.beat, Beat::Slow);
+        assert!(answer.text.ends_with("20\n\n") && !answer.text.contains("21"), "{}", answer.text);
+        assert_eq!(calls("stop"), [""; 0]);
     }
 }

@@ -11,50 +11,84 @@ pub(super) fn has_word(text: &str, words: &[&str]) -> bool {
     lower.split(|char: char| !char.is_alphanumeric() && char != '\'').any(|word| words.contains(&word))
 }
 
-/// What stands between the first pair of backticks or quotes.
-pub(super) fn quoted(text: &str) -> Option<&str> {
-    for (open, close) in [('`', '`'), ('"', '"'), ('“', '”'), ('\'', '\'')] {
-        if let Some((_, rest)) = text.split_once(open)
-            && let Some((inner, _)) = rest.split_once(close)
-            && !inner.is_empty()
-        {
-            return Some(inner);
+/// What follows the first of `openings` that `text` begins with, ignoring case.
+/// An opening ends where a word ends.
+pub(super) fn opened_by<'a>(text: &'a str, openings: &[&str]) -> Option<&'a str> {
+    openings.iter().find_map(|opening| {
+        let (head, rest) = text.split_at_checked(opening.len())?;
+        let at_end = rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ",.:;!?".contains(c));
+        (head.eq_ignore_ascii_case(opening) && at_end)
+            .then(|| rest.trim_start_matches([',', ':']).trim_start())
+    })
+}
+
+/// `text` without one of `openings` at its start, if it has one.
+pub(super) fn without<'a>(text: &'a str, openings: &[&str]) -> &'a str {
+    opened_by(text, openings).unwrap_or(text)
+}
+
+/// A request without the words of courtesy around it.
+pub(super) fn request(text: &str) -> &str {
+    const COURTESY: &[&str] =
+        &["please", "can you", "could you", "would you", "now", "then", "ok", "okay", "so", "pi"];
+    let mut text = text.trim();
+    while let Some(rest) = opened_by(text, COURTESY).filter(|rest| !rest.is_empty()) {
+        text = rest;
+    }
+    let lower_end = text.len().saturating_sub(" please".len());
+    match text.split_at_checked(lower_end) {
+        Some((rest, end)) if end.eq_ignore_ascii_case(" please") => rest.trim_end_matches(','),
+        _ => text,
+    }
+}
+
+/// The first argument of a request, quoted or a single word, and what follows it.
+/// The flag says whether it was quoted.
+pub(super) fn argument(text: &str) -> Option<(&str, bool, &str)> {
+    let text = text.trim_start();
+    for (open, close) in QUOTES {
+        if let Some((inner, rest)) = text.strip_prefix(open).and_then(|rest| rest.split_once(close)) {
+            return (!inner.is_empty()).then_some((inner, true, rest.trim_start()));
         }
     }
-    None
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (!word.is_empty()).then_some((word, false, rest.trim_start()))
+}
+
+const QUOTES: [(char, char); 4] = [('`', '`'), ('"', '"'), ('“', '”'), ('\'', '\'')];
+
+/// Whether nothing but punctuation is left of a request.
+pub(super) fn is_end(rest: &str) -> bool {
+    rest.chars().all(|char| char.is_whitespace() || ".?!".contains(char))
+}
+
+/// What stands between the first pair of backticks or quotes.
+pub(super) fn quoted(text: &str) -> Option<&str> {
+    QUOTES.iter().find_map(|(open, close)| {
+        let (_, rest) = text.split_once(*open)?;
+        let (inner, _) = rest.split_once(*close)?;
+        (!inner.is_empty()).then_some(inner)
+    })
 }
 
 /// The first word that looks like a path: with a dot inside or a slash.
 pub(super) fn path(text: &str) -> Option<&str> {
-    text.split_whitespace()
-        .map(|word| {
-            word.trim_matches(|char: char| {
-                matches!(char, '`' | '"' | '\'' | ',' | ';' | ':' | '?' | '!' | '(' | ')')
-            })
-        })
-        .map(|word| word.strip_suffix('.').unwrap_or(word))
-        .map(|word| word.strip_prefix('@').unwrap_or(word))
-        .find(|word| {
-            let dot_inside =
-                word.trim_start_matches('.').contains('.') || word.starts_with('.') && word.len() > 2;
-            word.contains('/') || dot_inside
-        })
+    text.split_whitespace().map(bare).find(|word| is_path(word))
 }
 
-/// What follows the first of `markers` in `text`, ignoring case; trimmed.
-pub(super) fn after<'a>(text: &'a str, markers: &[&str]) -> Option<&'a str> {
-    markers.iter().find_map(|marker| {
-        let at = find_ignoring_case(text, marker)?;
-        let rest = text.get(at + marker.len()..)?.trim();
-        (!rest.is_empty()).then_some(rest)
-    })
+/// A word without quotes, punctuation and the `@` of a reference around it.
+pub(super) fn bare(word: &str) -> &str {
+    let word = word.trim_matches(|char: char| {
+        matches!(char, '`' | '"' | '\'' | ',' | ';' | ':' | '?' | '!' | '(' | ')')
+    });
+    let word = word.strip_suffix('.').unwrap_or(word);
+    word.strip_prefix('@').unwrap_or(word)
 }
 
-/// Where `needle` (ASCII) occurs in `text`, ignoring ASCII case.
-pub(super) fn find_ignoring_case(text: &str, needle: &str) -> Option<usize> {
-    text.char_indices()
-        .map(|(at, _)| at)
-        .find(|at| text.get(*at..at + needle.len()).is_some_and(|part| part.eq_ignore_ascii_case(needle)))
+/// Whether a word looks like a path: with a dot inside or a slash.
+pub(super) fn is_path(word: &str) -> bool {
+    let dot_inside = word.trim_start_matches('.').contains('.') || word.starts_with('.') && word.len() > 2;
+    word.contains('/') || dot_inside
 }
 
 #[cfg(test)]
@@ -68,9 +102,37 @@ mod tests {
         assert_eq!(path("edit .gitignore"), Some(".gitignore"));
         assert_eq!(path("tell me a story."), None);
         assert_eq!(quoted("run `cargo test` now"), Some("cargo test"));
-        assert_eq!(after("Search for TODO", &["search for "]), Some("TODO"));
         assert!(has_word("List files!", &["list"]));
         assert!(!has_word("enlisted", &["list"]));
         assert_eq!(pieces("a b,c").collect::<Vec<_>>(), ["a ", "b,", "c"]);
+    }
+
+    #[test]
+    fn only_the_beginning_opens_a_request() {
+        assert_eq!(opened_by("Search for TODO", &["search for"]), Some("TODO"));
+        assert_eq!(opened_by("stop, please", &["stop"]), Some("please"));
+        assert_eq!(opened_by("running", &["run"]), None);
+        assert_eq!(opened_by("do not run it", &["run"]), None);
+        assert_eq!(opened_by("ä", &["a"]), None);
+    }
+
+    #[test]
+    fn courtesy_is_passed_over() {
+        for said in
+            ["run it", "please run it", "Can you please run it", "ok, run it please", "run it, please"]
+        {
+            assert_eq!(request(said), "run it", "{said}");
+        }
+        assert_eq!(request("please"), "please");
+        assert_eq!(request("日本"), "日本");
+    }
+
+    #[test]
+    fn an_argument_is_a_word_or_what_is_quoted() {
+        assert_eq!(argument("hello with b"), Some(("hello", false, "with b")));
+        assert_eq!(argument(" `a b` with c"), Some(("a b", true, "with c")));
+        assert_eq!(argument("it's"), Some(("it's", false, "")));
+        assert_eq!(argument("  "), None);
+        assert_eq!(argument("``"), None);
     }
 }
