@@ -6,8 +6,8 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{
-    AssistantMessage, Credential, EventStream, Failure, LiveCatalog, Millis, Model, Provider, Request,
-    StopReason, StreamEvent,
+    AssistantMessage, Credential, EventStream, Failure, FailureClass, LiveCatalog, Millis, Model, Provider,
+    Request, StopReason, StreamEvent,
 };
 
 use super::credentials::Credentials;
@@ -78,6 +78,37 @@ impl Authorised {
     }
 }
 
+impl Authorised {
+    /// Adds to a failure about the key where that comes from.
+    fn explained(&self, model: Arc<Model>, events: EventStream) -> EventStream {
+        let (credentials, catalog) = (self.credentials.clone(), Arc::clone(&self.catalog));
+        let explain = move |event| match event {
+            StreamEvent::Done(mut message) if message.stop_reason == StopReason::Error => {
+                if is_about_the_key(&message)
+                    && let Some(error) = &mut message.error_message
+                    && let Some(origin) = credentials.key_origin(&model, &catalog.get())
+                {
+                    error.push('\n');
+                    error.push_str(&origin);
+                }
+                StreamEvent::Done(message)
+            }
+            event => event,
+        };
+        events.map(explain).boxed()
+    }
+}
+
+/// Whether a service did not accept the key. Not every refusal is about it: one may
+/// also forbid a model.
+fn is_about_the_key(message: &AssistantMessage) -> bool {
+    let Some(failure) = Failure::of_answer(message) else { return false };
+    let says_key =
+        || message.error_message.as_deref().is_some_and(|text| text.to_lowercase().contains("api key"));
+    failure.status == Some(401)
+        || failure.class == FailureClass::Auth && failure.status.is_some() && says_key()
+}
+
 impl Provider for Authorised {
     fn warm_up(&self, model: &Model) {
         self.inner.warm_up(model);
@@ -85,10 +116,13 @@ impl Provider for Authorised {
 
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
         let is_complete = matches!(request.credential, Credential::ApiKey(_) | Credential::Bearer(_));
-        if is_complete && request.model.headers.is_empty() {
-            return self.inner.stream(request, cancel);
-        }
-        stream::once(self.clone().open(request, cancel)).flatten().boxed()
+        let model = Arc::clone(&request.model);
+        let events = if is_complete && request.model.headers.is_empty() {
+            self.inner.stream(request, cancel)
+        } else {
+            stream::once(self.clone().open(request, cancel)).flatten().boxed()
+        };
+        self.explained(model, events)
     }
 }
 

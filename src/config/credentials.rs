@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 
 use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, variable, vendor};
+use crate::util::paths;
 
 use super::ambient::Ambient;
 use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
@@ -29,6 +30,8 @@ pub struct Credentials {
     env: Arc<Env>,
     /// Provider and key of `--api-key`.
     command_line: Option<(String, String)>,
+    /// Whether the demo model answers.
+    has_demo: bool,
     store: Option<Store>,
     ambient: Vec<Cloud>,
     /// What commands in `auth.json` printed: they run once per process.
@@ -62,6 +65,18 @@ pub enum CredentialError {
          or choose another model with /model or --model"
     )]
     Missing { provider: String, variables: String },
+    /// There is only the demo model, and it was not asked for.
+    #[error(
+        "no model to ask; set a key such as ANTHROPIC_API_KEY, store one with pi auth login, or ask the offline demo \
+         model with --model demo/pi"
+    )]
+    OnlyDemo,
+    /// The same, although a provider is set up: nothing says which of its models.
+    #[error(
+        "no model to ask; {provider} is set up: --model {provider}/ID chooses one of its models, and pi --list-models \
+         {provider} shows them"
+    )]
+    NoDefault { provider: String },
     #[error("no key for {provider}: {problem}")]
     Unresolved { provider: String, problem: String },
     #[error("cannot ask {provider}: {problem}")]
@@ -159,6 +174,7 @@ impl Credentials {
         Self {
             env: Arc::new(env),
             command_line: None,
+            has_demo: true,
             store: None,
             ambient: Vec::new(),
             outputs: Arc::default(),
@@ -185,6 +201,18 @@ impl Credentials {
         self.command_line = Some((provider.to_owned(), key.trim().to_owned()));
     }
 
+    /// Has nothing answered by the demo model: where nobody watches, an answer by
+    /// rules would be taken for one.
+    pub fn refuse_demo(&mut self) {
+        self.has_demo = false;
+    }
+
+    /// The first provider that is set up, those of this machine and the demo aside.
+    pub fn first_set_up<'a>(&self, catalog: &'a Catalog) -> Option<&'a ProviderInfo> {
+        let mut others = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
+        others.find(|info| self.is_available(info))
+    }
+
     /// The variables that keys come from.
     pub fn env(&self) -> Arc<Env> {
         Arc::clone(&self.env)
@@ -203,7 +231,7 @@ impl Credentials {
     /// network and the user's key command.
     pub fn is_available(&self, provider: &ProviderInfo) -> bool {
         if provider.id == DEMO_PROVIDER {
-            return true;
+            return self.has_demo;
         }
         match self.find(&provider.id, Some(provider), None, &self.known()) {
             Found::Stored(stored) => self.is_resolvable(&stored.key, &stored.env),
@@ -245,6 +273,35 @@ impl Credentials {
             is_known: false,
         }));
         providers
+    }
+
+    /// Where the key for `model` comes from and how to change it, for somebody whose
+    /// key was not accepted. A sentence or two; never the key.
+    pub fn key_origin(&self, model: &Model, catalog: &Catalog) -> Option<String> {
+        let id = model.provider.as_str();
+        let found = self.find(id, catalog.provider(id), Some(&model.base_url), &self.known());
+        let file = || {
+            let home = self.env.path("HOME");
+            self.file().map(|file| paths::display(file.path(), home.as_deref())).unwrap_or_default()
+        };
+        let login = format!("/login {id} (in a shell: pi auth login {id})");
+        Some(match found {
+            Found::CommandLine(_) => "The key was given with --api-key.".to_owned(),
+            Found::Stored(stored) => {
+                format!("The key {} in {}. {login} replaces it.", origin(&stored.key), file())
+            }
+            Found::Configured(template) => {
+                format!("The key {} as apiKey of {id} in models.json. Change it there.", origin(&template))
+            }
+            Found::Environment { name, .. } => format!(
+                "The key comes from the environment variable {name}. Correct that and start pi again, or store a key \
+                 with {login}: a stored one comes first."
+            ),
+            Found::Account(..) => format!("You are signed in with an account. {login} signs in again."),
+            Found::Cloud(_) => "The credentials are those of the cloud account of this machine.".to_owned(),
+            Found::NotNeeded => format!("No key was sent: {id} has no apiKey in models.json."),
+            Found::Unusable(_) | Found::Nothing => return None,
+        })
     }
 
     /// The key for `model`, or `Credential::None` if it takes the network or a
@@ -383,6 +440,12 @@ impl Credentials {
 
     /// Everything short of the network.
     async fn ready(&self, model: &Model, catalog: &Catalog) -> Result<Ready, CredentialError> {
+        if model.api == Api::DEMO && !self.has_demo {
+            return Err(match self.first_set_up(catalog) {
+                Some(info) => CredentialError::NoDefault { provider: info.id.clone() },
+                None => CredentialError::OnlyDemo,
+            });
+        }
         if model.api == Api::DEMO {
             return Ok(Ready::Credential(Credential::None));
         }
@@ -547,6 +610,18 @@ impl Credentials {
 
     fn known(&self) -> Arc<AuthEntries> {
         self.file().map(|file| file.known()).unwrap_or_default()
+    }
+}
+
+/// How a configured value came to be a key.
+fn origin(template: &str) -> String {
+    if value::command(template).is_some() {
+        return "is what a command prints, which stands".to_owned();
+    }
+    let name = template.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
+    match name.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+        Some(name) => format!("comes from the environment variable {name}, named"),
+        None => "is stored".to_owned(),
     }
 }
 

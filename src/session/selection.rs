@@ -50,17 +50,19 @@ impl Wishes {
 /// user should know about the choice.
 ///
 /// In order: the command line, the session's own model, the first of the scope,
-/// the default of the settings, the default model of the first provider there is a key for, any
-/// model there is a key for, the demo model.
+/// the default of the settings, the default model of the first provider there is a
+/// key for, the demo model. That one is only chosen where no other is set up,
+/// unless the command line names it.
 pub(super) fn initial(
     wishes: &Wishes,
     selected: &Selected,
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> (Selection, Option<String>) {
-    let is_usable = |id: &str| catalog.provider(id).is_some_and(usable);
+    let is_usable = |id: &str| id != DEMO_PROVIDER && catalog.provider(id).is_some_and(usable);
     let mut notice = None;
-    let restored = selected.model.as_ref().and_then(|(provider, id)| {
+    let own = selected.model.as_ref().filter(|(provider, _)| provider != DEMO_PROVIDER);
+    let restored = own.and_then(|(provider, id)| {
         let model = catalog.get_or_assume(provider, id, &is_usable).filter(|_| is_usable(provider));
         if model.is_none() {
             notice = Some(format!("the model of this session, {provider}/{id}, is not available"));
@@ -118,7 +120,7 @@ fn first_scoped(
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> Option<Arc<Model>> {
-    let mut scope = wishes.scope.iter().map(|scoped| &scoped.model);
+    let mut scope = wishes.scope.iter().map(|scoped| &scoped.model).filter(|model| !is_demo(model));
     scope.find(|model| catalog.provider(&model.provider).is_some_and(usable)).cloned()
 }
 
@@ -139,8 +141,12 @@ pub(super) fn to_model(
     Selection { model, wanted_thinking: wanted.unwrap_or(current.wanted_thinking) }
 }
 
+fn is_demo(model: &Model) -> bool {
+    model.provider == DEMO_PROVIDER
+}
+
 /// The model after (or before) the current one among those of the scope, or
-/// without a scope of all usable providers.
+/// without a scope of all usable providers. The demo model is none of them.
 pub(super) fn cycle(
     current: &Selection,
     forward: bool,
@@ -155,6 +161,7 @@ pub(super) fn cycle(
         let is_usable = |model: &&Arc<Model>| catalog.provider(&model.provider).is_some_and(usable);
         wishes.scope.iter().map(|scoped| &scoped.model).filter(is_usable).collect()
     };
+    let models: Vec<&Arc<Model>> = models.into_iter().filter(|model| !is_demo(model)).collect();
     let n = models.len();
     let reference = current.model.reference();
     let next = match (models.iter().position(|model| model.reference() == reference), forward) {
@@ -223,6 +230,35 @@ mod tests {
         let deepseek = ("deepseek/deepseek-v4-pro".to_owned(), ThinkingLevel::High);
         let opus = ("anthropic/claude-opus-5-5".to_owned(), ThinkingLevel::Low);
         assert_eq!(seen, [deepseek.clone(), opus.clone(), deepseek, opus]);
+    }
+
+    #[test]
+    fn the_demo_model_is_only_chosen_by_name_where_a_provider_is_set_up() {
+        let catalog = Catalog::builtin();
+        let demo = |id: &str| id == DEMO_PROVIDER;
+        let (scope, _) =
+            catalog.scope(&["demo/*".to_owned(), "anthropic/claude-opus-5-5".to_owned()], &|_| true);
+        assert!(demo(&scope[0].model.provider));
+        let opus = "anthropic/claude-opus-5-5";
+        check(&Wishes { scope: scope.clone(), ..wishes() }, None, &["anthropic"], opus);
+        check(&Wishes { default_provider: Some("demo".to_owned()), ..wishes() }, None, &["anthropic"], opus);
+        check(&wishes(), Some(("demo", "pi")), &["anthropic"], opus);
+        check(&wishes(), Some(("demo", "pi")), &[], "demo/pi");
+        let named = Wishes { model: catalog.get("demo", "pi").cloned(), ..wishes() };
+        check(&named, None, &["anthropic"], "demo/pi");
+        for wishes in [wishes(), Wishes { scope, ..wishes() }] {
+            let usable = |info: &ProviderInfo| ["anthropic", "demo"].contains(&info.id.as_str());
+            let first = Selected::default();
+            let (mut selection, _) = initial(&wishes, &first, &catalog, &usable);
+            let n_models = catalog.models_of("anthropic").len();
+            for forward in [true, false] {
+                for _ in 0..n_models {
+                    let Some(next) = cycle(&selection, forward, &wishes, &catalog, &usable) else { break };
+                    assert!(!demo(&next.model.provider));
+                    selection = next;
+                }
+            }
+        }
     }
 
     #[test]

@@ -75,13 +75,11 @@ impl Services {
 
     /// A provider the user has set up although `model` is the demo: it was chosen, or
     /// nothing says which of the provider's models to take.
-    pub(super) fn instead_of_demo(&self, model: &Model) -> Option<String> {
+    pub fn instead_of_demo(&self, model: &Model) -> Option<String> {
         if model.provider != DEMO_PROVIDER {
             return None;
         }
-        let catalog = self.catalog.get();
-        let mut others = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
-        others.find(|info| self.is_usable(info)).map(|info| info.id.clone())
+        self.credentials.first_set_up(&self.catalog.get()).map(|info| info.id.clone())
     }
 
     /// Whether a model is offered by this machine itself: by a server that was not

@@ -358,7 +358,13 @@ async fn a_failure_that_will_not_pass_ends_the_retries() {
     let bench = SessionBench::new([transient(), FakeAnswer::failed("401 invalid api key")]);
     let mut session = bench.start().await;
     let lines = session.ask("go").await;
-    assert_eq!(lines[lines.len() - 2..], ["retry 1 ended: 401 invalid api key", "settled"]);
+    assert_eq!(
+        lines[lines.len() - 2..],
+        [
+            "retry 1 ended: 401 invalid api key\nNo key was sent: acme has no apiKey in models.json.",
+            "settled"
+        ]
+    );
 }
 
 #[tokio::test]
