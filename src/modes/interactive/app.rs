@@ -21,6 +21,7 @@ use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
+use crate::util::paths;
 
 use super::super::Prompt;
 use super::actions;
@@ -35,6 +36,10 @@ use super::overlays::{
 use super::prompt::{PromptEditor, Submission};
 use super::status::{Status, StatusLine};
 use super::transcript::{Transcript, ViewOptions};
+
+/// How long the key that clears the editor quits when it is pressed again. Longer,
+/// and whoever clears the editor twice would quit without meaning to.
+const QUIT_WAIT: Duration = Duration::from_millis(500);
 
 /// Everything interactive mode shows.
 pub(super) struct App {
@@ -55,12 +60,12 @@ pub(super) struct App {
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
     pub(super) now_ms: u64,
-    /// The last key cleared the editor, and the hint says that it quits now.
-    quit_armed: bool,
+    /// Until when the key that has just cleared the editor quits, as the hint says.
+    quit_until: Option<Duration>,
     bash_since: Option<Duration>,
     grammars_wanted: bool,
-    /// What was said to be wrong in `models.json`; it is said once.
-    model_problems: HashSet<String>,
+    /// What was said to be wrong in the user's files.
+    shown_problems: HashSet<String>,
     /// The last entry of the session as it was opened.
     shown_leaf: Option<String>,
     /// Prompts of the command line, until it is decided what the model may be told.
@@ -97,10 +102,10 @@ impl App {
             home: parts.home,
             now: Duration::ZERO,
             now_ms: 0,
-            quit_armed: false,
+            quit_until: None,
             bash_since: None,
             grammars_wanted: false,
-            model_problems: HashSet::new(),
+            shown_problems: HashSet::new(),
             shown_leaf: None,
             held_prompts: parts.prompts,
         }
@@ -134,6 +139,7 @@ impl App {
     // Input.
 
     pub(super) fn input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
+        let quits = self.disarm_quit();
         if let Some(overlay) = self.overlays.last_mut() {
             let step = overlay.handle(input, &self.keymap);
             return self.overlay_step(step, out);
@@ -141,8 +147,7 @@ impl App {
         match input {
             InputEvent::Key(key) => {
                 self.status.hint = None;
-                let quit_armed = std::mem::take(&mut self.quit_armed);
-                if quit_armed && self.keymap.is("app.clear", key) {
+                if quits && self.keymap.is("app.clear", key) {
                     return out.push(Effect::Quit);
                 }
                 self.key(key, out);
@@ -286,10 +291,29 @@ impl App {
 
     /// Clears the editor; the same key again quits, as the hint says meanwhile.
     pub(super) fn clear_or_quit(&mut self, _: &mut Vec<Effect>) {
-        self.quit_armed = true;
+        self.quit_until = Some(self.now + QUIT_WAIT);
         self.prompt.clear();
         let key = self.keymap.hint("app.clear");
         self.status.hint = Some(format!("{key} again to quit"));
+    }
+
+    /// Ends the wait for the second key; whether it was still going on.
+    fn disarm_quit(&mut self) -> bool {
+        let Some(until) = self.quit_until.take() else { return false };
+        self.status.hint = None;
+        self.now < until
+    }
+
+    /// When the screen changes by itself although nothing moves.
+    pub(super) fn changes_at(&self) -> Option<Duration> {
+        self.quit_until
+    }
+
+    /// Ends what was only to last until now.
+    pub(super) fn expire(&mut self) {
+        if self.quit_until.is_some_and(|until| until <= self.now) {
+            self.disarm_quit();
+        }
     }
 
     pub(super) fn exit_if_empty(&mut self, out: &mut Vec<Effect>) {
@@ -372,6 +396,15 @@ impl App {
     }
 
     // Telling the user.
+
+    /// Says what is wrong in a file of the user, unless that was said before: files
+    /// are read again now and then.
+    pub(super) fn warn_once(&mut self, problem: String) {
+        if !self.shown_problems.contains(&problem) {
+            self.transcript.notice(NoticeLevel::Warning, &problem);
+            self.shown_problems.insert(problem);
+        }
+    }
 
     pub(super) fn tell(&mut self, text: &str) {
         self.transcript.notice(NoticeLevel::Info, text);
@@ -544,7 +577,9 @@ impl App {
             EffectDone::Models { models, found, problems } => self.take_models(&models, &found, problems),
             EffectDone::Branch(branch) => self.footer.branch = branch,
             EffectDone::Edited(Ok(text)) => self.prompt.composer.set_text(&text),
-            EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => self.fail(&error),
+            EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => {
+                self.fail(&paths::with_tilde(&error, self.home.as_deref()));
+            }
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Login(_) => {}
         }
@@ -553,9 +588,7 @@ impl App {
     fn take_models(&mut self, models: &[Arc<Model>], found: &[(&str, usize)], problems: Vec<String>) {
         self.models = ModelChoice::of(models);
         for problem in problems {
-            if self.model_problems.insert(problem.clone()) {
-                self.transcript.notice(NoticeLevel::Warning, &problem);
-            }
+            self.warn_once(problem);
         }
         match self.overlays.last_mut() {
             Some(overlay) => overlay.models_changed(&self.models),

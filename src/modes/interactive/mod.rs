@@ -328,7 +328,7 @@ impl Interactive {
         // What the session said while it was opened belongs to the first frame.
         self.take_events();
         for problem in std::mem::take(&mut self.problems) {
-            self.ui.app.transcript.notice(NoticeLevel::Warning, &problem);
+            self.ui.app.warn_once(problem);
         }
         self.draw();
         self.prepare();
@@ -504,8 +504,14 @@ impl Interactive {
 
     /// Asks for the next frame of an animation, if something moves.
     fn plan_frame(&mut self) {
-        if self.draw_at.is_none() && self.ui.app.is_animated() {
+        if self.draw_at.is_some() {
+            return;
+        }
+        if self.ui.app.is_animated() {
             self.draw_at = Some(Instant::now() + ANIMATION);
+        } else if let Some(at) = self.ui.app.changes_at() {
+            let left = at.saturating_sub(self.services.clock.monotonic());
+            self.draw_at = Some(Instant::now() + left);
         }
     }
 
@@ -521,6 +527,7 @@ impl Interactive {
             return;
         }
         self.set_time();
+        self.ui.app.expire();
         if self.ui.draw().is_err() {
             self.exit = Some(ExitCode::from(129));
         }
