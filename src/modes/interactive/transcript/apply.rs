@@ -319,9 +319,23 @@ impl Transcript {
         if answer.is_failed() && has_calls {
             // Its calls are never run; their rows say why.
             self.abandon_run(text);
+        } else if tone == Tone::Error {
+            self.failed(text);
         } else {
             self.cells.push(Cell::Notice(NoticeCell::new(tone, text)));
         }
+    }
+
+    /// Shows why a request failed. The same reason again, with nothing between, is
+    /// counted.
+    fn failed(&mut self, text: &str) {
+        if let Some((last, Cell::Notice(_))) = self.cells.last()
+            && let Some(Cell::Notice(notice)) = self.cells.get_mut(last)
+            && notice.repeat(text)
+        {
+            return;
+        }
+        self.cells.push(Cell::Notice(NoticeCell::failure(text)));
     }
 
     // Calls.

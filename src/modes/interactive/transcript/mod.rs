@@ -189,7 +189,7 @@ impl Transcript {
 
     fn passing(&mut self, text: &str) {
         if let Some((last, Cell::Notice(notice))) = self.cells.last()
-            && !notice.is_settled()
+            && notice.is_passing()
             && let Some(Cell::Notice(notice)) = self.cells.get_mut(last)
         {
             *notice = NoticeCell::passing(text);

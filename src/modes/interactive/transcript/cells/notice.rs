@@ -22,22 +22,42 @@ pub(in super::super) enum Tone {
 pub(in super::super) struct NoticeCell {
     pub(in super::super) tone: Tone,
     pub(in super::super) text: String,
+    /// How often the same was said, one after the other.
+    times: u32,
     settled: bool,
 }
 
 impl NoticeCell {
     /// A line that stays.
     pub(in super::super) fn new(tone: Tone, text: &str) -> Self {
-        Self { tone, text: text.to_owned(), settled: true }
+        Self { tone, text: text.to_owned(), times: 1, settled: true }
+    }
+
+    /// Why a request failed; the next attempt may fail for the same reason.
+    pub(in super::super) fn failure(text: &str) -> Self {
+        Self { tone: Tone::Error, text: text.to_owned(), times: 1, settled: false }
+    }
+
+    /// Counts the same failure again; `false` if it is another one, or something else
+    /// came between.
+    pub(in super::super) fn repeat(&mut self, text: &str) -> bool {
+        let is_same = !self.settled && self.tone == Tone::Error && self.text == text;
+        self.times += u32::from(is_same);
+        is_same
     }
 
     /// A line that the next of its kind may replace, until something else follows.
     pub(in super::super) fn passing(text: &str) -> Self {
-        Self { tone: Tone::Info, text: text.to_owned(), settled: false }
+        Self { tone: Tone::Info, text: text.to_owned(), times: 1, settled: false }
     }
 
     pub(in super::super) fn settle(&mut self) -> bool {
         !std::mem::replace(&mut self.settled, true)
+    }
+
+    /// Whether the next line that passes takes its place.
+    pub(in super::super) fn is_passing(&self) -> bool {
+        !self.settled && self.tone == Tone::Info
     }
 
     pub(in super::super) fn is_settled(&self) -> bool {
@@ -57,6 +77,12 @@ impl NoticeCell {
         }
         let limit = (!cx.view.expanded).then_some(COLLAPSED_ROWS);
         let inner = cx.narrower(side(cx.width));
+        let count = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
+        // Behind the first line: what follows it says what to do.
+        let text = match text.split_once('\n') {
+            Some((first, rest)) => format!("{first}{count}\n{rest}"),
+            None => format!("{text}{count}"),
+        };
         let rows = tool_view::head(&format!("{lead}{text}"), limit, cx.style(token), &inner);
         rows.into_iter().map(|row| indented(row, cx.width)).collect()
     }
