@@ -1,6 +1,8 @@
 //! Keys and commands as markdown, made from their tables: for `/hotkeys`, with
 //! the keys in force, and for the documentation, with the defaults.
 
+use std::collections::HashSet;
+
 use crate::tui::keymap::{BINDINGS, Context, Keymap, Platform};
 
 use super::actions;
@@ -25,15 +27,34 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Fullscreen, "In fullscreen"),
 ];
 
-/// The keys in force, and all commands.
+/// The keys in force, by context, and all commands. A key stands once for what it
+/// does, however many actions that takes.
 pub(super) fn hotkeys(keymap: &Keymap) -> String {
-    let mut text = "### Keys\n\n| key | what it does |\n|---|---|\n".to_owned();
-    for (binding, chords) in keymap.rows() {
-        if !chords.is_empty() {
-            text.push_str(&["| ", &codes(chords), " | ", binding.help, " |\n"].concat());
+    let mut text = String::new();
+    let mut shown = HashSet::new();
+    let of_app: Vec<String> = keymap
+        .rows()
+        // Quits when the editor is empty, and is the editor's otherwise.
+        .filter(|(binding, _)| binding.context == Context::App && binding.id != "app.exit")
+        .flat_map(|(_, chords)| chords.iter().map(ToString::to_string))
+        .collect();
+    for (context, heading) in CONTEXTS {
+        let mut rows = String::new();
+        for (binding, chords) in keymap.rows().filter(|(binding, _)| binding.context == *context) {
+            // The editor does not see what the app takes.
+            let mut keys: Vec<String> = chords.iter().map(ToString::to_string).collect();
+            keys.retain(|key| *context != Context::Editor || !of_app.contains(key));
+            if !keys.is_empty() && shown.insert((keys.clone(), binding.help)) {
+                rows.push_str(&["| ", &codes(&keys), " | ", binding.help, " |\n"].concat());
+            }
+        }
+        if !rows.is_empty() {
+            text.push_str(
+                &["### ", heading, "\n\n| key | what it does |\n|---|---|\n", &rows, "\n"].concat(),
+            );
         }
     }
-    text.push_str("\n### Commands\n\n");
+    text.push_str("### Commands\n\n");
     text.push_str(&commands_markdown());
     text
 }
@@ -78,6 +99,24 @@ fn codes(chords: &[impl ToString]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hotkeys_have_sections_and_name_each_key_once_for_what_it_does() {
+        let app = actions::bindings();
+        let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix));
+        for heading in ["While the prompt has the keyboard", "In the prompt", "In lists", "Commands"] {
+            assert!(text.contains(&format!("### {heading}\n")), "{text}");
+        }
+        let mut seen = HashSet::new();
+        for row in text.lines().filter(|line| line.starts_with("| `")) {
+            let (keys, help) = row[1..].split_once(" | ").unwrap();
+            for key in keys.split_whitespace().filter(|_| !keys.contains('/')) {
+                assert!(seen.insert((key.to_owned(), help.to_owned())), "{row}");
+            }
+        }
+        // What the app takes does not reach the editor.
+        assert!(!text.contains("Copy the selection") && text.contains("Clear the editor"), "{text}");
+    }
 
     #[test]
     fn every_binding_is_listed_under_its_context() {
