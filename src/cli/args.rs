@@ -3,9 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Parser};
 
 use crate::ai::ThinkingLevel;
+use crate::modes;
+
+use super::words::SUBCOMMANDS;
 
 /// An interactive coding agent for the terminal.
 #[derive(Debug, Clone, Parser)]
@@ -13,8 +17,8 @@ use crate::ai::ThinkingLevel;
     name = "pi",
     version,
     disable_version_flag = true,
-    after_help = "Without a key pi starts with its offline demo model; pi auth login stores one (pi auth --help).\n\
-                  Keys in the terminal: /hotkeys. Settings: ~/.pi/agent/settings.json."
+    override_usage = "pi [OPTIONS] [MESSAGE]...\n       pi <COMMAND> [ARGUMENTS]",
+    after_help = after_help()
 )]
 pub struct Args {
     /// What to say first; @FILE attaches a file. Further messages follow one after the other
@@ -118,24 +122,150 @@ pub struct Args {
     version: Option<bool>,
 }
 
+/// The sub-commands, and where to read on.
+fn after_help() -> String {
+    let commands: Vec<String> =
+        SUBCOMMANDS.iter().map(|(name, help)| format!("  pi {name:<8} {help}\n")).collect();
+    let mut text = format!("Commands:\n{}", commands.concat());
+    text.push_str(
+        "\npi COMMAND --help explains a command. Without a key pi starts with its offline demo model.\n\
+         Keys and slash commands: type /hotkeys in pi. Settings: ~/.pi/agent/settings.json.",
+    );
+    text
+}
+
 fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
     let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();
     ThinkingLevel::parse(text).ok_or_else(|| format!("expected one of {}", names.join(", ")))
 }
 
-/// Short flags of more than one letter, which clap does not know.
-const SHORT: &[(&str, &str)] =
-    &[("-nt", "--no-tools"), ("-nc", "--no-context-files"), ("-ns", "--no-skills"), ("-na", "--no-approve")];
+/// A flag of the original that changes nothing in this version.
+#[derive(Debug, Clone, Copy)]
+pub struct IgnoredFlag {
+    pub long: &'static str,
+    /// Short form, empty if there is none.
+    pub short: &'static str,
+    pub takes_value: bool,
+    /// Why it changes nothing.
+    pub why: &'static str,
+}
 
-/// Spells such flags out, up to `--`.
-pub(super) fn expand_short(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut options_end = false;
-    args.map(|arg| {
-        options_end |= arg == "--";
-        let long = SHORT.iter().find(|(short, _)| !options_end && arg == *short);
-        long.map_or(arg, |(_, long)| OsString::from(long))
-    })
-    .collect()
+const fn ignored(
+    long: &'static str,
+    short: &'static str,
+    takes_value: bool,
+    why: &'static str,
+) -> IgnoredFlag {
+    IgnoredFlag { long, short, takes_value, why }
+}
+
+/// Flags of the original that are accepted with a note, so that scripts and
+/// habits need not change.
+pub const IGNORED: &[IgnoredFlag] = &[
+    ignored("--offline", "", false, "pi contacts nobody but the model you use"),
+    ignored("--verbose", "", false, "there is nothing more to show at the start"),
+    ignored("--extension", "-e", true, "there are no extensions yet"),
+    ignored("--no-extensions", "-ne", false, "there are no extensions yet"),
+    ignored("--no-mcp", "", false, "there are no MCP servers yet"),
+    ignored("--prompt-template", "", true, "there are no prompt templates yet"),
+    ignored("--no-prompt-templates", "-np", false, "there are no prompt templates yet"),
+    ignored("--theme", "", true, "themes are in ~/.pi/agent/themes, and --use-theme chooses one"),
+    ignored("--no-themes", "", false, "themes are only read when one is chosen"),
+    ignored("--tui-mode", "", true, "there is no fullscreen mode yet"),
+];
+
+/// Flags of the original whose absence would change what is done, and what does
+/// instead.
+const NOT_YET: &[(&str, &str, &str)] = &[
+    ("--fork", "", ""),
+    ("--session-id", "", "--session continues a session, --name names one"),
+    ("--export", "", "pi export writes a session in the format of a provider"),
+    ("--mode", "", "pi -p prints the answer as text"),
+    ("--exclude-tools", "-xt", "--tools names the tools to use"),
+];
+
+/// Short flags of more than one letter, which clap does not know, and another
+/// spelling.
+const SHORT: &[(&str, &str)] = &[
+    ("-nt", "--no-tools"),
+    ("-nbt", "--no-tools"),
+    ("--no-builtin-tools", "--no-tools"),
+    ("-nc", "--no-context-files"),
+    ("-ns", "--no-skills"),
+    ("-na", "--no-approve"),
+];
+
+/// The arguments clap is to see, and what the user should know about the others.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Sorted {
+    pub(super) args: Vec<OsString>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Spells short flags out and takes those of the original away that mean nothing
+/// here, up to `--`.
+///
+/// # Errors
+/// When a flag of the original asks for what this version cannot do.
+pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<Sorted> {
+    let mut sorted = Sorted::default();
+    let mut args = args;
+    while let Some(arg) = args.next() {
+        if arg == "--" {
+            sorted.args.push(arg);
+            sorted.args.extend(args);
+            break;
+        }
+        let text = arg.to_string_lossy();
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text.as_ref(), None),
+        };
+        let is = |long: &str, short: &str| name == long || !short.is_empty() && name == short;
+        if let Some(flag) = IGNORED.iter().find(|flag| is(flag.long, flag.short)) {
+            if flag.takes_value && value.is_none() {
+                args.next();
+            }
+            sorted.notes.push(format!("{name} has no effect: {}", flag.why));
+            continue;
+        }
+        if let Some((long, _, instead)) = NOT_YET.iter().find(|(long, short, _)| is(long, short)) {
+            let value = value.map(OsString::from).or_else(|| args.next());
+            if *long == "--mode" && value.as_deref().is_some_and(|value| value == "text") {
+                sorted.notes.push("--mode text has no effect: pi -p always prints text".to_owned());
+                continue;
+            }
+            let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
+            anyhow::bail!("{name} is not in this version of pi yet{instead}");
+        }
+        let long = SHORT.iter().find(|(short, _)| text == *short).map(|(_, long)| OsString::from(long));
+        sorted.args.push(long.unwrap_or(arg));
+    }
+    Ok(sorted)
+}
+
+/// Help with a flag that `command` does not know: the one that was meant, if one is
+/// spelt like it. The parser's own tips guess at less likely things.
+pub(super) fn with_tip(mut error: clap::Error, command: &mut clap::Command) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let wrong = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(wrong)) => wrong.clone(),
+        _ => return error,
+    };
+    command.build();
+    let known: Vec<String> =
+        command.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    let word = wrong.split('=').next().unwrap_or_default();
+    let meant = word.starts_with("--").then(|| modes::nearest(word, &names)).flatten();
+    error.remove(ContextKind::Suggested);
+    error.remove(ContextKind::SuggestedArg);
+    if let Some(meant) = meant {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(meant.to_owned()));
+    }
+    error
 }
 
 #[cfg(test)]
@@ -151,11 +281,74 @@ mod tests {
 
     #[test]
     fn flags_and_messages_mix() {
-        let args =
-            expand_short(["pi", "-p", "hello", "@a.txt", "-nc", "--", "-nt"].into_iter().map(OsString::from));
+        let args = sort(&["pi", "-p", "hello", "@a.txt", "-nc", "--", "-nt"]).unwrap().args;
         let args = Args::try_parse_from(args).unwrap();
         assert!(args.print && args.no_context_files && !args.no_tools);
         assert_eq!(args.messages, ["hello", "@a.txt", "-nt"]);
+    }
+
+    fn sort(args: &[&str]) -> anyhow::Result<Sorted> {
+        sort_out(args.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn flags_of_the_original_are_accepted_with_a_note() {
+        let args = [
+            "pi",
+            "--offline",
+            "--tui-mode",
+            "fullscreen",
+            "-ne",
+            "-n",
+            "x",
+            "--theme=a",
+            "go",
+            "--",
+            "--verbose",
+        ];
+        let sorted = sort(&args).unwrap();
+        assert_eq!(sorted.args, ["pi", "-n", "x", "go", "--", "--verbose"].map(OsString::from));
+        let notes = "--offline --tui-mode -ne --theme".split(' ');
+        assert!(
+            sorted
+                .notes
+                .iter()
+                .zip(notes)
+                .all(|(note, flag)| note.starts_with(&format!("{flag} has no effect: ")))
+        );
+        assert_eq!(sorted.notes.len(), 4);
+        assert_eq!(sort(&["--mode", "text"]).unwrap().notes.len(), 1);
+        // Taken for granted, these would change what is done.
+        for args in [&["--fork", "x"][..], &["--mode", "json"], &["-xt", "bash"], &["--exclude-tools=bash"]] {
+            let error = sort(args).unwrap_err().to_string();
+            assert!(error.contains("is not in this version of pi yet"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_flag_is_told_apart_from_an_unknown_one() {
+        let tip = |flag: &str| {
+            let error = Args::try_parse_from(["pi", flag]).unwrap_err();
+            let text = with_tip(error, &mut Args::command()).to_string();
+            text.lines().find_map(|line| line.trim().strip_prefix("tip: ").map(str::to_owned))
+        };
+        let means = |flag: &str| Some(format!("a similar argument exists: '{flag}'"));
+        assert_eq!(tip("--modle"), means("--model"));
+        assert_eq!(tip("--resum"), means("--resume"));
+        assert_eq!(tip("--no-contextfiles"), means("--no-context-files"));
+        assert_eq!(tip("--bogus"), None);
+        assert_eq!(tip("--force"), None);
+    }
+
+    #[test]
+    fn help_lists_the_sub_commands() {
+        let help = Args::command().render_help().to_string();
+        for (name, about) in SUBCOMMANDS {
+            assert!(
+                help.lines().any(|line| line.contains(&format!("pi {name} ")) && line.contains(about)),
+                "{help}"
+            );
+        }
     }
 
     #[test]

@@ -6,40 +6,53 @@ mod initial;
 mod sessions;
 mod start;
 mod transfer;
+mod words;
 
+use std::ffi::OsString;
+use std::iter;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{Command, CommandFactory, Parser};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::ai;
 use crate::config::Env;
 use crate::modes::{self, Terminals};
 
-pub use args::Args;
+pub use args::{Args, IGNORED, IgnoredFlag};
 pub use auth::AuthArgs;
 pub use transfer::{ExportArgs, ImportArgs};
+pub use words::SUBCOMMANDS;
 
 /// Runs the program. Exit code 0 means done, 1 that something failed, 2 that the
 /// command line is wrong.
 pub fn main() -> ExitCode {
     let env = Env::process();
-    let mut words = std::env::args_os().skip(1).peekable();
+    let sorted = match args::sort_out(help_as_flag(std::env::args_os().collect()).into_iter()) {
+        Ok(sorted) => sorted,
+        Err(error) => return modes::report_usage(&format!("pi: {error}"), true),
+    };
+    let mut words = sorted.args.into_iter().peekable();
+    let program = words.next().unwrap_or_default();
     let parsed = if words.next_if(|word| word == "auth").is_some() {
-        AuthArgs::try_parse_from(words).map(Parsed::Auth)
+        parse(words, &mut AuthArgs::command()).map(Parsed::Auth)
     } else if words.next_if(|word| word == "import").is_some() {
-        ImportArgs::try_parse_from(words).map(Parsed::Import)
+        parse(words, &mut ImportArgs::command()).map(Parsed::Import)
     } else if words.next_if(|word| word == "export").is_some() {
-        ExportArgs::try_parse_from(words).map(Parsed::Export)
+        parse(words, &mut ExportArgs::command()).map(Parsed::Export)
     } else {
-        Args::try_parse_from(args::expand_short(std::env::args_os())).map(|args| Parsed::Args(Box::new(args)))
+        let words = iter::once(program).chain(words);
+        parse(words, &mut Args::command()).map(|args| Parsed::Args(Box::new(args)))
     };
     let done = match parsed {
-        Ok(Parsed::Args(args)) => run(*args, env),
+        Ok(Parsed::Args(args)) => {
+            modes::report_notes(&sorted.notes);
+            run(*args, env)
+        }
         Ok(Parsed::Auth(args)) => auth::run(args, env),
         Ok(Parsed::Import(args)) => transfer::import(&args, env),
         Ok(Parsed::Export(args)) => transfer::export(&args, env),
@@ -49,6 +62,26 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => modes::report_error(&error),
     }
+}
+
+/// Reads the arguments of `T`; a flag it does not know is answered with the one that
+/// was meant.
+fn parse<T: Parser>(words: impl Iterator<Item = OsString>, command: &mut Command) -> Result<T, clap::Error> {
+    T::try_parse_from(words).map_err(|error| args::with_tip(error, command))
+}
+
+/// `pi help` and `pi help COMMAND`, as the flag.
+fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_command = |word: &OsString| SUBCOMMANDS.iter().any(|(name, _)| word == name);
+    match words.get(1..).unwrap_or_default() {
+        [help] if help == "help" => words[1] = "--help".into(),
+        [help, command] if help == "help" && is_command(command) => {
+            words.swap(1, 2);
+            words[2] = "--help".into();
+        }
+        _ => {}
+    }
+    words
 }
 
 /// What the first word decides.

@@ -11,8 +11,8 @@ use anyhow::Context;
 use tokio::runtime::Runtime;
 
 use crate::ai::{
-    Catalog, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, Model, Router, ScopedModel,
-    ThinkingLevel, Transport,
+    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, Model, Router,
+    ScopedModel, ThinkingLevel, Transport,
 };
 use crate::config::{
     self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, Endpoints, Env, GoogleAdc,
@@ -27,6 +27,7 @@ use crate::util::paths;
 use super::args::Args;
 use super::initial;
 use super::sessions::{self, SessionFolders};
+use super::words;
 
 /// What is read before anything starts.
 pub(super) struct Setup {
@@ -61,6 +62,8 @@ impl Setup {
         let (transport, clock) = (Transport::new(), Clock::system());
         let auth_file = Arc::new(AuthFile::open(dirs.auth_file()));
         problems.extend(auth_file.known().problem().map(str::to_owned));
+        let home = dirs.home.as_deref();
+        problems = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
         let client_id = env.get("PI_COPILOT_CLIENT_ID").or_else(|| settings.copilot_client_id.clone());
         let accounts = Accounts::new(
             transport.clone(),
@@ -155,9 +158,13 @@ impl Setup {
         mut self,
         args: &Args,
         sessions: Option<PathBuf>,
-        wants_deltas: bool,
+        front: Front,
     ) -> anyhow::Result<(Services, Vec<String>)> {
         let wishes = self.wishes(args)?;
+        let chose_demo = wishes.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
+        if front == Front::Print && !chose_demo {
+            self.credentials.refuse_demo();
+        }
         let bash = BashConfig {
             shell_path: self.settings.shell_path.clone().map(PathBuf::from),
             command_prefix: self.settings.shell_command_prefix.clone(),
@@ -207,7 +214,7 @@ impl Setup {
             trust,
             disk: Arc::new(SystemDisk),
             sessions,
-            wants_deltas,
+            wants_deltas: front == Front::Interactive,
         };
         Ok((services, problems))
     }
@@ -274,6 +281,27 @@ fn text_or_file(text: &str) -> String {
     }
 }
 
+/// Who will show what the session does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Front {
+    Interactive,
+    Print,
+}
+
+/// What to know about an answer of the demo model that was asked for.
+fn demo_notice(services: &Services, model: &Model) -> Option<String> {
+    if model.provider != DEMO_PROVIDER {
+        return None;
+    }
+    let text = "this is the offline demo model, which follows rules";
+    Some(match services.instead_of_demo(model) {
+        Some(provider) => {
+            format!("{text}; {provider} is set up: --model {provider}/ID asks one of its models")
+        }
+        None => format!("{text}; set a key such as ANTHROPIC_API_KEY to ask a real one"),
+    })
+}
+
 /// Answers on standard output.
 pub(super) fn print(
     runtime: &Runtime,
@@ -282,6 +310,8 @@ pub(super) fn print(
     terminals: Terminals,
 ) -> anyhow::Result<ExitCode> {
     let piped = if terminals.stdin { None } else { Some(read_stdin()?) };
+    let is_piped = piped.as_ref().is_some_and(|piped| !piped.trim().is_empty());
+    words::check(&args.messages, args.print || is_piped)?;
     let prompts = first_prompts(&setup, args, piped)?;
     if prompts.is_empty() && args.print {
         anyhow::bail!("nothing to ask; give a message: pi -p \"…\", or pipe one in");
@@ -291,7 +321,8 @@ pub(super) fn print(
     }
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
-    let (services, problems) = setup.into_services(args, keep(args, &folders), false)?;
+    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Print)?;
+    problems.extend(services.wishes.model.as_ref().and_then(|model| demo_notice(&services, model)));
     let credentials = services.credentials.clone();
     runtime.block_on(async move {
         let (handle, events) = session::start(Arc::new(services), cwd, open).await?;
@@ -306,11 +337,12 @@ pub(super) fn print(
 
 /// Works in the terminal until the user quits.
 pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
+    words::check(&args.messages, false)?;
     let prompts = first_prompts(&setup, args, None)?;
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let env = setup.env.clone();
-    let (mut services, problems) = setup.into_services(args, keep(args, &folders), true)?;
+    let (mut services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
     services.trust.can_ask = true;
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {

@@ -9,6 +9,7 @@ mod models;
 mod output;
 mod print;
 mod signals;
+mod slash;
 mod transfer;
 
 use crate::ai::Image;
@@ -16,8 +17,9 @@ use crate::ai::Image;
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
 pub use models::list_models;
-pub use output::{Terminals, report_error, report_usage, tell_if_slow};
+pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
+pub use slash::{command_name, nearest};
 pub use transfer::{show_export, show_export_file, show_import};
 
 /// Something to say to the model.

@@ -59,6 +59,13 @@ pub fn report_error(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(1)
 }
 
+/// Tells what the user should know before anything starts, one line each.
+pub fn report_notes(notes: &[String]) {
+    for note in notes {
+        write_err(&format!("pi: {note}"));
+    }
+}
+
 /// Shows help, the version, or what is wrong with the command line.
 pub fn report_usage(text: &impl Display, is_error: bool) -> ExitCode {
     if is_error {

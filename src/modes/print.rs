@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::ai::{AssistantMessage, DEMO_PROVIDER, Message, StopReason, failure_text};
+use crate::ai::{AssistantMessage, Message, StopReason, failure_text};
 use crate::session::{
     NoticeLevel, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, WhenBusy,
 };
@@ -31,16 +31,6 @@ pub async fn print(
     let signalled = signals::first_signal();
     for problem in problems {
         write_err(&format!("pi: {problem}"));
-    }
-    let state = handle.state();
-    if let Some(provider) = &state.instead_of_demo {
-        write_err(&format!(
-            "pi: this is the offline demo model; {provider} is set up: --model {provider}/ID asks one of its models, pi --list-models shows them"
-        ));
-    } else if state.model.provider == DEMO_PROVIDER {
-        write_err(
-            "pi: this is the offline demo model; set a key such as ANTHROPIC_API_KEY, or store one with pi auth login",
-        );
     }
     let code = tokio::select! {
         code = say_all(handle, &mut events, prompts) => code,
@@ -79,6 +69,7 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
 
 /// Waits until the session has nothing more to do. `false` if it ended instead.
 async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>) -> bool {
+    let mut said = None;
     while let Some(event) = events.recv().await {
         match event {
             SessionEvent::Agent(AgentEvent::MessageEnd(message)) => {
@@ -89,9 +80,14 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
                 let seconds = delay.as_secs_f64();
                 let error = last.as_ref().and_then(failure_text).unwrap_or(error);
-                write_err(&format!(
-                    "pi: {error}; trying again in {seconds:.0} s ({attempt} of {max_attempts})"
-                ));
+                let attempt = format!("trying again in {seconds:.0} s ({attempt} of {max_attempts})");
+                let is_repeated = said.as_ref() == Some(&error);
+                write_err(&if is_repeated {
+                    format!("pi: {attempt}")
+                } else {
+                    format!("pi: {error}; {attempt}")
+                });
+                said = Some(error);
             }
             SessionEvent::Notice { level, text } => tell(level, &text),
             SessionEvent::Settled { .. } => return true,

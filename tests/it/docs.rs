@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
-use pi::cli::{Args, AuthArgs, ExportArgs, ImportArgs};
+use pi::cli::{Args, AuthArgs, ExportArgs, IGNORED, ImportArgs};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
@@ -77,6 +77,17 @@ fn flags_are_listed() {
         row(&[&format!("`{}`", usage(arg)), &help])
     });
     assert_generated("docs/cli.md", "flags", &table(&["argument", "what it does"], rows));
+}
+
+#[test]
+fn flags_without_effect_are_listed() {
+    let rows = IGNORED.iter().map(|flag| {
+        let value = if flag.takes_value { " VALUE" } else { "" };
+        let forms = [flag.short, flag.long].into_iter().filter(|form| !form.is_empty());
+        let forms: Vec<&str> = forms.collect();
+        row(&[&code(&format!("{}{value}", forms.join(", "))), flag.why])
+    });
+    assert_generated("docs/cli.md", "accepted", &table(&["flag", "why it has no effect"], rows));
 }
 
 #[test]
@@ -325,7 +336,8 @@ fn flags_that_pages_name_exist() {
     let auth = AuthArgs::command();
     let of_auth = auth.get_subcommands().flat_map(Command::get_arguments);
     let arguments = commands.iter().flat_map(Command::get_arguments).chain(of_auth);
-    let known: BTreeSet<&str> = arguments.filter_map(Arg::get_long).collect();
+    let mut known: BTreeSet<&str> = arguments.filter_map(Arg::get_long).collect();
+    known.extend(IGNORED.iter().map(|flag| flag.long.trim_start_matches('-')));
     for (page, text) in pages() {
         // Other programs have flags of their own.
         for line in text.lines().filter(|line| !["cargo ", "git "].iter().any(|name| line.contains(name))) {

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -354,9 +356,11 @@ fn broken_files_are_reported_and_left_alone() {
     fs::write(home.agent().join("settings.json"), "{\n  \"theme\": dark\n}").unwrap();
     fs::write(home.agent().join("models.json"), "{\"providers\": {\"x\": {\"models\": [{\"id\": \"m\"}]}}}")
         .unwrap();
-    let output = pi(&home).args(["-p", "who are you?"]).output().unwrap();
+    let output = pi(&home).args(["-p", "--model", "demo/pi", "who are you?"]).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let stderr = text(&output.stderr);
+    assert!(stderr.contains("pi: ~/.pi/agent/settings.json: "), "{stderr}");
+    assert_eq!(stderr.matches(".json: ").count(), 2, "each once: {stderr}");
     assert!(stderr.contains("settings.json: expected value at line 2 column 12"), "{stderr}");
     assert!(stderr.contains("models.json: provider \"x\": \"baseUrl\" is missing"), "{stderr}");
     assert!(text(&output.stdout).contains("demo model"));
@@ -368,7 +372,11 @@ fn a_session_folder_that_cannot_be_written_costs_no_answer() {
     let home = TestHome::new();
     // A file where the folder should be.
     fs::write(home.agent().join("sessions"), "").unwrap();
-    let output = pi(&home).args(["-p", "who are you?"]).env("TMPDIR", home.home()).output().unwrap();
+    let output = pi(&home)
+        .args(["-p", "--model", "demo/pi", "who are you?"])
+        .env("TMPDIR", home.home())
+        .output()
+        .unwrap();
     let stderr = text(&output.stderr);
     assert!(text(&output.stdout).contains("demo model"), "{stderr}");
     assert!(stderr.contains("cannot write the session file"), "{stderr}");
@@ -391,14 +399,14 @@ fn continue_takes_no_session_of_another_directory_in_the_same_folder() {
         let output = pi(&home).args(args).current_dir(cwd).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
     };
-    ask(&other, &["-p", "who are you?"]);
+    ask(&other, &["-p", "--model", "demo/pi", "who are you?"]);
     let [first] = home.sessions().try_into().unwrap();
     let before = fs::read_to_string(&first).unwrap();
-    ask(&one, &["-p", "--continue", "who are you?"]);
+    ask(&one, &["-p", "--model", "demo/pi", "--continue", "who are you?"]);
     assert_eq!(fs::read_to_string(&first).unwrap(), before);
     assert_eq!(home.sessions().len(), 2);
     assert_eq!(home.sessions()[0].parent(), home.sessions()[1].parent());
-    ask(&other, &["-p", "--continue", "who are you?"]);
+    ask(&other, &["-p", "--model", "demo/pi", "--continue", "who are you?"]);
     assert!(fs::read_to_string(&first).unwrap().len() > before.len());
 }
 
@@ -433,11 +441,12 @@ fn models_are_listed_and_searched() {
 fn the_demo_model_works_on_the_real_directory() {
     let home = TestHome::new();
     let say = |prompt: &str| {
-        let output = pi(&home).args(["-p", "--no-session", prompt]).output().unwrap();
+        let output = pi(&home).args(["-p", "--no-session", "--model", "demo/pi", prompt]).output().unwrap();
         assert!(output.status.success(), "{prompt}: {}", text(&output.stderr));
         text(&output.stdout)
     };
     assert!(say("create hello.txt with hello world").contains("`hello.txt` is written"));
+    assert!(say("create hello.txt with something else").contains("I do not overwrite files"));
     let file = home.project().join("hello.txt");
     assert_eq!(fs::read_to_string(&file).unwrap(), "hello world\n");
     assert!(say("replace hello with goodbye in hello.txt").contains("`hello` is now `goodbye`"));
@@ -447,11 +456,319 @@ fn the_demo_model_works_on_the_real_directory() {
     assert!(say("run `echo one; echo two`").contains("2 lines of output"));
     assert!(say("run `exit 3`").contains("Command exited with code 3"));
     assert!(say("list the files").contains("listing"));
-    assert!(say("give me an overview").contains("| bash |"));
+    let overview = say("give me an overview");
+    assert!(overview.contains("| bash |") && !overview.contains("failed"), "{overview}");
+    assert!(overview.contains("no README here") && overview.contains("no git repository here"), "{overview}");
+    assert!(say("what does this project do?").contains("There is no README here"));
+    assert!(say("show me the diff").contains("not in a git repository"));
+    assert!(say("run the tests").contains("I do not see how that is done here"));
+    assert!(say("undo that").contains("I have changed nothing in this conversation"));
+    assert!(say("help").contains("Try one of"));
     assert!(say("a long answer").contains("```rust"));
     assert!(say("who are you?").contains("no artificial intelligence"));
     assert!(say("asdf").contains("Try one of"));
     assert!(home.sessions().is_empty());
+}
+
+/// What a user without a key might type first. None of it says word for word to
+/// change what is there.
+const REQUESTS: &[&str] = &[
+    "add a function mul to calc.py",
+    "add a new dependency to Cargo.toml",
+    "see README.md and write a summary",
+    "write a summary of README.md",
+    "write README.md",
+    "create README.md",
+    "create README.md with hello",
+    "create a file called README.md with `hello`",
+    "make README.md",
+    "make a new calc.py",
+    "new file calc.py",
+    "write calc.py with \"print(1)\"",
+    "overwrite calc.py with hello",
+    "create src/main.rs with hello world",
+    "create ./calc.py with hello",
+    "create link.txt with hello",
+    "create src with hello",
+    "create src/../calc.py with hello",
+    "rewrite calc.py",
+    "refactor calc.py",
+    "fix the bug in calc.py",
+    "fix calc.py",
+    "format calc.py",
+    "make calc.py faster",
+    "make all tests pass",
+    "delete calc.py",
+    "remove calc.py",
+    "rm calc.py",
+    "rm -rf .",
+    "run rm calc.py",
+    "run rm -rf src",
+    "run git checkout .",
+    "run git reset --hard",
+    "run git clean -fdx",
+    "run git diff --output=calc.py",
+    "run git log --output calc.py",
+    "run echo hello > calc.py",
+    "run cat README.md | tee calc.py",
+    "run echo `rm calc.py`",
+    "run sed -i s/a/b/ calc.py",
+    "execute the script",
+    "run it",
+    "run calc.py",
+    "run the tests",
+    "run all the tests",
+    "test it",
+    "build it",
+    "build the project",
+    "run `make` and fix what breaks",
+    "don't run `rm calc.py`",
+    "never run `rm calc.py`",
+    "what happens if I run `rm calc.py`?",
+    "explain `rm calc.py`",
+    "move calc.py to src/calc.py",
+    "rename calc.py to add.py",
+    "rename add to sum in calc.py",
+    "rename the function add to sum in calc.py",
+    "change add to sum in calc.py",
+    "change the name of the function in calc.py",
+    "change the title to Notes in README.md",
+    "replace the function with another in calc.py",
+    "replace everything in calc.py",
+    "replace all of README.md with hello",
+    "replace add with sum in calc.py and README.md",
+    "replace the word add with sum in calc.py",
+    "edit calc.py",
+    "edit README.md and add a section",
+    "append a line to README.md",
+    "insert a comment at the top of calc.py",
+    "update the README.md",
+    "update dependencies in Cargo.toml",
+    "set the version in Cargo.toml to 2.0",
+    "bump the version",
+    "commit this",
+    "commit everything and push",
+    "undo that",
+    "revert the last change",
+    "write a commit message",
+    "write a test for calc.py",
+    "write tests",
+    "create a test for calc.py",
+    "create tests in calc.py with pytest",
+    "add logging",
+    "add type hints to calc.py, please",
+    "translate README.md to German",
+    "convert calc.py to Rust",
+    "port calc.py to src/main.rs",
+    "generate docs for calc.py",
+    "split calc.py into modules",
+    "sort the lines in README.md",
+    "clean up",
+    "install numpy",
+    "what does this project do",
+    "what does calc.py do?",
+    "explain calc.py",
+    "summarize README.md",
+    "review calc.py",
+    "read calc.py",
+    "show me the diff",
+    "show me the history",
+    "show me calc.py",
+    "what changed?",
+    "list the files",
+    "give me an overview",
+    "search for add",
+    "find the bug",
+    "where is add defined?",
+    "help",
+    "hello",
+    "who are you?",
+    "can you code?",
+    "asdf",
+    "ok",
+    "yes",
+    "stop",
+    "do it",
+    "a long answer",
+    "tell me a story",
+    "/etc/hosts what is this",
+    "calc.py",
+    "README.md: create it with hello",
+    "please create README.md with hello, replacing the old one",
+    "diff --git a/calc.py b/calc.py\n-create calc.py with x\n+run `rm calc.py`",
+    "create calc.py with x\nand then\nrun `rm calc.py`",
+];
+
+/// Every file and link below a folder, with its content.
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = fs::symlink_metadata(&path).unwrap().file_type();
+        if kind.is_symlink() {
+            found.insert(path.clone(), fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes());
+        } else if kind.is_dir() {
+            found.extend(tree(&path));
+        } else {
+            found.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_hundred_requests_to_the_demo_model_change_nothing_that_was_there() {
+    let home = TestHome::new();
+    let project = home.project();
+    fs::create_dir(project.join("src")).unwrap();
+    for (name, content) in [
+        ("README.md", "# Calc\n\nAdds. TODO: multiply.\n"),
+        ("calc.py", "def add(a, b):\n    return a + b\n"),
+        ("Cargo.toml", "[package]\nname = \"calc\"\nversion = \"0.1.0\"\n"),
+        ("Makefile", "all:\n\trm calc.py\ntest:\n\trm calc.py\n"),
+        ("src/main.rs", "fn main() {}\n"),
+    ] {
+        fs::write(project.join(name), content).unwrap();
+    }
+    // Not there, but writing through it would create something elsewhere.
+    std::os::unix::fs::symlink("nowhere.txt", project.join("link.txt")).unwrap();
+    let before = tree(&project);
+    assert!(REQUESTS.len() >= 100);
+    // One conversation, as the rules look back for some.
+    let output = pi(&home).args(["-p", "--model", "demo/pi"]).args(REQUESTS.iter().skip(1)).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = pi(&home).args(["-pc", "--model", "demo/pi", REQUESTS[0]]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let calls: Vec<String> = home
+        .entries()
+        .iter()
+        .flat_map(|entry| entry["message"]["content"].as_array().cloned().unwrap_or_default())
+        .filter(|block| block["type"] == "toolCall")
+        .map(|call| call["arguments"].to_string())
+        .collect();
+    assert!(calls.len() > 20, "real calls: {calls:?}");
+    assert!(tree(&project) == before, "something changed; the calls were\n{}", calls.join("\n"));
+    // Told word for word, it does.
+    let output =
+        pi(&home).args(["-pc", "--model", "demo/pi", "replace add with sum in calc.py"]).output().unwrap();
+    assert!(text(&output.stdout).contains("Done"), "{}", text(&output.stdout));
+    assert_ne!(tree(&project), before);
+    let output = pi(&home).args(["-pc", "--model", "demo/pi", "undo that"]).output().unwrap();
+    assert!(text(&output.stdout).contains("replace `sum` with `add` in calc.py"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn print_mode_without_a_key_asks_nobody_and_says_what_to_do() {
+    let home = TestHome::new();
+    fs::write(home.project().join("notes.txt"), "kept\n").unwrap();
+    for args in [
+        &["-p", "create notes.txt with x"][..],
+        &["-p", "--models", "demo/*", "hello"],
+        &["-p", "-c", "hello"],
+    ] {
+        let output = pi(&home).args(args).output().unwrap();
+        let stderr = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{args:?}");
+        assert!(
+            stderr.contains("ANTHROPIC_API_KEY") && stderr.contains("--model demo/pi"),
+            "{args:?}: {stderr}"
+        );
+        assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
+    }
+    assert_eq!(fs::read_to_string(home.project().join("notes.txt")).unwrap(), "kept\n");
+    assert!(home.sessions().is_empty(), "nothing was said to anybody");
+    // A session with the demo model is no reason to go on with it.
+    assert!(pi(&home).args(["-p", "--model", "demo/pi", "hello"]).output().unwrap().status.success());
+    assert_eq!(pi(&home).args(["-pc", "hello"]).output().unwrap().status.code(), Some(1));
+}
+
+#[test]
+fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
+    let home = TestHome::new();
+    let run = |args: &[&str]| {
+        let output = pi(&home).args(args).output().unwrap();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    for args in [&["help"][..], &["--help"], &["help", "auth"]] {
+        let (code, stdout, _) = run(args);
+        assert!(code == Some(0) && stdout.contains("Usage: pi"), "{args:?}: {stdout}");
+    }
+    for (args, expected) in [
+        (&["update"][..], "pi: pi update is not in this version of pi yet"),
+        (&["install", "npm:x"], "pi: pi install is not in this version of pi yet"),
+        (&["exprot"], "pi: pi has no command \"exprot\"; did you mean pi export?"),
+        (&["-p", "/compact"], "pi: /compact is a command to type in pi itself"),
+        (&["--fork", "x"], "pi: --fork is not in this version of pi yet"),
+    ] {
+        let (code, stdout, stderr) = run(args);
+        assert!(matches!(code, Some(1 | 2)) && stdout.is_empty(), "{args:?}: {code:?}");
+        assert!(stderr.starts_with(expected), "{args:?}: {stderr}");
+    }
+    let (code, stdout, stderr) =
+        run(&["-p", "--offline", "--model", "demo/pi", "--tui-mode", "regular", "hello"]);
+    assert!(code == Some(0) && stdout.contains("demo model"), "{stderr}");
+    assert!(
+        stderr.contains("pi: --offline has no effect: ") && stderr.contains("pi: --tui-mode has no effect: ")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_key_is_followed_by_where_it_comes_from() {
+    let body = r#"{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}"#;
+    let refusal = || Reply::status(401, &[("content-type", "application/json")], body);
+    let server = SseServer::start([refusal(), refusal(), refusal(), refusal(), refusal()]).await;
+    let home = TestHome::new();
+    let models = |key: &str| {
+        let models = json!({"providers": {"local": {
+            "baseUrl": server.url(), "api": "openai-completions", "apiKey": key, "models": [{"id": "m-1"}],
+        }, "groq": {"baseUrl": server.url()}}});
+        fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    };
+    let asked = async |args: &[&str]| {
+        let mut command = pi(&home);
+        command.args(["-p", "hello"]).args(args).env("GROQ_API_KEY", "secret").env("MINE", "secret");
+        let stderr = text(&output(command).await.stderr);
+        assert!(stderr.contains("401: Incorrect API key") && !stderr.contains("secret"), "{stderr}");
+        stderr.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    models("secret");
+    let model = ["--model", "local/m-1"];
+    assert_eq!(asked(&model).await, "The key is stored as apiKey of local in models.json. Change it there.");
+    models("$MINE");
+    assert!(
+        asked(&model).await.starts_with("The key comes from the environment variable MINE, named as apiKey")
+    );
+    models("!echo secret");
+    assert!(
+        asked(&model).await.starts_with("The key is what a command prints, which stands as apiKey of local")
+    );
+    assert_eq!(asked(&["--model", "local/m-1", "--api-key", "x"]).await, "The key was given with --api-key.");
+    let of_groq = asked(&["--model", "groq/openai/gpt-oss-120b"]).await;
+    assert!(of_groq.starts_with("The key comes from the environment variable GROQ_API_KEY. "), "{of_groq}");
+    assert!(of_groq.contains("/login groq"), "{of_groq}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_failure_again_is_not_repeated_word_for_word() {
+    let busy = || {
+        let body = r#"{"error":{"message":"Overloaded"}}"#;
+        Reply::status(529, &[("content-type", "application/json")], body)
+    };
+    let server = SseServer::start([busy(), busy(), busy(), Reply::sse(chat::text("now"))]).await;
+    let home = TestHome::with_server(server.url()).settings(&json!({"retry": {"baseDelayMs": 1}}));
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let stderr = text(&output(command).await.stderr);
+    assert_eq!(stderr.matches("Overloaded").count(), 1, "{stderr}");
+    assert_eq!(stderr.matches("trying again in 0 s").count(), 3, "{stderr}");
+}
+
+#[test]
+fn a_section_of_the_settings_that_is_no_object_is_named() {
+    let home = TestHome::new().settings(&json!({"retry": 3}));
+    let output = pi(&home).args(["-p", "--model", "demo/pi", "hello"]).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("~/.pi/agent/settings.json: \"retry\" must be an object"), "{stderr}");
 }
 
 #[test]

@@ -397,6 +397,105 @@ async fn kill_while_typing_keeps_the_draft_any_number_of_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_quits_only_when_it_is_pressed_twice_in_a_row() {
+    let server = SseServer::start([]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    let armed = |pty: &Pty| pty.wait_text("ctrl+c again to quit");
+    let disarmed = |pty: &Pty| {
+        pty.wait("the end of the hint", |rows| !rows.iter().any(|row| row.contains("again to quit")));
+    };
+    // By itself, after a while.
+    pty.keys("\x03");
+    armed(&pty);
+    disarmed(&pty);
+    // By a paste, and by any other key.
+    for other in ["\x1b[200~pasted\x1b[201~", "x"] {
+        pty.keys(&format!("\x03{other}\x03"));
+        armed(&pty);
+        disarmed(&pty);
+    }
+    pty.keys("still here");
+    pty.wait_text("still here");
+    pty.keys("\x03\x03");
+    assert!(pty.end().0.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
+    let server = SseServer::start([Reply::sse(chat::text("A path."))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    for (line, answer) in [
+        ("/hotkesy", "there is no command /hotkesy; did you mean /hotkeys?"),
+        ("/compact", "/compact is not in this version of pi yet"),
+        ("/quit now", "/quit takes nothing after its name"),
+    ] {
+        pty.keys(&format!("{line}\r"));
+        pty.wait_text(answer);
+        pty.wait("the line in the editor", |rows| rows.iter().any(|row| row == line));
+        pty.keys("\x15");
+    }
+    assert!(server.requests().is_empty());
+    pty.keys("/etc/hosts what is this\r");
+    pty.wait_text("A path.");
+    assert_eq!(said(&server), ["user: /etc/hosts what is this"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_session_during_a_run_is_asked_for() {
+    let gate = Gate::new();
+    let answer = Reply::stream("text/event-stream").piece(chat::delta("Half")).gate(&gate);
+    let server = SseServer::start([answer.piece(chat::delta(" and whole.")).piece(chat::end("stop"))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("go\r");
+    pty.wait_text("Half");
+    pty.keys("/new\r");
+    pty.wait_text("Start a new session?");
+    // The first answer leaves everything as it is.
+    pty.keys("\r");
+    pty.wait("the end of the question", |rows| !rows.iter().any(|row| row.contains("Start a new session?")));
+    pty.keys("/new\r");
+    pty.wait_text("→ Keep working");
+    pty.keys("\x1b");
+    pty.wait("the end of the question", |rows| !rows.iter().any(|row| row.contains("Start a new session?")));
+    gate.open();
+    pty.wait_text("Half and whole.");
+    pty.wait_idle();
+    // With nothing to end there is nothing to ask.
+    pty.keys("/new\r");
+    pty.wait("an empty session", |rows| !rows.iter().any(|row| row.contains("Half and whole.")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_in_a_file_is_said_once() {
+    let server = SseServer::start([]).await;
+    let home = TestHome::with_server(server.url());
+    let path = home.agent().join("models.json");
+    let mut models: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    models["providers"]["odd"] = json!({"baseUrl": "http://x/v1", "api": "openai-completions",
+        "models": [{"id": "a", "contextWindow": "big"}]});
+    fs::write(&path, models.to_string()).unwrap();
+    let pty = Pty::start(&home, Size { width: 120, height: 24 }, &[]);
+    pty.wait_text(
+        "~/.pi/agent/models.json: provider \"odd\": model \"a\": \"contextWindow\" must be a whole number",
+    );
+    // The list reads the file again.
+    pty.keys("/model\r");
+    pty.wait_text("→ ");
+    pty.keys("\x1b");
+    pty.wait("the end of the list", |rows| !rows.iter().any(|row| row.contains("→ ")));
+    pty.keys("!echo done\r");
+    pty.wait_text("$ echo done");
+    let said = pty.everything().iter().filter(|row| row.contains("provider \"odd\"")).count();
+    assert_eq!(said, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn quit_and_resume_by_the_printed_line() {
     let server =
         SseServer::start([Reply::sse(chat::text("Remember me.")), Reply::sse(chat::text("I do."))]).await;

@@ -69,9 +69,7 @@ pub(super) const ACTIONS: &[Action] = &[
     listed("app.queue.moveDown", Context::Select, "alt+down", "Deliver a queued message later"),
     listed("app.queue.toggle", Context::Select, "tab", "Make a queued message steering or follow-up"),
     listed("app.queue.drop", Context::Select, "delete", "Drop a queued message"),
-    action("app.session.new", "", "Start a new session", |_, out| {
-        out.push(Effect::Session(SessionCommand::New));
-    }),
+    action("app.session.new", "", "Start a new session", App::new_session),
     action("app.session.resume", "", "Choose a session to continue", |_, out| out.push(Effect::ListSessions)),
 ];
 

@@ -24,14 +24,15 @@ use crate::tui::theme::Theme;
 use crate::util::paths;
 
 use super::super::Prompt;
+use super::super::slash::unknown_command;
 use super::actions;
 use super::commands;
 use super::completion::Completion;
 use super::footer::Footer;
 use super::msg::{AppMsg, Effect, EffectDone};
 use super::overlays::{
-    ModelChoice, ModelScope, Models, Overlay, OverlayStep, QueuedMessages, Sessions, ThinkingLevels,
-    TrustDialog,
+    Confirmation, ModelChoice, ModelScope, Models, Overlay, OverlayStep, QueuedMessages, Sessions,
+    ThinkingLevels, TrustDialog,
 };
 use super::prompt::{PromptEditor, Submission};
 use super::status::{Status, StatusLine};
@@ -216,9 +217,13 @@ impl App {
                 }
             }
             Some("tui.input.submit") => {
+                let ends_something = self.completion.is_surprising();
                 let Some(text) = self.completion.accept() else { return false };
                 self.prompt.composer.set_text(&text);
-                self.submit(WhenBusy::Steer, out);
+                // Enter again runs it.
+                if !ends_something {
+                    self.submit(WhenBusy::Steer, out);
+                }
             }
             _ => return false,
         }
@@ -240,6 +245,11 @@ impl App {
                 }
             }
             Submission::Command(line) => self.run_command(&line, out),
+            Submission::Unknown(line) => {
+                let name = line.split_whitespace().next().unwrap_or_default();
+                let known: Vec<&str> = commands::all().map(|command| command.name).collect();
+                self.refuse_command(&line, &unknown_command(name, &known));
+            }
             Submission::Bash { command, exclude_from_context } => {
                 out.push(Effect::Session(SessionCommand::RunBash { command, exclude_from_context }));
             }
@@ -260,13 +270,33 @@ impl App {
     fn run_command(&mut self, line: &str, out: &mut Vec<Effect>) {
         match commands::find(line) {
             Some((command, args)) => (command.run)(self, args, out),
-            // `/quit now` is something to say, not a command.
-            None => out.push(Effect::Session(SessionCommand::Prompt {
-                text: format!("/{line}"),
-                images: Vec::new(),
-                when_busy: WhenBusy::Steer,
-            })),
+            None => {
+                let name = line.split_whitespace().next().unwrap_or_default();
+                self.refuse_command(line, &format!("/{name} takes nothing after its name"));
+            }
         }
+    }
+
+    /// Says why a line is no command, and leaves it to be corrected. Models are not
+    /// asked: what it was meant to do is nothing they could.
+    fn refuse_command(&mut self, line: &str, why: &str) {
+        self.fail(why);
+        self.prompt.composer.set_text(&format!("/{line}"));
+    }
+
+    /// Starts a new session; asks first while something goes on that this would end.
+    pub(super) fn new_session(&mut self, out: &mut Vec<Effect>) {
+        if self.session.phase == Phase::Idle && self.bash_since.is_none() {
+            return out.push(Effect::Session(SessionCommand::New));
+        }
+        self.overlays.push(Box::new(Confirmation {
+            title: "Start a new session?",
+            about: "The agent or a command is still working. A new session stops it; what it has done so far is kept.",
+            leave: "Keep working",
+            confirm: "Stop, and start a new session",
+            then: Some(AppMsg::Session(SessionCommand::New)),
+            is_confirmed: false,
+        }));
     }
 
     // Actions.
@@ -620,12 +650,13 @@ impl App {
             key("app.clear"),
             key("app.tools.expand")
         )];
+        let is_demo = self.session.model.provider == DEMO_PROVIDER;
         if let Some(provider) = &self.session.instead_of_demo {
             lines.push(
                 "This is the offline demo model: it follows rules and calls the real tools.".to_owned(),
             );
             lines.push(format!("{provider} is set up: /model shows its models and chooses one."));
-        } else if self.session.model.provider == DEMO_PROVIDER {
+        } else if is_demo {
             lines.push(
                 "No key is configured, so this is the offline demo model: it follows rules and calls the real tools."
                     .to_owned(),
@@ -633,6 +664,11 @@ impl App {
             lines.push(
                 "To connect a real model type /login, or set ANTHROPIC_API_KEY or another key and start again."
                     .to_owned(),
+            );
+        }
+        if is_demo {
+            lines.push(
+                "Try: give me an overview · create hello.txt with hello world · count slowly".to_owned(),
             );
         }
         lines

@@ -19,6 +19,10 @@ pub(super) struct Completion {
     offers_skills: bool,
     matches: Vec<Suggestion>,
     selected: usize,
+    /// What is typed of the name.
+    typed: String,
+    /// The user chose it with the arrow keys.
+    is_chosen: bool,
     /// The text the user closed the list for; it stays closed until that changes.
     dismissed: Option<String>,
 }
@@ -51,7 +55,9 @@ impl Completion {
         };
         if !matches.iter().map(|one| &one.name).eq(self.matches.iter().map(|one| &one.name)) {
             self.selected = 0;
+            self.is_chosen = false;
         }
+        self.typed = typed.unwrap_or_default().to_owned();
         self.matches = matches;
     }
 
@@ -66,11 +72,22 @@ impl Completion {
 
     pub(super) fn select_next(&mut self) {
         self.selected = (self.selected + 1) % self.matches.len().max(1);
+        self.is_chosen = true;
     }
 
     pub(super) fn select_previous(&mut self) {
         let n = self.matches.len().max(1);
         self.selected = (self.selected + n - 1) % n;
+        self.is_chosen = true;
+    }
+
+    /// Whether the selected command ends something and neither was chosen nor is
+    /// typed by half: Enter may mean something else.
+    pub(super) fn is_surprising(&self) -> bool {
+        self.matches.get(self.selected).is_some_and(|one| {
+            let is_typed = one.name.starts_with(&self.typed) && self.typed.len() * 2 >= one.name.len();
+            commands::ENDING.contains(&one.name.as_str()) && !self.is_chosen && !is_typed
+        })
     }
 
     /// The selected command, as text for the editor; one that takes arguments is
@@ -181,6 +198,31 @@ mod tests {
     }
 
     #[test]
+    fn nothing_that_ends_something_is_run_by_surprise() {
+        let mut texts: Vec<String> = ('a'..='z').map(|c| format!("/{c}")).collect();
+        texts.push("/".to_owned());
+        for text in texts {
+            let mut completion = Completion::new(true);
+            completion.update(&text, &[]);
+            let first = completion.matches.first().map(|one| one.name.clone()).unwrap_or_default();
+            let ends = commands::ENDING.contains(&first.as_str());
+            assert!(!ends || completion.is_surprising(), "{text} and Enter runs /{first}");
+        }
+        let surprises = |text: &str| {
+            let mut completion = Completion::default();
+            completion.update(text, &[]);
+            completion.is_surprising()
+        };
+        assert!(!surprises("/") && !surprises("/ne") && !surprises("/quit") && !surprises("/mod"));
+        let mut completion = Completion::default();
+        completion.update("/", &[]);
+        while completion.matches[completion.selected].name != "new" {
+            completion.select_next();
+        }
+        assert!(!completion.is_surprising(), "it was chosen");
+    }
+
+    #[test]
     fn a_dismissed_list_stays_closed_until_the_text_changes() {
         let mut completion = Completion::default();
         completion.update("/n", &[]);
@@ -195,7 +237,7 @@ mod tests {
     #[test]
     fn accepting_leaves_room_for_arguments() {
         let mut completion = Completion::default();
-        completion.update("/qu", &[]);
+        completion.update("/qui", &[]);
         assert_eq!(completion.accept(), Some("/quit".to_owned()));
         completion.update("/mod", &[]);
         assert_eq!(completion.accept(), Some("/model ".to_owned()));

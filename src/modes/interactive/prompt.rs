@@ -9,6 +9,8 @@ use crate::tui::theme::{Theme, Token};
 
 use crate::ai::{Image, ThinkingLevel};
 
+use super::super::slash::command_name;
+
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
     pub(super) composer: Composer,
@@ -28,6 +30,8 @@ pub(super) enum Submission {
         command: String,
         exclude_from_context: bool,
     },
+    /// Means to be a slash command and is none, without the slash.
+    Unknown(String),
     Prompt(PromptDraft),
     Nothing,
 }
@@ -181,6 +185,9 @@ fn classify(trimmed: &str, is_command: impl Fn(&str) -> bool) -> Submission {
         if !line.contains('\n') && is_command(name) {
             return Submission::Command(line.to_owned());
         }
+        if line.is_empty() || command_name(trimmed).is_some() {
+            return Submission::Unknown(line.to_owned());
+        }
     }
     Submission::Prompt(trimmed.into())
 }
@@ -221,6 +228,9 @@ mod tests {
         check("hello", Submission::Prompt("hello".into()));
         check("/model opus", Submission::Command("model opus".to_owned()));
         check("/etc/hosts is odd", Submission::Prompt("/etc/hosts is odd".into()));
+        check("/modle opus", Submission::Unknown("modle opus".to_owned()));
+        check("/", Submission::Unknown(String::new()));
+        check("/tmp/x", Submission::Prompt("/tmp/x".into()));
         check("/model\nis a word", Submission::Prompt("/model\nis a word".into()));
         let bash = |command: &str, hidden| Submission::Bash {
             command: command.to_owned(),

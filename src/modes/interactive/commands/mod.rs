@@ -19,7 +19,12 @@ pub(super) struct Command {
     pub(super) run: fn(&mut App, &str, &mut Vec<Effect>),
 }
 
-const TABLES: &[&[Command]] = &[session::COMMANDS, model::COMMANDS, login::COMMANDS, view::COMMANDS];
+// What opens a list comes first: Enter behind a lone slash runs the first of them.
+const TABLES: &[&[Command]] = &[model::COMMANDS, session::COMMANDS, login::COMMANDS, view::COMMANDS];
+
+/// Commands that end, wipe or forget something. They do not stand first among
+/// others, and Enter does not run one of which less than half is typed.
+pub(super) const ENDING: &[&str] = &["new", "quit", "logout"];
 
 /// All commands, in the order help lists them.
 pub(super) fn all() -> impl Iterator<Item = &'static Command> {

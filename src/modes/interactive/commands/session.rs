@@ -10,14 +10,6 @@ use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
-        name: "new",
-        args: "",
-        help: "Start a new session",
-        run: |_, _, out| {
-            out.push(Effect::Session(SessionCommand::New));
-        },
-    },
-    Command {
         name: "resume",
         args: "",
         help: "Choose a session to continue",
@@ -26,6 +18,7 @@ pub(super) const COMMANDS: &[Command] = &[
         },
     },
     Command { name: "name", args: "[TEXT]", help: "Name the session, or show its name", run: name },
+    Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| app.new_session(out) },
     Command {
         name: "session",
         args: "",
@@ -41,13 +34,13 @@ pub(super) const COMMANDS: &[Command] = &[
         help: "Decide whether skills and the like of this folder are used",
         run: |app, _, _| app.open_trust(),
     },
-    Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
     Command {
         name: "queue",
         args: "",
         help: "Reorder, edit or drop queued messages",
         run: |app, _, _| app.open_queue(),
     },
+    Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
 ];
 
 fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {

@@ -1,5 +1,6 @@
 //! What has the keyboard until it closes.
 
+mod confirm;
 mod dialog;
 mod entry;
 mod logins;
@@ -20,6 +21,7 @@ use crate::tui::theme::Theme;
 
 use super::msg::AppMsg;
 
+pub(super) use confirm::Confirmation;
 pub(super) use entry::Entry;
 pub(super) use logins::{LoginMethods, Logins};
 pub(super) use models::{ModelChoice, Models};

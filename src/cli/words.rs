@@ -1,0 +1,140 @@
+//! What stands where a sub-command would: `pi help`, `pi update`, and words that
+//! look like a command and are none. A model would be asked otherwise.
+
+use crate::modes;
+
+/// The sub-commands and what they are for, as help lists them.
+pub const SUBCOMMANDS: &[(&str, &str)] = &[
+    ("auth", "Manage keys and sign-ins: status, login, logout"),
+    ("import", "Turn a conversation in a provider's request format into a session"),
+    ("export", "Write a session in a provider's request format"),
+    ("help", "Show this help, or that of a command"),
+];
+
+/// Sub-commands of the original that this version does not have, and what does
+/// instead.
+const NOT_YET: &[(&str, &str)] = &[
+    ("config", "settings are in ~/.pi/agent/settings.json"),
+    ("install", ""),
+    ("list", "pi --list-models lists models, pi --resume sessions"),
+    ("mcp", ""),
+    ("remove", ""),
+    ("uninstall", ""),
+    ("update", "build and install a newer version to update"),
+];
+
+/// What else people call a sub-command or a flag.
+const ALIASES: &[(&str, &str)] = &[
+    ("continue", "pi --continue"),
+    ("login", "pi auth login"),
+    ("logout", "pi auth logout"),
+    ("models", "pi --list-models"),
+    ("resume", "pi --resume"),
+    ("sessions", "pi --resume"),
+    ("status", "pi auth status"),
+    ("upgrade", "pi --version"),
+    ("version", "pi --version"),
+];
+
+/// Refuses messages that are not for a model: a lone word that looks like a
+/// command, and slash commands. `is_print` says that the answer was asked for with
+/// `--print`, which makes any word a prompt.
+///
+/// # Errors
+/// Says what to type instead.
+pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
+    for message in messages {
+        if let Some(name) = modes::command_name(message) {
+            anyhow::bail!("/{name} is a command to type in pi itself, not a message; start pi without it");
+        }
+    }
+    if is_print {
+        return Ok(());
+    }
+    match messages {
+        [word] if looks_like_a_command(word) => anyhow::bail!(refusal(word)),
+        // A package, as the original takes them.
+        [word, what] if is_not_yet(word) && what.contains([':', '/', '@']) => anyhow::bail!(refusal(word)),
+        [word, flag] if is_not_yet(word) && flag.starts_with('-') => anyhow::bail!(refusal(word)),
+        _ => Ok(()),
+    }
+}
+
+fn is_not_yet(word: &str) -> bool {
+    NOT_YET.iter().any(|(name, _)| *name == word)
+}
+
+fn looks_like_a_command(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c))
+}
+
+fn refusal(word: &str) -> String {
+    if let Some((name, instead)) = NOT_YET.iter().find(|(name, _)| *name == word) {
+        let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
+        return format!("pi {name} is not in this version of pi yet{instead}");
+    }
+    let names: Vec<&str> = SUBCOMMANDS.iter().map(|(name, _)| *name).collect();
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, command)| (*command).to_owned());
+    let tip = match alias.or_else(|| modes::nearest(word, &names).map(|name| format!("pi {name}"))) {
+        Some(command) => format!("did you mean {command}?"),
+        None => "pi --help lists those it has.".to_owned(),
+    };
+    format!("pi has no command \"{word}\"; {tip} To ask a model, use more words, or pi -p {word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(messages: &[&str], expected: &str) {
+        let messages: Vec<String> = messages.iter().map(|&message| message.to_owned()).collect();
+        assert_eq!(check(&messages, false).unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn a_lone_word_that_looks_like_a_command_is_no_prompt() {
+        refused(
+            &["update"],
+            "pi update is not in this version of pi yet; build and install a newer version to update",
+        );
+        refused(&["install", "npm:x"], "pi install is not in this version of pi yet");
+        refused(
+            &["improt"],
+            "pi has no command \"improt\"; did you mean pi import? To ask a model, use more words, or pi -p improt",
+        );
+        refused(
+            &["resume"],
+            "pi has no command \"resume\"; did you mean pi --resume? To ask a model, use more words, or pi -p resume",
+        );
+        refused(
+            &["frobnicate"],
+            "pi has no command \"frobnicate\"; pi --help lists those it has. To ask a model, use more words, or pi -p \
+             frobnicate",
+        );
+        refused(
+            &["/compact"],
+            "/compact is a command to type in pi itself, not a message; start pi without it",
+        );
+    }
+
+    #[test]
+    fn prompts_are_prompts() {
+        for messages in [
+            &["fix the bug"][..],
+            &["fix", "the", "bug"],
+            &["update", "the", "docs"],
+            &["why?"],
+            &["Hello"],
+            &["@a.txt"],
+            &["/etc/hosts what is this"],
+            &["日本"],
+            &[],
+        ] {
+            let messages: Vec<String> = messages.iter().map(|&message| message.to_owned()).collect();
+            assert!(check(&messages, false).is_ok(), "{messages:?}");
+        }
+        assert!(check(&["update".to_owned()], true).is_ok());
+    }
+}

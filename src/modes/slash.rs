@@ -1,0 +1,152 @@
+//! Telling slash commands from texts that happen to begin with a slash.
+
+/// Folders at the root of a file system: `/tmp what is in there` is about one.
+const ROOT_FOLDERS: &[&str] = &[
+    "applications",
+    "bin",
+    "boot",
+    "cores",
+    "data",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "library",
+    "media",
+    "mnt",
+    "nix",
+    "opt",
+    "private",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "snap",
+    "srv",
+    "sys",
+    "system",
+    "tmp",
+    "users",
+    "usr",
+    "var",
+    "volumes",
+];
+
+/// The name of the command that `text` calls or means to call: one line that
+/// begins with a slash and a word of letters, digits and hyphens. `None` for
+/// paths, and for anything else that is not a command.
+pub fn command_name(text: &str) -> Option<&str> {
+    let line = text.trim().strip_prefix('/')?;
+    if line.contains('\n') {
+        return None;
+    }
+    let name = line.split_whitespace().next()?;
+    let is_word = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let is_folder = ROOT_FOLDERS.contains(&name.to_ascii_lowercase().as_str());
+    (is_word && !is_folder).then_some(name)
+}
+
+/// Commands of the original that this version does not have, and what does instead.
+const NOT_YET: &[(&str, &str)] = &[
+    ("settings", "settings are in ~/.pi/agent/settings.json"),
+    ("tree", ""),
+    ("fork", ""),
+    ("clone", ""),
+    ("compact", "/new starts with an empty conversation"),
+    ("export", "pi export writes a session in the format of a provider"),
+    ("import", "pi import reads a conversation in the format of a provider"),
+    ("share", ""),
+    ("bug", ""),
+    ("changelog", ""),
+    ("reload", "quit and start pi again to read the files anew"),
+    ("debug", ""),
+    ("mcp", ""),
+    ("llama", "/model finds servers on this machine by itself"),
+];
+
+/// What else people call a command.
+const ALIASES: &[(&str, &str)] = &[
+    ("?", "hotkeys"),
+    ("clear", "new"),
+    ("commands", "hotkeys"),
+    ("continue", "resume"),
+    ("cost", "session"),
+    ("exit", "quit"),
+    ("help", "hotkeys"),
+    ("keys", "hotkeys"),
+    ("models", "model"),
+    ("q", "quit"),
+    ("rename", "name"),
+    ("reset", "new"),
+    ("sessions", "resume"),
+    ("signin", "login"),
+    ("status", "session"),
+    ("think", "thinking"),
+];
+
+/// What to say about a command that is none of `known`: what is nearest, or that
+/// this version does not have it.
+pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
+    let lower = name.to_ascii_lowercase();
+    if let Some((name, instead)) = NOT_YET.iter().find(|(other, _)| *other == lower) {
+        let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
+        return format!("/{name} is not in this version of pi yet{instead}");
+    }
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, command)| *command);
+    match alias.or_else(|| nearest(&lower, known)) {
+        Some(command) => format!("there is no command /{name}; did you mean /{command}?"),
+        None => format!("there is no command /{name}; / shows those there are"),
+    }
+}
+
+/// The one of `known` that is spelt most like `word`, if one is spelt like it.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let beginning = known.iter().find(|name| word.len() >= 3 && name.starts_with(word));
+    let n_wrong = |name: &str| strsim::damerau_levenshtein(word, name);
+    let closest = known.iter().min_by_key(|name| n_wrong(name));
+    // Two letters of five may be wrong, or one of three.
+    let alike = closest.filter(|name| n_wrong(name) * 5 <= word.len().max(name.len()) * 2);
+    beginning.or(alike).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_texts_are_no_commands() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(command_name(text), expected, "{text}");
+        check("/compact", Some("compact"));
+        check(" /update now ", Some("update"));
+        check("/scoped-models", Some("scoped-models"));
+        check("/etc/hosts what is this", None);
+        check("/tmp/x", None);
+        check("/tmp what is in there?", None);
+        check("/Users is empty", None);
+        check("/index.html is broken", None);
+        check("/skill:review it", None);
+        check("/compact\nis a word", None);
+        check("// a comment", None);
+        check("/* a comment */", None);
+        check("/5 of it", None);
+        check("/", None);
+        check("compact", None);
+    }
+
+    #[test]
+    fn the_nearest_command_is_named() {
+        let known = ["model", "new", "resume", "quit", "hotkeys", "session", "thinking"];
+        let check = |name: &str, expected: &str| assert_eq!(unknown_command(name, &known), expected);
+        check("modle", "there is no command /modle; did you mean /model?");
+        check("resum", "there is no command /resum; did you mean /resume?");
+        check("thin", "there is no command /thin; did you mean /thinking?");
+        check("help", "there is no command /help; did you mean /hotkeys?");
+        check("exit", "there is no command /exit; did you mean /quit?");
+        check("frobnicate", "there is no command /frobnicate; / shows those there are");
+        check("fork", "/fork is not in this version of pi yet");
+        check("Compact", "/compact is not in this version of pi yet; /new starts with an empty conversation");
+    }
+}
