@@ -116,7 +116,7 @@ async fn a_key_behind_the_command_is_refused_and_not_remembered() {
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
     pty.keys(&format!("/login groq {CANARY}\r"));
-    let rows = pty.wait_text("nothing else");
+    let rows = pty.wait_text("enter only the provider's name");
     assert!(!rows.join("\n").contains(CANARY));
     pty.keys("\x1b[A");
     pty.keys("x");

@@ -428,7 +428,7 @@ async fn the_first_frame_asks_whether_the_project_is_trusted() {
     let shown = |text: &str| rows.iter().any(|row| row.contains(text));
     for text in [
         "Do you trust ",
-        "It brings along: .pi/skills.",
+        "It contains .pi/skills.",
         "→ Not now",
         "  Trust this folder",
         "  Trust parent folder (",
@@ -499,7 +499,7 @@ async fn skills_are_offered_called_and_shown_as_a_row() {
     pty.keys("\x1b[A");
     pty.wait("what was typed", |rows| rows.iter().any(|row| row.trim() == "/skill:greet Ada"));
     pty.keys("\x03/resume\r");
-    pty.wait_text("There is no other session");
+    pty.wait_text("This directory has no other sessions");
 }
 
 #[tokio::test(flavor = "multi_thread")]

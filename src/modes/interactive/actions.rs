@@ -28,25 +28,35 @@ const fn listed(id: &'static str, context: Context, keys: &'static str, help: &'
 
 /// In the order help lists them.
 pub(super) const ACTIONS: &[Action] = &[
-    action("app.interrupt", "escape", "Stop the agent and take queued messages back", App::interrupt),
+    action(
+        "app.interrupt",
+        "escape",
+        "Interrupt the agent and return queued messages to the editor",
+        App::interrupt,
+    ),
     action(
         "app.message.followUp",
         "alt+enter",
-        "Queue a message for when the agent is done",
+        "Queue the message until the agent is done",
         App::submit_follow_up,
     ),
-    action("app.message.deliverNow", "ctrl+enter", "Deliver a message at once", App::submit_now),
-    action("app.message.dequeue", "alt+up", "Take queued messages back into the editor", |_, out| {
+    action(
+        "app.message.deliverNow",
+        "ctrl+enter",
+        "Interrupt the agent and send the message now",
+        App::submit_now,
+    ),
+    action("app.message.dequeue", "alt+up", "Return queued messages to the editor", |_, out| {
         out.push(Effect::TakeQueue);
     }),
-    action("app.message.queue", "", "Reorder, edit or drop queued messages", |app, _| app.open_queue()),
+    action("app.message.queue", "", "Reorder, edit or remove queued messages", |app, _| app.open_queue()),
     action("app.message.copy", "ctrl+x", "Copy the last answer", App::copy_answer),
-    action("app.clear", "ctrl+c", "Clear the editor; twice: quit", App::clear_or_quit),
-    action("app.exit", "ctrl+d", "Quit, when the editor is empty", App::exit_if_empty),
-    action("app.suspend", "ctrl+z", "Suspend; fg in the shell comes back", |_, out| {
+    action("app.clear", "ctrl+c", "Clear the editor; press twice to quit", App::clear_or_quit),
+    action("app.exit", "ctrl+d", "Quit if the editor is empty", App::exit_if_empty),
+    action("app.suspend", "ctrl+z", "Suspend; resume with fg in the shell", |_, out| {
         out.push(Effect::Suspend);
     }),
-    action("app.tools.expand", "ctrl+o", "Show all or the end of tool output", App::toggle_expanded),
+    action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", App::toggle_expanded),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", App::toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {
         out.push(Effect::Session(SessionCommand::CycleThinking));
@@ -59,16 +69,21 @@ pub(super) const ACTIONS: &[Action] = &[
         out.push(Effect::Session(SessionCommand::CycleModel { forward: false }));
     }),
     action("app.editor.external", "ctrl+g", "Edit the message in $VISUAL or $EDITOR", App::open_editor),
-    listed("app.models.save", Context::Models, "ctrl+s", "Choose, and make it the default"),
-    listed("app.models.scope", Context::Models, "tab", "All models, or those to cycle through"),
-    listed("app.models.toggle", Context::Models, "enter", "Cycle through a model, or not"),
-    listed("app.models.moveUp", Context::Models, "alt+up", "Cycle to a model earlier"),
-    listed("app.models.moveDown", Context::Models, "alt+down", "Cycle to a model later"),
-    listed("app.thinking.save", Context::Select, "ctrl+s", "Choose, and make it the default"),
+    listed("app.models.save", Context::Models, "ctrl+s", "Choose and save as default"),
+    listed("app.models.scope", Context::Models, "tab", "Switch between all models and the cycle list"),
+    listed("app.models.toggle", Context::Models, "enter", "Add a model to the cycle list, or remove it"),
+    listed("app.models.moveUp", Context::Models, "alt+up", "Move a model up in the cycle list"),
+    listed("app.models.moveDown", Context::Models, "alt+down", "Move a model down in the cycle list"),
+    listed("app.thinking.save", Context::Select, "ctrl+s", "Choose and save as default"),
     listed("app.queue.moveUp", Context::Select, "alt+up", "Deliver a queued message earlier"),
     listed("app.queue.moveDown", Context::Select, "alt+down", "Deliver a queued message later"),
-    listed("app.queue.toggle", Context::Select, "tab", "Make a queued message steering or follow-up"),
-    listed("app.queue.drop", Context::Select, "delete", "Drop a queued message"),
+    listed(
+        "app.queue.toggle",
+        Context::Select,
+        "tab",
+        "Switch a queued message between steering and follow-up",
+    ),
+    listed("app.queue.drop", Context::Select, "delete", "Remove a queued message"),
     action("app.session.new", "", "Start a new session", App::new_session),
     action("app.session.resume", "", "Choose a session to continue", |_, out| out.push(Effect::ListSessions)),
 ];

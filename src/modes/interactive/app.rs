@@ -234,7 +234,7 @@ impl App {
 
     fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
         if self.prompt.is_bash() && self.bash_since.is_some() {
-            self.status.hint = Some("a command is still running; escape stops it".to_owned());
+            self.status.hint = Some("a command is still running; press escape to stop it".to_owned());
             return;
         }
         let submission = self.prompt.take(|name| commands::all().any(|command| command.name == name));
@@ -397,7 +397,8 @@ impl App {
 
     pub(super) fn open_queue(&mut self) {
         if self.session.queue.is_empty() {
-            return self.tell("No message waits. While the agent works, Enter and Alt+Enter queue one.");
+            return self
+                .tell("The queue is empty. While the agent works, Enter and Alt+Enter queue a message.");
         }
         self.overlays.push(Box::new(QueuedMessages::new(&self.session.queue, &self.keymap)));
     }
@@ -419,7 +420,7 @@ impl App {
     pub(super) fn open_thinking(&mut self) {
         let model = &self.session.model;
         if model.thinking_levels().len() < 2 {
-            return self.fail(&format!("{} does not think", model.id));
+            return self.fail(&format!("{} has no thinking levels", model.id));
         }
         let save_key = self.keymap.hint("app.thinking.save");
         self.overlays.push(Box::new(ThinkingLevels::new(model, self.session.thinking, &save_key)));
@@ -585,7 +586,7 @@ impl App {
                 let was_queued = !left.steering.is_empty() || !left.follow_up.is_empty();
                 match (was_queued, &left.draft) {
                     (true, _) => {
-                        self.tell("Messages that were queued when pi stopped are back in the editor.");
+                        self.tell("Messages that were still queued when pi exited are back in the editor.");
                     }
                     (false, Some(_)) => self.tell("Your draft is back in the editor."),
                     (false, None) => {}
@@ -599,7 +600,7 @@ impl App {
             EffectDone::Sessions(sessions) => {
                 let current = self.session.path.clone();
                 if sessions.iter().all(|session| Some(&session.path) == current.as_ref()) {
-                    return self.tell("There is no other session of this directory.");
+                    return self.tell("This directory has no other sessions.");
                 }
                 let current: Option<&Path> = current.as_deref();
                 self.overlays.push(Box::new(Sessions::new(&sessions, current, self.now_ms)));

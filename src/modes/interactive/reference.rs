@@ -10,15 +10,15 @@ use super::commands;
 
 /// What can be typed besides slash commands, in the form of their table.
 const PREFIXES: &[(&str, &str)] = &[
-    ("/skill:NAME [TEXT]", "Put a skill before what you say"),
-    ("!COMMAND", "Run a command and show it to the model"),
-    ("!!COMMAND", "Run a command the model does not see"),
+    ("/skill:NAME [TEXT]", "Run a skill, with optional instructions"),
+    ("!COMMAND", "Run a command and share its output with the model"),
+    ("!!COMMAND", "Run a command without sharing its output"),
 ];
 
 /// Contexts in the order documentation lists them, with their headings.
 const CONTEXTS: &[(Context, &str)] = &[
-    (Context::App, "While the prompt has the keyboard"),
-    (Context::Editor, "In the prompt"),
+    (Context::App, "While typing a prompt"),
+    (Context::Editor, "Editing the prompt"),
     (Context::Select, "In lists"),
     (Context::Models, "In the list of models"),
     (Context::Sessions, "In the list of sessions"),
@@ -104,7 +104,7 @@ mod tests {
     fn hotkeys_have_sections_and_name_each_key_once_for_what_it_does() {
         let app = actions::bindings();
         let text = hotkeys(&Keymap::new(&[BINDINGS, &app], Platform::Unix));
-        for heading in ["While the prompt has the keyboard", "In the prompt", "In lists", "Commands"] {
+        for heading in ["While typing a prompt", "Editing the prompt", "In lists", "Commands"] {
             assert!(text.contains(&format!("### {heading}\n")), "{text}");
         }
         let mut seen = HashSet::new();

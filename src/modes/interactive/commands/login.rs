@@ -9,13 +9,13 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "login",
         args: "[PROVIDER]",
-        help: "Store a key for a provider, or sign in to it",
+        help: "Save a provider's API key or sign in",
         run: |app, args, out| list(app, Purpose::Login, args, out),
     },
     Command {
         name: "logout",
         args: "[PROVIDER]",
-        help: "Forget a stored key or sign-in",
+        help: "Remove a saved key or sign-in",
         run: |app, args, out| list(app, Purpose::Logout, args, out),
     },
 ];
@@ -23,7 +23,7 @@ pub(super) const COMMANDS: &[Command] = &[
 fn list(app: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
     if args.contains(char::is_whitespace) {
         // Not repeated: it may be a key.
-        return app.fail("type the name of a provider and nothing else; a key is asked for next");
+        return app.fail("enter only the provider's name; pi asks for the key next");
     }
     let wanted = (!args.is_empty()).then(|| args.to_owned());
     out.push(Effect::Login(LoginEffect::List { purpose, wanted }));

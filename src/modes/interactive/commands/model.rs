@@ -40,7 +40,7 @@ fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
         }
         None => {
             let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();
-            app.fail(&format!("no thinking level is called \"{args}\"; there are {}", names.join(", ")));
+            app.fail(&format!("\"{args}\" is not a thinking level; use one of {}", names.join(", ")));
         }
     }
 }

@@ -17,12 +17,12 @@ pub(super) const COMMANDS: &[Command] = &[
             out.push(Effect::ListSessions);
         },
     },
-    Command { name: "name", args: "[TEXT]", help: "Name the session, or show its name", run: name },
+    Command { name: "name", args: "[TEXT]", help: "Name the session or show its name", run: name },
     Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| app.new_session(out) },
     Command {
         name: "session",
         args: "",
-        help: "Show file, tokens and cost of the session",
+        help: "Show the session's file, tokens and cost",
         run: |app, _, _| {
             let text = describe(&app.session, app.home.as_deref());
             app.transcript.block(&text);
@@ -31,13 +31,13 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "trust",
         args: "",
-        help: "Decide whether skills and the like of this folder are used",
+        help: "Choose whether to trust this directory and load its skills",
         run: |app, _, _| app.open_trust(),
     },
     Command {
         name: "queue",
         args: "",
-        help: "Reorder, edit or drop queued messages",
+        help: "Reorder, edit or remove queued messages",
         run: |app, _, _| app.open_queue(),
     },
     Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
@@ -78,7 +78,7 @@ fn describe(session: &SessionState, home: Option<&std::path::Path>) -> String {
         (
             "Tokens",
             format!(
-                "{} in, {} out, {} read from cache, {} written to it",
+                "{} in, {} out, {} read from the cache, {} written to the cache",
                 tokens_short(totals.input),
                 tokens_short(totals.output),
                 tokens_short(totals.cache_read),

@@ -45,11 +45,11 @@ impl TrustDialog {
         let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
         let is_open = project.trust == Trust::Undecided;
         let mut about = if named.is_empty() {
-            vec!["It brings nothing along now that takes trust.".to_owned()]
+            vec!["Nothing here needs trust.".to_owned()]
         } else {
             vec![
-                format!("It brings along: {}{more}.", named.join(", ")),
-                "Skills and settings of a project tell the model what to do on your machine. Use them if you know \
+                format!("It contains {}{more}.", named.join(", ")),
+                "A project's skills and settings tell the model what to do on your machine. Trust them only if you know \
                  who wrote them."
                     .to_owned(),
             ]
@@ -60,7 +60,7 @@ impl TrustDialog {
             options.push((TrustChoice::NotNow, "Not now".to_owned()));
         } else {
             let now = if project.trust.is_trusted() { "trusted" } else { "not trusted" };
-            about.push(format!("Now it is {now}."));
+            about.push(format!("It is currently {now}."));
         }
         options.push((TrustChoice::Folder, "Trust this folder".to_owned()));
         if let Some(parent) = cwd.parent() {
@@ -161,9 +161,9 @@ mod tests {
         insta::assert_snapshot!(shown(&mut dialog, 60, 20), @"
         ────────────────────────────────────────────────────────────
         Do you trust ~/proj?
-        It brings along: .pi/skills, .pi/x, ~/.agents/skills.
-        Skills and settings of a project tell the model what to do
-        on your machine. Use them if you know who wrote them.
+        It contains .pi/skills, .pi/x, ~/.agents/skills.
+        A project's skills and settings tell the model what to do on
+        your machine. Trust them only if you know who wrote them.
         → Not now
           Trust this folder
           Trust parent folder (~)
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn to_look_at_a_decision_does_not_change_it() {
         for (trust, now) in
-            [(Trust::Trusted, "Now it is trusted."), (Trust::Refused, "Now it is not trusted.")]
+            [(Trust::Trusted, "It is currently trusted."), (Trust::Refused, "It is currently not trusted.")]
         {
             let protected = [PathBuf::from("/p/.pi/skills")];
             let project = ProjectState { trust, protected: protected.into(), ..ProjectState::default() };
