@@ -21,11 +21,11 @@ use super::words::SUBCOMMANDS;
     after_help = after_help()
 )]
 pub struct Args {
-    /// What to say first; @FILE attaches a file. Further messages follow one after the other
+    /// First message; @FILE attaches a file. Further messages are sent one after the other
     #[arg(value_name = "MESSAGE")]
     pub messages: Vec<String>,
 
-    /// Answer on standard output and exit
+    /// Print the answer on standard output and exit
     #[arg(short, long)]
     pub print: bool,
 
@@ -33,27 +33,27 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
 
-    /// Model: an id, provider/id or part of one, with an optional :LEVEL of thinking
+    /// Model: an id, provider/id or part of either, with an optional :LEVEL of thinking
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
 
-    /// Models to cycle through: references or globs, with an optional :LEVEL
+    /// Models to cycle through: ids or globs, each with an optional :LEVEL
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub models: Option<Vec<String>>,
 
-    /// Key for the chosen provider
+    /// API key for the chosen provider
     #[arg(long, value_name = "KEY")]
     pub api_key: Option<String>,
 
-    /// How much to think: off, minimal, low, medium, high, xhigh, max
+    /// Thinking level: off, minimal, low, medium, high, xhigh, max
     #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
     pub thinking: Option<ThinkingLevel>,
 
-    /// List the models, or those that contain SEARCH, and exit
+    /// List the models, or those matching SEARCH, and exit
     #[arg(long, value_name = "SEARCH", num_args = 0..=1)]
     pub list_models: Option<Option<String>>,
 
-    /// Continue the latest session of this directory
+    /// Continue this directory's latest session
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "session", "no_session"])]
     pub continue_session: bool,
 
@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(short, long, conflicts_with_all = ["session", "no_session"])]
     pub resume: bool,
 
-    /// Continue the session in a file, or with an id or the beginning of one
+    /// Continue the session with this file, id or start of an id
     #[arg(long, value_name = "PATH|ID", conflicts_with = "no_session")]
     pub session: Option<String>,
 
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long)]
     pub no_session: bool,
 
-    /// Folder for session files
+    /// Directory for session files
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
@@ -85,35 +85,35 @@ pub struct Args {
     #[arg(long)]
     pub no_tools: bool,
 
-    /// System prompt: a text, or a file with it
+    /// Replace the system prompt with this text or file
     #[arg(long, value_name = "TEXT|FILE")]
     pub system_prompt: Option<String>,
 
-    /// Text, or a file with it, to add to the system prompt; can be given several times
+    /// Append this text or file to the system prompt; repeatable
     #[arg(long, value_name = "TEXT|FILE")]
     pub append_system_prompt: Vec<String>,
 
-    /// Leave AGENTS.md and CLAUDE.md out [short: -nc]
+    /// Don't load AGENTS.md or CLAUDE.md [short: -nc]
     #[arg(long)]
     pub no_context_files: bool,
 
-    /// Skill to use besides those in their folders: a SKILL.md, or a folder with skills; can be given several times
+    /// Load an additional skill: a SKILL.md or a directory of skills; repeatable
     #[arg(long, value_name = "PATH")]
     pub skill: Vec<PathBuf>,
 
-    /// Use no skills but those of --skill [short: -ns]
+    /// Load no skills except those given with --skill [short: -ns]
     #[arg(long)]
     pub no_skills: bool,
 
-    /// Trust this folder for this run: use its skills
+    /// Trust this directory for this run and load its skills
     #[arg(short, long, conflicts_with = "no_approve")]
     pub approve: bool,
 
-    /// Do not trust this folder for this run [short: -na]
+    /// Don't trust this directory for this run [short: -na]
     #[arg(long)]
     pub no_approve: bool,
 
-    /// Theme: dark, light or system
+    /// Theme: dark, light, system or one of your own
     #[arg(long, value_name = "NAME")]
     pub use_theme: Option<String>,
 

@@ -14,7 +14,7 @@ use crate::modes::{self, Terminals};
 use super::args::Args;
 use super::start::Setup;
 
-/// Keys and sign-ins of providers.
+/// Manage API keys and sign-ins.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "pi auth", bin_name = "pi auth", no_binary_name = true)]
 pub struct AuthArgs {
@@ -24,7 +24,7 @@ pub struct AuthArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 enum AuthCommand {
-    /// Show where the key of each provider comes from, never the key
+    /// Show where each key comes from (keys are never printed)
     Status {
         /// Only this provider
         provider: Option<String>,
@@ -32,17 +32,17 @@ enum AuthCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Store a key, typed or piped in, or sign in to an account
+    /// Save a key, typed or piped in, or sign in to an account
     Login {
         provider: String,
-        /// How to log in; without it the first way the provider has
+        /// How to log in [default: the provider's first method]
         #[arg(long, value_name = "HOW")]
         with: Option<How>,
         /// GitHub Enterprise server to sign in to, such as company.ghe.com
         #[arg(long, value_name = "HOST")]
         domain: Option<String>,
     },
-    /// Forget a stored key or sign-in
+    /// Remove a saved key or sign-in
     Logout { provider: String },
 }
 
@@ -50,9 +50,9 @@ enum AuthCommand {
 enum How {
     /// An API key
     Key,
-    /// An account, in the browser
+    /// An account, through the browser
     Browser,
-    /// An account, with a code typed in a browser anywhere
+    /// An account, with a code entered in a browser on any device
     Device,
 }
 

@@ -19,7 +19,7 @@ use super::args::Args;
 use super::sessions;
 use super::start::Setup;
 
-/// Make a session of a conversation in the request format of a provider.
+/// Turn a conversation in a provider's request format into a session.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "pi import", bin_name = "pi import", no_binary_name = true)]
 pub struct ImportArgs {
@@ -27,19 +27,19 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     from: Format,
 
-    /// Request or messages, as JSON or JSON lines; - is standard input
+    /// Request or messages as JSON or JSON lines; - reads standard input
     file: PathBuf,
 
     /// Name of the session
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Folder for session files
+    /// Directory for session files
     #[arg(long, value_name = "DIR")]
     session_dir: Option<PathBuf>,
 }
 
-/// Write the current branch of a session in the request format of a provider.
+/// Write a session's current branch in a provider's request format.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "pi export", bin_name = "pi export", no_binary_name = true)]
 pub struct ExportArgs {
@@ -47,10 +47,10 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     to: Format,
 
-    /// Path of the session, its id or the beginning of one
+    /// The session's file, id or start of its id
     session: String,
 
-    /// File to write; standard output without one
+    /// File to write [default: standard output]
     file: Option<PathBuf>,
 
     /// One request, or one message per line
@@ -61,7 +61,7 @@ pub struct ExportArgs {
     #[arg(long)]
     force: bool,
 
-    /// Folder for session files
+    /// Directory for session files
     #[arg(long, value_name = "DIR")]
     session_dir: Option<PathBuf>,
 }
