@@ -192,7 +192,7 @@ mod tests {
         let mut dialog = TrustDialog::new(&project, Path::new("/home/me/proj"), Some(Path::new("/home/me")));
         let shown = shown(&mut dialog, 100, 20);
         assert!(
-            shown.contains("It brings along: AGENTS.md (a link to ~/.ssh/id, outside of the project)."),
+            shown.contains("It contains AGENTS.md (a link to ~/.ssh/id, outside of the project)."),
             "{shown}"
         );
     }
