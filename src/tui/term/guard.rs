@@ -256,6 +256,22 @@ mod tests {
     }
 
     #[test]
+    fn panic_outside_the_interface_leaves_the_terminal_alone() {
+        install_panic_hook();
+        let (panics, mut reports) = tokio::sync::mpsc::unbounded_channel();
+        *owner() = Some(Owner { thread: thread::current().id(), panics });
+        ENTERED.store(true, Ordering::SeqCst);
+        let task = thread::spawn(|| panic!("broken task"));
+        assert!(task.join().is_err());
+        let is_taken = ENTERED.swap(false, Ordering::SeqCst);
+        *owner() = None;
+        assert!(is_taken, "the hook gave the terminal back");
+        // Other tests may panic at the same time.
+        let report = std::iter::from_fn(|| reports.try_recv().ok()).find(|text| text.contains("broken task"));
+        assert!(report.is_some_and(|text| text.contains("guard.rs:")));
+    }
+
+    #[test]
     fn refuses_what_is_no_terminal() {
         // The test harness captures output, or a pipe stands in for it.
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
