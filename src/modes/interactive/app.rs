@@ -588,14 +588,19 @@ impl App {
                     (true, _) => {
                         self.tell("Messages that were still queued when pi exited are back in the editor.");
                     }
-                    (false, Some(_)) => self.tell("Your draft is back in the editor."),
+                    (false, Some(_)) if self.prompt.composer.is_empty() => {
+                        self.tell("Your draft is back in the editor.");
+                    }
+                    (false, Some(_)) => {}
                     (false, None) => {}
                 }
                 self.prompt.take_back(left);
             }
             EffectDone::Refused { prompt, error } => {
                 self.prompt.prepend(vec![prompt]);
-                self.fail(&error);
+                if let Some(error) = error {
+                    self.fail(&error);
+                }
             }
             EffectDone::Sessions(sessions) => {
                 let current = self.session.path.clone();

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::config::{Env, SettingsFile};
-use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionHandle, TakenQueue};
+use crate::session::{
+    self, PromptDraft, Reply, Services, SessionCommand, SessionError, SessionHandle, TakenQueue,
+};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
@@ -69,7 +71,9 @@ impl Effects {
         let answer = handle.post(command);
         tokio::spawn(async move {
             if let Err(error) = answer.await {
-                drop(done.send(EffectDone::Refused { prompt, error: error.to_string() }));
+                // That the session is gone is told elsewhere.
+                let error = (error != SessionError::Ended).then(|| error.to_string());
+                drop(done.send(EffectDone::Refused { prompt, error }));
             }
         });
     }

@@ -96,7 +96,8 @@ pub(super) enum EffectDone {
     /// A prompt the session did not take, and why.
     Refused {
         prompt: PromptDraft,
-        error: String,
+        /// `None` where the session itself is gone.
+        error: Option<String>,
     },
     Login(LoginDone),
     Failed(String),

@@ -81,8 +81,14 @@ impl PromptEditor {
     }
 
     /// Takes messages of the queue back, in front of what is in the editor.
-    pub(super) fn take_back(&mut self, taken: TakenQueue) {
+    /// A draft that is in there already, because the session was opened again, is not
+    /// put there twice.
+    pub(super) fn take_back(&mut self, mut taken: TakenQueue) {
         self.ticket = self.ticket.max(taken.ticket);
+        let current = self.composer.expanded_text();
+        taken
+            .draft
+            .take_if(|draft| current.contains(draft.text.trim()) && draft.images.len() <= self.images.len());
         self.prepend(taken.into_prompts());
     }
 
@@ -208,6 +214,17 @@ fn thinking_style(theme: &Theme, level: ThinkingLevel) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn draft_of_a_session_opened_again_is_not_doubled() {
+        let mut prompt = PromptEditor::new();
+        prompt.composer.set_text("half a thought, and more");
+        let taken = |text: &str| TakenQueue { draft: Some(text.into()), ..TakenQueue::default() };
+        prompt.take_back(taken("half a thought"));
+        assert_eq!(prompt.draft().0.text, "half a thought, and more");
+        prompt.take_back(taken("another"));
+        assert_eq!(prompt.draft().0.text, "another\n\nhalf a thought, and more");
+    }
 
     #[test]
     fn a_key_behind_login_is_not_remembered() {
