@@ -39,7 +39,10 @@ pub use oauth::{
     SignInPrompt, SignInRequest, SignInStep, sign_in_offer,
 };
 pub use secret::Secret;
-pub use settings::{Kind as SettingKind, ROWS, Row, Settings, SettingsProblem};
+pub use settings::{
+    CompactionBudget, CompactionOverride, CompactionPolicy, Kind as SettingKind, ROWS, Row, Settings,
+    SettingsProblem,
+};
 pub use settings_file::{SaveError, SettingsFile};
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,

@@ -51,6 +51,7 @@ pub struct Settings {
     pub hyperlinks: String,
     pub true_color: String,
     pub images_auto_resize: bool,
+    pub compaction: CompactionPolicy,
     pub retry_enabled: bool,
     pub retry_max: u32,
     pub retry_base_delay: Duration,
@@ -58,6 +59,44 @@ pub struct Settings {
     pub provider_max_retries: u32,
     /// Longest silence of a server; zero means no limit.
     pub http_idle_timeout: Duration,
+}
+
+/// When conversations are compacted, and how much of them is kept word for word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactionPolicy {
+    /// Whether it happens without being asked for.
+    pub enabled: bool,
+    pub budget: CompactionBudget,
+    /// By `provider/id`.
+    pub by_model: BTreeMap<String, CompactionOverride>,
+}
+
+/// Sizes in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionBudget {
+    /// Left free of the window; beyond that the conversation is compacted.
+    pub reserve_tokens: u64,
+    /// About what is kept of its end.
+    pub keep_recent_tokens: u64,
+}
+
+/// A budget of one model; what is missing is as for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionOverride {
+    pub reserve_tokens: Option<u64>,
+    pub keep_recent_tokens: Option<u64>,
+}
+
+impl CompactionPolicy {
+    /// The budget of the model `reference`, `provider/id`.
+    pub fn budget(&self, reference: &str) -> CompactionBudget {
+        let model = self.by_model.get(reference).copied().unwrap_or_default();
+        CompactionBudget {
+            reserve_tokens: model.reserve_tokens.unwrap_or(self.budget.reserve_tokens),
+            keep_recent_tokens: model.keep_recent_tokens.unwrap_or(self.budget.keep_recent_tokens),
+        }
+    }
 }
 
 /// One setting.
@@ -89,6 +128,8 @@ pub enum Kind {
     LevelByModel,
     /// Generation options by `provider/id`.
     SamplingByModel,
+    /// Compaction budgets by `provider/id`.
+    CompactionByModel,
 }
 
 /// A value that does not fit its setting; the default is used.
@@ -290,6 +331,30 @@ pub const ROWS: &[Row] = &[
         help: "Scale images down to what providers accept",
     },
     Row {
+        key: "compaction.enabled",
+        kind: Kind::Bool,
+        default: "true",
+        help: "Summarise the beginning of the conversation when the context window is nearly full",
+    },
+    Row {
+        key: "compaction.reserveTokens",
+        kind: Kind::Number,
+        default: "16384",
+        help: "Tokens of the context window to keep free",
+    },
+    Row {
+        key: "compaction.keepRecentTokens",
+        kind: Kind::Number,
+        default: "20000",
+        help: "Tokens at the end of the conversation to keep word for word",
+    },
+    Row {
+        key: "compaction.modelOverrides",
+        kind: Kind::CompactionByModel,
+        default: "{}",
+        help: "reserveTokens and keepRecentTokens per model",
+    },
+    Row {
         key: "retry.enabled",
         kind: Kind::Bool,
         default: "true",
@@ -367,6 +432,14 @@ impl Settings {
             hyperlinks: reader.text("terminal.hyperlinks").unwrap_or_default(),
             true_color: reader.text("terminal.trueColor").unwrap_or_default(),
             images_auto_resize: reader.bool("images.autoResize"),
+            compaction: CompactionPolicy {
+                enabled: reader.bool("compaction.enabled"),
+                budget: CompactionBudget {
+                    reserve_tokens: reader.number("compaction.reserveTokens"),
+                    keep_recent_tokens: reader.number("compaction.keepRecentTokens"),
+                },
+                by_model: reader.parsed("compaction.modelOverrides"),
+            },
             retry_enabled: reader.bool("retry.enabled"),
             retry_max: u32::try_from(reader.number("retry.maxRetries")).unwrap_or(u32::MAX),
             retry_base_delay: Duration::from_millis(reader.number("retry.baseDelayMs")),
@@ -459,6 +532,7 @@ impl Kind {
             Self::LevelByModel => BTreeMap::<String, ThinkingLevel>::deserialize(value).is_ok(),
             Self::SamplingByModel => BTreeMap::<String, Sampling>::deserialize(value)
                 .is_ok_and(|by_model| by_model.values().all(|sampling| sampling.problem().is_none())),
+            Self::CompactionByModel => BTreeMap::<String, CompactionOverride>::deserialize(value).is_ok(),
             Self::Text => value.is_string(),
             Self::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
             Self::TextList => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
@@ -477,6 +551,10 @@ impl Kind {
             Self::SamplingByModel => {
                 "an object that gives models (provider/id) temperature (0 to 2), topP (0 to 1), maxTokens, \
                  stopSequences, or fields of the request"
+                    .to_owned()
+            }
+            Self::CompactionByModel => {
+                "an object that gives models (provider/id) reserveTokens and keepRecentTokens, whole numbers"
                     .to_owned()
             }
             Self::Text => "a text".to_owned(),

@@ -99,6 +99,8 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
             | SessionEvent::RetryEnded { .. }
+            | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::CompactionEnded { .. }
             | SessionEvent::BashStarted { .. }
             | SessionEvent::BashOutput { .. }
             | SessionEvent::BashEnded(_)

@@ -55,7 +55,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("tree", ""),
     ("fork", ""),
     ("clone", ""),
-    ("compact", "/new starts with an empty conversation"),
     ("export", "pi export writes a session in the format of a provider"),
     ("import", "pi import reads a conversation in the format of a provider"),
     ("share", ""),
@@ -147,6 +146,9 @@ mod tests {
         check("exit", "there is no command /exit; did you mean /quit?");
         check("frobnicate", "there is no command /frobnicate; / shows those there are");
         check("fork", "/fork is not in this version of pi yet");
-        check("Compact", "/compact is not in this version of pi yet; /new starts with an empty conversation");
+        check(
+            "Reload",
+            "/reload is not in this version of pi yet; quit and start pi again to read the files anew",
+        );
     }
 }

@@ -66,6 +66,11 @@ pub enum SessionCommand {
     },
     /// Next thinking level the model supports, from the highest back to the lowest.
     CycleThinking,
+    /// Puts a summary in place of the beginning of the conversation; `focus` is what it
+    /// should dwell on. Replies [`Reply::Started`]; refused while the agent works.
+    Compact {
+        focus: Option<String>,
+    },
     /// Runs a user's `!` command and records it.
     RunBash {
         command: String,

@@ -29,6 +29,17 @@ pub enum SessionEvent {
         attempt: u32,
         final_error: Option<String>,
     },
+    /// A summary is being written in place of the beginning of the conversation.
+    CompactionStarted {
+        reason: CompactionReason,
+    },
+    /// The summary is in the session (`EntryAppended` told of it), or nothing changed.
+    CompactionEnded {
+        reason: CompactionReason,
+        aborted: bool,
+        /// Why there is no summary.
+        error: Option<String>,
+    },
     /// A user's command began.
     BashStarted {
         command: String,
@@ -59,6 +70,17 @@ pub enum SessionEvent {
     Settled {
         aborted: bool,
     },
+}
+
+/// Why a conversation is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompactionReason {
+    /// The user asked for it.
+    Manual,
+    /// The window is nearly full.
+    Threshold,
+    /// A request did not fit.
+    Overflow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 mod agent_session;
 mod cache_watch;
 mod command;
+mod compaction;
 mod deferred;
 mod draft_file;
 mod event;
@@ -29,7 +30,7 @@ mod user_bash;
 
 pub use agent_session::start;
 pub use command::{PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
-pub use event::{NoticeLevel, Opened, SessionEvent};
+pub use event::{CompactionReason, NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;

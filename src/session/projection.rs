@@ -49,6 +49,12 @@ pub(super) fn sources(branch: &[Arc<Entry>]) -> Vec<Source> {
     sources
 }
 
+/// What the model reads of each entry, edits included; `None` for what it does not see.
+pub(super) fn per_entry(entries: &[Arc<Entry>]) -> Vec<Option<Arc<Message>>> {
+    let edits = edits(entries);
+    entries.iter().map(|entry| edited(entry, &edits).map(|source| source.message)).collect()
+}
+
 /// Puts the results of each answer into the order of its calls. Sessions store them
 /// in the order in which the calls finished.
 fn order_results(sources: &mut [Source]) {

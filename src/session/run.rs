@@ -12,7 +12,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput, ToolRegistry};
 use crate::ai::{
     self, ContentBlock, Credential, Extra, Image, Message, Millis, Model, Request, StreamEvent,
-    SystemMessage, ThinkingLevel, ToolCall, ToolDeclaration, UserContent, UserMessage,
+    SystemContent, SystemMessage, SystemState, ThinkingLevel, ToolCall, ToolDeclaration, UserContent,
+    UserMessage,
 };
 use crate::config::Settings;
 
@@ -116,6 +117,14 @@ fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
     let tools: Vec<ToolDeclaration> = parts.tools.iter().map(|tool| tool.spec().declaration()).collect();
     let said = ai::system_state(&parts.messages);
     resources::delta(&said, &wanted, &tools, services.clock.now_ms())
+}
+
+/// The system prompt and tools in force, as one message, for a compaction that leaves
+/// out the messages that said so.
+pub(super) fn replayed_system(state: &SystemState, now_ms: u64) -> Option<SystemMessage> {
+    let mut message = resources::delta(&SystemState::default(), &state.sections, &state.tools, now_ms)?;
+    message.content = SystemContent::Text(state.contents.join("\n\n"));
+    Some(message)
 }
 
 /// What the user says, with pictures every model takes and notes on what became of them.

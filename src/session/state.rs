@@ -101,6 +101,8 @@ pub enum Phase {
     Running,
     /// Waits before it repeats a failed request.
     Retrying,
+    /// Writes a summary of the conversation.
+    Compacting,
 }
 
 /// The texts of queued messages, oldest first.

@@ -17,6 +17,7 @@ mod ai_updates;
 mod auth;
 mod auth_process;
 mod aws;
+mod compaction;
 mod docs;
 mod foreign;
 mod fuzz_corpus;

@@ -307,7 +307,7 @@ impl App {
             return self.prompt.composer.cancel_jump();
         }
         match self.session.phase {
-            Phase::Retrying => out.push(Effect::Session(SessionCommand::Abort)),
+            Phase::Retrying | Phase::Compacting => out.push(Effect::Session(SessionCommand::Abort)),
             Phase::Running => {
                 // The queue comes back first, or the abort would leave it waiting.
                 out.push(Effect::TakeQueue);
@@ -502,6 +502,10 @@ impl App {
                 let session = &self.session;
                 self.status.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
             }
+            SessionEvent::CompactionStarted { reason } => {
+                self.status.status = Status::Compacting { since: self.now, reason: *reason };
+            }
+            SessionEvent::CompactionEnded { .. } => self.status.status = Status::Idle,
             SessionEvent::Ended { .. } => self.session_ended(),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged

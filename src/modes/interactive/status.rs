@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::session::CompactionReason;
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
@@ -21,6 +22,10 @@ pub(super) enum Status {
     },
     RunningBash {
         since: Duration,
+    },
+    Compacting {
+        since: Duration,
+        reason: CompactionReason,
     },
 }
 
@@ -65,6 +70,14 @@ impl StatusLine {
             }
             Status::RunningBash { since } => {
                 format!("Running… {}({interrupt_key} to stop)", elapsed(now, *since))
+            }
+            Status::Compacting { since, reason } => {
+                let what = match reason {
+                    CompactionReason::Manual => "Compacting the conversation",
+                    CompactionReason::Threshold => "The context window is nearly full, compacting",
+                    CompactionReason::Overflow => "The context window is full, compacting",
+                };
+                format!("{what}… {}({interrupt_key} to cancel)", elapsed(now, *since))
             }
             Status::Retrying { attempt, max_attempts, at } => {
                 let seconds = at.saturating_sub(now).as_secs_f64().ceil();

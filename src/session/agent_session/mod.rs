@@ -7,6 +7,7 @@
 //! elsewhere (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows something as finished goes
 //! out after it was written.
 
+mod compacting;
 mod opening;
 mod running;
 mod selecting;
@@ -29,6 +30,7 @@ use crate::util::panics::panic_text;
 
 use super::cache_watch::CacheWatch;
 use super::command::{PromptDraft, Reply, SessionCommand, TakenQueue, WhenBusy};
+use super::compaction::{Summary, SummaryError};
 use super::deferred::DeferredEntries;
 use super::draft_file::DraftFile;
 use super::event::{NoticeLevel, Opened, SessionEvent};
@@ -47,6 +49,7 @@ use super::store::{
 use super::surroundings::{Decisions, Surroundings};
 use super::urgent::is_urgent;
 use super::user_bash::{UserBash, UserBashEvent};
+use compacting::{ActiveCompaction, AfterCompaction};
 
 /// How long a written line may wait to be made durable against power loss.
 const SYNC_DELAY: Duration = Duration::from_millis(100);
@@ -134,6 +137,8 @@ struct AgentSession {
     /// Entry of the latest answer of the current run.
     cache: CacheWatch,
     last_answer: Option<EntryId>,
+    /// The conversation was compacted because the prompt in progress did not fit.
+    overflow_recovered: bool,
     context: ContextUsage,
     /// What the next request of a running loop uses.
     live: watch::Sender<LiveSelection>,
@@ -152,6 +157,7 @@ enum Activity {
     Idle,
     Running(ActiveRun),
     Retrying { at: Instant, error: String },
+    Compacting(ActiveCompaction),
 }
 
 /// What wakes the task.
@@ -161,6 +167,7 @@ enum Input {
     RunEnded,
     Bash(UserBashEvent),
     RetryNow,
+    Compacted(Result<Summary, SummaryError>),
     Sync,
     Synced(Option<Synced>),
 }
@@ -199,6 +206,7 @@ impl AgentSession {
             deferred: opened.deferred,
             cache: CacheWatch::default(),
             last_answer: None,
+            overflow_recovered: false,
             context: ContextUsage::default(),
             live: watch::Sender::new(LiveSelection::default()),
             events,
@@ -246,6 +254,7 @@ impl AgentSession {
                 Input::RunEnded => self.run_ended().await,
                 Input::Bash(event) => self.take_bash(event),
                 Input::RetryNow => self.retry_now().await,
+                Input::Compacted(summary) => self.compaction_ended(summary).await,
                 Input::Sync => self.sync_later(),
                 Input::Synced(synced) => self.synced(synced),
             }
@@ -254,10 +263,11 @@ impl AgentSession {
 
     async fn next_input(&mut self, commands: &mut mpsc::UnboundedReceiver<Envelope>) -> Input {
         let sync_at = self.sync_at;
-        let (reports, retry_at) = match &mut self.activity {
-            Activity::Idle => (None, None),
-            Activity::Running(run) => (Some(&mut run.reports), None),
-            Activity::Retrying { at, .. } => (None, Some(*at)),
+        let (reports, retry_at, summary) = match &mut self.activity {
+            Activity::Idle => (None, None, None),
+            Activity::Running(run) => (Some(&mut run.reports), None, None),
+            Activity::Retrying { at, .. } => (None, Some(*at), None),
+            Activity::Compacting(active) => (None, None, Some(&mut active.task)),
         };
         tokio::select! {
             biased;
@@ -265,6 +275,7 @@ impl AgentSession {
             report = recv(reports) => report.map_or(Input::RunEnded, Input::Report),
             event = self.bash.next_event() => Input::Bash(event),
             () = until(retry_at) => Input::RetryNow,
+            summary = written(summary) => Input::Compacted(summary),
             () = until(sync_at) => Input::Sync,
             synced = ended(&mut self.syncing) => Input::Synced(synced),
         }
@@ -321,6 +332,7 @@ impl AgentSession {
             SessionCommand::ModelsChanged => self.models_changed().await,
             SessionCommand::CycleModel { forward } => self.cycle_model(forward).await,
             SessionCommand::CycleThinking => self.cycle_thinking().await,
+            SessionCommand::Compact { focus } => self.compact(focus).await,
             SessionCommand::RunBash { command, exclude_from_context } => {
                 self.run_bash(command, exclude_from_context)
             }
@@ -350,7 +362,10 @@ impl AgentSession {
             return Err(SessionError::Refused(JournalError::Locked { holder }.to_string()));
         }
         if matches!(self.activity, Activity::Idle) {
-            self.start_run(vec![Message::User(message)]).await?;
+            let prompts = AfterCompaction::Prompt(vec![Message::User(message)]);
+            if let Some(AfterCompaction::Prompt(prompts)) = self.compact_if_full(prompts).await {
+                self.start_run(prompts).await?;
+            }
             return Ok(Reply::Started);
         }
         let now_ms = self.services.clock.now_ms();
@@ -694,6 +709,7 @@ impl AgentSession {
                 Activity::Idle => Phase::Idle,
                 Activity::Running(_) => Phase::Running,
                 Activity::Retrying { .. } => Phase::Retrying,
+                Activity::Compacting(_) => Phase::Compacting,
             },
             queue: queue_view(&self.queues),
             totals: self.store.totals().clone(),
@@ -756,6 +772,16 @@ async fn recv(reports: Option<&mut mpsc::UnboundedReceiver<Report>>) -> Option<R
 async fn ended(syncing: &mut Option<JoinHandle<Synced>>) -> Option<Synced> {
     match syncing {
         Some(task) => task.await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// The summary, once it is written; never, without a compaction.
+async fn written(
+    task: Option<&mut JoinHandle<Result<Summary, SummaryError>>>,
+) -> Result<Summary, SummaryError> {
+    match task {
+        Some(task) => task.await.unwrap_or_else(|error| Err(SummaryError::Failed(error.to_string()))),
         None => std::future::pending().await,
     }
 }

@@ -6,6 +6,7 @@ use crate::ai::Message;
 
 use super::super::cache_watch::CacheWatch;
 use super::super::command::Reply;
+use super::super::compaction::SummaryError;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
@@ -106,6 +107,11 @@ impl AgentSession {
                 Some(report) => self.take_report(report),
                 None => self.run_ended().await,
             }
+        }
+        if let Activity::Compacting(active) = &mut self.activity {
+            let summary = (&mut active.task).await;
+            let summary = summary.unwrap_or_else(|error| Err(SummaryError::Failed(error.to_string())));
+            self.compaction_ended(summary).await;
         }
         if let Some(event) = self.bash.wait().await {
             self.take_bash(event);

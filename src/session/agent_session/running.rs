@@ -15,6 +15,7 @@ use super::super::repair::{self, Asked, Repair};
 use super::super::run::Report;
 use super::super::selection::Selection;
 use super::super::store::{ContextEdit, EntryBody};
+use super::compacting::AfterCompaction;
 use super::{Activity, AgentSession, REPORTS_PER_TURN, queue_view};
 
 impl AgentSession {
@@ -69,6 +70,7 @@ impl AgentSession {
             self.context.note(answer);
             self.watch_cache(answer);
             if !answer.is_failed() {
+                self.overflow_recovered &= answer.stop_reason == StopReason::Length;
                 let attempt = self.recovery.answered();
                 if attempt > 0 {
                     self.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
@@ -82,6 +84,7 @@ impl AgentSession {
             // Delivered, and in the session from here on.
             self.save_queue();
             self.prompt_landed();
+            self.overflow_recovered = false;
         }
         self.publish();
     }
@@ -124,11 +127,20 @@ impl AgentSession {
         {
             return self.recover(answer).await;
         }
-        self.start_queued().await;
+        if let Some(answer) = outcome.last_assistant()
+            && (ai::is_overflow(answer, self.selection.model.context_window)
+                || self.was_cut_off_by_the_window(answer))
+            && self.recover_overflow(answer).await
+        {
+            return;
+        }
+        if self.compact_if_full(AfterCompaction::Queue).await.is_some() {
+            self.start_queued().await;
+        }
     }
 
     /// Goes on with what was queued in the run's last moment, or settles.
-    async fn start_queued(&mut self) {
+    pub(super) async fn start_queued(&mut self) {
         if self.queues.is_empty() {
             return self.settle(false).await;
         }
@@ -153,6 +165,9 @@ impl AgentSession {
             return self.repair(repair, &error).await;
         }
         if ai::is_overflow(answer, self.selection.model.context_window) {
+            if self.recover_overflow(answer).await {
+                return;
+            }
             let hint = "the conversation no longer fits into the model's context window; go on in a new session \
                         with /new, or switch to a model with a larger one with /model";
             self.notice(NoticeLevel::Error, hint.to_owned());
@@ -208,7 +223,7 @@ impl AgentSession {
     }
 
     /// The failed answer stays in the file, but the model does not see it again.
-    fn hide_answer(&mut self) {
+    pub(super) fn hide_answer(&mut self) {
         if let Some(target_id) = self.last_answer.take() {
             let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
             self.append(EntryBody::ContextEdit(edit));
@@ -245,6 +260,7 @@ impl AgentSession {
         match &mut self.activity {
             Activity::Idle => {}
             Activity::Running(run) => run.cancel.cancel(),
+            Activity::Compacting(active) => active.cancel.cancel(),
             Activity::Retrying { error, .. } => {
                 let error = format!("Retry cancelled: {error}");
                 self.activity = Activity::Idle;
@@ -255,7 +271,7 @@ impl AgentSession {
         }
     }
 
-    async fn settle(&mut self, aborted: bool) {
+    pub(super) async fn settle(&mut self, aborted: bool) {
         self.publish();
         self.sync().await;
         self.send(SessionEvent::Settled { aborted });

@@ -499,6 +499,10 @@ impl SessionStore {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => self.totals.note(message),
             EntryBody::SessionInfo(info) => self.name = scan::clean_name(&info.name),
             EntryBody::Usage(usage) => self.totals.add_usage(&usage.usage),
+            EntryBody::Compaction(Compaction { usage: Some(usage), .. })
+            | EntryBody::BranchSummary(BranchSummary { usage: Some(usage), .. }) => {
+                self.totals.add_usage(usage)
+            }
             _ => {}
         }
     }

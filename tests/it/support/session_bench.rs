@@ -423,6 +423,8 @@ fn event_line(event: &SessionEvent) -> String {
             format!("opened with {} after {:?}", opened.tail.len(), opened.n_earlier)
         }
         SessionEvent::QueueChanged => "queue changed".to_owned(),
+        SessionEvent::CompactionStarted { reason } => format!("compaction start {reason:?}"),
+        SessionEvent::CompactionEnded { aborted, error, .. } => format!("compaction end {aborted} {error:?}"),
         SessionEvent::Ended { reason } => format!("ended: {reason}"),
         SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
             format!("retry {attempt} of {max_attempts} in {delay:?}: {error}")

@@ -18,6 +18,15 @@ pub(super) const COMMANDS: &[Command] = &[
         },
     },
     Command { name: "name", args: "[TEXT]", help: "Name the session or show its name", run: name },
+    Command {
+        name: "compact",
+        args: "[FOCUS]",
+        help: "Replace the beginning of the conversation by a summary",
+        run: |_, args, out| {
+            let focus = (!args.is_empty()).then(|| args.to_owned());
+            out.push(Effect::Session(SessionCommand::Compact { focus }));
+        },
+    },
     Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| app.new_session(out) },
     Command {
         name: "session",

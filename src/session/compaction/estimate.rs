@@ -1,0 +1,133 @@
+//! How many tokens messages take, before a provider has counted them.
+
+use std::sync::Arc;
+
+use crate::ai::{AssistantBlock, ContentBlock, Message, SystemMessage, UserContent};
+
+use super::super::store::{Entry, EntryBody, SessionMessage};
+
+/// Characters of a token, on average.
+const CHARS_PER_TOKEN: u64 = 4;
+/// What an image counts for, in characters.
+const IMAGE_CHARS: u64 = 4_800;
+
+/// Tokens of one message, from its length.
+pub(super) fn message_tokens(message: &Message) -> u64 {
+    let chars = match message {
+        Message::System(system) => system_chars(system),
+        Message::User(user) => match &user.content {
+            UserContent::Text(text) => chars(text),
+            UserContent::Blocks(blocks) => blocks_chars(blocks),
+        },
+        Message::Assistant(answer) => answer.content.iter().map(answer_chars).sum(),
+        Message::ToolResult(result) => blocks_chars(&result.content),
+    };
+    chars.div_ceil(CHARS_PER_TOKEN)
+}
+
+/// Tokens of a conversation: what the latest answer on `branch` says it took, if that
+/// still holds, and an estimate of what came after it; else an estimate of `messages`,
+/// which are those of the branch.
+pub(in super::super) fn context_tokens(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> u64 {
+    let estimate = || messages.iter().map(|message| message_tokens(message)).sum();
+    // An edit or a compaction changes what the answer before it has counted.
+    let counted = branch.iter().rposition(|entry| match &entry.body {
+        EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => true,
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::Assistant(answer) => !answer.is_failed() && answer.usage.total_tokens > 0,
+            Message::System(_) | Message::User(_) | Message::ToolResult(_) => false,
+        },
+        _ => false,
+    });
+    let Some(at) = counted else { return estimate() };
+    let EntryBody::Message { message: SessionMessage::Model(message), .. } = &branch[at].body else {
+        return estimate();
+    };
+    let Message::Assistant(answer) = &**message else { return estimate() };
+    let known = answer.usage.prompt_tokens().saturating_add(answer.usage.output);
+    let after = messages.iter().rposition(|other| Arc::ptr_eq(other, message)).map_or(0, |place| place + 1);
+    let later: u64 = messages[after..].iter().map(|message| message_tokens(message)).sum();
+    known.saturating_add(later)
+}
+
+fn chars(text: &str) -> u64 {
+    text.chars().count() as u64
+}
+
+fn blocks_chars(blocks: &[ContentBlock]) -> u64 {
+    let block_chars = |block: &ContentBlock| match block.as_text() {
+        Some(text) => chars(text),
+        None => IMAGE_CHARS,
+    };
+    blocks.iter().map(block_chars).sum()
+}
+
+fn answer_chars(block: &AssistantBlock) -> u64 {
+    match block {
+        AssistantBlock::Text(text) => chars(&text.text),
+        AssistantBlock::Thinking(thinking) => chars(&thinking.thinking),
+        AssistantBlock::ToolCall(call) => chars(&call.name) + chars(&call.arguments.to_string()),
+        AssistantBlock::Unknown(_) => 0,
+    }
+}
+
+fn system_chars(system: &SystemMessage) -> u64 {
+    serde_json::to_string(system).map_or(0, |json| chars(&json))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::ai::{AssistantMessage, Millis, ToolResultMessage, Usage, UserMessage};
+
+    use super::*;
+
+    fn entry(id: &str, message: Message) -> Arc<Entry> {
+        let body = EntryBody::message(Arc::new(message));
+        Arc::new(Entry {
+            id: super::super::super::store::EntryId::new(id),
+            parent_id: None,
+            timestamp: String::new(),
+            body,
+        })
+    }
+
+    fn user(text: &str) -> Message {
+        Message::User(UserMessage::new(text, Vec::new(), Millis(0)))
+    }
+
+    fn answer(tokens: u64) -> Message {
+        let usage = Usage { input: tokens, total_tokens: tokens, ..Usage::default() };
+        let answer: AssistantMessage =
+            serde_json::from_value(json!({"content": [{"type": "text", "text": "12345678"}]})).unwrap();
+        Message::Assistant(AssistantMessage { usage, ..answer })
+    }
+
+    #[track_caller]
+    fn check(messages: Vec<Message>, expected: u64) {
+        let branch: Vec<_> =
+            messages.into_iter().enumerate().map(|(at, message)| entry(&at.to_string(), message)).collect();
+        let messages = super::super::super::projection::messages(&branch);
+        assert_eq!(context_tokens(&branch, &messages), expected);
+    }
+
+    #[test]
+    fn lengths_are_counted_where_no_provider_has() {
+        check(vec![user("12345"), answer(0)], 2 + 2);
+        let call =
+            json!({"content": [{"type": "toolCall", "id": "c", "name": "read", "arguments": {"p": "x"}}]});
+        let result: ToolResultMessage = serde_json::from_value(json!({"toolCallId": "c", "toolName": "read",
+            "content": [{"type": "image", "data": "", "mimeType": "image/png"}], "isError": false}))
+        .unwrap();
+        let call = Message::Assistant(serde_json::from_value(call).unwrap());
+        // `read` and `{"p":"x"}` are 13 characters.
+        check(vec![call, Message::from(result)], 4 + 1_200);
+    }
+
+    #[test]
+    fn the_latest_count_of_a_provider_holds_for_what_came_before_it() {
+        check(vec![user("hello"), answer(1_000), user("12345678")], 1_002);
+        check(vec![answer(5), answer(1_000)], 1_000);
+    }
+}

@@ -1,0 +1,327 @@
+//! Which part of a branch a summary replaces, and which is kept word for word.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::ai::Message;
+
+use super::super::projection;
+use super::super::store::{Compaction, Entry, EntryBody, SessionMessage};
+use super::estimate::message_tokens;
+
+/// What is summarised, what is kept.
+#[derive(Debug, Clone)]
+pub(in super::super) struct CompactionPlan {
+    /// Whole turns before what is kept, after the compaction before this one.
+    pub(super) history: Vec<Arc<Message>>,
+    /// The beginning of the turn that what is kept is the rest of.
+    pub(super) turn_prefix: Vec<Arc<Message>>,
+    pub(super) previous_summary: Option<String>,
+    pub(in super::super) first_kept_entry_id: String,
+    files: Files,
+}
+
+/// Why there is nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(in super::super) enum NothingToCompact {
+    #[error("the conversation is compacted already")]
+    AlreadyCompacted,
+    #[error("there is nothing to compact: the conversation is shorter than what is kept")]
+    TooShort,
+}
+
+/// Files that tools read and changed in what is summarised.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Files {
+    read: BTreeSet<String>,
+    modified: BTreeSet<String>,
+}
+
+/// An entry as far as planning cares.
+struct Step {
+    /// Index in the branch.
+    at: usize,
+    /// What the model reads of it; `None` for what it does not see.
+    message: Option<Arc<Message>>,
+    is_system: bool,
+    place: Place,
+}
+
+/// How a kept part may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Somebody says something, so a turn begins.
+    TurnStart,
+    /// An answer in the middle of a turn.
+    Answer,
+    /// Nowhere: a result belongs to its call.
+    Inside,
+}
+
+impl CompactionPlan {
+    /// The lists of files, for the entry's `details`.
+    pub(in super::super) fn details(&self) -> Value {
+        let read: Vec<&String> = self.files.read.difference(&self.files.modified).collect();
+        json!({ "readFiles": read, "modifiedFiles": self.files.modified })
+    }
+
+    /// The lists of files as the model reads them, behind the summary.
+    pub(super) fn file_lists(&self) -> String {
+        let read: Vec<&str> = self.files.read.difference(&self.files.modified).map(String::as_str).collect();
+        let modified: Vec<&str> = self.files.modified.iter().map(String::as_str).collect();
+        let list = |name: &str, files: &[&str]| match files {
+            [] => String::new(),
+            files => format!("\n\n<{name}>\n{}\n</{name}>", files.join("\n")),
+        };
+        list("read-files", &read) + &list("modified-files", &modified)
+    }
+}
+
+/// Plans the compaction of the active `branch`, keeping about `keep_recent_tokens` at
+/// its end.
+///
+/// # Errors
+/// When there is nothing to summarise.
+pub(in super::super) fn plan(
+    branch: &[Arc<Entry>],
+    keep_recent_tokens: u64,
+) -> Result<CompactionPlan, NothingToCompact> {
+    let previous = branch.iter().rposition(|entry| matches!(entry.body, EntryBody::Compaction(_)));
+    let steps = steps(branch, previous);
+    let seen = || steps.iter().filter(|step| step.message.is_some() && !step.is_system);
+    if let Some(previous) = previous
+        && seen().all(|step| step.at < previous)
+    {
+        return Err(NothingToCompact::AlreadyCompacted);
+    }
+    let cut = cut(&steps, keep_recent_tokens).ok_or(NothingToCompact::TooShort)?;
+    let turn_start = match steps[cut].place {
+        Place::TurnStart | Place::Inside => cut,
+        Place::Answer => steps[..cut].iter().rposition(|step| step.place == Place::TurnStart).unwrap_or(cut),
+    };
+    let texts = |steps: &[Step]| -> Vec<Arc<Message>> {
+        steps.iter().filter(|step| !step.is_system).filter_map(|step| step.message.clone()).collect()
+    };
+    let (history, turn_prefix) = (texts(&steps[..turn_start]), texts(&steps[turn_start..cut]));
+    if history.is_empty() && turn_prefix.is_empty() {
+        return Err(NothingToCompact::TooShort);
+    }
+    // What only concerns the session stays with the message it stands before.
+    let first_kept = steps[..cut].iter().rposition(|step| step.message.is_some()).map_or(0, |at| at + 1);
+    let summarised: Vec<&Arc<Message>> = history.iter().chain(&turn_prefix).collect();
+    let before = previous.and_then(|at| match &branch[at].body {
+        EntryBody::Compaction(compaction) => Some(compaction),
+        _ => None,
+    });
+    Ok(CompactionPlan {
+        files: files(&summarised, before),
+        previous_summary: before.map(|compaction| compaction.summary.clone()).filter(|text| !text.is_empty()),
+        first_kept_entry_id: branch[steps[first_kept].at].id.to_string(),
+        history,
+        turn_prefix,
+    })
+}
+
+/// The entries a request depends on, in its order, without the compaction itself.
+fn steps(branch: &[Arc<Entry>], previous: Option<usize>) -> Vec<Step> {
+    let kept_from = previous.map_or(0, |at| match &branch[at].body {
+        EntryBody::Compaction(compaction) => branch[..at]
+            .iter()
+            .position(|entry| entry.id.as_str() == compaction.first_kept_entry_id)
+            .unwrap_or(at),
+        _ => at,
+    });
+    let selected: Vec<usize> = (kept_from..branch.len())
+        .filter(|at| !matches!(branch[*at].body, EntryBody::Compaction(_)))
+        .collect();
+    let entries: Vec<Arc<Entry>> = selected.iter().map(|at| Arc::clone(&branch[*at])).collect();
+    let messages = projection::per_entry(&entries);
+    selected
+        .into_iter()
+        .zip(messages)
+        .map(|(at, message)| {
+            let is_system = message.as_deref().is_some_and(|message| matches!(message, Message::System(_)));
+            Step { at, place: place(&branch[at], message.as_deref()), is_system, message }
+        })
+        .collect()
+}
+
+fn place(entry: &Entry, message: Option<&Message>) -> Place {
+    match (&entry.body, message) {
+        (_, None) => Place::Inside,
+        (EntryBody::Message { message: SessionMessage::Model(_), .. }, Some(message)) => match message {
+            Message::User(_) => Place::TurnStart,
+            Message::Assistant(_) => Place::Answer,
+            Message::System(_) | Message::ToolResult(_) => Place::Inside,
+        },
+        (_, Some(_)) => Place::TurnStart,
+    }
+}
+
+/// Where the kept part begins: it holds `keep` tokens at least, if there are so many.
+fn cut(steps: &[Step], keep: u64) -> Option<usize> {
+    let mut sum = 0_u64;
+    let reached = steps.iter().rposition(|step| {
+        // What the system said is replayed in any case.
+        let message = step.message.as_deref().filter(|_| !step.is_system);
+        sum = sum.saturating_add(message.map_or(0, message_tokens));
+        message.is_some() && sum >= keep
+    })?;
+    let is_cut = |at: &usize| steps[*at].place != Place::Inside;
+    // Behind the last answer there is none, when its results alone are too much.
+    (reached..steps.len()).find(is_cut).or_else(|| (0..reached).rev().find(is_cut))
+}
+
+fn files(messages: &[&Arc<Message>], before: Option<&Compaction>) -> Files {
+    let mut files = Files::default();
+    // Those of an extension mean something else.
+    let details = before.filter(|before| before.from_hook != Some(true)).and_then(|it| it.details.as_ref());
+    if let Some(details) = details {
+        let list = |key: &str| -> Vec<String> {
+            let items = details.get(key).and_then(Value::as_array).into_iter().flatten();
+            items.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        files.read.extend(list("readFiles"));
+        files.modified.extend(list("modifiedFiles"));
+    }
+    for message in messages {
+        let Message::Assistant(answer) = &***message else { continue };
+        for call in answer.tool_calls() {
+            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            match call.name.as_str() {
+                "read" => files.read.insert(path.to_owned()),
+                "edit" | "write" => files.modified.insert(path.to_owned()),
+                _ => false,
+            };
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Entries by letters: `u` a prompt, `a` an answer, `c` an answer with a call of `edit`,
+    /// `r` its result, `m` a change of the model, `b` a command; each message has four
+    /// tokens. `C` is a compaction that keeps the entry before it.
+    fn branch(kinds: &str) -> Vec<Arc<Entry>> {
+        let mut entries: Vec<Arc<Entry>> = Vec::new();
+        for (at, kind) in kinds.chars().enumerate() {
+            let text = format!("{at:02}{}", "x".repeat(14));
+            let line = match kind {
+                'u' => format!(r#""type":"message","message":{{"role":"user","content":"{text}"}}"#),
+                'a' => format!(
+                    r#""type":"message","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#
+                ),
+                'c' => format!(
+                    r#""type":"message","message":{{"role":"assistant","content":[{{"type":"toolCall","id":"t{at}","name":"edit","arguments":{{"path":"f{at}"}}}}]}}"#
+                ),
+                'r' => format!(
+                    r#""type":"message","message":{{"role":"toolResult","toolCallId":"t","toolName":"edit","content":[{{"type":"text","text":"{text}"}}],"isError":false}}"#
+                ),
+                'b' => format!(
+                    r#""type":"message","message":{{"role":"bashExecution","command":"ls","output":"{text}","cancelled":false,"truncated":false,"timestamp":1}}"#
+                ),
+                'm' => r#""type":"model_change","provider":"p","modelId":"m""#.to_owned(),
+                'C' => format!(
+                    r#""type":"compaction","summary":"S","firstKeptEntryId":"e{}","tokensBefore":1,"details":{{"readFiles":["old"],"modifiedFiles":[]}}"#,
+                    at - 1
+                ),
+                other => panic!("{other}"),
+            };
+            let line =
+                format!(r#"{{"id":"e{at}","parentId":null,"timestamp":"2026-11-21T09:00:00.000Z",{line}}}"#);
+            entries.push(Arc::new(Entry::parse(&line).unwrap()));
+        }
+        entries
+    }
+
+    /// What a plan comes to: places of history, of the turn's beginning, the first kept.
+    fn shown(kinds: &str, keep: u64) -> String {
+        let places = |messages: &[Arc<Message>]| -> String {
+            let texts = messages.iter().map(|message| match &**message {
+                Message::Assistant(answer) => answer.tool_calls().next().map_or_else(
+                    || answer.texts().collect::<String>(),
+                    |call| format!("{:0>2}", call.id.trim_start_matches('t')),
+                ),
+                Message::User(user) => user.content.text().replace("Ran `ls`\n```\n", ""),
+                Message::ToolResult(result) => crate::ai::join_text(&result.content),
+                Message::System(_) => String::new(),
+            });
+            texts.map(|text| text.chars().take(2).collect::<String>()).collect::<Vec<_>>().join(" ")
+        };
+        match plan(&branch(kinds), keep) {
+            Ok(plan) => {
+                format!(
+                    "{} | {} | {}",
+                    places(&plan.history),
+                    places(&plan.turn_prefix),
+                    plan.first_kept_entry_id
+                )
+            }
+            Err(error) => format!("{error:?}"),
+        }
+    }
+
+    #[test]
+    fn whole_turns_are_summarised_up_to_what_is_kept() {
+        assert_eq!(shown("uauaua", 8), "00 01 02 03 |  | e4");
+        assert_eq!(shown("uaua", 100), "TooShort");
+        assert_eq!(shown("ua", 8), "TooShort");
+        assert_eq!(shown("", 8), "TooShort");
+    }
+
+    #[test]
+    fn a_long_turn_is_split_at_an_answer_and_never_before_a_result() {
+        assert_eq!(shown("uaucrcra", 12), "00 01 | 02 03 04 | e5");
+        assert_eq!(shown("ucrcra", 4), " | 00 01 02 03 04 | e5");
+        // The result alone is more than is kept: its call stays with it.
+        assert_eq!(shown("uaucr", 4), "00 01 | 02 | e3");
+    }
+
+    #[test]
+    fn changes_of_the_model_stay_with_what_they_stand_before() {
+        assert_eq!(shown("uammua", 8), "00 01 |  | e2");
+    }
+
+    #[test]
+    fn commands_begin_a_turn() {
+        assert_eq!(shown("uabua", 12), "00 01 |  | e2");
+    }
+
+    #[test]
+    fn the_next_one_begins_behind_the_last_and_takes_its_files_along() {
+        assert_eq!(shown("uauCuaua", 8), "02 04 05 |  | e6");
+        assert_eq!(shown("uauC", 8), "AlreadyCompacted");
+        assert_eq!(shown("uauCm", 8), "AlreadyCompacted");
+        let plan = plan(&branch("uauCucrua"), 8).unwrap();
+        assert_eq!(plan.previous_summary.as_deref(), Some("S"));
+        assert_eq!(plan.details(), json!({"readFiles": ["old"], "modifiedFiles": ["f5"]}));
+        assert_eq!(
+            plan.file_lists(),
+            "\n\n<read-files>\nold\n</read-files>\n\n<modified-files>\nf5\n</modified-files>"
+        );
+    }
+
+    proptest! {
+        /// Whatever the branch: nothing that the model reads is lost or told twice, and a
+        /// result is never kept without its call.
+        #[test]
+        fn every_message_is_either_summarised_or_kept(turns in prop::collection::vec("(u|um|b)(cr|crr|a|m){0,4}", 1..8), keep in 0_u64..80) {
+            let kinds = turns.concat();
+            let branch = branch(&kinds);
+            if let Ok(plan) = plan(&branch, keep) {
+                let kept = branch.iter().position(|entry| entry.id.as_str() == plan.first_kept_entry_id).unwrap();
+                let n_before = projection::messages(&branch[..kept]).len();
+                prop_assert_eq!(plan.history.len() + plan.turn_prefix.len(), n_before);
+                let first = branch[kept..].iter().find_map(|entry| projection::messages(&[Arc::clone(entry)]).pop());
+                prop_assert!(first.is_some_and(|first| !matches!(*first, Message::ToolResult(_))));
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Asks a model for the summaries of a plan and puts them together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio_util::sync::CancellationToken;
+
+use crate::ai::{
+    self, AssistantMessage, Credential, Failure, Message, Millis, Model, Provider, Request, StopReason,
+    StreamEvent, StreamOptions, SystemMessage, Usage, UserMessage,
+};
+use crate::util::clock::Clock;
+
+use super::super::recovery::{Next, Recovery, RetryPolicy};
+use super::plan::CompactionPlan;
+use super::prompts;
+
+/// Stands between the summary of whole turns and that of a split one.
+const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
+const NO_HISTORY: &str = "No prior history.";
+
+/// What writes summaries.
+pub(in super::super) struct Summarizer {
+    pub(in super::super) provider: Arc<dyn Provider>,
+    pub(in super::super) model: Arc<Model>,
+    pub(in super::super) credential: Credential,
+    pub(in super::super) options: StreamOptions,
+    pub(in super::super) clock: Clock,
+    pub(in super::super) retry: RetryPolicy,
+    pub(in super::super) cancel: CancellationToken,
+}
+
+/// A whole summary.
+#[derive(Debug, Clone, PartialEq)]
+pub(in super::super) struct Summary {
+    pub(in super::super) text: String,
+    /// Of all requests it took.
+    pub(in super::super) usage: Usage,
+}
+
+/// Why there is no summary; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in super::super) enum SummaryError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{0}")]
+    Failed(String),
+    #[error("the model's summary was cut off at its output limit; choose another model with /model")]
+    CutOff,
+    #[error("the model called a tool instead of writing a summary; try again")]
+    CalledTool,
+    #[error("the model's summary is empty; try again")]
+    Empty,
+}
+
+impl Summarizer {
+    /// Writes the summary of `plan`; `focus` is what the user wants it to dwell on.
+    ///
+    /// # Errors
+    /// When there is no whole summary, after the retries that the policy allows.
+    pub(in super::super) async fn summarize(
+        &self,
+        plan: &CompactionPlan,
+        focus: Option<&str>,
+    ) -> Result<Summary, SummaryError> {
+        let mut usage = Usage::default();
+        let mut text = match prompts::history(plan, focus) {
+            Some(prompt) => self.ask(&prompt, &mut usage).await?,
+            None => plan.previous_summary.clone().unwrap_or_else(|| NO_HISTORY.to_owned()),
+        };
+        if let Some(prompt) = prompts::turn_prefix(plan, focus) {
+            text.push_str(SPLIT_TURN);
+            text.push_str(&self.ask(&prompt, &mut usage).await?);
+        }
+        text.push_str(&plan.file_lists());
+        Ok(Summary { text, usage })
+    }
+
+    /// One request, repeated as ordinary ones are.
+    async fn ask(&self, prompt: &str, usage: &mut Usage) -> Result<String, SummaryError> {
+        let mut recovery = Recovery::default();
+        loop {
+            let answer = self.answer(prompt).await?;
+            add(usage, &answer.usage);
+            if answer.stop_reason != StopReason::Error {
+                return text_of(&answer);
+            }
+            let error = answer.error_message.clone().unwrap_or_default();
+            let demanded = Failure::of_answer(&answer).and_then(|failure| failure.retry_after);
+            match recovery.decide(ai::is_retryable(&answer), demanded, &self.retry) {
+                Next::Retry { delay, .. } => self.wait(delay).await?,
+                Next::TooLong { .. } | Next::GiveUp => return Err(SummaryError::Failed(error)),
+            }
+        }
+    }
+
+    async fn answer(&self, prompt: &str) -> Result<AssistantMessage, SummaryError> {
+        let now = Millis(self.clock.now_ms());
+        let system = SystemMessage { timestamp: now, ..SystemMessage::new(prompts::SYSTEM) };
+        let user = UserMessage::new(prompt, Vec::new(), now);
+        let request = Request {
+            model: Arc::clone(&self.model),
+            credential: self.credential.clone(),
+            messages: vec![Arc::new(Message::System(system)), Arc::new(Message::User(user))],
+            options: StreamOptions { started_ms: now.0, ..self.options.clone() },
+        };
+        let mut events = self.provider.stream(Arc::new(request), self.cancel.clone());
+        while let Some(event) = events.next().await {
+            if let StreamEvent::Done(message) = event {
+                return match message.stop_reason {
+                    StopReason::Aborted => Err(SummaryError::Cancelled),
+                    _ => Ok(*message),
+                };
+            }
+        }
+        Err(SummaryError::Failed("the stream ended without an answer".to_owned()))
+    }
+
+    async fn wait(&self, delay: Duration) -> Result<(), SummaryError> {
+        let waited = self.cancel.run_until_cancelled(tokio::time::sleep(delay)).await;
+        waited.ok_or(SummaryError::Cancelled)
+    }
+}
+
+/// The whole text of an answer that is one.
+fn text_of(answer: &AssistantMessage) -> Result<String, SummaryError> {
+    if answer.stop_reason == StopReason::Length {
+        return Err(SummaryError::CutOff);
+    }
+    if answer.tool_calls().next().is_some() {
+        return Err(SummaryError::CalledTool);
+    }
+    let text: String = answer.texts().collect::<Vec<_>>().join("\n");
+    let text = text.trim();
+    if text.is_empty() { Err(SummaryError::Empty) } else { Ok(text.to_owned()) }
+}
+
+fn add(sum: &mut Usage, usage: &Usage) {
+    sum.input = sum.input.saturating_add(usage.input);
+    sum.output = sum.output.saturating_add(usage.output);
+    sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+    sum.total_tokens = sum.total_tokens.saturating_add(usage.total_tokens);
+    sum.cost.input += usage.cost.input;
+    sum.cost.output += usage.cost.output;
+    sum.cost.cache_read += usage.cost.cache_read;
+    sum.cost.cache_write += usage.cost.cache_write;
+    sum.cost.total += usage.cost.total;
+}

@@ -1,0 +1,200 @@
+//! Compaction: when it happens, what it stores, what the model reads afterwards.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use pi::ai::{FakeAnswer, Gate, StopReason, Usage};
+use pi::session::{EntryBody, Reply, SessionCommand, SessionError, SessionEvent, WhenBusy};
+use serde_json::{Value, json};
+
+use crate::support::session_bench::{Session, SessionBench, entries, sent};
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<FakeAnswer> {
+    texts.map(FakeAnswer::of_text).to_vec()
+}
+
+/// An answer after which the window holds so many tokens.
+fn filling(text: &str, tokens: u64) -> FakeAnswer {
+    FakeAnswer::of_text(text).usage(Usage { input: tokens, total_tokens: tokens, ..Usage::default() })
+}
+
+/// Keeps about one exchange. The window of `acme/m-1` has 1,000 tokens.
+fn settings(reserve: u64) -> Value {
+    json!({ "compaction": { "keepRecentTokens": 2, "reserveTokens": reserve }, "retry": { "maxRetries": 0 } })
+}
+
+fn bench(answers: Vec<FakeAnswer>) -> SessionBench {
+    SessionBench::new(answers).settings(settings(100))
+}
+
+async fn compact(session: &mut Session, focus: Option<&str>) -> Vec<String> {
+    let command = SessionCommand::Compact { focus: focus.map(str::to_owned) };
+    assert_eq!(session.request(command).await, Ok(Reply::Started));
+    session.settled().await
+}
+
+fn compaction_of(session: &Session) -> pi::session::Compaction {
+    let found = entries(&session.path()).into_iter().rev().find_map(|entry| match entry.body {
+        EntryBody::Compaction(compaction) => Some(compaction),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[tokio::test]
+async fn summary_takes_the_place_of_what_came_before_the_last_exchange() {
+    // Both messages of the last exchange have four tokens.
+    let settings = json!({ "compaction": { "keepRecentTokens": 6, "reserveTokens": 100 } });
+    let answers = texts(["first answer", "second answer", "THE SUMMARY", "third answer"]);
+    let bench = SessionBench::new(answers).settings(settings);
+    let mut session = bench.start().await;
+    session.ask("first question").await;
+    session.ask("second question").await;
+    let lines = compact(&mut session, Some("the questions")).await;
+    assert_eq!(lines, ["compaction start Manual", "compaction end false None", "settled"]);
+
+    let asked = &bench.provider.requests()[2];
+    let prompt = sent(asked).concat();
+    for part in [
+        "[User]: first question",
+        "[Assistant]: first answer",
+        "## Critical Context",
+        "Additional focus: the questions",
+    ] {
+        assert!(prompt.contains(part), "{part} is not in {prompt}");
+    }
+    assert!(!prompt.contains("second"), "what is kept is not summarised: {prompt}");
+    assert!(!prompt.contains("Be brief.\n\n<"), "the session's own prompt stays out");
+    let stored = compaction_of(&session);
+    assert_eq!(stored.summary, "THE SUMMARY");
+    assert_eq!(stored.from_hook, Some(false));
+    assert!(stored.system_message.is_some());
+    assert_eq!(session.handle.state().context.tokens, None);
+
+    session.ask("third question").await;
+    let request = sent(&bench.provider.requests()[3]);
+    assert!(request[0].contains("<summary>"), "{request:?}");
+    assert_eq!(request[1..], ["user second question", "assistant second answer", "user third question"]);
+    // The prompt is still there, from the compaction.
+    let system = format!("{:?}", pi::ai::system_state(&bench.provider.requests()[3].messages).prompt());
+    assert!(system.contains("Be brief."), "{system}");
+
+    // And so it is after the session was opened again.
+    let path = session.path();
+    session.shut_down().await;
+    bench.provider.push(FakeAnswer::of_text("fourth answer"));
+    let mut session = bench.resume(&path).await;
+    session.ask("fourth question").await;
+    let request = sent(&bench.provider.requests()[4]);
+    assert!(request[0].contains("<summary>") && request.len() == 6, "{request:?}");
+}
+
+#[tokio::test]
+async fn a_full_window_is_compacted_after_the_answer() {
+    let bench = bench(vec![
+        filling("first", 100),
+        filling("second", 950),
+        FakeAnswer::of_text("S"),
+        FakeAnswer::of_text("third"),
+    ]);
+    let mut session = bench.start().await;
+    let lines = session.ask("one").await;
+    assert!(!lines.iter().any(|line| line.starts_with("compaction")), "{lines:?}");
+    let lines = session.ask("two").await;
+    assert_eq!(
+        lines[lines.len() - 3..],
+        ["compaction start Threshold", "compaction end false None", "settled"]
+    );
+    // The count of before says nothing any more.
+    let lines = session.ask("three").await;
+    assert!(!lines.iter().any(|line| line.starts_with("compaction")), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_fit_is_repeated_once_after_a_compaction() {
+    let too_long = || FakeAnswer::failed("400: prompt is too long: 1200 tokens > 1000 maximum");
+    let bench = bench(
+        [
+            texts(["first", "second"]),
+            vec![too_long(), FakeAnswer::of_text("S"), FakeAnswer::of_text("third")],
+            vec![too_long(), FakeAnswer::of_text("S2"), too_long()],
+        ]
+        .concat(),
+    );
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let lines = session.ask("three").await;
+    let compactions: Vec<&String> = lines.iter().filter(|line| line.starts_with("compaction")).collect();
+    assert_eq!(compactions, ["compaction start Overflow", "compaction end false None"]);
+    assert_eq!(session.on_disk().last().unwrap(), "answer third");
+    assert!(session.on_disk().contains(&"hidden".to_owned()));
+    let request = sent(&bench.provider.requests()[4]);
+    assert_eq!(request.last().unwrap(), "user three");
+
+    // A second time for the same prompt would not help either.
+    let lines = session.ask("four").await;
+    assert_eq!(lines.iter().filter(|line| line.starts_with("compaction start")).count(), 1, "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("no longer fits")), "{lines:?}");
+    assert_eq!(bench.provider.n_left(), 0);
+}
+
+#[tokio::test]
+async fn a_compaction_that_fails_or_is_cancelled_changes_nothing() {
+    let gate = Gate::new();
+    let cut_off = FakeAnswer::of_text("half a summ").stop(StopReason::Length);
+    let calls = FakeAnswer::of_text("S").tool_call("t", "say", json!({}));
+    let held = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
+    let bench = bench(
+        [texts(["1", "2"]), vec![cut_off, calls, FakeAnswer::of_text(" "), held], texts(["3"])].concat(),
+    );
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let before = session.on_disk();
+    for reason in ["cut off", "called a tool", "empty"] {
+        let lines = compact(&mut session, None).await;
+        assert!(
+            lines.iter().any(|line| line.contains(reason) && line.contains("nothing was changed")),
+            "{lines:?}"
+        );
+        assert_eq!(session.on_disk(), before);
+    }
+    session.request(SessionCommand::Compact { focus: None }).await.unwrap();
+    gate.reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    let lines = session.settled().await;
+    assert_eq!(lines.last().unwrap(), "settled aborted");
+    assert_eq!(session.on_disk(), before);
+    session.ask("three").await;
+    assert_eq!(session.on_disk().last().unwrap(), "answer 3");
+}
+
+#[tokio::test]
+async fn prompts_during_a_compaction_wait_for_its_end() {
+    let gate = Gate::new();
+    let held = FakeAnswer::new().text_pieces(&["S", "ummary"], Some(&gate));
+    let bench = bench([texts(["1", "2"]), vec![held], texts(["3", "4"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    session.request(SessionCommand::Compact { focus: None }).await.unwrap();
+    gate.reached().await;
+    assert_eq!(session.say("later", WhenBusy::FollowUp).await, Reply::Queued);
+    assert_eq!(session.prompt("next").await, Reply::Queued);
+    let refused = session.request(SessionCommand::Compact { focus: None }).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))));
+    gate.open();
+    session.until(|event| matches!(event, SessionEvent::Settled { .. })).await;
+    let tail = session.on_disk();
+    assert_eq!(tail[tail.len() - 4..], ["user next", "answer 3", "user later", "answer 4"]);
+}
+
+#[tokio::test]
+async fn there_may_be_nothing_to_compact() {
+    let bench = SessionBench::new(texts(["1"]));
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let refused = session.request(SessionCommand::Compact { focus: None }).await;
+    let Err(SessionError::Refused(text)) = refused else { panic!("{refused:?}") };
+    assert!(text.contains("nothing to compact"), "{text}");
+}
