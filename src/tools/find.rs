@@ -31,7 +31,7 @@ impl Find {
         let spec = ToolSpec {
             name: "find",
             description: include_str!("find.md").trim_ascii(),
-            snippet: "Find files by a glob (leaves out what .gitignore names)",
+            snippet: "Find files by glob (respects .gitignore)",
             guidelines: &[],
             parameters: json!({
                 "type": "object",
@@ -43,11 +43,11 @@ impl Find {
                     },
                     "path": {
                         "type": "string",
-                        "description": "Folder to search (default: the working directory)",
+                        "description": "Directory to search (default: the working directory)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "How many results to show at most (default: 1000)",
+                        "description": "Maximum number of results (default: 1000)",
                     },
                 },
             }),

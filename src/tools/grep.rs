@@ -52,7 +52,7 @@ impl Grep {
         let spec = ToolSpec {
             name: "grep",
             description: include_str!("grep.md").trim_ascii(),
-            snippet: "Search the content of files (leaves out what .gitignore names)",
+            snippet: "Search file contents (respects .gitignore)",
             guidelines: &[],
             parameters: json!({
                 "type": "object",
@@ -64,24 +64,24 @@ impl Grep {
                     },
                     "path": {
                         "type": "string",
-                        "description": "Folder or file to search (default: the working directory)",
+                        "description": "Directory or file to search (default: the working directory)",
                     },
                     "glob": {
                         "type": "string",
-                        "description": "Only these files: '*.rs' or 'src/**/*.ts'; '!*.rs' for the rest",
+                        "description": "Search only matching files: '*.rs' or 'src/**/*.ts'; '!*.rs' excludes them",
                     },
                     "ignoreCase": { "type": "boolean", "description": "Ignore case (default: false)" },
                     "literal": {
                         "type": "boolean",
-                        "description": "Take the pattern as plain text (default: false)",
+                        "description": "Treat the pattern as plain text (default: false)",
                     },
                     "context": {
                         "type": "number",
-                        "description": "Lines to show before and after each match (default: 0)",
+                        "description": "Lines of context before and after each match (default: 0)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "How many matches to show at most (default: 100)",
+                        "description": "Maximum number of matches (default: 100)",
                     },
                 },
             }),

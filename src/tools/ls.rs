@@ -29,7 +29,7 @@ impl Ls {
         let spec = ToolSpec {
             name: "ls",
             description: include_str!("ls.md").trim_ascii(),
-            snippet: "List a folder",
+            snippet: "List a directory",
             guidelines: &[],
             parameters: json!({
                 "type": "object",
@@ -37,11 +37,11 @@ impl Ls {
                 "properties": {
                     "path": {
                         "type": "string",
-                        "description": "Folder to list (default: the working directory)",
+                        "description": "Directory to list (default: the working directory)",
                     },
                     "limit": {
                         "type": "number",
-                        "description": "How many entries to show at most (default: 500)",
+                        "description": "Maximum number of entries (default: 500)",
                     },
                 },
             }),

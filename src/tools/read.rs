@@ -42,8 +42,8 @@ impl Read {
         let spec = ToolSpec {
             name: "read",
             description: include_str!("read.md").trim_ascii(),
-            snippet: "Show a text file or look at a picture",
-            guidelines: &["Look at files with read rather than with cat, head or sed."],
+            snippet: "Read a text file or view an image",
+            guidelines: &["Read files with read rather than with cat, head or sed."],
             parameters: json!({
                 "type": "object",
                 "required": ["path"],
@@ -52,8 +52,8 @@ impl Read {
                         "type": "string",
                         "description": "File to read, relative to the working directory or absolute",
                     },
-                    "offset": { "type": "number", "description": "Line to begin with, counted from 1" },
-                    "limit": { "type": "number", "description": "How many lines to show at most" },
+                    "offset": { "type": "number", "description": "First line to read, counted from 1" },
+                    "limit": { "type": "number", "description": "Maximum number of lines" },
                 },
             }),
             constrained_sampling: Some(ConstrainedSampling::prefer_schema()),

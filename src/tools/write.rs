@@ -28,8 +28,8 @@ impl Write {
         let spec = ToolSpec {
             name: "write",
             description: include_str!("write.md").trim_ascii(),
-            snippet: "Create a file or replace all of it",
-            guidelines: &["Keep write for new files and for rewriting a file completely."],
+            snippet: "Create or overwrite a file",
+            guidelines: &["Use write only for new files and complete rewrites."],
             parameters: json!({
                 "type": "object",
                 "required": ["path", "content"],
@@ -40,7 +40,7 @@ impl Write {
                     },
                     "content": {
                         "type": "string",
-                        "description": "The whole new content, written as it is",
+                        "description": "Complete new content, written unchanged",
                     },
                 },
             }),

@@ -189,7 +189,7 @@ fn compat_fields_are_listed() {
         let value = field.kind.describe().replace('"', "`");
         row(&[&code(field.name), field.help, &value, field.default, &apis.join(", ")])
     });
-    let header = ["field", "what it says about the server or model", "value", "without it", "API"];
+    let header = ["field", "meaning", "value", "default", "API"];
     assert_generated("docs/models.md", "compat", &table(&header, rows));
 }
 
@@ -223,7 +223,7 @@ fn tools_are_listed() {
             let needed = if required.contains(&Value::from(name.as_str())) { "yes" } else { "no" };
             row(&[&code(name), needed, property["description"].as_str().unwrap()])
         });
-        text.push_str(&table(&["argument", "needed", "what it is"], rows));
+        text.push_str(&table(&["argument", "required", "description"], rows));
         text.push('\n');
     }
     assert_generated("docs/tools.md", "tools", &text);

@@ -42,10 +42,10 @@ impl EditTool {
         let spec = ToolSpec {
             name: "edit",
             description: include_str!("edit.md").trim_ascii(),
-            snippet: "Replace exact pieces of a file, several in one call",
+            snippet: "Replace exact parts of a file, several in one call",
             guidelines: &[
-                "Change existing files with edit; each oldText has to match the file exactly, and only once.",
-                "Put all changes to one file into one edit call; each is matched with the file as it was.",
+                "Change existing files with edit; each oldText must match the file exactly, and only once.",
+                "Make all changes to one file in one edit call; each is matched against the file before the call.",
             ],
             parameters: json!({
                 "type": "object",
@@ -58,16 +58,16 @@ impl EditTool {
                     "edits": {
                         "type": "array",
                         "minItems": 1,
-                        "description": "Replacements, all matched with the file as it is before this call",
+                        "description": "Replacements, all matched against the file before this call",
                         "items": {
                             "type": "object",
                             "required": ["oldText", "newText"],
                             "properties": {
                                 "oldText": {
                                     "type": "string",
-                                    "description": "Text to replace; occurs exactly once in the file",
+                                    "description": "Text to replace; must occur exactly once in the file",
                                 },
-                                "newText": { "type": "string", "description": "Text to put in its place" },
+                                "newText": { "type": "string", "description": "Replacement text" },
                             },
                         },
                     },
