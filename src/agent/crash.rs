@@ -1,4 +1,4 @@
-//! What a panic leaves behind: a run whose events still end as the grammar says.
+//! Ends a run after a panic, with its events still in valid order.
 //!
 //! [`Watched`] stands between the loop and its owner and remembers what has begun.
 //! After a panic [`Watched::close`] ends it: calls in progress fail, and an answer

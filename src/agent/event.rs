@@ -1,4 +1,4 @@
-//! What a run tells its owner, and the grammar of it.
+//! Events a run sends to its owner, and their order.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub enum AgentEvent {
     MessageStart(Arc<Message>),
     /// An answer begins; its metadata, with no content yet.
     AssistantStart(Arc<AssistantMessage>),
-    /// The delta only; whoever needs the whole keeps a `MessageBuilder`.
+    /// The delta only; consumers that need the whole message keep a `MessageBuilder`.
     MessageUpdate(StreamEvent),
     MessageEnd(Arc<Message>),
     ToolStart {

@@ -1,4 +1,4 @@
-//! What the owner of a run decides for it.
+//! Decisions a run leaves to its owner.
 
 use futures_util::future::BoxFuture;
 
@@ -22,7 +22,7 @@ pub trait Hooks: Send {
     /// far in `request.messages`; may change all of it.
     fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()>;
 
-    /// Takes a result before anybody sees or stores it; may change all of it.
+    /// Called with a result before it is shown or stored; may change all of it.
     fn settle_result<'a>(&'a mut self, _output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }

@@ -46,7 +46,7 @@ pub struct Queued {
     pub message: Arc<Message>,
 }
 
-/// A message that waits, as somebody saw it; since then the queue may have moved on.
+/// Snapshot of a queued message; the queue may have changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSlot {
     pub kind: QueueKind,

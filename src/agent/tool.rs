@@ -38,7 +38,7 @@ pub enum Concurrency {
     Sequential,
 }
 
-/// What a tool is, to the model and to the screen.
+/// Description of a tool for the model and the screen.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
     pub name: &'static str,
@@ -130,7 +130,7 @@ impl ToolError {
     }
 }
 
-/// The tools the model may call in a run, in the order it is told of them.
+/// The tools the model may call in a run, in the order of the request.
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,

@@ -18,7 +18,7 @@ pub trait Ambient: Send + Sync {
     /// the future gives up.
     ///
     /// # Errors
-    /// Says what is missing, for the user.
+    /// Describes for the user what is missing.
     fn credential<'a>(&'a self, base_url: &'a str) -> BoxFuture<'a, Result<Credential, String>>;
 
     /// Does not give out `token` again: it was not taken. For keys it is the session

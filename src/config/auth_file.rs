@@ -32,7 +32,7 @@ pub struct AuthFile {
     known: Mutex<Known>,
 }
 
-/// What the file says, in its order.
+/// Content of the file, in its order.
 #[derive(Debug, Clone, Default)]
 pub struct AuthEntries {
     entries: Vec<(String, AuthEntry)>,
@@ -110,7 +110,7 @@ impl AuthFile {
         &self.path
     }
 
-    /// What the file says now: read again if it changed since the last time.
+    /// Current content of the file: read again if it changed since the last read.
     /// Blocks on the disk, for one look at the file's date if nothing changed.
     pub fn latest(&self) -> Arc<AuthEntries> {
         let metadata = fs::metadata(&self.path).ok();
@@ -208,7 +208,7 @@ impl AuthFile {
     }
 }
 
-/// The file while nobody else may change it; given back when dropped.
+/// The locked file; the lock is released on drop.
 pub(super) struct AuthLock {
     file: Arc<AuthFile>,
     /// As they were when the lock was taken.

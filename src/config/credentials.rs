@@ -1,4 +1,4 @@
-//! Which key opens which provider.
+//! Finds the credential of each provider.
 //!
 //! In order: the key from the command line, `auth.json`, the provider's `apiKey`
 //! in `models.json`, the provider's environment variables.

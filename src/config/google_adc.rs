@@ -35,7 +35,7 @@ const MARGIN_MS: u64 = 60_000;
 const ASSERTION_SECONDS: u64 = 3_600;
 /// Longest wait for the metadata server, which is in the same machine room or nowhere.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
-/// Where requests are served when nobody says where.
+/// Region of requests if none is configured.
 const DEFAULT_LOCATION: &str = "global";
 
 /// Where tokens come from.

@@ -17,7 +17,7 @@ use crate::util::atomic_file;
 /// Reads the object in `path`; a missing or empty file is an empty one.
 ///
 /// # Errors
-/// Says what is wrong with the file, with its path and line.
+/// Describes the problem with the file, with path and line.
 pub(super) fn read(path: &Path) -> Result<Map<String, Value>, String> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -43,7 +43,7 @@ pub(super) fn text(values: &Map<String, Value>) -> String {
 /// How patient a lock is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockTimes {
-    /// A lock nobody touched for so long may have been left by a crash.
+    /// A lock not touched for this long may be left from a crash.
     pub(super) stale: Duration,
     /// How long a waiter must have seen it lie there untouched besides, longer than
     /// a holder lets pass between two touches: after the machine slept every lock
@@ -118,7 +118,7 @@ impl FolderLock {
         Ok(Self { path: path.to_owned(), folder })
     }
 
-    /// Whether nobody has taken the lock over.
+    /// Whether this process still holds the lock.
     pub(super) fn is_held(&self) -> bool {
         let own = self.folder.metadata().ok().as_ref().map(Seen::of);
         own.is_some_and(|own| Seen::at(&self.path).is_some_and(|seen| seen.is_same_folder(own)))
@@ -168,7 +168,7 @@ impl Seen {
     }
 }
 
-/// What a waiter has seen of somebody else's lock.
+/// State of another process's lock, as seen by a waiter.
 #[derive(Debug, Default)]
 struct Watch {
     seen: Option<Seen>,
@@ -178,7 +178,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Looks again; returns a lock that nobody can still be holding.
+    /// Checks again; returns a lock that is certainly abandoned.
     fn look(&mut self, path: &Path, times: LockTimes) -> Option<Seen> {
         let seen = Seen::at(path);
         if seen == self.seen {

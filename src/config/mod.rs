@@ -1,4 +1,4 @@
-//! What the user has configured, read from disk and environment.
+//! The user's configuration, read from disk and environment.
 //!
 //! `env` is the only reader of environment variables; files of the user are never
 //! overwritten when they cannot be read. `oauth` and `authorised` reach services,

@@ -1,4 +1,4 @@
-//! Text that must not be seen.
+//! Text that must never be shown.
 
 use std::fmt;
 

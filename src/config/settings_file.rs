@@ -12,7 +12,7 @@ use crate::util::atomic_file;
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
-/// Long enough for a write, short enough for somebody who waits for the screen.
+/// Long enough for a write, short enough for a user who waits for the screen.
 const LOCK: LockTimes = LockTimes {
     stale: Duration::from_secs(10),
     // Nobody holds it for longer than a write takes.

@@ -16,7 +16,7 @@ use crate::util::git::Repository;
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
-/// Long enough for a write, short enough for somebody who waits for the screen.
+/// Long enough for a write, short enough for a user who waits for the screen.
 const LOCK: LockTimes = LockTimes {
     stale: Duration::from_secs(10),
     watch: Duration::from_millis(500),
@@ -35,7 +35,7 @@ const PROTECTED: &[&str] = &[
     "APPEND_SYSTEM.md",
 ];
 
-/// What holds for projects nobody has decided about: `defaultProjectTrust`.
+/// Default for projects without a decision: `defaultProjectTrust`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TrustDefault {
     #[default]
@@ -50,7 +50,7 @@ pub enum Trust {
     Trusted,
     /// The user said no: on the command line, in `trust.json` or in the settings.
     Refused,
-    /// Nobody has decided and nobody can be asked; not used.
+    /// No decision, and no user to ask; not used.
     Unasked,
     /// The user is to be asked; not used until then.
     Undecided,
@@ -68,7 +68,7 @@ pub struct TrustPolicy {
     /// What the command line says, for this process.
     pub flag: Option<bool>,
     pub default: TrustDefault,
-    /// Whether there is somebody to ask.
+    /// Whether a user can be asked.
     pub can_ask: bool,
 }
 

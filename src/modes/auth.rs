@@ -143,7 +143,7 @@ fn read_hidden(prompt: &str) -> anyhow::Result<String> {
     line.context("no key was given; nothing is stored")
 }
 
-/// The bytes of a line, edited; `None` if it was given up.
+/// The bytes of an edited line; `None` if it was cancelled.
 fn read_line(mut next: impl FnMut() -> Option<u8>) -> Option<String> {
     const CTRL_C: u8 = 3;
     const CTRL_D: u8 = 4;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::util::escapes::without_escapes;
 
-/// A wait that nobody wonders about.
+/// A delay too short to need an explanation.
 const NOTICEABLE: Duration = Duration::from_millis(300);
 
 /// Which standard streams are a terminal.
@@ -23,7 +23,7 @@ impl Terminals {
         Self { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() }
     }
 
-    /// Whether there is somebody to interact with.
+    /// Whether a user can interact.
     pub fn can_interact(self) -> bool {
         self.stdin && self.stdout
     }

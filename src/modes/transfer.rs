@@ -9,7 +9,7 @@ use crate::session::SavedSession;
 
 use super::output::{write_err, write_out};
 
-/// Says where the imported session is; `resume` is the command that continues it.
+/// Prints where the imported session is; `resume` is the command that resumes it.
 pub fn show_import(saved: &SavedSession, resume: &str, report: &Report) -> ExitCode {
     show_report(report);
     let messages = if saved.n_messages == 1 { "message" } else { "messages" };
@@ -28,7 +28,7 @@ pub fn show_export(text: &str, report: &Report) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says that an exported conversation is in a file.
+/// Reports the file of an exported conversation.
 pub fn show_export_file(path: &Path, report: &Report) -> ExitCode {
     show_report(report);
     write_out(&format!("exported to {}\n", path.display()));

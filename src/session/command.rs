@@ -1,4 +1,4 @@
-//! All a mode can ask of a session.
+//! Commands a mode can send to a session.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ pub enum SessionCommand {
         patterns: Vec<String>,
         scope: Scope,
     },
-    /// The catalogue has changed: goes on with what it says about the model now.
+    /// The catalogue has changed: continues with the new definition of the model.
     ModelsChanged,
     /// Next (or, if not `forward`, previous) available model.
     CycleModel {
@@ -114,12 +114,12 @@ pub enum Scope {
     Default,
 }
 
-/// What the user says about a project.
+/// The user's trust decision about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustChoice {
     /// Trusts the folder, from now on.
     Folder,
-    /// Trusts the folder above it and all that is in there, from now on.
+    /// Trusts the parent folder and everything in it, permanently.
     Parent,
     /// Trusts the folder until the program ends.
     Session,

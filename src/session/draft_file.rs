@@ -18,7 +18,7 @@ use super::command::PromptDraft;
 
 const SUFFIX: &str = ".draft";
 
-/// What the file says.
+/// Content of the file.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 struct Stored {
     /// Where the session works, for drafts without a session.
@@ -44,7 +44,7 @@ pub(super) struct DraftFile {
     lock: Option<DraftLock>,
 }
 
-/// Says that the writer of a draft lives; gone with it.
+/// Marks the writer of a draft as alive; removed when the writer exits.
 #[derive(Debug)]
 struct DraftLock {
     path: PathBuf,

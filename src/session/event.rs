@@ -1,4 +1,4 @@
-//! All a mode can learn from a session.
+//! Events a session sends to modes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum SessionEvent {
         delay: Duration,
         error: String,
     },
-    /// Repeating is over: an answer came, or it was given up.
+    /// Retrying has ended: an answer arrived, or the retries are exhausted.
     RetryEnded {
         success: bool,
         attempt: u32,

@@ -17,7 +17,7 @@ pub enum SessionError {
     Ended,
 }
 
-/// A command with the place its reply goes to, if somebody waits for it.
+/// A command with the channel for its reply, if the sender waits for one.
 pub(super) struct Envelope {
     pub(super) command: SessionCommand,
     pub(super) reply: Option<oneshot::Sender<Result<Reply, SessionError>>>,

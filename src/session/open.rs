@@ -153,7 +153,7 @@ pub(super) async fn credential(
     services.credentials.prepare(model, &services.catalog.get()).await
 }
 
-/// What commands of the model are told about the session.
+/// Environment variables that describe the session to the model's commands.
 pub(super) fn session_vars(state: &SessionState) -> SessionVars {
     SessionVars {
         id: Some(state.id.clone()),
@@ -190,7 +190,7 @@ pub(super) fn is_cut_off(tail: &[Arc<Entry>]) -> bool {
     })
 }
 
-/// Says which lines could not be read, and what they held; `None` if all could.
+/// Describes unreadable lines and their kind; `None` if there are none.
 pub(super) fn damage(lines: &[DamagedLine]) -> Option<String> {
     let named = store::name_lines(lines)?;
     Some(format!("{named} of the session file could not be read; the rest is intact"))

@@ -1,4 +1,4 @@
-//! From the active branch to what the model is asked: pure.
+//! Projects the active branch to the messages of a request. Pure.
 //!
 //! Entries that are not messages become messages here (`!` commands,
 //! summaries, application messages), and context edits take effect. What a

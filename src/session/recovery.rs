@@ -123,7 +123,7 @@ impl Recovery {
         std::mem::take(self).attempts
     }
 
-    /// Forgets attempts, when repeating is given up. Returns how many there were.
+    /// Resets the attempts when retrying is cancelled. Returns their number.
     pub(super) fn give_up(&mut self) -> u32 {
         self.again = Again::default();
         std::mem::take(&mut self.attempts)
@@ -136,7 +136,7 @@ fn backoff(attempt: u32, policy: &RetryPolicy) -> Duration {
     policy.base_delay.saturating_mul(factor).min(policy.max_delay)
 }
 
-/// Says that a server demands a longer wait than pi takes upon itself.
+/// Message for a server that requested a longer delay than pi accepts.
 pub(super) fn too_long(demanded: Duration, most: Duration) -> String {
     format!(
         "the service asks to wait {}s, and pi waits {}s at most by itself; send the prompt again after that",

@@ -1,4 +1,4 @@
-//! A run of the agent loop on behalf of a session: it reports, it changes nothing.
+//! A run of the agent loop for a session: it reports events and changes no state.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct ActiveRun {
     pub(super) task: JoinHandle<RunOutcome>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
     pub(super) cancel: CancellationToken,
-    /// Without a session nobody would write down what the loop does.
+    /// Without a session, nothing would record the run.
     pub(super) _guard: DropGuard,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct LiveSelection {
     pub(super) selected: Option<(Arc<Model>, ThinkingLevel)>,
 }
 
-/// What a run is started from.
+/// Input of a run.
 pub(super) struct RunParts<'a> {
     pub(super) services: &'a Arc<Services>,
     pub(super) cwd: &'a Path,

@@ -1,4 +1,4 @@
-//! Which model a session talks to, and how much it thinks: pure policy.
+//! Selects a session's model and thinking level. Pure policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl Selection {
     }
 }
 
-/// What the start of a session knows about the user's wishes.
+/// The user's model preferences at the start of a session.
 #[derive(Debug, Clone)]
 pub struct Wishes {
     /// From the command line.

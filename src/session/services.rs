@@ -1,4 +1,4 @@
-//! What a session needs from outside: models, tools, settings, time.
+//! External dependencies of a session: models, tools, settings, time.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Services {
     pub catalog: Arc<LiveCatalog>,
     pub credentials: Credentials,
     pub tools: ToolRegistry,
-    /// How the user's own commands are run, and what the model's are told.
+    /// Shell of the user's own commands, and session variables of the model's commands.
     pub bash: BashConfig,
     pub settings: Settings,
     pub dirs: Dirs,

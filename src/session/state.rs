@@ -9,7 +9,7 @@ use crate::config::Trust;
 
 use super::resources::{OutsideLink, Skill};
 
-/// What a session is at one moment.
+/// Snapshot of a session.
 #[derive(Debug, Clone)]
 pub struct SessionState {
     pub id: String,
@@ -93,7 +93,7 @@ impl ProjectState {
     }
 }
 
-/// What a session is doing.
+/// Activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
     #[default]

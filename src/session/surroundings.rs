@@ -1,4 +1,4 @@
-//! What the folder of a session and its user bring along: instruction files,
+//! Project and user files that shape a session: instruction files,
 //! skills, and whether the folder is trusted.
 //!
 //! Read as a whole when a session is opened and when trust is decided. How each

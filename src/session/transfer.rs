@@ -1,4 +1,4 @@
-//! Conversations that become sessions, and sessions that become conversations.
+//! Imports conversations as sessions and exports sessions as conversations.
 //!
 //! A conversation is written as a whole or not at all; a session is read without
 //! being opened, so one that works elsewhere can be read too.

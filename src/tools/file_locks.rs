@@ -92,7 +92,7 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// Waits until all earlier ones have arrived or given up.
+    /// Waits until all earlier calls have arrived or were cancelled.
     async fn turn(&self) {
         let mut arriving = self.rows.arriving.subscribe();
         // An error would mean that the sender is gone, which this value holds.

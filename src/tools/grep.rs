@@ -27,7 +27,7 @@ const DEFAULT_LIMIT: f64 = 100.0;
 /// Characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 500;
 
-/// Lines of context beyond which nobody asks; more would not fit the output.
+/// Maximum lines of context; more would not fit the output.
 const MAX_CONTEXT_LINES: u64 = 10_000;
 
 /// Memory for the lines of one file. A line that does not fit ends the search of its
@@ -242,7 +242,7 @@ impl Found<'_> {
         }
     }
 
-    /// Says which files were passed over; `None` if all were searched.
+    /// Names the skipped files; `None` if all were searched.
     fn passed_over(&self) -> Option<String> {
         let named = self.unsearched.iter().take(MAX_NAMED).map(|(name, error)| {
             // What the searcher returns when its memory does not suffice has no kind.

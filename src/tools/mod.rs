@@ -73,7 +73,7 @@ struct Files {
     versions: FileVersions,
 }
 
-/// Every built-in tool, in the order the model is told of them.
+/// Every built-in tool, in the order of the request.
 pub const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "read",

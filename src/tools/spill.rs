@@ -1,7 +1,7 @@
 //! The files that keep the whole output of commands, and their end.
 //!
 //! A file has a size limit: of longer output its beginning and its end are kept.
-//! Files that nobody has written to for a week are removed.
+//! Files are removed after a week without writes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions};

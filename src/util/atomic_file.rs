@@ -1,4 +1,4 @@
-//! Files that are either the old or the new one, never half of each; and locks
+//! Replaces files atomically, so that none is ever half written; and locks
 //! between processes.
 //!
 //! Everything here blocks on the disk; async callers run it on a blocking thread.
@@ -64,7 +64,7 @@ pub fn private_options() -> OpenOptions {
 /// Who may read a file that did not exist before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readers {
-    /// Whoever the umask allows.
+    /// Permissions according to the umask.
     Umask,
     Owner,
 }
@@ -72,7 +72,7 @@ enum Readers {
 /// The steps that fail on some systems; tests let them fail.
 struct Steps {
     rename: fn(&Path, &Path) -> io::Result<()>,
-    /// Writes from the start of the file, over what is there.
+    /// Overwrites the file from its start.
     fill: fn(&File, &[u8]) -> io::Result<()>,
     /// Puts the old content beside the file, or elsewhere; returns where.
     keep_copy: fn(&Path, &[u8]) -> io::Result<PathBuf>,

@@ -1,4 +1,4 @@
-//! What git says about a directory, read from its files.
+//! Reads a directory's git state from git's files.
 //!
 //! No `git` is run. Layouts: gitrepository-layout(5), `gitdir:` files of
 //! worktrees and submodules included.

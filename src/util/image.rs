@@ -17,7 +17,7 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 
-/// What a picture may be like when it is sent.
+/// Limits of an image that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImageLimits {
     /// Whether pictures beyond the limits are made smaller; if not, they are sent

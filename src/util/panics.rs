@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-/// What a panic says, for the user.
+/// A panic's message, for the user.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -27,7 +27,7 @@ pub(super) struct Files {
     chosen: Option<String>,
 }
 
-/// What the files say of a profile.
+/// Settings of a profile in the files.
 pub(super) struct Profile {
     pub(super) name: String,
     pub(super) region: Option<String>,

@@ -51,10 +51,10 @@ pub(super) async fn listen(port: u16) -> Option<(TcpListener, u16)> {
     Some((listener, port))
 }
 
-/// Waits for the browser or the user, whoever is first.
+/// Waits for the browser or the user and returns the first answer.
 ///
 /// # Errors
-/// When the user declines, the service refuses, or nobody comes.
+/// When the user declines, the service rejects the sign-in, or the wait times out.
 pub(super) async fn answer(
     listener: Option<TcpListener>,
     state: &str,
@@ -143,7 +143,7 @@ async fn request_target(socket: &mut TcpStream) -> Option<String> {
     Some(target.to_owned())
 }
 
-/// The answer in the target of a request; `None` if it is for somebody else.
+/// The answer in the target of a request; `None` if it belongs to another program.
 fn callback(target: &str, state: &str) -> Option<Result<Answer, SignInError>> {
     let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
     if url.path() != PATH {
@@ -174,7 +174,7 @@ fn answer_of(url: &Url, state: &str) -> Option<Result<Answer, SignInError>> {
 /// What the user pasted: the address the browser ended at, or `code#state`.
 ///
 /// # Errors
-/// Says what to paste instead.
+/// Describes what to paste instead.
 fn pasted(text: &str, state: &str, needs: Needs) -> Result<Result<Answer, SignInError>, &'static str> {
     let text = text.trim();
     if let Ok(url) = text.parse::<Url>()

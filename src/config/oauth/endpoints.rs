@@ -5,9 +5,9 @@
 pub struct Endpoints {
     /// Sign-ins of OpenAI, both kinds.
     pub openai: String,
-    /// What a ChatGPT sign-in is asked for, and good for.
+    /// API a ChatGPT sign-in gives access to.
     pub openai_resource: String,
-    /// What a Codex sign-in is good for.
+    /// API a Codex sign-in gives access to.
     pub codex: String,
     /// GitHub itself, and its API.
     pub github: String,

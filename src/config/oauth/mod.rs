@@ -30,7 +30,7 @@ pub struct SignInOffer {
     pub provider: &'static str,
     pub flow: SignInFlow,
     pub name: &'static str,
-    /// One line about it, for whoever chooses.
+    /// One-line description, shown in the list.
     pub note: &'static str,
     /// How it can be done, the usual one first.
     pub methods: &'static [SignInMethod],
@@ -114,7 +114,7 @@ pub enum SignInStep {
     Device { url: String, code: String },
     /// What is being waited for.
     Progress(String),
-    /// What was pasted is of no use, or similar; the sign-in goes on.
+    /// A problem such as an invalid pasted address; the sign-in continues.
     Problem(String),
 }
 
@@ -140,7 +140,7 @@ impl SignInPrompt {
     }
 }
 
-/// Why somebody is not signed in, or a token not renewed.
+/// Why a sign-in or a token renewal failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
     #[error("the sign-in was declined")]

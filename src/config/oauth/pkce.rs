@@ -1,4 +1,4 @@
-//! Proof that whoever redeems a code is who asked for it (RFC 7636), and other
+//! Proof that the client redeeming a code is the one that requested it (RFC 7636), and other
 //! random texts of a sign-in.
 
 use base64::Engine as _;

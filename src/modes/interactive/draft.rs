@@ -1,4 +1,4 @@
-//! When the draft in the editor is stored.
+//! Decides when the editor's draft is saved.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const LONGEST_UNSAVED: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(super) struct DraftWatch {
     due_at: Option<Instant>,
-    /// What the session was told last, and with which ticket.
+    /// The draft last sent to the session, and its ticket.
     told: (PromptDraft, u64),
 }
 
@@ -39,7 +39,7 @@ impl DraftWatch {
         true
     }
 
-    /// Another session is there, which was told nothing.
+    /// Another session was opened; no draft was sent to it yet.
     pub(super) fn forget(&mut self) {
         self.told = (PromptDraft::default(), 0);
     }

@@ -620,7 +620,7 @@ impl Interactive {
         self.update(AppMsg::Done(EffectDone::Edited(edited)));
     }
 
-    /// Gives the terminal to somebody else for a while.
+    /// Hands the terminal to another program temporarily.
     fn outside<T>(&mut self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         self.settle_size();
         self.input.pause();

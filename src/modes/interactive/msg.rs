@@ -1,4 +1,4 @@
-//! What reaches the app, and what it asks for.
+//! Messages to the app, and effects it requests.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
-/// What the session is busy with.
+/// The session's current activity.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Status {
     #[default]

@@ -61,7 +61,7 @@ impl<W: Write> Ui<W> {
         self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })
     }
 
-    /// Takes dock and live rows off the screen, for somebody else to write there.
+    /// Removes dock and live rows from the screen, so that another program can write there.
     pub(super) fn release(&mut self) -> io::Result<()> {
         let page = Page { transcript: &self.app.transcript, dock: &self.dock };
         self.screen.release(&page)

@@ -115,7 +115,7 @@ struct AgentSession {
     tools: ToolRegistry,
     /// About trust, for as long as the program runs.
     decisions: Decisions,
-    /// What was said about the surroundings; it is said once.
+    /// Notices about the project that were already shown; each is shown once.
     told: HashSet<String>,
     selection: Selection,
     /// As the process was started, but with the scope of this session.
@@ -152,7 +152,7 @@ struct AgentSession {
     unsaved: bool,
 }
 
-/// What the session is doing, with what it takes to stop it.
+/// Activity of the session, with the means to cancel it.
 enum Activity {
     Idle,
     Running(ActiveRun),
@@ -219,7 +219,7 @@ impl AgentSession {
         session
     }
 
-    /// Runs to the end; a panic is reported, and all the session held is released.
+    /// Runs until the session ends; reports a panic and releases the session's resources.
     async fn run(self, commands: mpsc::UnboundedReceiver<Envelope>) {
         let events = self.events.clone();
         if let Err(panic) = AssertUnwindSafe(self.main_loop(commands)).catch_unwind().await {
@@ -534,7 +534,7 @@ impl AgentSession {
 
     // Journal and state.
 
-    /// Writes an entry; a failure is told and the entry kept for later.
+    /// Writes an entry; reports a failure and keeps the entry for a retry.
     fn append(&mut self, body: EntryBody) -> EntryId {
         let appended = self.store.append(body, self.services.clock.now_ms());
         self.appended(appended)
@@ -616,7 +616,7 @@ impl AgentSession {
     /// Before the session ends: what cannot be saved goes into a copy elsewhere.
     ///
     /// # Errors
-    /// Says what is not saved, and where the copy is.
+    /// Reports what is unsaved, and where the copy is.
     fn save_or_copy(&mut self) -> Result<(), SessionError> {
         // Why it fails is told below.
         drop(self.store.flush());

@@ -1,4 +1,4 @@
-//! Leaving a session for another, and saying what is open.
+//! Switches to another session and reports which one is open.
 
 use std::sync::Arc;
 

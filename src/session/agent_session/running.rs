@@ -1,4 +1,4 @@
-//! What a run reports, and what is done when it ends: retries, repairs, the queue.
+//! Handles a run's reports and its end: retries, repairs, the queue.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which model the session talks to, and how much it thinks: commands about that.
+//! Commands that change the session's model and thinking level.
 
 use std::sync::Arc;
 

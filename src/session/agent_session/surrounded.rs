@@ -12,11 +12,11 @@ use super::super::state::ProjectState;
 use super::super::surroundings::Surroundings;
 use super::AgentSession;
 
-/// Problems that are told one by one; of more than these only the number is.
+/// Maximum number of problems reported individually; further ones are only counted.
 const MAX_TOLD: usize = 5;
 
 impl AgentSession {
-    /// What the model is told for what the user typed: a skill's text for its name.
+    /// Expands the user's text for the model: a skill's name becomes its instructions.
     pub(super) async fn expanded(&self, text: &str) -> Result<String, SessionError> {
         let Some((name, args)) = skill_call(text) else { return Ok(text.to_owned()) };
         let (name, args) = (name.to_owned(), args.to_owned());
@@ -40,7 +40,7 @@ impl AgentSession {
         }
     }
 
-    /// Tells what was not told before.
+    /// Reports problems that were not reported before.
     pub(super) fn tell_surroundings(&mut self) {
         let mut problems = std::mem::take(&mut self.surroundings.problems);
         problems.retain(|problem| self.told.insert(problem.clone()));

@@ -34,7 +34,7 @@ pub(super) struct Repair {
 }
 
 impl Repair {
-    /// Says what was taken out and why.
+    /// Describes what was removed and why.
     pub(super) fn notice(&self, service: &str, error: &str) -> String {
         format!(
             "{service} refused the conversation: {error}. Trying again without {}; the session file keeps it",

@@ -1,4 +1,4 @@
-//! What can still be told of lines that cannot be read.
+//! Recovers ids and kinds from unreadable lines.
 
 use super::entry::EntryId;
 use super::tree::{Gap, GapParent};

@@ -108,7 +108,7 @@ impl EntryBody {
         Self::Message { message: SessionMessage::BashExecution(execution), extra: Extra::new() }
     }
 
-    /// Whether the file must exist from this entry on: somebody said something.
+    /// Whether this entry creates the file: it is a user message or an answer.
     pub(super) fn is_conversation(&self) -> bool {
         match self {
             Self::Message { message: SessionMessage::Model(message), .. } => {

@@ -22,14 +22,14 @@ pub(super) struct Lease {
 /// What asking for a lease came to.
 #[derive(Debug)]
 pub(super) enum LeaseOutcome {
-    /// `None` where no lock file can be made; then nobody is kept out.
+    /// `None` if no lock file can be created; the session is then not locked.
     Ours(Option<Lease>),
     Theirs {
         holder: String,
     },
 }
 
-/// Lock files are short; more is somebody else's file.
+/// Lock files are short; a longer file is not pi's.
 const MAX_HOLDER_BYTES: u64 = 20;
 
 impl Lease {

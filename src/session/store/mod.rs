@@ -71,7 +71,7 @@ pub struct SessionStore {
     damaged_lines: Vec<usize>,
     /// Entries whose bodies could not be read; that was reported.
     unreadable: HashSet<usize>,
-    /// What the user should know, until it is asked for.
+    /// Notices for the user that were not collected yet.
     notices: Vec<String>,
 }
 
@@ -378,7 +378,7 @@ impl SessionStore {
         (self.tree.node(idx).kind == Kind::Assistant).then(|| self.load(idx)).flatten()
     }
 
-    /// Whether anybody has said anything on the branch.
+    /// Whether the branch contains a message.
     pub fn has_conversation(&self) -> bool {
         self.tree.branch().iter().any(|idx| matches!(self.tree.node(*idx).kind, Kind::User | Kind::Assistant))
     }

@@ -120,7 +120,7 @@ struct PastBadBlocks<R> {
     len: u64,
 }
 
-/// The size of a block that is given up.
+/// Size of a block that is skipped after a read error.
 const BLOCK_BYTES: u64 = 4096;
 
 impl<R: Read + Seek> Read for PastBadBlocks<R> {

@@ -32,7 +32,7 @@ pub struct BashConfig {
     pub env: Vec<(OsString, OsString)>,
     /// Where long output is kept.
     pub temp_dir: PathBuf,
-    /// What the model's commands, not the user's, are told about the session.
+    /// Session variables for the model's commands, not for the user's.
     pub session: SessionEnv,
 }
 
@@ -160,7 +160,7 @@ const SESSION_VARIABLES: &[&str] =
     &["PI_SESSION_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"];
 
 impl SessionEnv {
-    /// Replaces what commands started from now on are told.
+    /// Replaces the variables of commands started from now on.
     pub fn set(&self, vars: SessionVars) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = vars;
     }

@@ -73,7 +73,7 @@ impl MarkdownStream {
         }
     }
 
-    /// Says that no more text comes: all rows are settled from now on.
+    /// Marks the text as complete: all rows are settled from now on.
     pub fn finish(&mut self) {
         self.finished = true;
     }

@@ -3,7 +3,7 @@
 //! The names are those of pi's theme files. `docs` and the loader read this
 //! table; adding a token means adding its variant and its row.
 
-/// What a colour is for.
+/// Purpose of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Token {
     Accent,

@@ -1,4 +1,4 @@
-//! Pieces of a screen that many places need.
+//! Widgets shared by several screens.
 //!
 //! Each keeps its own state, turns it into rows, and answers keys with an outcome
 //! of its own; none knows what it is used for.

@@ -1,4 +1,4 @@
-//! The sign that something is going on.
+//! The activity indicator.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `/login` and `/logout`: which dialogs follow each other, and what is told.
+//! `/login` and `/logout`: the order of dialogs, and their notices.
 //!
 //! The overlays show and ask, `effects` stores and signs in; a key goes from the
 //! one to the other as a [`Secret`] and nowhere else.
@@ -29,7 +29,7 @@ pub(super) enum Purpose {
 pub(super) struct LoginProvider {
     pub(super) keys: ProviderKeys,
     pub(super) offer: Option<&'static SignInOffer>,
-    /// Signing in needs a client id that nobody has given yet.
+    /// Signing in needs a client id, which is missing.
     pub(super) asks_for_client_id: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Asking before something ends what goes on.
+//! Asks for confirmation before running work is cancelled.
 
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;

@@ -1,4 +1,4 @@
-//! What has the keyboard until it closes.
+//! Dialogs and lists that receive all keys until they close.
 
 mod confirm;
 mod dialog;

@@ -98,7 +98,7 @@ pub(in super::super) fn tail(
     from_end
 }
 
-/// Says that lines are left out and how to see them.
+/// Reports hidden lines and how to show them.
 pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> Row {
     let noun = if n_lines == 1 { "line" } else { "lines" };
     let key = cx.expand_key;

@@ -1,4 +1,4 @@
-//! What tool calls look like, one file per tool.
+//! Views of tool calls, one file per tool.
 //!
 //! [`VIEWS`] names the tools that have a look of their own; all others get
 //! [`generic`]. A view turns the state of a call into rows and keeps nothing; the

@@ -304,7 +304,7 @@ impl Transcript {
         }
     }
 
-    /// Says how an answer ended, unless it ended well.
+    /// Reports how an answer ended, unless it ended normally.
     fn show_outcome(&mut self, answer: &AssistantMessage, was_streamed: bool) {
         self.finish_thinking();
         self.live.failure = None;

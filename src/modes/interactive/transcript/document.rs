@@ -234,7 +234,7 @@ fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
     slot.dirty = false;
 }
 
-/// Says what is not shown above the first cell; `None` if all is.
+/// Describes what is hidden above the first cell; `None` if nothing is.
 fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
     let earlier = match n_earlier {
         Some(0) => None,

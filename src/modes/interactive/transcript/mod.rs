@@ -1,4 +1,4 @@
-//! The transcript: what was said and done, as rows.
+//! The transcript: messages and tool calls as rows.
 //!
 //! [`Transcript`] turns session events into cells (`apply`), keeps the cells with
 //! their rows (`document`), and lets each kind draw itself (`cells`). Where the

@@ -1,4 +1,4 @@
-//! What drawing a cell depends on besides the cell itself.
+//! Inputs of drawing a cell other than the cell itself.
 
 use std::path::Path;
 use std::time::Duration;

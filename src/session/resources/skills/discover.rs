@@ -1,4 +1,4 @@
-//! Finds what may be a skill, below one folder.
+//! Finds candidates for skills below one folder.
 //!
 //! A folder with a `SKILL.md` is a skill, and nothing below it is looked at.
 //! Markdown files that lie in the root itself may be skills. Reads folders and

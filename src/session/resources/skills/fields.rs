@@ -1,4 +1,4 @@
-//! What the frontmatter of a skill says. Rules of the fields:
+//! Fields of a skill's frontmatter. Rules of the fields:
 //! <https://agentskills.io/specification>.
 
 use serde::Deserialize;
@@ -30,7 +30,7 @@ impl Fields {
     /// Reads the YAML of a frontmatter.
     ///
     /// # Errors
-    /// Says what is wrong with it, and in which line.
+    /// Describes the problem and its line.
     pub(super) fn parse(yaml: &str) -> Result<Self, String> {
         let written: Option<Written> =
             yaml_serde::from_str(yaml).map_err(|error| one_line(&error.to_string()))?;

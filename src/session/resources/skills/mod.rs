@@ -47,7 +47,7 @@ pub struct Skill {
     /// The file with its instructions, absolute.
     pub path: PathBuf,
     pub origin: SkillOrigin,
-    /// Whether the model is told of it; otherwise only the command calls it.
+    /// Whether the system prompt lists it; otherwise only the command invokes it.
     pub is_listed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which skills there are, of all places together.
+//! Tests of skills from all sources together.
 
 use super::*;
 

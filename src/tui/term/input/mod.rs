@@ -135,7 +135,7 @@ impl InputBroker {
         (width > 0 && height > 0).then(|| Size::new(width, height))
     }
 
-    /// Sees to it that the thread reads and changes of the size are told.
+    /// Makes sure that the thread runs and size changes are reported.
     fn read(&mut self) -> io::Result<()> {
         if self.resizes.is_none() {
             self.resizes = Some(signal(SignalKind::window_change())?);

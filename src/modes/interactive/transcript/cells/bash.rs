@@ -63,7 +63,7 @@ impl BashCell {
         self.state = State::Ended(Box::new(execution.clone()));
     }
 
-    /// Ends a command of which no end was told.
+    /// Ends a command whose end was never reported.
     pub(in super::super) fn cancel(&mut self) -> bool {
         let State::Running { output, .. } = &mut self.state else { return false };
         let execution =

@@ -1,4 +1,4 @@
-//! What stands above everything: the program and its keys.
+//! The header above the transcript: the program and its keys.
 
 use ratatui::style::Style;
 

@@ -1,4 +1,4 @@
-//! What stands for a part of the conversation: compactions and branches left.
+//! Summaries that replace part of the conversation: compactions and abandoned branches.
 
 use crate::session::{BranchSummary, Compaction};
 use crate::tui::markdown;

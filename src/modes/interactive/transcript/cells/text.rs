@@ -1,4 +1,4 @@
-//! What the model says.
+//! Text of an answer.
 
 use ratatui::style::Style;
 

@@ -1,4 +1,4 @@
-//! What the user said. A skill in it is one row, unless everything is shown.
+//! A user message. A skill in it is one row, unless expanded.
 
 use crate::ai::{UserContent, UserMessage};
 use crate::session::SkillBlock;

@@ -1,4 +1,4 @@
-//! What each kind of cell looks like.
+//! Snapshots of each kind of cell.
 
 use crate::session::{
     BashExecution, BranchSummary, Compaction, CustomMessage, Entry, EntryBody, EntryId, NoticeLevel,

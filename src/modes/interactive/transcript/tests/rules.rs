@@ -1,4 +1,4 @@
-//! What holds whatever happens.
+//! Invariants of the transcript.
 
 use proptest::prelude::*;
 
