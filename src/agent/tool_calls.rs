@@ -294,7 +294,7 @@ fn error_output(error: &ToolError) -> ToolOutput {
 
 fn truncated_call() -> ToolError {
     ToolError::new(
-        "This call was not executed: the answer hit the output token limit, so its arguments may be cut off. \
-         Issue the call again, complete.",
+        "This call was not executed: the answer hit the output token limit, so its arguments may be \
+         truncated. Repeat the complete call.",
     )
 }

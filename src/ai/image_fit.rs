@@ -151,7 +151,7 @@ fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
         });
         let images: Vec<_> = images.collect();
         let (too_many, kept) = images.split_at(images.len().saturating_sub(rules.max_per_message));
-        let omit = Action::Omit("a message to this service holds only so many, and the last ones count");
+        let omit = Action::Omit("the provider limits images per message, and pi sends the last ones");
         let change =
             |(message, block, _): &_| Change { message: *message, block: *block, action: omit.clone() };
         changes.extend(too_many.iter().map(change));
@@ -168,7 +168,7 @@ fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
     }
     changes.extend(found.into_iter().enumerate().filter_map(|(at, (message, block, image))| {
         let action = if at < n_omitted {
-            Action::Omit("a request to this service holds only so many, and newer ones come first")
+            Action::Omit("the provider limits images per request, and pi sends the newest ones")
         } else {
             let image = image?;
             match probe(&image.data) {
@@ -370,7 +370,7 @@ mod tests {
             .fit(&request(Api::new("bedrock-converse-stream".to_owned()), pictures(22)))
             .await;
         let shown = shown(&fitted);
-        assert!(shown[1].starts_with("[Image omitted: a message to this service"), "{shown:?}");
+        assert!(shown[1].starts_with("[Image omitted: the provider limits images per message"), "{shown:?}");
         assert_eq!((shown[2].as_str(), shown.len()), ("image/png 3x1", 22));
     }
 

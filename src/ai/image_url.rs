@@ -31,9 +31,9 @@ pub struct ImageUrl {
 pub enum NoImage {
     /// The address is none of `https:`, `http:`, `gs:`, `s3:` and `data:`, or has
     /// white space in it.
-    #[error("image at an address that no service fetches")]
+    #[error("image at a URL no provider fetches")]
     Address,
-    #[error("image that is not in base64")]
+    #[error("image not encoded in base64")]
     Encoding,
     #[error("image without data")]
     Empty,

@@ -92,11 +92,11 @@ pub async fn list_models(
         }
         read_whole(response, LIST_LIMIT_BYTES).await
     };
-    let late = |_| format!("no list of models from {origin} for {} s", LIMIT.as_secs());
+    let late = |_| format!("no model list from {origin} for {} s", LIMIT.as_secs());
     let text = tokio::time::timeout(LIMIT, exchange).await.map_err(late)??;
-    let list: Value = serde_json::from_str(&text).map_err(|_| "its list of models is no JSON".to_owned())?;
+    let list: Value = serde_json::from_str(&text).map_err(|_| "its model list is not JSON".to_owned())?;
     // Most wrap the rows, as OpenAI does.
-    let rows = list.get("data").unwrap_or(&list).as_array().ok_or("its list of models has no rows")?;
+    let rows = list.get("data").unwrap_or(&list).as_array().ok_or("its model list has no entries")?;
     Ok(rows.iter().filter_map(|row| model(template, row)).take(MAX_MODELS).collect())
 }
 

@@ -162,15 +162,15 @@ const fn ignored(
 /// Flags of the original that are accepted with a note, so that scripts and
 /// habits need not change.
 pub const IGNORED: &[IgnoredFlag] = &[
-    ignored("--offline", "", false, "pi contacts nobody but the model you use"),
-    ignored("--verbose", "", false, "there is nothing more to show at the start"),
+    ignored("--offline", "", false, "pi contacts only the model's provider"),
+    ignored("--verbose", "", false, "there is no extended startup output"),
     ignored("--extension", "-e", true, "there are no extensions yet"),
     ignored("--no-extensions", "-ne", false, "there are no extensions yet"),
     ignored("--no-mcp", "", false, "there are no MCP servers yet"),
     ignored("--prompt-template", "", true, "there are no prompt templates yet"),
     ignored("--no-prompt-templates", "-np", false, "there are no prompt templates yet"),
-    ignored("--theme", "", true, "themes are in ~/.pi/agent/themes, and --use-theme chooses one"),
-    ignored("--no-themes", "", false, "themes are only read when one is chosen"),
+    ignored("--theme", "", true, "themes are in ~/.pi/agent/themes; choose one with --use-theme"),
+    ignored("--no-themes", "", false, "pi reads a theme only when it is chosen"),
     ignored("--tui-mode", "", true, "there is no fullscreen mode yet"),
 ];
 
@@ -178,10 +178,10 @@ pub const IGNORED: &[IgnoredFlag] = &[
 /// instead.
 const NOT_YET: &[(&str, &str, &str)] = &[
     ("--fork", "", ""),
-    ("--session-id", "", "--session continues a session, --name names one"),
-    ("--export", "", "pi export writes a session in the format of a provider"),
+    ("--session-id", "", "use --session to continue a session, --name to name one"),
+    ("--export", "", "pi export writes a session in a provider's format"),
     ("--mode", "", "pi -p prints the answer as text"),
-    ("--exclude-tools", "-xt", "--tools names the tools to use"),
+    ("--exclude-tools", "-xt", "use --tools to select tools"),
 ];
 
 /// Short flags of more than one letter, which clap does not know, and another
@@ -236,7 +236,7 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<S
                 continue;
             }
             let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
-            anyhow::bail!("{name} is not in this version of pi yet{instead}");
+            anyhow::bail!("{name} is not supported yet{instead}");
         }
         let long = SHORT.iter().find(|(short, _)| text == *short).map(|(_, long)| OsString::from(long));
         sorted.args.push(long.unwrap_or(arg));
@@ -321,7 +321,7 @@ mod tests {
         // Taken for granted, these would change what is done.
         for args in [&["--fork", "x"][..], &["--mode", "json"], &["-xt", "bash"], &["--exclude-tools=bash"]] {
             let error = sort(args).unwrap_err().to_string();
-            assert!(error.contains("is not in this version of pi yet"), "{error}");
+            assert!(error.contains("is not supported yet"), "{error}");
         }
     }
 

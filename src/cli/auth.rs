@@ -66,7 +66,7 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
             if let Some(wanted) = provider {
                 providers.retain(|provider| provider.id == wanted);
                 if providers.is_empty() {
-                    anyhow::bail!("there is no provider \"{wanted}\"; pi auth status lists them");
+                    anyhow::bail!("there is no provider \"{wanted}\"; list providers with pi auth status");
                 }
             }
             let problem = credentials.file().and_then(|file| file.known().problem().map(str::to_owned));
@@ -77,7 +77,7 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
             if !known.iter().any(|known| known.is_known && known.id == provider) {
                 let known: Vec<String> =
                     known.into_iter().filter(|known| known.is_known).map(|known| known.id).collect();
-                anyhow::bail!("there is no provider \"{provider}\"; known are {}", known.join(", "));
+                anyhow::bail!("there is no provider \"{provider}\"; choose one of {}", known.join(", "));
             }
             match way(&provider, with)? {
                 None => store_key(credentials, &provider),
@@ -85,11 +85,11 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
             }
         }
         AuthCommand::Logout { provider } => {
-            let file = credentials.file().context("keys are not stored here")?;
+            let file = credentials.file().context("keys cannot be saved here")?;
             if !file.remove(&provider)? {
-                anyhow::bail!("nothing is stored for {provider}");
+                anyhow::bail!("no key or account is saved for {provider}");
             }
-            modes::say(&format!("What was stored for {provider} is forgotten."));
+            modes::say(&format!("Removed the credentials of {provider}."));
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -108,22 +108,22 @@ fn way(provider: &str, with: Option<How>) -> anyhow::Result<Option<SignInMethod>
         Some(How::Browser) => methods.iter().copied().find(|method| *method == SignInMethod::Browser),
         Some(How::Device) => methods.iter().copied().find(|method| *method == SignInMethod::DeviceCode),
     };
-    let method = method.with_context(|| format!("{provider} has no such way to log in"))?;
+    let method = method.with_context(|| format!("{provider} does not support this way to log in"))?;
     Ok(Some(method))
 }
 
 fn store_key(credentials: &Credentials, provider: &str) -> anyhow::Result<ExitCode> {
-    let file = credentials.file().context("keys are not stored here")?;
+    let file = credentials.file().context("keys cannot be saved here")?;
     // Before the user types something for nothing.
     if let Some(problem) = file.known().problem() {
-        anyhow::bail!("{problem}; correct the file first");
+        anyhow::bail!("{problem}; fix the file and try again");
     }
     let key = modes::read_key(provider, Terminals::detect().stdin)?;
     if key.is_empty() {
-        anyhow::bail!("no key was given; nothing is stored");
+        anyhow::bail!("no key entered; nothing was saved");
     }
     file.set_key(provider, key.expose())?;
-    modes::say(&format!("The key for {provider} is stored in {}.", file.path().display()));
+    modes::say(&format!("Saved the key for {provider} in {}.", file.path().display()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -133,7 +133,7 @@ fn sign_in(
     method: SignInMethod,
     domain: Option<String>,
 ) -> anyhow::Result<ExitCode> {
-    let accounts = credentials.accounts().context("accounts are not stored here")?;
+    let accounts = credentials.accounts().context("accounts cannot be saved here")?;
     if sign_in_offer(&provider).is_some_and(|offer| accounts.asks_for_client_id(offer)) {
         anyhow::bail!("{provider} needs a client id. {}", CLIENT_ID_HELP.join(" "));
     }

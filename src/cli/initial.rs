@@ -82,7 +82,7 @@ fn attached(
     // Text in an old encoding is still text, but not under the name of a picture.
     let is_damaged_picture = is_named_as_picture(&path) && std::str::from_utf8(&bytes).is_err();
     if is_damaged_picture || bytes.iter().take(8192).any(|byte| *byte == 0) {
-        anyhow::bail!("cannot attach {name}: it is neither text nor an image pi can show to a model");
+        anyhow::bail!("cannot attach {name}: it is neither text nor a supported image");
     }
     let text = String::from_utf8_lossy(&bytes);
     Ok((format!("<file name=\"{name}\">\n{text}\n</file>\n"), None))
@@ -170,7 +170,7 @@ mod tests {
         check_file("a.jpg", &png, Ok(("", Some("image/png"))));
         check_file("a.txt", &png, Ok(("", Some("image/png"))));
         check_file("a.png", b"just words", Ok(("\njust words\n", None)));
-        let neither = "cannot attach DIR/a.png: it is neither text nor an image pi can show to a model";
+        let neither = "cannot attach DIR/a.png: it is neither text nor a supported image";
         check_file("a.png", b"\0\x01\x02", Err(neither));
         check_file("a.png", b"", Ok(("[Image omitted: the file is empty.]", None)));
         let omitted = "[Image omitted: could not be converted to a supported inline image format.]";

@@ -126,9 +126,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         return finish(runtime, code);
     }
     if args.resume {
-        anyhow::bail!(
-            "--resume shows a list to choose from and needs a terminal; use --continue or --session"
-        );
+        anyhow::bail!("--resume needs a terminal to show a list; use --continue or --session");
     }
     let runtime = runtime(Builder::new_current_thread())?;
     let code = start::print(&runtime, &args, setup, terminals);

@@ -64,12 +64,12 @@ pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyho
         // The newest of this directory.
         ([path, ..], _) | ([], [path]) => Ok(OpenSession::File(path.clone())),
         ([], []) => {
-            anyhow::bail!("no session has an id that begins with \"{wanted}\"; pi --resume lists them")
+            anyhow::bail!("no session id starts with \"{wanted}\"; list sessions with pi --resume")
         }
         ([], several) => {
             let names: Vec<String> = several.iter().take(5).map(|path| path.display().to_string()).collect();
             anyhow::bail!(
-                "several sessions begin with \"{wanted}\"; give the path of one: {}",
+                "several session ids start with \"{wanted}\"; use the path of one: {}",
                 names.join(", ")
             )
         }

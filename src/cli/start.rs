@@ -46,7 +46,7 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) fn new(args: &Args, env: Env) -> anyhow::Result<Self> {
         let cwd =
-            std::env::current_dir().context("the current directory does not exist; go to another one")?;
+            std::env::current_dir().context("the current directory does not exist; change to another one")?;
         let dirs = Dirs::new(&env);
         let file = SettingsFile::load(dirs.settings_file());
         let (mut settings, wrong) = Settings::read(file.values());
@@ -97,7 +97,7 @@ impl Setup {
         {
             let known: Vec<&str> =
                 self.catalog.providers().iter().map(|provider| provider.id.as_str()).collect();
-            anyhow::bail!("unknown provider \"{provider}\"; known are {}", known.join(", "));
+            anyhow::bail!("unknown provider \"{provider}\"; choose one of {}", known.join(", "));
         }
         let matched = match (&args.model, &args.provider) {
             (Some(reference), provider) => Some(self.find(reference, provider.as_deref())?),
@@ -106,7 +106,7 @@ impl Setup {
                 let first = || self.catalog.models_of(provider).first();
                 let id = default.or_else(|| first().map(|model| model.id.clone()));
                 let id =
-                    id.with_context(|| format!("no model of {provider} is known; name one with --model"))?;
+                    id.with_context(|| format!("pi knows no model of {provider}; choose one with --model"))?;
                 Some(self.find(&id, Some(provider))?)
             }
             (None, None) => None,
@@ -116,15 +116,15 @@ impl Setup {
             wishes.model = Some(model);
         }
         if let Some(key) = &args.api_key {
-            let model =
-                wishes.model.as_ref().context("--api-key needs --provider or --model to belong to")?;
+            let model = wishes.model.as_ref().context("--api-key needs --provider or --model")?;
             self.credentials.set_command_line_key(&model.provider, key);
         }
         if let (Some(level), Some(model)) = (wishes.thinking, &wishes.model)
             && !model.supports(level)
         {
             let clamped = model.clamp_thinking(level);
-            self.problems.push(format!("{} cannot think at {level}; using {clamped}", model.id));
+            self.problems
+                .push(format!("{} does not support thinking level {level}; using {clamped}", model.id));
         }
         Ok(wishes)
     }
@@ -235,7 +235,7 @@ impl Setup {
         };
         let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
         if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-            anyhow::bail!("unknown tool \"{unknown}\"; known are {}", known.join(", "));
+            anyhow::bail!("unknown tool \"{unknown}\"; choose from {}", known.join(", "));
         }
         Ok(wanted)
     }
@@ -293,12 +293,12 @@ fn demo_notice(services: &Services, model: &Model) -> Option<String> {
     if model.provider != DEMO_PROVIDER {
         return None;
     }
-    let text = "this is the offline demo model, which follows rules";
+    let text = "this is the offline demo model, which follows fixed rules";
     Some(match services.instead_of_demo(model) {
         Some(provider) => {
-            format!("{text}; {provider} is set up: --model {provider}/ID asks one of its models")
+            format!("{text}; {provider} is set up: choose one of its models with --model {provider}/ID")
         }
-        None => format!("{text}; set a key such as ANTHROPIC_API_KEY to ask a real one"),
+        None => format!("{text}; set a key such as ANTHROPIC_API_KEY to use a real one"),
     })
 }
 
@@ -314,10 +314,10 @@ pub(super) fn print(
     words::check(&args.messages, args.print || is_piped)?;
     let prompts = first_prompts(&setup, args, piped)?;
     if prompts.is_empty() && args.print {
-        anyhow::bail!("nothing to ask; give a message: pi -p \"…\", or pipe one in");
+        anyhow::bail!("no prompt; pass one with pi -p \"…\", or pipe it in");
     }
     if prompts.is_empty() {
-        anyhow::bail!("no terminal to work in; use pi -p \"…\" to ask one question");
+        anyhow::bail!("interactive mode needs a terminal; use pi -p \"…\" for one prompt");
     }
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;

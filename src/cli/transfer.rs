@@ -90,7 +90,7 @@ pub(super) fn import(args: &ImportArgs, env: Env) -> anyhow::Result<ExitCode> {
         std::fs::read(&args.file)
     };
     let bytes = bytes.with_context(|| format!("cannot read {shown}"))?;
-    let text = String::from_utf8(bytes).ok().with_context(|| format!("{shown} is not text in UTF-8"))?;
+    let text = String::from_utf8(bytes).ok().with_context(|| format!("{shown} is not UTF-8 text"))?;
     let imported = foreign::import(args.from, &text)
         .map_err(|error| anyhow::anyhow!("cannot import {shown}: {error}{}", hint(&error)))?;
     let report = imported.report.clone();
@@ -126,7 +126,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
     let setup = Setup::new(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
-        OpenSession::New => anyhow::bail!("no session is named"),
+        OpenSession::New => anyhow::bail!("no session given"),
     };
     let conversation = session::read_conversation(&path)?;
     if conversation.messages.is_empty() {
@@ -147,7 +147,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
     };
     let Some(file) = &args.file else { return Ok(modes::show_export(&text, &report)) };
     if file.exists() && !args.force {
-        anyhow::bail!("{} exists; --force replaces it", file.display());
+        anyhow::bail!("{} exists; use --force to overwrite it", file.display());
     }
     atomic_file::write(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(modes::show_export_file(file, &report))

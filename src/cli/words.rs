@@ -16,7 +16,7 @@ pub const SUBCOMMANDS: &[(&str, &str)] = &[
 const NOT_YET: &[(&str, &str)] = &[
     ("config", "settings are in ~/.pi/agent/settings.json"),
     ("install", ""),
-    ("list", "pi --list-models lists models, pi --resume sessions"),
+    ("list", "use pi --list-models for models, pi --resume for sessions"),
     ("mcp", ""),
     ("remove", ""),
     ("uninstall", ""),
@@ -45,7 +45,7 @@ const ALIASES: &[(&str, &str)] = &[
 pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
     for message in messages {
         if let Some(name) = modes::command_name(message) {
-            anyhow::bail!("/{name} is a command to type in pi itself, not a message; start pi without it");
+            anyhow::bail!("/{name} is a command of the interactive mode; start pi and type it there");
         }
     }
     if is_print {
@@ -72,13 +72,13 @@ fn looks_like_a_command(word: &str) -> bool {
 fn refusal(word: &str) -> String {
     if let Some((name, instead)) = NOT_YET.iter().find(|(name, _)| *name == word) {
         let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
-        return format!("pi {name} is not in this version of pi yet{instead}");
+        return format!("pi {name} is not supported yet{instead}");
     }
     let names: Vec<&str> = SUBCOMMANDS.iter().map(|(name, _)| *name).collect();
     let alias = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, command)| (*command).to_owned());
     let tip = match alias.or_else(|| modes::nearest(word, &names).map(|name| format!("pi {name}"))) {
         Some(command) => format!("did you mean {command}?"),
-        None => "pi --help lists those it has.".to_owned(),
+        None => "pi --help lists all commands.".to_owned(),
     };
     format!("pi has no command \"{word}\"; {tip} To ask a model, use more words, or pi -p {word}")
 }
@@ -95,11 +95,8 @@ mod tests {
 
     #[test]
     fn a_lone_word_that_looks_like_a_command_is_no_prompt() {
-        refused(
-            &["update"],
-            "pi update is not in this version of pi yet; build and install a newer version to update",
-        );
-        refused(&["install", "npm:x"], "pi install is not in this version of pi yet");
+        refused(&["update"], "pi update is not supported yet; build and install a newer version to update");
+        refused(&["install", "npm:x"], "pi install is not supported yet");
         refused(
             &["improt"],
             "pi has no command \"improt\"; did you mean pi import? To ask a model, use more words, or pi -p improt",
@@ -110,13 +107,10 @@ mod tests {
         );
         refused(
             &["frobnicate"],
-            "pi has no command \"frobnicate\"; pi --help lists those it has. To ask a model, use more words, or pi -p \
-             frobnicate",
+            "pi has no command \"frobnicate\"; pi --help lists all commands. To ask a model, use more \
+             words, or pi -p frobnicate",
         );
-        refused(
-            &["/compact"],
-            "/compact is a command to type in pi itself, not a message; start pi without it",
-        );
+        refused(&["/compact"], "/compact is a command of the interactive mode; start pi and type it there");
     }
 
     #[test]

@@ -71,13 +71,13 @@ pub struct OAuthEntry {
 #[derive(Debug, thiserror::Error)]
 pub enum AuthFileError {
     #[error(
-        "nothing was saved: character {position} of the key, U+{:04X}, is one that no key has; copy it once more",
+        "nothing was saved: the key contains an invalid character at position {position} (U+{:04X}); copy the key again",
         u32::from(*character)
     )]
     NoKey { position: usize, character: char },
-    #[error("nothing was saved: {problem}; correct the file first")]
+    #[error("nothing was saved: {problem}; fix the file and try again")]
     Broken { problem: String },
-    #[error("nothing was saved: another process holds {}", path.display())]
+    #[error("nothing was saved: another process has locked {}; try again", path.display())]
     Locked { path: PathBuf },
     #[error("nothing was saved: cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -540,7 +540,7 @@ mod tests {
         let problem = file.latest().problem().unwrap().to_owned();
         assert!(problem.contains("auth.json") && problem.contains("line 3"), "{problem}");
         let error = file.set_key("openai", "k").unwrap_err().to_string();
-        assert!(error.contains("correct the file first"), "{error}");
+        assert!(error.contains("fix the file and try again"), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
     }
 

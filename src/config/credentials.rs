@@ -61,37 +61,37 @@ struct Store {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     #[error(
-        "no key for {provider}; set {variables}, store one with /login {provider} or pi auth login {provider}, \
-         or choose another model with /model or --model"
+        "no key for {provider}; set {variables}, run /login {provider} or pi auth login {provider}, or \
+         choose another model with /model or --model"
     )]
     Missing { provider: String, variables: String },
     /// There is only the demo model, and it was not asked for.
     #[error(
-        "no model to ask; set a key such as ANTHROPIC_API_KEY, store one with pi auth login, or ask the offline demo \
-         model with --model demo/pi"
+        "no model is set up; set a key such as ANTHROPIC_API_KEY, save one with pi auth login, or use \
+         the offline demo model with --model demo/pi"
     )]
     OnlyDemo,
     /// The same, although a provider is set up: nothing says which of its models.
     #[error(
-        "no model to ask; {provider} is set up: --model {provider}/ID chooses one of its models, and pi --list-models \
-         {provider} shows them"
+        "no model chosen; {provider} is set up: list its models with pi --list-models {provider} and \
+         choose one with --model {provider}/ID"
     )]
     NoDefault { provider: String },
     #[error("no key for {provider}: {problem}")]
     Unresolved { provider: String, problem: String },
-    #[error("cannot ask {provider}: {problem}")]
+    #[error("cannot use {provider}: {problem}")]
     Headers { provider: String, problem: String },
     /// The address is one of this user's own.
-    #[error("no address for {provider}; set {variable}")]
+    #[error("no base URL for {provider}; set {variable}")]
     NoAddress { provider: String, variable: String },
     /// The file with the keys cannot be read, and there is no other key.
     #[error("no key for {provider}: {problem}")]
     Broken { provider: String, problem: String },
     /// The account's tokens are worth nothing any more.
-    #[error("the sign-in for {provider} has ended ({reason}); sign in again with /login {provider}")]
+    #[error("the sign-in to {provider} has expired ({reason}); sign in again with /login {provider}")]
     SignedOut { provider: String, reason: String },
     /// The sign-in is kept, and may work later.
-    #[error("the sign-in for {provider} cannot be renewed now: {reason}")]
+    #[error("cannot renew the sign-in to {provider} now: {reason}")]
     NotRenewed { provider: String, reason: String },
 }
 
@@ -286,20 +286,20 @@ impl Credentials {
         };
         let login = format!("/login {id} (in a shell: pi auth login {id})");
         Some(match found {
-            Found::CommandLine(_) => "The key was given with --api-key.".to_owned(),
+            Found::CommandLine(_) => "The key comes from --api-key.".to_owned(),
             Found::Stored(stored) => {
-                format!("The key {} in {}. {login} replaces it.", origin(&stored.key), file())
+                format!("The key {} in {}. Replace it with {login}.", origin(&stored.key), file())
             }
             Found::Configured(template) => {
                 format!("The key {} as apiKey of {id} in models.json. Change it there.", origin(&template))
             }
             Found::Environment { name, .. } => format!(
-                "The key comes from the environment variable {name}. Correct that and start pi again, or store a key \
-                 with {login}: a stored one comes first."
+                "The key comes from the environment variable {name}. Fix it and restart pi, or save a \
+                 key with {login}; saved keys take precedence."
             ),
-            Found::Account(..) => format!("You are signed in with an account. {login} signs in again."),
-            Found::Cloud(_) => "The credentials are those of the cloud account of this machine.".to_owned(),
-            Found::NotNeeded => format!("No key was sent: {id} has no apiKey in models.json."),
+            Found::Account(..) => format!("You are signed in with an account. Sign in again with {login}."),
+            Found::Cloud(_) => "The credentials come from this machine's cloud account.".to_owned(),
+            Found::NotNeeded => format!("pi sent no key because {id} has no apiKey in models.json."),
             Found::Unusable(_) | Found::Nothing => return None,
         })
     }
@@ -478,7 +478,7 @@ impl Credentials {
         match self.find(id, provider, Some(base_url), &entries) {
             Found::CommandLine(key) => Ok(wrap(key, bearer)),
             Found::Stored(stored) => {
-                let if_empty = "the stored key is empty";
+                let if_empty = "the saved key is empty";
                 if let Some(shell) = value::command(&stored.key) {
                     return Ok(command(shell, true, if_empty));
                 }
@@ -568,7 +568,7 @@ impl Credentials {
             .filter(|url| self.accounts().is_some_and(|accounts| !accounts.serves(offer.flow, url)))?;
         let provider = offer.provider;
         Some(format!(
-            "its sign-in is not sent to {base_url}; give the key of that address as apiKey of {provider} in models.json"
+            "pi does not send its sign-in to {base_url}; set the key for that URL as apiKey of {provider} in models.json"
         ))
     }
 
@@ -616,11 +616,11 @@ impl Credentials {
 /// How a configured value came to be a key.
 fn origin(template: &str) -> String {
     if value::command(template).is_some() {
-        return "is what a command prints, which stands".to_owned();
+        return "is printed by a command, set".to_owned();
     }
     let name = template.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
     match name.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-        Some(name) => format!("comes from the environment variable {name}, named"),
+        Some(name) => format!("comes from the environment variable {name}, set"),
         None => "is stored".to_owned(),
     }
 }
@@ -636,8 +636,8 @@ async fn told_to_end() {
     }
 }
 
-/// What is said of entries of the original that are of no use here.
-const NOT_USED: &str = "pi does not use the account stored for it; store a key instead";
+/// Message for the original's entries that pi does not support.
+const NOT_USED: &str = "pi does not support the saved account; save a key instead";
 
 /// The key of an entry; one may stand among its variables instead.
 fn stored_key(id: &str, stored: &StoredKey) -> Option<StoredKey> {
@@ -696,7 +696,7 @@ impl Ready {
             Self::Command(_) | Self::Account(..) | Self::GitHub(..) | Self::Cloud(_) => {
                 Err(CredentialError::Unresolved {
                     provider: provider.to_owned(),
-                    problem: "accounts are not used here".to_owned(),
+                    problem: "accounts are not supported here".to_owned(),
                 })
             }
         }
@@ -745,7 +745,7 @@ impl fmt::Display for KeySource {
             Self::CommandLine => f.write_str("key from --api-key"),
             Self::Stored => f.write_str("key in auth.json"),
             Self::SignedIn { .. } => f.write_str("signed in"),
-            Self::Unusable => f.write_str("an account pi does not use"),
+            Self::Unusable => f.write_str("an account pi does not support"),
             Self::ModelsFile => f.write_str("key in models.json"),
             Self::Environment(name) => write!(f, "key in {name}"),
             Self::Cloud => f.write_str("this machine's cloud account"),
@@ -805,7 +805,7 @@ mod tests {
         let missing = resolve(&credentials, "groq").await.unwrap_err().to_string();
         assert_eq!(
             missing,
-            "no key for groq; set GROQ_API_KEY, store one with /login groq or pi auth login groq, or choose \
+            "no key for groq; set GROQ_API_KEY, run /login groq or pi auth login groq, or choose \
              another model with /model or --model"
         );
 
@@ -844,7 +844,7 @@ mod tests {
         assert_eq!(resolve(&credentials, "groq").await, Ok(Credential::ApiKey("from-env".to_owned())));
         assert_eq!(resolve(&credentials, "xai").await, Ok(Credential::ApiKey("from-entry".to_owned())));
         let refused = resolve(&credentials, "anthropic").await.unwrap_err().to_string();
-        assert!(refused.contains("does not use the account"), "{refused}");
+        assert!(refused.contains("does not support the saved account"), "{refused}");
         let catalog = catalog();
         let shown: Vec<String> = credentials
             .providers(&catalog)
@@ -855,11 +855,11 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "anthropic: an account pi does not use",
+                "anthropic: an account pi does not support",
                 "openai: signed in",
                 "groq: key in GROQ_API_KEY",
                 "xai: key in auth.json",
-                "acme: an account pi does not use",
+                "acme: an account pi does not support",
             ]
         );
         let available: Vec<&str> = catalog

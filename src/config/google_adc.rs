@@ -68,14 +68,14 @@ pub enum AdcError {
     #[error("cannot read the Google credentials in {path}: {problem}")]
     File { path: PathBuf, problem: String },
     #[error(
-        "Google credentials of the kind {kind:?} in {path} are not supported; use a user's or a service account's"
+        "Google credentials of type {kind:?} in {path} are not supported; use those of a user or a service account"
     )]
     Kind { path: PathBuf, kind: String },
-    #[error("the private key of {account} cannot sign; make a new key file for the account")]
+    #[error("the private key of {account} is not usable; create a new key file for the account")]
     Key { account: String },
     /// Google answered, and not with a token.
     #[error(
-        "Google gave no token ({status}): {text}; if it was revoked, run gcloud auth application-default login"
+        "Google returned no token ({status}): {text}; if access was revoked, run gcloud auth application-default login"
     )]
     Refused { status: u16, text: String },
     #[error("no token from Google: {0}")]
@@ -396,7 +396,7 @@ mod tests {
         };
         check(
             json!({"type": "external_account"}),
-            "Google credentials of the kind \"external_account\" in f.json are not supported; use a user's or a service account's",
+            "Google credentials of type \"external_account\" in f.json are not supported; use those of a user or a service account",
         );
         check(
             json!({"type": "authorized_user", "refresh_token": "canary"}),
@@ -409,7 +409,7 @@ mod tests {
         let error = identity(file).unwrap().grant("u", 0).err().map(|error| error.to_string());
         assert_eq!(
             error.as_deref(),
-            Some("the private key of a@b cannot sign; make a new key file for the account")
+            Some("the private key of a@b is not usable; create a new key file for the account")
         );
     }
 
@@ -428,14 +428,14 @@ mod tests {
             400,
             r#"{"error":"invalid_grant","error_description":"Token has been expired or revoked."}"#,
             Err(
-                "Google gave no token (400): invalid_grant: Token has been expired or revoked.; if it was revoked, run gcloud auth application-default login",
+                "Google returned no token (400): invalid_grant: Token has been expired or revoked.; if access was revoked, run gcloud auth application-default login",
             ),
         );
         check(
             502,
             "<html>",
             Err(
-                "Google gave no token (502): no reason given; if it was revoked, run gcloud auth application-default login",
+                "Google returned no token (502): no reason given; if access was revoked, run gcloud auth application-default login",
             ),
         );
     }

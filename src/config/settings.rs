@@ -230,7 +230,7 @@ pub const ROWS: &[Row] = &[
         key: "showCacheMissNotices",
         kind: Kind::Bool,
         default: "true",
-        help: "Report when a cached prompt had to be paid for again, and why",
+        help: "Report when a cached prompt was billed again, and why",
     },
     Row {
         key: "hideThinkingBlock",
@@ -546,11 +546,11 @@ impl Kind {
             Self::Number => "a whole number, 0 or more".to_owned(),
             Self::Decimal { least, most } => format!("a number from {least} to {most}"),
             Self::LevelByModel => {
-                format!("an object that gives models (provider/id) one of {}", LEVELS.join(", "))
+                format!("an object with one of {} per model (provider/id)", LEVELS.join(", "))
             }
             Self::SamplingByModel => {
-                "an object that gives models (provider/id) temperature (0 to 2), topP (0 to 1), maxTokens, \
-                 stopSequences, or fields of the request"
+                "an object with temperature (0 to 2), topP (0 to 1), maxTokens, stopSequences or \
+                 request fields per model (provider/id)"
                     .to_owned()
             }
             Self::CompactionByModel => {
@@ -559,7 +559,7 @@ impl Kind {
             }
             Self::Text => "a text".to_owned(),
             Self::Choice(choices) => format!("one of {}", choices.join(", ")),
-            Self::TextList => "a list of texts".to_owned(),
+            Self::TextList => "a list of strings".to_owned(),
         }
     }
 }

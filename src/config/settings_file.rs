@@ -31,9 +31,9 @@ pub struct SettingsFile {
 /// Why a setting could not be saved; the file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    #[error("the setting was not saved: {problem}; correct the file first")]
+    #[error("the setting was not saved: {problem}; fix the file and try again")]
     Broken { problem: String },
-    #[error("the setting was not saved: another process holds {}", path.display())]
+    #[error("the setting was not saved: another process has locked {}; try again", path.display())]
     Locked { path: PathBuf },
     #[error("the setting was not saved: cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
@@ -127,7 +127,7 @@ mod tests {
         let problem = file.problem().unwrap().to_owned();
         assert!(problem.contains("settings.json") && problem.contains("line 2"), "{problem}");
         let error = file.save(&[("theme", json!("light"))]).unwrap_err().to_string();
-        assert!(error.contains("correct the file first"), "{error}");
+        assert!(error.contains("fix the file and try again"), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
     }
 }

@@ -97,11 +97,11 @@ pub struct TrustFile {
 /// Why a decision could not be kept; the file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("the decision was not kept: {problem}; correct the file first")]
+    #[error("the decision was not saved: {problem}; fix the file and try again")]
     Broken { problem: String },
-    #[error("the decision was not kept: another process holds {}", path.display())]
+    #[error("the decision was not saved: another process has locked {}; try again", path.display())]
     Locked { path: PathBuf },
-    #[error("the decision was not kept: cannot write {}: {source}", path.display())]
+    #[error("the decision was not saved: cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -278,7 +278,7 @@ mod tests {
         assert!(file.problem().is_some_and(|problem| problem.contains("trust.json")));
         assert_eq!(file.nearest(Path::new("/a")), None);
         let error = file.save(Path::new("/a"), true).unwrap_err().to_string();
-        assert!(error.contains("correct the file first"), "{error}");
+        assert!(error.contains("fix the file and try again"), "{error}");
         assert_eq!(fs::read_to_string(&file.path).unwrap(), "{\"/a\": true,}");
     }
 

@@ -46,14 +46,14 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     });
     if let Err(error) = reading {
         group.kill();
-        return Err(format!("cannot read what its command prints: {error}"));
+        return Err(format!("cannot read the output of its command: {error}"));
     }
     let (status, bytes) = match ended.recv_timeout(timeout) {
         Ok(Ok(ended)) => ended,
-        Ok(Err(error)) => return Err(format!("cannot read what its command prints: {error}")),
+        Ok(Err(error)) => return Err(format!("cannot read the output of its command: {error}")),
         Err(_) => {
             group.kill();
-            return Err(format!("its command took more than {} s", timeout.as_secs_f64()));
+            return Err(format!("its command ran longer than {} s", timeout.as_secs_f64()));
         }
     };
     if !status.success() {
@@ -132,6 +132,6 @@ mod tests {
     #[test]
     fn a_command_that_hangs_is_given_up_with_what_it_started() {
         let late = output_within("sleep 1000 & sleep 1000", Duration::from_millis(50));
-        assert_eq!(late, Err("its command took more than 0.05 s".to_owned()));
+        assert_eq!(late, Err("its command ran longer than 0.05 s".to_owned()));
     }
 }

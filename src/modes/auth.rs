@@ -124,14 +124,14 @@ impl Drop for Restore {
 /// ctrl+c would end the program and leave the echo off.
 fn read_hidden(prompt: &str) -> anyhow::Result<String> {
     let terminal = rustix::stdio::stdin();
-    let before = tcgetattr(terminal).context("cannot turn the terminal's echo off")?;
+    let before = tcgetattr(terminal).context("cannot turn off the terminal's echo")?;
     let mut hidden = before.clone();
     hidden.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
     hidden.special_codes[SpecialCodeIndex::VMIN] = 1;
     hidden.special_codes[SpecialCodeIndex::VTIME] = 0;
     let restore = Restore(before);
     let flush = OptionalActions::Flush;
-    tcsetattr(terminal, flush, &hidden).context("cannot turn the terminal's echo off")?;
+    tcsetattr(terminal, flush, &hidden).context("cannot turn off the terminal's echo")?;
     write_out(prompt);
     let line = read_line(|| {
         let mut byte = [0];
@@ -140,7 +140,7 @@ fn read_hidden(prompt: &str) -> anyhow::Result<String> {
     });
     drop(restore);
     write_out("\n");
-    line.context("no key was given; nothing is stored")
+    line.context("no key entered; nothing was saved")
 }
 
 /// The bytes of an edited line; `None` if it was cancelled.
@@ -186,7 +186,7 @@ pub async fn sign_in(accounts: &Accounts, request: SignInRequest, is_terminal: b
                     // Ends with the program: a read of the terminal cannot be given up.
                     let reading = thread::Builder::new().name("paste".to_owned());
                     if let Err(error) = reading.spawn(move || read_lines(&paste)) {
-                        write_err(&format!("pi: nothing can be pasted here: {error}"));
+                        write_err(&format!("pi: cannot read pasted input: {error}"));
                     }
                 }
             }
@@ -207,7 +207,7 @@ fn tell(step: &SignInStep, is_terminal: bool) {
             }
         }
         SignInStep::Device { url, code } => {
-            write_err(&format!("Open {url} in any browser and type this code: {code}"));
+            write_err(&format!("Open {url} in any browser and enter this code: {code}"));
         }
         SignInStep::Progress(text) | SignInStep::Problem(text) => write_err(text),
     }

@@ -48,7 +48,7 @@ pub(super) fn write_err(text: &str) {
 pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
     let mut settled = pin!(settled);
     if tokio::time::timeout(NOTICEABLE, &mut settled).await.is_err() {
-        write_err("pi: keeping a renewed sign-in; ctrl+c leaves without it");
+        write_err("pi: saving a renewed sign-in; press ctrl+c to exit without saving it");
         settled.await;
     }
 }

@@ -80,7 +80,7 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
                 let seconds = delay.as_secs_f64();
                 let error = last.as_ref().and_then(failure_text).unwrap_or(error);
-                let attempt = format!("trying again in {seconds:.0} s ({attempt} of {max_attempts})");
+                let attempt = format!("retrying in {seconds:.0} s ({attempt} of {max_attempts})");
                 let is_repeated = said.as_ref() == Some(&error);
                 write_err(&if is_repeated {
                     format!("pi: {attempt}")
@@ -148,7 +148,7 @@ fn report(answer: &AssistantMessage) -> ExitCode {
     }
     write_out(&text);
     if answer.stop_reason == StopReason::Length {
-        write_err("pi: the answer was cut off at the model's limit of output tokens");
+        write_err("pi: the answer was truncated at the output token limit");
         return ExitCode::from(1);
     }
     ExitCode::SUCCESS

@@ -55,15 +55,15 @@ const NOT_YET: &[(&str, &str)] = &[
     ("tree", ""),
     ("fork", ""),
     ("clone", ""),
-    ("export", "pi export writes a session in the format of a provider"),
-    ("import", "pi import reads a conversation in the format of a provider"),
+    ("export", "pi export writes a session in a provider's format"),
+    ("import", "pi import reads a conversation in a provider's format"),
     ("share", ""),
     ("bug", ""),
     ("changelog", ""),
-    ("reload", "quit and start pi again to read the files anew"),
+    ("reload", "restart pi to reload the files"),
     ("debug", ""),
     ("mcp", ""),
-    ("llama", "/model finds servers on this machine by itself"),
+    ("llama", "/model lists local servers automatically"),
 ];
 
 /// What else people call a command.
@@ -92,12 +92,12 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
     let lower = name.to_ascii_lowercase();
     if let Some((name, instead)) = NOT_YET.iter().find(|(other, _)| *other == lower) {
         let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
-        return format!("/{name} is not in this version of pi yet{instead}");
+        return format!("/{name} is not supported yet{instead}");
     }
     let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, command)| *command);
     match alias.or_else(|| nearest(&lower, known)) {
         Some(command) => format!("there is no command /{name}; did you mean /{command}?"),
-        None => format!("there is no command /{name}; / shows those there are"),
+        None => format!("there is no command /{name}; type / to list all commands"),
     }
 }
 
@@ -144,11 +144,8 @@ mod tests {
         check("thin", "there is no command /thin; did you mean /thinking?");
         check("help", "there is no command /help; did you mean /hotkeys?");
         check("exit", "there is no command /exit; did you mean /quit?");
-        check("frobnicate", "there is no command /frobnicate; / shows those there are");
-        check("fork", "/fork is not in this version of pi yet");
-        check(
-            "Reload",
-            "/reload is not in this version of pi yet; quit and start pi again to read the files anew",
-        );
+        check("frobnicate", "there is no command /frobnicate; type / to list all commands");
+        check("fork", "/fork is not supported yet");
+        check("Reload", "/reload is not supported yet; restart pi to reload the files");
     }
 }

@@ -92,15 +92,19 @@ impl CacheWatch {
         }
         let pause_ms = now.at_ms.saturating_sub(before.at_ms);
         let reason = if before.model != now.model {
-            "the model was switched".to_owned()
+            "the model changed".to_owned()
         } else if let Some(changed) = changed {
             changed.to_owned()
         } else if before.thinking != now.thinking {
             "the thinking level changed".to_owned()
         } else if pause_ms > kept_ms {
-            format!("{} minutes have passed, and it is kept for {}", pause_ms / 60_000, kept_ms / 60_000)
+            format!(
+                "the pause was {} minutes, and the provider caches prompts for {}",
+                pause_ms / 60_000,
+                kept_ms / 60_000
+            )
         } else {
-            "the provider did not have it, though nothing changed".to_owned()
+            "the provider no longer had it, although nothing changed".to_owned()
         };
         Some(Miss { tokens, reason })
     }
@@ -147,20 +151,20 @@ mod tests {
             &first,
             &answer(20_060, 0, 0, 1),
             None,
-            Some((20_010, "the provider did not have it, though nothing changed")),
+            Some((20_010, "the provider no longer had it, although nothing changed")),
         );
         check(
             &first,
             &answer(20_060, 0, 0, 12),
             None,
-            Some((20_010, "12 minutes have passed, and it is kept for 5")),
+            Some((20_010, "the pause was 12 minutes, and the provider caches prompts for 5")),
         );
         check(&first, &answer(20_060, 0, 0, 12), Some("tools changed"), Some((20_010, "tools changed")));
         let mut other = answer(20_060, 0, 0, 1);
         other.thinking_level = Some(ThinkingLevel::High);
         check(&first, &other, None, Some((20_010, "the thinking level changed")));
         other.model = "n".to_owned();
-        check(&first, &other, None, Some((20_010, "the model was switched")));
+        check(&first, &other, None, Some((20_010, "the model changed")));
     }
 
     #[test]

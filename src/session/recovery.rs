@@ -139,7 +139,7 @@ fn backoff(attempt: u32, policy: &RetryPolicy) -> Duration {
 /// Message for a server that requested a longer delay than pi accepts.
 pub(super) fn too_long(demanded: Duration, most: Duration) -> String {
     format!(
-        "the service asks to wait {}s, and pi waits {}s at most by itself; send the prompt again after that",
+        "the provider asks for a delay of {}s, longer than pi's limit of {}s; send the prompt again after that",
         demanded.as_secs_f64().ceil(),
         most.as_secs_f64()
     )

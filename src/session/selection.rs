@@ -126,7 +126,10 @@ fn first_scoped(
 
 /// What the user should know about a model the catalogue does not have.
 pub fn assumed(model: &Model) -> String {
-    format!("{} is not in the list of models; assuming it is like others of its provider", model.reference())
+    format!(
+        "{} is not in the model list; assuming the capabilities of its provider's default model",
+        model.reference()
+    )
 }
 
 /// A switch to `model`: thinking as asked for now, as wished for this model, else

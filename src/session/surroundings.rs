@@ -96,9 +96,7 @@ fn untrusted(
         Trust::Trusted | Trust::Undecided => None,
         Trust::Unasked => Some((
             NoticeLevel::Warning,
-            format!(
-                "{left_out} {are} not loaded, since nobody said that this folder can be trusted; --approve loads {them}"
-            ),
+            format!("{left_out} {are} not loaded because this folder isn't trusted; --approve loads {them}"),
         )),
         Trust::Refused => {
             let left_out = match left_out.strip_prefix('s') {
@@ -108,7 +106,7 @@ fn untrusted(
             Some((
                 NoticeLevel::Info,
                 format!(
-                    "{left_out} {are} not loaded: this folder is not trusted. /trust or --approve changes that."
+                    "{left_out} {are} not loaded because this folder isn't trusted; use /trust or --approve"
                 ),
             ))
         }
@@ -139,20 +137,20 @@ mod tests {
             assert_eq!(said.as_ref().map(|(level, text)| (*level, text.as_str())), expected, "{trust:?}");
         };
         let both = ["/h/p/.pi/skills", "/h/.agents/skills"];
-        let text = "skills in .pi/skills, ~/.agents/skills are not loaded, since nobody said that this folder can be \
+        let text = "skills in .pi/skills, ~/.agents/skills are not loaded because this folder isn't \
                     trusted; --approve loads them";
         check(Trust::Unasked, &both, &[], Some((NoticeLevel::Warning, text)));
-        let text = "Skills in .pi/skills, ~/.agents/skills are not loaded: this folder is not trusted. \
-                    /trust or --approve changes that.";
+        let text = "Skills in .pi/skills, ~/.agents/skills are not loaded because this folder isn't \
+                    trusted; use /trust or --approve";
         check(Trust::Refused, &both, &[], Some((NoticeLevel::Info, text)));
         check(Trust::Trusted, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Undecided, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Unasked, &["/h/p/.pi/settings.json"], &[], None);
-        let text = "AGENTS.md, which links to ~/secret, is not loaded, since nobody said that this folder can be \
+        let text = "AGENTS.md, which links to ~/secret, is not loaded because this folder isn't \
                     trusted; --approve loads it";
         check(Trust::Unasked, &[], &["/h/p/AGENTS.md"], Some((NoticeLevel::Warning, text)));
-        let text = "Skills in .pi/skills and AGENTS.md, which links to ~/secret, are not loaded: this folder is not \
-                    trusted. /trust or --approve changes that.";
+        let text = "Skills in .pi/skills and AGENTS.md, which links to ~/secret, are not loaded because \
+                    this folder isn't trusted; use /trust or --approve";
         check(Trust::Refused, &both[..1], &["/h/p/AGENTS.md"], Some((NoticeLevel::Info, text)));
     }
 }

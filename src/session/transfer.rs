@@ -103,12 +103,12 @@ fn leftovers(saved: &Saved) -> Report {
         report.add("the file", damage);
     }
     if saved.n_elsewhere > 0 {
-        report.add("the file", format!("{} entries that are not on the current branch", saved.n_elsewhere));
+        report.add("the file", format!("{} entries outside the current branch", saved.n_elsewhere));
     }
     let n_before = saved.branch.len().saturating_sub(saved.context.len());
     for (at, entry) in saved.branch.iter().enumerate() {
         let what = if at < n_before && is_message(entry) {
-            Some("message before a compaction, of which only the summary is left".to_owned())
+            Some("message before a compaction; only the summary is exported".to_owned())
         } else {
             leftover(entry)
         };
@@ -135,27 +135,27 @@ fn leftover(entry: &Entry) -> Option<String> {
         | EntryBody::ThinkingLevelChange(_) => return None,
         EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
             if execution.exclude_from_context == Some(true) {
-                "command with !!, which is hidden from the model"
+                "command with !!, hidden from the model"
             } else {
-                "command with !; became a text of the user"
+                "command with !; exported as a user message"
             }
         }
         EntryBody::Message { message: SessionMessage::Unknown(message), .. } => {
             if message.get("role").and_then(serde_json::Value::as_str) == Some("custom") {
-                "message of an extension; became a text of the user"
+                "message of an extension; exported as a user message"
             } else {
                 "message of an unknown role"
             }
         }
-        EntryBody::Compaction(_) => "summary of a compaction; became a text of the user",
-        EntryBody::BranchSummary(_) => "summary of another branch; became a text of the user",
+        EntryBody::Compaction(_) => "summary of a compaction; exported as a user message",
+        EntryBody::BranchSummary(_) => "summary of another branch; exported as a user message",
         EntryBody::ContextEdit(edit) if edit.replacement.is_none() => "hidden from the model",
-        EntryBody::ContextEdit(_) => "replaced for the model; what it was is not written",
-        EntryBody::CustomMessage(_) => "message of an extension; became a text of the user",
+        EntryBody::ContextEdit(_) => "replaced for the model; only the replacement is exported",
+        EntryBody::CustomMessage(_) => "message of an extension; exported as a user message",
         EntryBody::Custom(_) => "state of an extension",
         EntryBody::Label(_) => "label",
         EntryBody::SessionInfo(_) => "name of the session",
-        EntryBody::Usage(_) => "tokens spent outside of the conversation",
+        EntryBody::Usage(_) => "tokens used outside the conversation",
         EntryBody::Unknown { kind, .. } => return Some(format!("entry of type {kind:?}")),
     };
     Some(what.to_owned())

@@ -68,8 +68,10 @@ impl UserBash {
     /// The next event; never, without a command.
     pub(super) async fn next_event(&mut self) -> UserBashEvent {
         let Some((_, events)) = &mut self.running else { return std::future::pending().await };
-        let event =
-            events.recv().await.unwrap_or_else(|| UserBashEvent::Failed("the command vanished".to_owned()));
+        let event = events
+            .recv()
+            .await
+            .unwrap_or_else(|| UserBashEvent::Failed("the command ended without a result".to_owned()));
         if !matches!(event, UserBashEvent::Output(_)) {
             self.running = None;
         }

@@ -256,7 +256,7 @@ impl Found<'_> {
         let named: Vec<String> = named.collect();
         let n_more = self.unsearched.len() - named.len();
         let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
-        (!named.is_empty()).then(|| format!("Not searched to the end: {}{more}", named.join("; ")))
+        (!named.is_empty()).then(|| format!("Not fully searched: {}{more}", named.join("; ")))
     }
 
     /// Whether line `number` is among those shown after the last match.

@@ -164,7 +164,7 @@ async fn blocking<T: Send + 'static>(
             Err(error) => Err(ToolError(format!("The tool failed: {error}"))),
         },
         () = given_up => Err(ToolError(format!(
-            "{}; {} was given up, because the system did not answer", ToolError::aborted(), what()
+            "{}; abandoned {} because the system did not respond", ToolError::aborted(), what()
         ))),
     }
 }
@@ -264,7 +264,7 @@ mod tests {
             cancel.cancel();
         };
         let (result, ()) = tokio::join!(call, stop);
-        let expected = "Operation aborted; reading the pipe was given up, because the system did not answer";
+        let expected = "Operation aborted; abandoned reading the pipe because the system did not respond";
         assert_eq!(result, Err(ToolError(expected.to_owned())));
         // The thread is still there, and ends once it may.
         drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());

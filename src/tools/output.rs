@@ -241,7 +241,7 @@ impl Tail {
         let full = match &self.spill {
             Spill::File(file) if file.n_left_out() > 0 => {
                 let left_out = format_size(file.n_left_out());
-                format!("Full output, but for {left_out} in the middle: {}", file.path().display())
+                format!("Full output without {left_out} in the middle: {}", file.path().display())
             }
             Spill::File(file) => format!("Full output: {}", file.path().display()),
             Spill::Failed(error) => format!("The full output could not be saved: {error}"),
@@ -592,11 +592,11 @@ mod tests {
         assert!(kept.starts_with(&all[..3_000]) && kept.ends_with(&all[all.len() - 1_000..]));
         let left_out = all.len() - 4_000;
         let size = format_size(left_out as u64);
-        assert!(kept.contains(&format!("[{left_out} bytes ({size}) of the output were left out here]")));
+        assert!(kept.contains(&format!("[{left_out} bytes ({size}) of output omitted]")));
         assert_eq!(
             tail.notice(&tail.truncation()).unwrap(),
             format!(
-                "[Showing lines 18001-20000 of 20000. Full output, but for {size} in the middle: {}]",
+                "[Showing lines 18001-20000 of 20000. Full output without {size} in the middle: {}]",
                 path.display()
             ),
         );

@@ -124,8 +124,8 @@ impl Reading {
         if start.contains(&0) {
             let size = format_size(metadata.len());
             return Err(ToolError(format!(
-                "{} is a binary file ({size}), which read cannot show. Use bash with a tool for its format, \
-                 or inspect its bytes: xxd {} | head",
+                "{} is a binary file ({size}), which read does not support. Use bash with a tool for \
+                 its format, or inspect its bytes: xxd {} | head",
                 path.display(),
                 shell_quote(&arguments.path),
             )));

@@ -86,11 +86,7 @@ impl SpillFile {
     pub(super) fn close(&mut self) -> io::Result<()> {
         if self.n_left_out > 0 {
             let size = format_size(self.n_left_out);
-            write!(
-                self.file,
-                "\n\n[{} bytes ({size}) of the output were left out here]\n\n",
-                self.n_left_out
-            )?;
+            write!(self.file, "\n\n[{} bytes ({size}) of output omitted]\n\n", self.n_left_out)?;
         }
         let (first, second) = self.tail.as_slices();
         self.file.write_all(first)?;
@@ -192,7 +188,7 @@ mod tests {
     fn a_long_output_keeps_its_beginning_and_its_end() {
         check(&["0123456789", "abcde"], "0123456789abcde");
         check(&["0123", "456789ab", "cde"], "0123456789abcde");
-        let marker = "\n\n[3 bytes (3B) of the output were left out here]\n\n";
+        let marker = "\n\n[3 bytes (3B) of output omitted]\n\n";
         check(&["0123456789abc", "de", "fgh"], &format!("0123456789{marker}defgh"));
         check(&["0123456789abcdefgh"], &format!("0123456789{marker}defgh"));
         check(&[], "");

@@ -70,7 +70,7 @@ impl Tool for Write {
             };
             super::check_cancelled(&cx.cancel)?;
             let versions = self.files.versions.clone();
-            let what = || format!("writing {shown} (it may still be written)");
+            let what = || format!("writing {shown} (it may still complete)");
             let work = move || {
                 let _guard = guard;
                 let failed = |error| ToolError(format!("Could not write {}: {error}", path.display()));
@@ -86,8 +86,8 @@ impl Tool for Write {
             let mut text = format!("Successfully wrote to {shown}");
             if has_changed {
                 text.push_str(
-                    "\n\nNote: the file had changed on disk since you last read or wrote it. Those changes are \
-                     overwritten.",
+                    "\n\nNote: the file had changed on disk since you last read or wrote it. Those \
+                     changes were overwritten.",
                 );
             }
             Ok(ToolOutput::text(text))

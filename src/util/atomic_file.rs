@@ -194,7 +194,7 @@ fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Res
         }
         (Err(_), None) => Err(error),
         (Err(_), Some(copy)) => {
-            let text = format!("{error}; the old content could not be restored and is in {}", copy.display());
+            let text = format!("{error}; cannot restore the old content, which is in {}", copy.display());
             Err(io::Error::new(error.kind(), text))
         }
     }

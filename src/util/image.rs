@@ -82,7 +82,7 @@ pub enum ImageProblem {
     #[error("could not be converted to a supported inline image format")]
     Unreadable,
     /// Its pixels would take more memory than there is for one picture.
-    #[error("its {width}x{height} pixels are too many to unpack; make a smaller copy first")]
+    #[error("its {width}x{height} pixels exceed the limit; make a smaller copy first")]
     TooManyPixels { width: u32, height: u32 },
     #[error("could not be resized below the inline image size limit")]
     TooLarge,
@@ -606,7 +606,7 @@ mod tests {
         gif[6..10].copy_from_slice(&[0xff; 4]);
         let problem = ImageProblem::TooManyPixels { width: 65_535, height: 65_535 };
         assert_eq!(prepare_image(&gif, &LIMITS), Err(problem));
-        let said = "its 65535x65535 pixels are too many to unpack; make a smaller copy first";
+        let said = "its 65535x65535 pixels exceed the limit; make a smaller copy first";
         assert_eq!(problem.to_string(), said);
     }
 

@@ -239,8 +239,8 @@ async fn calls_of_an_answer_that_was_cut_off_are_not_executed() {
     // A sequential tool would announce its results one by one.
     let answer = FakeAnswer::new().tool_call("a", "count", json!({})).tool_call("b", "count", json!({}));
     let ran = run_calls(answer.stop(StopReason::Length), [count.sequential()]).await;
-    let refusal = "failed: This call was not executed: the answer hit the output token limit, so its arguments \
-                   may be cut off. Issue the call again, complete.";
+    let refusal = "failed: This call was not executed: the answer hit the output token limit, so its \
+                   arguments may be truncated. Repeat the complete call.";
     check_results(&ran, &[&format!("result a {refusal}"), &format!("result b {refusal}")]);
     assert_eq!(n_runs.load(Ordering::Relaxed), 0);
 }

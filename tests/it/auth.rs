@@ -270,7 +270,8 @@ async fn nothing_is_stored_of_a_sign_in_that_is_not_right() {
     check(back, tokens("openid offline_access", None), "chatgpt.tokens.use.direct is missing").await;
     check(back, tokens(SCOPES, Some(jwt(&json!({"nonce": "other"})))), "identity").await;
     check(back, tokens(SCOPES, Some("garbage".to_owned())), "identity").await;
-    check(back, Some(json_reply(400, &json!({"error": "invalid_grant"}))), "refused it: invalid_grant").await;
+    check(back, Some(json_reply(400, &json!({"error": "invalid_grant"}))), "rejected it: invalid_grant")
+        .await;
     check(back, Some(json_reply(200, &json!("?"))), "no token").await;
     check(back, Some(Reply::status(503, &[], "")), "not available").await;
     check(back, Some(Reply::raw("").hang_up()), "connection").await;
@@ -301,7 +302,7 @@ async fn a_broken_file_refuses_the_sign_in_and_stays() {
     let back = format!("{}?code=c&client_id=o&state={}", query["redirect_uri"], query["state"]);
     signing_in.paste.send(Secret::typed(&back)).unwrap();
     let error = signing_in.end().await.unwrap_err();
-    assert!(error.contains("correct the file first"), "{error}");
+    assert!(error.contains("fix the file and try again"), "{error}");
     assert_eq!(fs::read_to_string(bench.path()).unwrap(), "{ broken");
 }
 
@@ -428,12 +429,12 @@ async fn copilot_sign_ins_end_with_a_reason() {
     };
     let answer = |error: &str| json_reply(200, &json!({"error": error}));
     check(vec![github_device(GITHUB), answer("access_denied")], "declined").await;
-    check(vec![github_device(GITHUB), answer("expired_token")], "time to sign in is over").await;
+    check(vec![github_device(GITHUB), answer("expired_token")], "the sign-in expired").await;
     check(vec![github_device(GITHUB), answer("incorrect_client_credentials")], "incorrect_client").await;
     check(vec![answer("device_flow_disabled")], "device_flow_disabled").await;
     check(vec![github_device("file:///etc/passwd")], "cannot be opened").await;
     let pending = std::iter::repeat_with(|| answer("authorization_pending")).take(200);
-    check(std::iter::once(github_device(GITHUB)).chain(pending).collect(), "time to sign in is over").await;
+    check(std::iter::once(github_device(GITHUB)).chain(pending).collect(), "the sign-in expired").await;
     let token = json_reply(200, &json!({"access_token": "gho_1"}));
     let no_copilot = json_reply(403, &json!({"message": "no access to Copilot"}));
     check(vec![github_device(GITHUB), token, no_copilot], "no access to Copilot").await;
@@ -448,7 +449,7 @@ async fn a_sign_in_that_is_not_offered_is_refused() {
         ("github-copilot", SignInMethod::Browser),
     ] {
         let error = bench.sign_in(provider, method).end().await.unwrap_err();
-        assert_eq!(error, format!("{provider} has no such sign-in"));
+        assert_eq!(error, format!("{provider} does not support this sign-in"));
     }
 }
 
@@ -575,7 +576,7 @@ async fn a_refused_token_asks_for_a_new_sign_in_and_the_entry_stays() {
     let before = bench.stored();
     assert_eq!(
         token(&bench.credentials(), "openai").await,
-        Err("the sign-in for openai has ended (spent (invalid_grant)); sign in again with /login openai"
+        Err("the sign-in to openai has expired (spent (invalid_grant)); sign in again with /login openai"
             .to_owned())
     );
     assert_eq!(bench.stored(), before);
@@ -592,7 +593,7 @@ async fn a_service_out_of_reach_costs_nothing_while_the_token_lasts() {
     let error = token(&credentials, "openai").await.unwrap_err();
     assert_eq!(
         error,
-        "the sign-in for openai cannot be renewed now: 503: the sign-in service is not available now"
+        "cannot renew the sign-in to openai now: 503: the sign-in service is not available at the moment"
     );
     assert_eq!(bench.stored(), before);
 }
@@ -603,9 +604,9 @@ async fn what_stands_in_the_way_of_a_renewal_is_not_the_end_of_the_sign_in() {
     let html = |status: u16| Reply::status(status, &[("content-type", "text/html")], page);
     let broken_off = "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"access_token\": \"n";
     for (reply, expected) in [
-        (html(403), "the service refused it: status 403"),
-        (html(200), "the service answered something unexpected: no JSON"),
-        (json_reply(400, &json!({"error": "invalid_request"})), "the service refused it: invalid_request"),
+        (html(403), "the provider rejected it: status 403"),
+        (html(200), "the provider sent an unexpected response: no JSON"),
+        (json_reply(400, &json!({"error": "invalid_request"})), "the provider rejected it: invalid_request"),
         (Reply::raw(broken_off).hang_up(), "connection error: no whole answer"),
         (Reply::status(200, &[], &"x".repeat(300 << 10)), "connection error: no whole answer"),
     ] {
@@ -616,7 +617,7 @@ async fn what_stands_in_the_way_of_a_renewal_is_not_the_end_of_the_sign_in() {
         assert_eq!(token(&credentials, "openai").await, Ok("old".to_owned()), "{expected}");
         bench.clock.advance(std::time::Duration::from_secs(300));
         let error = token(&credentials, "openai").await.unwrap_err();
-        let expected = format!("the sign-in for openai cannot be renewed now: {expected}");
+        let expected = format!("cannot renew the sign-in to openai now: {expected}");
         assert!(error.starts_with(&expected), "{error} for {expected}");
         assert_eq!(bench.stored(), before);
     }
@@ -630,7 +631,7 @@ async fn a_revoked_github_token_asks_for_a_new_sign_in() {
     }));
     assert_eq!(
         token(&bench.credentials(), "github-copilot").await,
-        Err("the sign-in for github-copilot has ended (Bad credentials); sign in again with /login github-copilot"
+        Err("the sign-in to github-copilot has expired (Bad credentials); sign in again with /login github-copilot"
             .to_owned())
     );
 }
@@ -673,7 +674,7 @@ async fn the_end_of_the_program_waits_as_long_as_a_renewal_may_take() {
     let start = tokio::time::Instant::now();
     credentials.settled().await;
     assert_eq!(start.elapsed().as_secs(), 30, "when the call is given up");
-    assert!(waiting.await.unwrap().unwrap_err().contains("cannot be renewed now"));
+    assert!(waiting.await.unwrap().unwrap_err().contains("cannot renew the sign-in"));
 }
 
 #[tokio::test]
@@ -758,7 +759,7 @@ async fn a_token_that_cannot_be_had_is_the_reason_of_the_answer() {
     bench.write(&json!({"openai": openai_entry("old", 0)}));
     let api = SseServer::start([]).await;
     let error = ask(&bench.credentials_for(&api), &api).await.error_message.unwrap();
-    assert!(error.starts_with("the sign-in for openai has ended"), "{error}");
+    assert!(error.starts_with("the sign-in to openai has expired"), "{error}");
     assert!(api.requests().is_empty());
 }
 
@@ -773,7 +774,8 @@ async fn an_account_is_not_sent_to_a_gateway() {
     let gateway = SseServer::start([]).await;
     let credentials = bench.credentials();
     let error = ask(&credentials, &gateway).await.error_message.unwrap();
-    let expected = format!("no key for openai: its sign-in is not sent to {}; give the key", gateway.url());
+    let expected =
+        format!("no key for openai: pi does not send its sign-in to {}; set the key", gateway.url());
     assert!(error.starts_with(&expected), "{error}");
     assert!(gateway.requests().is_empty());
 

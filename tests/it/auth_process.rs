@@ -77,7 +77,7 @@ async fn a_key_typed_into_the_dialog_opens_the_provider_and_is_seen_nowhere() {
     pty.keys(&format!("\x1b[200~ {start}\r{end}\n\x1b[201~"));
     pty.wait_text("••••");
     pty.keys("\r");
-    pty.wait_text("The key for groq is stored. The model is groq/openai/gpt-oss-120b now;");
+    pty.wait_text("Saved the key for groq. The model is now groq/openai/gpt-oss-120b;");
     pty.wait_idle();
     assert_eq!(auth(&home), json!({"groq": {"type": "api_key", "key": CANARY}}));
     assert_private(&home.agent().join("auth.json"));
@@ -101,7 +101,7 @@ async fn a_key_typed_into_the_dialog_opens_the_provider_and_is_seen_nowhere() {
     assert_eq!(files_with(&home, CANARY), [home.agent().join("auth.json")]);
 
     pty.keys("/logout groq\r");
-    pty.wait_text("What was stored for groq is forgotten.");
+    pty.wait_text("Removed the credentials of groq.");
     assert_eq!(auth(&home), json!({}));
     assert!(files_with(&home, CANARY).is_empty());
     pty.keys("\x04");
@@ -133,7 +133,7 @@ async fn a_sign_in_shows_where_to_go_and_can_be_given_up() {
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
     pty.keys("/login openai\r");
-    pty.wait_text("How to log in to OpenAI");
+    pty.wait_text("Log in to OpenAI");
     pty.keys("\x1b[B\r");
     let rows = pty.wait_text("Open this address in your browser:");
     assert!(
@@ -141,12 +141,12 @@ async fn a_sign_in_shows_where_to_go_and_can_be_given_up() {
         "{rows:?}"
     );
     pty.keys("\x1b[200~http://127.0.0.1:1455/auth/callback?code=c&state=wrong\x1b[201~\r");
-    pty.wait_text("not of this sign-in");
+    pty.wait_text("belongs to another sign-in");
     pty.keys("\x1b");
-    pty.wait_text("The sign-in was given up.");
+    pty.wait_text("The sign-in was cancelled.");
     pty.wait_idle();
     pty.keys("/logout\r");
-    pty.wait_text("No key and no sign-in is stored.");
+    pty.wait_text("No key or account is saved.");
     pty.keys("\x04");
     assert!(pty.end().0.success());
     assert!(!home.agent().join("auth.json").exists());
@@ -177,7 +177,7 @@ fn a_key_can_be_piped_in_listed_and_forgotten() {
     let stored = with_input(pi(&home, &["auth", "login", "groq"]), &format!("\u{feff} {CANARY}\u{200b}\r\n"));
     assert!(stored.status.success(), "{}", text(&stored.stderr));
     let path = home.agent().join("auth.json");
-    assert_eq!(text(&stored.stdout), format!("The key for groq is stored in {}.\n", path.display()));
+    assert_eq!(text(&stored.stdout), format!("Saved the key for groq in {}.\n", path.display()));
     assert_eq!(auth(&home)["groq"]["key"], CANARY);
     assert_private(&path);
 
@@ -200,7 +200,7 @@ fn a_key_can_be_piped_in_listed_and_forgotten() {
     );
 
     let forgotten = pi(&home, &["auth", "logout", "groq"]).output().unwrap();
-    assert_eq!(text(&forgotten.stdout), "What was stored for groq is forgotten.\n");
+    assert_eq!(text(&forgotten.stdout), "Removed the credentials of groq.\n");
     assert_eq!(auth(&home), json!({}));
 }
 
@@ -214,16 +214,16 @@ fn what_goes_wrong_is_a_line_and_an_exit_code() {
         assert!(error.contains(expected), "{args:?}: {error}");
         assert!(!home.agent().join("auth.json").exists());
     };
-    check(&["auth", "login", "groq"], " \n", 1, "pi: no key was given; nothing is stored");
+    check(&["auth", "login", "groq"], " \n", 1, "pi: no key entered; nothing was saved");
     check(
         &["auth", "login", "groq"],
         "sk\u{2013}1\n",
         1,
-        "character 3 of the key, U+2013, is one that no key has",
+        "the key contains an invalid character at position 3 (U+2013)",
     );
-    check(&["auth", "login", "acme"], "k", 1, "pi: there is no provider \"acme\"; known are anthropic, ");
-    check(&["auth", "login", "groq", "--with", "browser"], "", 1, "groq has no such way to log in");
-    check(&["auth", "logout", "groq"], "", 1, "pi: nothing is stored for groq");
+    check(&["auth", "login", "acme"], "k", 1, "pi: there is no provider \"acme\"; choose one of anthropic, ");
+    check(&["auth", "login", "groq", "--with", "browser"], "", 1, "groq does not support this way to log in");
+    check(&["auth", "logout", "groq"], "", 1, "pi: no key or account is saved for groq");
     check(&["auth", "status", "acme"], "", 1, "there is no provider \"acme\"");
     check(&["auth", "frobnicate"], "", 2, "unrecognized subcommand");
     check(&["auth"], "", 2, "Usage: pi auth <COMMAND>");
@@ -253,7 +253,7 @@ fn a_key_typed_in_the_shell_is_not_echoed() {
     pty.keys(&format!("{CANARY}x\x7f\r"));
     let (status, everything, log) = pty.end();
     assert!(status.success(), "{everything:?}");
-    assert!(everything.iter().any(|row| row.contains("is stored in")), "{everything:?}");
+    assert!(everything.iter().any(|row| row.contains("Saved the key for")), "{everything:?}");
     assert!(!contains(&log, "canary"), "{everything:?}");
     assert_eq!(auth(&home)["groq"]["key"], CANARY);
 
@@ -262,7 +262,7 @@ fn a_key_typed_in_the_shell_is_not_echoed() {
     pty.keys("half a key\x03");
     let (status, everything, _) = pty.end();
     assert!(!status.success());
-    assert!(everything.iter().any(|row| row.contains("no key was given")), "{everything:?}");
+    assert!(everything.iter().any(|row| row.contains("no key entered")), "{everything:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,7 +115,7 @@ async fn profiles_are_put_together_from_both_files() {
     };
     check("work", Ok("W ws wt ap-south-1")).await;
     check("region-only", Err("has no keys; run aws configure --profile region-only")).await;
-    check("gone", Err("AWS_PROFILE names \"gone\"")).await;
+    check("gone", Err("the AWS profile \"gone\" is neither")).await;
     let moved = home.path().join("moved");
     fs::rename(home.path().join(".aws/credentials"), &moved).unwrap();
     let env = [("AWS_PROFILE", "work"), ("AWS_SHARED_CREDENTIALS_FILE", moved.to_str().unwrap())];
@@ -165,9 +165,9 @@ async fn a_profile_may_have_a_program_of_its_own() {
     };
     let printed = r#"{"Version": 1, "AccessKeyId": "P", "SecretAccessKey": "ps", "SessionToken": "pt"}"#;
     check(&format!("echo 'a word' >&2; echo '{printed}'"), Ok("P ps pt us-east-1")).await;
-    check("echo canary", Err("it printed no JSON")).await;
+    check("echo canary", Err("it did not print JSON")).await;
     check("echo '{\"AccessKeyId\": \"canary\"}'", Err("it printed no keys")).await;
-    check("exit 3", Err("it ended with exit status: 3")).await;
+    check("exit 3", Err("it exited with exit status: 3")).await;
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn containers_ask_their_own_service() {
 
     let elsewhere = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/keys")];
     let found = outline(&source(&elsewhere, folder.path(), server.url(), &clock)).await;
-    check_error(found, "http://example.com/keys may not be asked");
+    check_error(found, "pi does not request AWS keys from http://example.com/keys");
 }
 
 #[tokio::test]
@@ -244,7 +244,7 @@ async fn a_service_that_gives_no_keys_says_why() {
     let server = SseServer::start([denied, odd]).await;
     let env = [("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/keys")];
     let container = source(&env, folder.path(), server.url(), &Clock::manual(NOW_MS));
-    let who = "the container's credentials service gave no AWS keys";
+    let who = "the container's credentials service returned no AWS keys";
     check_error(outline(&container).await, &format!("{who} (403): AccessDenied: not for you"));
     check_error(outline(&container).await, &format!("{who} (200): no reason given"));
 }
@@ -272,7 +272,8 @@ async fn a_web_identity_is_traded_for_keys() {
     assert!(identity.is_configured());
     assert_eq!(outline(&identity).await.unwrap(), "W ws wt&x eu-west-1");
     clock.advance(Duration::from_secs(56 * 60));
-    let expected = "the security token service gave no AWS keys (400): ExpiredTokenException: Token expired";
+    let expected =
+        "the security token service returned no AWS keys (400): ExpiredTokenException: Token expired";
     check_error(outline(&identity).await, expected);
     let request = &server.requests()[0];
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/sts-eu-west-1/"));

@@ -158,7 +158,7 @@ async fn an_imported_conversation_goes_on_and_out_again() {
         let imported =
             pi(&home).args(["import", "--from", "anthropic", "--name", "Old\ntalk"]).arg(path).output();
         let (stdout, stderr) = ok(imported.unwrap());
-        assert_eq!(stderr, "tools: definitions of tools; pi has its own\n");
+        assert_eq!(stderr, "tools: tool definitions; pi uses its own tools\n");
         let lines: Vec<&str> = stdout.lines().collect();
         assert_eq!(lines[0], "4 messages imported");
         let [file] = home.sessions().try_into().unwrap();
@@ -194,7 +194,7 @@ async fn an_imported_conversation_goes_on_and_out_again() {
     let declared = &body["tools"][0]["functionDeclarations"];
     assert!(declared.as_array().unwrap().iter().any(|tool| tool["name"] == "bash"), "{declared}");
     assert!(stderr.contains(": name of the session\n"), "{stderr}");
-    assert!(stderr.contains(": thinking of a model that does not speak this format\n"), "{stderr}");
+    assert!(stderr.contains(": thinking of a model that does not use this format\n"), "{stderr}");
     assert_eq!(fs::read(&home.sessions()[0]).unwrap(), before);
     assert_eq!(fs::read_dir(home.sessions()[0].parent().unwrap()).unwrap().count(), 1, "no lock is left");
     assert_eq!(server.requests().len(), 1);
@@ -261,7 +261,7 @@ fn standard_input_lines_and_files_go_in_and_out() {
     assert_eq!(written[0], json!({"role": "user", "content": "hi"}));
     assert_eq!((written.len(), &written[1]["content"][0]["text"]), (2, &json!("hello")));
     let refused = export(&[]);
-    assert_eq!(text(&refused.stderr), format!("pi: {} exists; --force replaces it\n", out.display()));
+    assert_eq!(text(&refused.stderr), format!("pi: {} exists; use --force to overwrite it\n", out.display()));
     ok(export(&["--force"]));
 
     let elsewhere = home.project().join("my sessions");
@@ -292,8 +292,8 @@ fn an_export_says_what_stays_behind() {
         stderr
     };
     assert!(notes("rpc-bash.jsonl").contains("command with !"), "{}", notes("rpc-bash.jsonl"));
-    assert!(notes("rpc-compact.jsonl").contains("summary of a compaction; became a text of the user"));
-    assert!(notes("rpc-abort.jsonl").contains("answer that failed or was stopped"));
+    assert!(notes("rpc-compact.jsonl").contains("summary of a compaction; exported as a user message"));
+    assert!(notes("rpc-abort.jsonl").contains("answer that failed or was cancelled"));
 
     // An old format is read as the new one, in the file's own place unchanged.
     let old = home.project().join("old.jsonl");
@@ -328,12 +328,12 @@ fn bad_conversations_are_refused_and_leave_nothing() {
         (
             &["import", "--from", "openai", "claude.json"],
             1,
-            "pi: cannot import claude.json: it is not in the format of openai; it looks like anthropic; try --from anthropic",
+            "pi: cannot import claude.json: it is not in openai format; it looks like anthropic; try --from anthropic",
         ),
         (
             &["import", "--from", "google", "hi.json"],
             1,
-            "pi: cannot import hi.json: it is not in the format of google; it looks like openai or anthropic\n",
+            "pi: cannot import hi.json: it is not in google format; it looks like openai or anthropic\n",
         ),
         (
             &["import", "--from", "openai", "notes.md"],
@@ -345,9 +345,9 @@ fn bad_conversations_are_refused_and_leave_nothing() {
             1,
             "pi: cannot import cut.jsonl: line 2 is not JSON: EOF",
         ),
-        (&["import", "--from", "openai", "empty"], 1, "pi: cannot import empty: there is nothing in it"),
-        (&["import", "--from", "openai", "-"], 1, "pi: cannot import standard input: there is nothing in it"),
-        (&["import", "--from", "openai", "binary"], 1, "pi: binary is not text in UTF-8"),
+        (&["import", "--from", "openai", "empty"], 1, "pi: cannot import empty: it is empty"),
+        (&["import", "--from", "openai", "-"], 1, "pi: cannot import standard input: it is empty"),
+        (&["import", "--from", "openai", "binary"], 1, "pi: binary is not UTF-8 text"),
         (
             &["import", "--from", "openai", "shape.json"],
             1,
@@ -371,7 +371,7 @@ fn bad_conversations_are_refused_and_leave_nothing() {
             "error: invalid value 'cohere' for '--from <FORMAT>'",
         ),
         (&["import", "hi.json"], 2, "error: the following required arguments were not provided"),
-        (&["export", "--to", "openai", "0000"], 1, "pi: no session has an id that begins with \"0000\""),
+        (&["export", "--to", "openai", "0000"], 1, "pi: no session id starts with \"0000\""),
         (&["export", "--to", "openai", "./gone.jsonl"], 1, "pi: cannot read "),
         (&["export", "--to", "openai", "./hi.json"], 1, "pi: "),
         (&["export", "--to", "openai", "./empty"], 1, "pi: "),

@@ -184,7 +184,7 @@ async fn a_server_on_this_machine_is_offered_when_nothing_is_configured() {
     let servers = format!("lmstudio={}", server.url());
     let size = Size { width: 100, height: 30 };
     let pty = Pty::start_in(&home, &home.project(), size, &[], &[("PI_LOCAL_SERVERS", &servers)]);
-    pty.wait_text("Found on this machine: LM Studio with 1 model. /model chooses one.");
+    pty.wait_text("Found local models: LM Studio with 1 model. Use /model to choose one.");
     pty.keys("/model qwen\r");
     pty.wait_text("qwen · thinking off");
     pty.wait_text("0.0%/8.2k");
@@ -255,7 +255,7 @@ async fn a_provider_with_a_list_of_its_own_is_asked_for_it() {
     let cloudflare = [("CLOUDFLARE_API_KEY", "k1"), ("CLOUDFLARE_ACCOUNT_ID", "a")];
     let problems = listed(&server, &cloudflare[..1], "nvidia/").await.1;
     assert!(
-        problems.contains("no address for cloudflare-ai-gateway; set CLOUDFLARE_ACCOUNT_ID"),
+        problems.contains("no base URL for cloudflare-ai-gateway; set CLOUDFLARE_ACCOUNT_ID"),
         "{problems}"
     );
 }

@@ -316,7 +316,7 @@ async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
-    let rows = pty.wait_text("The last answer was cut off");
+    let rows = pty.wait_text("The last answer is incomplete");
     let screen = rows.join("\n");
     assert!(screen.contains("run it") && screen.contains("$ echo finished tool"), "{screen}");
     assert!(screen.contains("finished tool"), "{screen}");
@@ -347,7 +347,7 @@ async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
-    pty.wait_text("The last answer was cut off");
+    pty.wait_text("The last answer is incomplete");
     pty.keys("and now\r");
     pty.wait_text("Again.");
     assert_eq!(
@@ -430,8 +430,8 @@ async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
     pty.wait_idle();
     for (line, answer) in [
         ("/hotkesy", "there is no command /hotkesy; did you mean /hotkeys?"),
-        ("/compact", "/compact is not in this version of pi yet"),
-        ("/quit now", "/quit takes nothing after its name"),
+        ("/compact", "/compact is not supported yet"),
+        ("/quit now", "/quit takes no arguments"),
     ] {
         pty.keys(&format!("{line}\r"));
         pty.wait_text(answer);
@@ -617,7 +617,7 @@ async fn escape_ends_a_search_that_hangs_and_nothing_holds_up_the_end() {
     let opened = tokio::task::spawn_blocking(move || fs::OpenOptions::new().write(true).open(pipe).unwrap());
     let writer = opened.await.unwrap();
     pty.keys("\x1b");
-    pty.wait_text("was given up");
+    pty.wait_text("abandoned");
     pty.wait_idle();
     pty.keys("/quit\r");
     let (status, _, _) = pty.end();
@@ -673,7 +673,7 @@ fn the_first_screen_names_a_provider_whose_models_are_not_known_yet() {
     let home = TestHome::new();
     let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("TOGETHER_API_KEY", "k")]);
     let screen = pty.wait_idle().join("\n");
-    assert!(screen.contains("together is set up: /model shows its models"), "{screen}");
+    assert!(screen.contains("together is set up: use /model"), "{screen}");
     assert!(!screen.contains("No key is configured"), "{screen}");
     pty.keys("\x04");
     let (status, _, _) = pty.end();

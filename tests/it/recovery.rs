@@ -60,8 +60,8 @@ async fn a_refused_picture_is_taken_out_and_the_request_repeated_once() {
     session.request(show("look", vec![picture(4, 4), picture(5, 5)])).await.unwrap();
     let lines = session.settled().await;
     let expected = format!(
-        "Warning: acme refused the conversation: {BAD_IMAGE}. \
-         Trying again without 1 image; the session file keeps it"
+        "Warning: acme rejected the conversation: {BAD_IMAGE}. Retrying without 1 image; the session file \
+         still contains it"
     );
     assert_eq!(notices(&lines), [expected]);
     assert_eq!(lines.last().unwrap(), "settled");
@@ -78,7 +78,7 @@ async fn a_refused_picture_is_taken_out_and_the_request_repeated_once() {
     session.ask("and now?").await;
     let request = bench.provider.requests().pop().unwrap();
     assert_eq!(n_images(&request), 1);
-    let gone = "user look[Image removed: the service refused it.]";
+    let gone = "user look[Image removed: the provider rejected it.]";
     assert_eq!(sent(&request), [gone, "assistant seen", "user and now?"]);
 }
 
@@ -101,13 +101,13 @@ async fn a_picture_that_cannot_be_fetched_is_taken_out_and_the_request_repeated_
     let lines = session.ask("well?").await;
     let notices = notices(&lines);
     // The session that was given ends with a question.
-    assert!(notices[0].contains("The last answer was cut off"), "{notices:?}");
-    assert!(notices[1].contains("Trying again without 1 image"), "{notices:?}");
+    assert!(notices[0].contains("The last answer is incomplete"), "{notices:?}");
+    assert!(notices[1].contains("Retrying without 1 image"), "{notices:?}");
     let sent = |at: usize| server.requests()[at].body["messages"][0]["content"].clone();
     assert_eq!(sent(0)[1]["source"], json!({"type": "url", "url": "https://x/a.png"}));
     assert_eq!(sent(0)[2]["source"]["url"], "https://x/b.png");
     assert_eq!(sent(1)[1], sent(0)[1]);
-    assert_eq!(sent(1)[2]["text"], "[Image removed: the service could not use https://x/b.png.]");
+    assert_eq!(sent(1)[2]["text"], "[Image removed: the provider could not use https://x/b.png.]");
     assert_eq!(session.on_disk().last().unwrap(), "answer seen");
     // The picture stays in the file as it was; the edit holds the other one in full.
     let after = fs::read_to_string(&path).unwrap();
@@ -311,7 +311,7 @@ async fn a_wait_above_the_cap_fails_at_once_and_says_how_long() {
     assert_eq!(
         notices(&lines),
         [
-            "Error: the service asks to wait 90s, and pi waits 60s at most by itself; send the prompt again after that"
+            "Error: the provider asks for a delay of 90s, longer than pi's limit of 60s; send the prompt again after that"
         ]
     );
     session.ask("again").await;

@@ -232,7 +232,7 @@ fn a_session_file_that_was_deleted_is_written_anew() {
     assert_eq!(file.text(), format!("{before}{}\n", entry.to_line()));
     let notices = store.take_notices();
     assert!(
-        notices[0].contains("was deleted or moved while it was open; the session was written there again"),
+        notices[0].contains("was deleted or moved while it was open; pi wrote the session there again"),
         "{notices:?}"
     );
     store.append(user("and more"), 1).1.unwrap();
@@ -303,7 +303,7 @@ fn a_session_file_that_was_cut_short_is_written_anew_as_far_as_it_is_known() {
     store.branch(0);
     fs::write(&file.path, "").unwrap();
     store.append(user("more"), 1).1.unwrap();
-    assert!(store.take_notices()[0].contains("was cut short"));
+    assert!(store.take_notices()[0].contains("was truncated"));
     let path = store.path().unwrap().to_owned();
     drop(store);
     assert_eq!(said(&path), ["user a!", "user b!", "user more"]);
@@ -378,7 +378,7 @@ fn a_file_that_cannot_be_written_to_is_read_and_what_is_added_waits() {
     disk.set_read_only(true);
     let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
     assert_eq!((ids(&store.branch(0)), store.unsaved()), (vec!["a"], None));
-    assert!(store.take_notices()[0].contains("cannot be written to (permission denied)"));
+    assert!(store.take_notices()[0].contains("(permission denied); new messages stay"));
     assert!(matches!(store.append(user("one"), 1).1, Err(JournalError::Write { .. })));
     assert_eq!(store.unsaved(), Some("permission denied"));
     disk.set_read_only(false);
@@ -581,7 +581,7 @@ fn a_body_that_cannot_be_read_later_is_reported_by_its_line() {
     fs::write(&file.path, file.text().replace(&lines[1], &"#".repeat(lines[1].len()))).unwrap();
     assert_eq!(context(&mut store), ["user a!", "user c!"]);
     let expected =
-        "line 3 (a message of yours) of the session file cannot be read any more; the rest is intact";
+        "line 3 (a message of yours) of the session file can no longer be read; the rest is intact";
     assert_eq!(store.take_notices(), [expected]);
     store.branch(0);
     assert!(store.take_notices().is_empty(), "it was said");

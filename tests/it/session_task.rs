@@ -231,7 +231,7 @@ async fn a_file_that_cannot_be_written_is_told_once_and_caught_up_with() {
     fs::remove_file(bench.path("sessions")).unwrap();
     let lines = session.ask("two").await;
     assert!(
-        lines.iter().any(|line| line.starts_with("Info: the session file can be written again")),
+        lines.iter().any(|line| line.starts_with("Info: the session file is writable again")),
         "{lines:?}"
     );
     assert_eq!(session.on_disk()[2..], ["system", "user one", "answer 1", "user two", "answer 2"]);
@@ -361,7 +361,7 @@ async fn a_failure_that_will_not_pass_ends_the_retries() {
     assert_eq!(
         lines[lines.len() - 2..],
         [
-            "retry 1 ended: 401 invalid api key\nNo key was sent: acme has no apiKey in models.json.",
+            "retry 1 ended: 401 invalid api key\npi sent no key because acme has no apiKey in models.json.",
             "settled"
         ]
     );
@@ -407,8 +407,7 @@ async fn a_prompt_that_was_paid_for_again_is_named() {
             session.prompt(text).await;
             notices.extend(session.settled().await.into_iter().filter(|line| line.contains("Cache miss")));
         }
-        let expected =
-            "Cache miss: 9120 tokens of the prompt were paid for again; the provider did not have it";
+        let expected = "Cache miss: 9120 prompt tokens were billed again; the provider no longer had it";
         assert_eq!(notices.len(), usize::from(shown), "{notices:?}");
         assert!(notices.iter().all(|line| line.contains(expected)), "{notices:?}");
     }
@@ -978,7 +977,7 @@ async fn what_is_not_saved_is_in_the_state_until_it_is() {
     // Without anybody doing anything.
     disk.set_room(usize::MAX);
     let again = session.until(|event| matches!(event, SessionEvent::Notice { .. })).await;
-    assert!(matches!(&again, SessionEvent::Notice { text, .. } if text.contains("can be written again")));
+    assert!(matches!(&again, SessionEvent::Notice { text, .. } if text.contains("is writable again")));
     session.until(|event| matches!(event, SessionEvent::SelectionChanged)).await;
     assert_eq!(session.handle.state().unsaved, None);
     assert_eq!(session.on_disk()[5..], ["user two", "answer 2"]);
@@ -1001,7 +1000,7 @@ async fn quitting_with_unsaved_messages_says_so_and_leaves_a_copy() {
         panic!("it says nothing")
     };
     assert!(text.starts_with("2 messages of this session are not saved: no storage space"), "{text}");
-    let copy = PathBuf::from(text.rsplit(" is in ").next().unwrap());
+    let copy = PathBuf::from(text.rsplit(" session to ").next().unwrap());
     assert_eq!(copy.parent().unwrap(), bench.path("tmp"));
     let lines: Vec<String> = entries(&copy).iter().map(entry_line).collect();
     assert_eq!(lines[3..], ["user one", "answer 1", "user two", "answer 2"]);
@@ -1015,11 +1014,11 @@ async fn a_failing_sync_is_reported_and_the_lines_are_written_again() {
     let mut session = bench.start().await;
     disk.fail_syncs(1);
     let lines = session.ask("one").await.join("\n");
-    assert!(lines.contains("lost page") && lines.contains("written again"), "{lines}");
+    assert!(lines.contains("lost page") && lines.contains("again succeeded"), "{lines}");
     assert_eq!(session.handle.state().unsaved, None);
     disk.fail_syncs(3);
     let lines = session.ask("two").await.join("\n");
-    assert!(lines.contains("keeps trying"), "{lines}");
+    assert!(lines.contains("keeps retrying"), "{lines}");
     assert_eq!(session.handle.state().unsaved.as_deref(), Some("lost page"));
     // Tried again by itself.
     session.until(|event| matches!(event, SessionEvent::Notice { .. })).await;

@@ -186,8 +186,8 @@ async fn a_skill_that_does_not_exist_is_refused_with_the_nearest() {
     let session = bench.start().await;
     let refused =
         session.request(crate::support::session_bench::prompt("/skill:gret x", WhenBusy::Steer)).await;
-    let text = "no skill is called \"gret\"; nearest: greet; those of this folder are not loaded, since it \
-                is not trusted (--approve)";
+    let text = "there is no skill \"gret\"; nearest: greet; this folder's skills are not loaded because \
+                it isn't trusted (use /trust or --approve)";
     assert_eq!(refused, Err(SessionError::Refused(text.to_owned())));
     assert_eq!(bench.provider.requests().len(), 0);
     assert!(!session.path().exists(), "nothing was said");
@@ -207,8 +207,8 @@ async fn what_is_wrong_with_skills_is_told_once() {
     assert_eq!(told.len(), 6, "{told:?}");
     let (a, b) = (bench.path("agent/skills/a/SKILL.md"), bench.path("agent/skills/b/SKILL.md"));
     let (a, b) = (a.display(), b.display());
-    assert_eq!(*told[0], format!("Warning: two skills are called \"same\": {a} is used, {b} is not"));
-    assert_eq!(told[5], "Warning: skills: 2 more problems like these");
+    assert_eq!(*told[0], format!("Warning: two skills are named \"same\"; using {a}, ignoring {b}"));
+    assert_eq!(told[5], "Warning: skills: 2 more problems of this kind");
     session.request(SessionCommand::New).await.unwrap();
     assert_eq!(session.waiting().iter().filter(|line| line.starts_with("Warning")).count(), 0);
 }
@@ -227,7 +227,7 @@ async fn skills_of_a_project_wait_for_a_decision_which_is_kept() {
     session.ask("before").await;
     assert_eq!(listed(&bench), "");
     session.request(decide(TrustChoice::Folder)).await.unwrap();
-    assert_eq!(session.waiting(), ["Info: This folder is trusted; it brings one skill."]);
+    assert_eq!(session.waiting(), ["Info: This folder is trusted. Loaded one skill."]);
     assert_eq!(
         (session.handle.state().project.trust, names(&session)),
         (Trust::Trusted, vec!["own".to_owned()])
@@ -287,7 +287,7 @@ async fn what_is_left_out_is_said_once() {
     let bench = bench([]);
     bench.skill("work/.pi/skills/own", &named("own"));
     let mut session = bench.start().await;
-    let said = "Warning: skills in .pi/skills are not loaded, since nobody said that this folder can be trusted; \
+    let said = "Warning: skills in .pi/skills are not loaded because this folder isn't trusted; \
                 --approve loads them";
     assert_eq!(session.waiting()[1..], [said]);
     session.request(SessionCommand::New).await.unwrap();
@@ -309,7 +309,7 @@ async fn a_decision_that_cannot_be_kept_counts_for_now() {
     assert!(session.waiting()[1].contains("trust.json"));
     session.request(decide(TrustChoice::Folder)).await.unwrap();
     let lines = session.waiting();
-    assert!(lines[0].starts_with("Error: the decision was not kept"), "{lines:?}");
+    assert!(lines[0].starts_with("Error: the decision was not saved"), "{lines:?}");
     assert_eq!(names(&session), ["own"]);
     assert_eq!(fs::read_to_string(bench.path("agent/trust.json")).unwrap(), "{ broken");
 }
@@ -377,7 +377,7 @@ async fn print_mode_lists_and_calls_skills() {
     }
     let (output, told) = run(pi(&home, &["-p", "/skill:greeet Ada"]), None).await;
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(told, "pi: no skill is called \"greeet\"; nearest: greet\n");
+    assert_eq!(told, "pi: there is no skill \"greeet\"; nearest: greet\n");
     assert_eq!(server.requests().len(), 3);
 }
 
@@ -389,7 +389,7 @@ async fn print_mode_says_how_to_load_skills_of_a_project() {
     put_skill(&home.agent().join("skills/greet"), GREET);
     let more = home.home().join("more");
     put_skill(&more, &named("more"));
-    let untrusted = "pi: skills in .pi/skills are not loaded, since nobody said that this folder can be trusted; \
+    let untrusted = "pi: skills in .pi/skills are not loaded because this folder isn't trusted; \
                      --approve loads them\n";
     let more = more.to_str().unwrap();
     for (args, expected, said) in [
@@ -432,7 +432,7 @@ async fn the_first_frame_asks_whether_the_project_is_trusted() {
         "→ Not now",
         "  Trust this folder",
         "  Trust parent folder (",
-        "  Trust it until pi ends",
+        "  Trust it until pi exits",
         "  Don't trust",
     ] {
         assert!(shown(text), "{text} is not in\n{}", rows.join("\n"));
@@ -440,7 +440,7 @@ async fn the_first_frame_asks_whether_the_project_is_trusted() {
     assert_eq!(server.requests().len(), 0);
     pty.keys("\x1b[B\r");
     pty.wait_text("Hello to you.");
-    pty.wait_text("This folder is trusted; it brings one skill.");
+    pty.wait_text("This folder is trusted. Loaded one skill.");
     let (system, last) = last_request(&server);
     assert!(system.contains("<name>own</name>"), "{system}");
     assert_eq!(last, "say hello");
@@ -457,7 +457,7 @@ async fn the_first_frame_asks_whether_the_project_is_trusted() {
     pty.keys("/trust\r");
     pty.wait_text("→ Trust this folder");
     pty.keys("\x1b[A\r");
-    pty.wait_text("Skills in .pi/skills are not loaded: this folder is not trusted.");
+    pty.wait_text("Skills in .pi/skills are not loaded because this folder");
     let kept = fs::read_to_string(home.agent().join("trust.json")).unwrap();
     assert!(kept.contains("false"), "{kept}");
 }
@@ -486,7 +486,7 @@ async fn skills_are_offered_called_and_shown_as_a_row() {
 
     // One that does not exist stays in the editor.
     pty.keys("/skill:zzzz now\r");
-    pty.wait_text("no skill is called \"zzzz\"; there are greet");
+    pty.wait_text("there is no skill \"zzzz\"; available: greet");
     pty.wait("the text in the editor", |rows| rows.iter().any(|row| row.trim() == "/skill:zzzz now"));
     pty.keys("\x03");
     pty.keys("\x04");

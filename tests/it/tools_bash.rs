@@ -373,5 +373,5 @@ async fn a_users_command_that_cannot_start_says_why() {
     let mut config = pi::tools::BashConfig::new(bench.temp_dir.clone(), bench.session.clone());
     config.shell_path = Some("/nonexistent/shell".into());
     let run = run_user_command(&config, "true", Path::new("/"), &CancellationToken::new(), |_| {}).await;
-    assert_eq!(run.unwrap_err().to_string(), "The shell set as shellPath does not exist: /nonexistent/shell");
+    assert_eq!(run.unwrap_err().to_string(), "The shell in shellPath does not exist: /nonexistent/shell");
 }

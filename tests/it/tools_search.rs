@@ -208,7 +208,7 @@ async fn a_search_that_hangs_ends_when_it_is_cancelled() {
         };
         let (result, writer) = tokio::join!(bench.run(tool, arguments), cancel);
         let expected = format!(
-            "Operation aborted; searching {} was given up, because the system did not answer",
+            "Operation aborted; abandoned searching {} because the system did not respond",
             bench.cwd().display()
         );
         assert_eq!(result.unwrap_err().0, expected, "{tool}");
@@ -223,7 +223,7 @@ async fn grep_passes_over_a_line_of_any_length_and_says_so() {
     bench.write("b.json", format!("{}needle\n", "x".repeat(17 << 20)));
     bench.write("c.txt", "needle\n");
     let text = bench.text("grep", json!({ "pattern": "needle" })).await;
-    let notice = "[Not searched to the end: b.json: a line is longer than 16.0MB]";
+    let notice = "[Not fully searched: b.json: a line is longer than 16.0MB]";
     assert_eq!(text, format!("a.txt:1: needle\nc.txt:1: needle\n\n{notice}"));
     let text = bench.text("grep", json!({ "pattern": "nothing" })).await;
     assert_eq!(text, format!("No matches found\n\n{notice}"));

@@ -128,7 +128,7 @@ pub(super) enum DecodeError {
 pub(super) enum EncodeError {
     #[error("the header {0:?} cannot be sent: its name or value has characters HTTP does not allow")]
     Header(String),
-    #[error("{0} has no address; set \"baseUrl\" in models.json")]
+    #[error("{0} has no base URL; set \"baseUrl\" in models.json")]
     NoAddress(String),
     #[error("no project for Vertex AI; set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION")]
     NoPlace,

@@ -9,9 +9,9 @@ use super::{Catalog, DEMO_PROVIDER, ProviderInfo};
 /// Why a model reference names no single model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
-    #[error("no model matches \"{reference}\"{hint}; pi --list-models shows all")]
+    #[error("no model matches \"{reference}\"{hint}; list all with pi --list-models")]
     Unknown { reference: String, hint: String },
-    #[error("\"{reference}\" could be {}; name one of them in full", candidates.join(", "))]
+    #[error("\"{reference}\" matches {}; use the full name of one", candidates.join(", "))]
     Ambiguous { reference: String, candidates: Vec<String> },
 }
 
@@ -238,8 +238,8 @@ mod tests {
         check("anthropic/claude-next", "anthropic/claude-next (assumed)");
         check("ollama/qwen3:8b", "ollama/qwen3:8b (assumed)");
         check("nvidia/a/b", "nvidia/a/b (assumed)");
-        check("together/a/b", "no model matches \"together/a/b\"; pi --list-models shows all");
-        check("deepseek/new", "no model matches \"deepseek/new\"; pi --list-models shows all");
+        check("together/a/b", "no model matches \"together/a/b\"; list all with pi --list-models");
+        check("deepseek/new", "no model matches \"deepseek/new\"; list all with pi --list-models");
         let model = catalog().find("new", Some("mine"), &usable).unwrap().model;
         assert_eq!((model.base_url.as_str(), model.id.as_str()), ("http://localhost:1/v1", "new"));
     }
@@ -248,7 +248,7 @@ mod tests {
     fn what_matches_nothing_says_so() {
         check(
             "claude-opsu",
-            "no model matches \"claude-opsu\"; did you mean anthropic/claude-opus-5-5?; pi --list-models shows all",
+            "no model matches \"claude-opsu\"; did you mean anthropic/claude-opus-5-5?; list all with pi --list-models",
         );
     }
 }

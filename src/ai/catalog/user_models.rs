@@ -154,7 +154,7 @@ impl Catalog {
         }
         let supported = supported_apis();
         if !supported.contains(&model.api.as_str()) {
-            return Err(format!("unknown api \"{}\"; known are {}", model.api, supported.join(", ")));
+            return Err(format!("unknown api \"{}\"; choose one of {}", model.api, supported.join(", ")));
         }
         check(&model).map_err(|problem| format!("model \"{model_id}\": {problem}"))?;
         Ok(Some(model))
@@ -226,15 +226,14 @@ const OWN_SERVICE_ONLY: [&str; 7] = [
 
 /// The API of Radius, a service of the original.
 const RADIUS_API: &str = "pi-messages";
-const NOT_SPOKEN: &str =
-    "pi does not speak the protocol of this service; use one of its models' own providers";
+const NOT_SPOKEN: &str = "pi does not support the protocol of this provider; use the providers of its models";
 
 /// What to say of a provider's `oauth`.
 fn sign_in_problem(oauth: &Value) -> Option<String> {
     match oauth {
         Value::Null => None,
         Value::String(service) if service == "radius" => Some(format!("oauth \"radius\": {NOT_SPOKEN}")),
-        other => Some(format!("oauth {other}: there is no such way to sign in; use \"apiKey\"")),
+        other => Some(format!("oauth {other}: unsupported sign-in; use \"apiKey\"")),
     }
 }
 
@@ -333,7 +332,7 @@ mod tests {
         let problems = catalog.add_user_models(text).unwrap_err();
         assert_eq!(problems[0], "provider \"x\": \"baseUrl\" is missing");
         assert!(
-            problems[1].starts_with("provider \"y\": unknown api \"smoke\"; known are "),
+            problems[1].starts_with("provider \"y\": unknown api \"smoke\"; choose one of "),
             "{}",
             problems[1]
         );
@@ -455,7 +454,7 @@ mod tests {
             [
                 format!("provider \"radius\": oauth \"radius\": {NOT_SPOKEN}"),
                 format!("provider \"radius\": model \"a\": api \"pi-messages\": {NOT_SPOKEN}"),
-                "provider \"y\": oauth 7: there is no such way to sign in; use \"apiKey\"".to_owned(),
+                "provider \"y\": oauth 7: unsupported sign-in; use \"apiKey\"".to_owned(),
                 "provider \"y\": \"compat\" must be an object".to_owned(),
                 "provider \"y\": model \"c\": \"compat\" must be an object".to_owned(),
             ]

@@ -14,8 +14,8 @@ pub(super) fn edit(case: &Case<'_>) -> Option<Answer> {
     let is_literal = case.after(&["replace"]).is_some();
     let Some(Replacement { old, new, file }) = replacement(rest, is_literal) else {
         return Some(Answer::of_text(
-            "I change what I am told word for word, and this I do not understand. Say it like this, with quotes \
-             around more than one word: `replace hello with \"good bye\" in notes.md`.",
+            "I make only literal changes, and I did not understand this one. Put quotes around phrases, \
+             like this: `replace hello with \"good bye\" in notes.md`.",
         ));
     };
     if !case.tools.contains("edit") {
@@ -56,12 +56,12 @@ pub(super) fn create(case: &Case<'_>) -> Option<Answer> {
     let look = case.bash(&format!("test -e {quoted} -o -L {quoted} && echo exists || echo new"));
     let Some(look) = look else {
         let text =
-            format!("I cannot see whether `{file}` is there without the bash tool, so I leave it alone.");
+            format!("Without the bash tool I cannot check whether `{file}` exists, so I did not write it.");
         return Some(Answer::of_text(text));
     };
     match case.results.as_slice() {
         [] => Some(one_call(
-            "First I look whether the name is free.",
+            "First I check whether the name is free.",
             &format!("Is there a `{file}` already?"),
             look,
         )),
@@ -71,8 +71,8 @@ pub(super) fn create(case: &Case<'_>) -> Option<Answer> {
             Some(one_call(&format!("{file} is new."), &format!("No: I'll create `{file}`."), call))
         }
         [_] => Some(Answer::of_text(format!(
-            "`{file}` is there already, and I do not overwrite files. Shall I create one with another name, or change a \
-             part of this one? `replace hello with goodbye in {file}` does that."
+            "`{file}` already exists, and I do not overwrite files. Choose another name, or change part \
+             of it: `replace hello with goodbye in {file}`."
         ))),
         results => Some(Answer::of_text(failure(results).unwrap_or_else(|| {
             format!("`{file}` is written. Try: `replace hello with goodbye in {file}`.")
@@ -133,8 +133,8 @@ pub(super) fn run(case: &Case<'_>) -> Option<Answer> {
         }
         _ => {
             return Some(Answer::of_text(
-                "I run a command that is named word for word, and nothing but that: put it in backticks, like this: run \
-                 `cargo --version`. Or run it yourself with `!cargo --version`.",
+                "I run only commands you spell out: put one in backticks, like this: run `cargo \
+                 --version`. Or run it yourself with `!cargo --version`.",
             ));
         }
     };

@@ -143,7 +143,7 @@ pub(super) fn overview(case: &Case<'_>) -> Option<Answer> {
     ];
     let calls: Option<Vec<Call>> = looks.iter().map(|(_, command)| case.bash(command)).collect();
     let ask = Answer {
-        thinking: Some("Three independent looks can run at the same time.".to_owned()),
+        thinking: Some("Three independent calls can run at the same time.".to_owned()),
         calls: calls?,
         ..Answer::of_text("Three tools at once: a listing, the history, and the start of the README.")
     };
@@ -269,8 +269,8 @@ pub(super) fn how_to_run(case: &Case<'_>) -> Option<Answer> {
         return None;
     }
     let ask = one_call(
-        "What is here tells how that is done.",
-        "I'll look how that is done here.",
+        "The files here show how that is done.",
+        "I'll check how that is done here.",
         case.bash("ls")?,
     );
     case.ask_then(ask, |results| {
@@ -281,7 +281,7 @@ pub(super) fn how_to_run(case: &Case<'_>) -> Option<Answer> {
                 let command = if is_build { build } else { test };
                 format!("With a `{file}` here that is probably `{command}`. I have not run it. Say: run `{command}`")
             }
-            None => "I do not see how that is done here. Name the command and I run it: run `COMMAND`".to_owned(),
+            None => "I cannot tell how that is done here. Name the command and I'll run it: run `COMMAND`".to_owned(),
         })
     })
 }

@@ -155,7 +155,7 @@ impl<'a> Case<'a> {
 fn halt(case: &Case<'_>) -> Option<Answer> {
     let rest = case.after(&["stop", "wait", "no", "enough", "cancel", "never mind", "nevermind", "abort"])?;
     let is_short = rest.split_whitespace().count() <= 2;
-    is_short.then(|| Answer::of_text("I stopped. What shall I do instead?"))
+    is_short.then(|| Answer::of_text("I stopped. What should I do instead?"))
 }
 
 fn count(case: &Case<'_>) -> Option<Answer> {
@@ -202,7 +202,7 @@ fn slow_command(case: &Case<'_>) -> Option<Answer> {
         "This takes twenty seconds. Watch its output, steer, or press Escape.",
         call,
     );
-    case.ask_then(ask, |results| failure(results).unwrap_or_else(|| "It ran to its end.".to_owned()))
+    case.ask_then(ask, |results| failure(results).unwrap_or_else(|| "It ran to the end.".to_owned()))
 }
 
 fn undo(case: &Case<'_>) -> Option<Answer> {
@@ -327,16 +327,16 @@ fn takes_a_model(case: &Case<'_>) -> Option<Answer> {
     ];
     (case.results.is_empty() && case.says(WORK)).then(|| {
         Answer::of_text(
-            "That takes a real model: I follow rules, and I change only what I am told word for word. I did nothing. \
-             What I can do: `replace hello with goodbye in FILE`, `create FILE with TEXT`, run `COMMAND`. Type `/login` \
-             to connect a real model, or `help` for more to try.",
+            "That needs a real model: I follow rules and make only literal changes. I did nothing. What \
+             I can do: `replace hello with goodbye in FILE`, `create FILE with TEXT`, run `COMMAND`. \
+             Type `/login` to connect a real model, or `help` for more to try.",
         )
     })
 }
 
 fn guide(case: &Case<'_>) -> Answer {
     if !case.results.is_empty() {
-        return Answer::of_text("That is what came back.");
+        return Answer::of_text("That is the result.");
     }
     Answer::of_text(
         "I am the offline **demo model**: I follow rules and do not understand this. Try one of:\n\n\

@@ -137,7 +137,7 @@ fn answer_block(place: &str, piece: &Piece<'_>, draft: &mut Draft) -> Option<Ass
 }
 
 /// The note on arguments that had to be wrapped.
-pub(super) const NO_OBJECT: &str = "arguments that are no object; wrapped in one";
+pub(super) const NO_OBJECT: &str = "arguments that are not an object; wrapped in one";
 
 /// A call whose arguments are to be an object. A string of one is read; anything
 /// else is kept inside of one.
@@ -167,7 +167,7 @@ pub(super) fn write(plan: &mut Plan<'_>) -> (Object, Vec<Value>) {
     for step in std::mem::take(&mut plan.steps) {
         match step {
             Step::System { place, text } => {
-                plan.report.add(place, "later system message, which only newer models take where it is");
+                plan.report.add(place, "later system message, which only newer models accept there");
                 messages.push(json!({"role": "system", "content": text}));
             }
             Step::User { place, content, name } => {
@@ -230,7 +230,7 @@ fn answer_blocks(answer: &Answer<'_>, plan: &mut Plan<'_>) -> Vec<Value> {
                 }
                 if signature.is_empty() {
                     plan.report
-                        .add(place.as_str(), "thinking without a signature, which Anthropic itself refuses");
+                        .add(place.as_str(), "thinking without a signature, which Anthropic itself rejects");
                 }
                 let said = &thinking.thinking;
                 content.push(json!({"type": "thinking", "thinking": said, "signature": signature}));

@@ -219,7 +219,8 @@ pub(super) fn write(plan: &mut Plan<'_>) -> (Object, Vec<Value>) {
                 for result in &answer.results {
                     messages.push(tool_message(result, &mut images));
                     if result.is_error {
-                        plan.report.add(result.place.as_str(), "failed result; that it failed has no place");
+                        plan.report
+                            .add(result.place.as_str(), "failed result; the format cannot mark it as failed");
                     }
                 }
                 if !images.is_empty() {

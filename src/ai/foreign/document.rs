@@ -12,7 +12,7 @@ use super::report::Report;
 /// Why a text is not the conversation it was said to be.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    #[error("there is nothing in it")]
+    #[error("it is empty")]
     Empty,
     #[error("it is neither JSON nor JSON lines: {0}")]
     NotJson(serde_json::Error),
@@ -22,11 +22,11 @@ pub enum ImportError {
     Shape { place: String, expected: &'static str, found: &'static str },
     /// The conversation is in the format of somebody else; the names are those
     /// of [`Format::name`].
-    #[error("it is not in the format of {wanted}; it looks like {found}")]
+    #[error("it is not in {wanted} format; it looks like {found}")]
     LooksLike { wanted: &'static str, found: &'static str },
-    #[error("{0} mixes whole requests with single messages")]
+    #[error("{0} mixes requests with single messages")]
     Mixed(String),
-    #[error("nobody says anything in it")]
+    #[error("it contains no messages")]
     NoConversation,
 }
 
@@ -61,7 +61,7 @@ impl Document {
         if let Some(tools) = self.fields.get("tools").or_else(|| self.fields.get("functions"))
             && tools.as_array().is_none_or(|tools| !tools.is_empty())
         {
-            report.add("tools", "definitions of tools; pi has its own");
+            report.add("tools", "tool definitions; pi uses its own tools");
         }
         const ELSEWHERE: [&str; 6] = [
             "previous_response_id",
@@ -73,7 +73,7 @@ impl Document {
         ];
         for field in ELSEWHERE {
             if self.fields.get(field).is_some_and(|value| !value.is_null()) {
-                report.add(field, "refers to what only the provider has");
+                report.add(field, "refers to data only the provider has");
             }
         }
     }
@@ -221,7 +221,7 @@ fn lines(text: &str, error: serde_json::Error, report: &mut Report) -> Result<Re
     }
     let Some((_, last)) = requests.pop() else { return Ok((Object::new(), None, messages)) };
     for (line_no, _) in &requests {
-        report.add(format!("line {line_no}"), "another request; only the last one is read");
+        report.add(format!("line {line_no}"), "earlier request; pi reads only the last one");
     }
     request(Value::Object(last))
 }

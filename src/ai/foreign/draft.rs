@@ -125,7 +125,7 @@ impl Draft {
                 Some(image.label())
             }
             ContentBlock::Image(_) => {
-                self.report.add(place, "image where only text can be");
+                self.report.add(place, "image where only text is allowed");
                 None
             }
             ContentBlock::Unknown(_) => None,
@@ -246,7 +246,7 @@ pub(super) fn stray_result(id: &str, name: &str, content: &[ContentBlock]) -> Ve
 }
 
 /// The note on such a result.
-pub(super) const STRAY: &str = "result of a call that is not there; kept as a text of the user";
+pub(super) const STRAY: &str = "result without a call; kept as a user message";
 
 /// The items without results, each answer with the results of its calls.
 struct Tied {
@@ -317,7 +317,7 @@ impl Tied {
         let Some((idx, slot)) = found else { return Err(result) };
         // Behind its answer stand results only, if it is in its place.
         if idx + 1 != at {
-            report.add(result.place.as_str(), "result out of order; moved behind its call");
+            report.add(result.place.as_str(), "result out of order; moved after its call");
         }
         if let Some(TiedItem::Answer { results, .. }) = self.items.get_mut(idx)
             && let Some(slot) = results.get_mut(slot)
@@ -362,7 +362,10 @@ impl Tied {
                 };
                 if !call.id.is_empty() && call.id != id {
                     let old = &call.id;
-                    report.add(place.as_str(), format!("call {old:?}: id taken or too long; now {id:?}"));
+                    report.add(
+                        place.as_str(),
+                        format!("call {old:?}: id already used or too long; renamed to {id:?}"),
+                    );
                 }
                 call.id = id;
                 let result = result.map(|result| ToolResultMessage {

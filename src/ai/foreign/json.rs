@@ -85,7 +85,7 @@ pub(super) fn texts_first(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
 pub(super) type Noted = (Option<ContentBlock>, Option<String>);
 
 /// The note on an address that is kept where only text can be.
-pub(super) const ONLY_ADDRESS: &str = "image by address; only the address is kept, as text";
+pub(super) const ONLY_ADDRESS: &str = "image by URL; kept as text";
 
 /// A picture given by its bytes or its address, as a block. `detail` is how
 /// closely it is to be looked at.

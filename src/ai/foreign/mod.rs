@@ -230,7 +230,7 @@ impl Exported {
             lines.extend(messages);
         }
         for field in body.keys() {
-            self.report.add(field.as_str(), "no place for it in JSON lines");
+            self.report.add(field.as_str(), "not supported in JSON lines");
         }
         (lines, self.report)
     }

@@ -112,7 +112,7 @@ impl<'a> Plan<'a> {
                     if plan.steps.is_empty() || format == Format::Google {
                         contents.push(text);
                         if !plan.steps.is_empty() {
-                            plan.report.add(place, "later system message; put before the conversation");
+                            plan.report.add(place, "later system message; moved before the conversation");
                         }
                     } else {
                         plan.steps.push(Step::System { place, text });
@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
         taken: &mut HashSet<usize>,
     ) {
         if answer.is_failed() {
-            self.report.add(place, "answer that failed or was stopped");
+            self.report.add(place, "answer that failed or was cancelled");
             // Nothing ran of it, but files can be odd.
             let of_it =
                 |result: &ToolResultMessage| answer.tool_calls().any(|call| call.id == result.tool_call_id);
@@ -197,7 +197,7 @@ impl<'a> Plan<'a> {
                     }
                 }
                 AssistantBlock::Thinking(_) => {
-                    self.report.add(place, "thinking of a model that does not speak this format");
+                    self.report.add(place, "thinking of a model that does not use this format");
                 }
                 AssistantBlock::ToolCall(call) => {
                     let id = ids.assign(&call.id, own);
@@ -215,9 +215,7 @@ impl<'a> Plan<'a> {
                                 is_error: result.is_error,
                             });
                         }
-                        None => self
-                            .report
-                            .add(place.as_str(), "call without a result, which is written as it is"),
+                        None => self.report.add(place.as_str(), "call without a result; exported unchanged"),
                     }
                     let signature = signature(&call.thought_signature);
                     blocks.push(Block::Call { place, id, call, signature });
@@ -300,7 +298,7 @@ fn address_note(format: Format, image: &ImageUrl) -> Option<&'static str> {
         Format::Google => &["gs", "https"],
     };
     let is_fetched = schemes.iter().any(|scheme| image.has_scheme(scheme));
-    (!is_fetched).then_some("image at an address that the service does not fetch, which is written as it is")
+    (!is_fetched).then_some("image at a URL the provider does not fetch; exported unchanged")
 }
 
 /// The tool results before the next answer, with their numbers.

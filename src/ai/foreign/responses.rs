@@ -226,7 +226,7 @@ fn write_answer(answer: &Answer<'_>, plan: &mut Plan<'_>, items: &mut Vec<Value>
         let kind = if is_custom { "custom_tool_call_output" } else { "function_call_output" };
         items.push(json!({"type": kind, "call_id": call_id, "output": parts(&result.content)}));
         if result.is_error {
-            plan.report.add(result.place.as_str(), "failed result; that it failed has no place");
+            plan.report.add(result.place.as_str(), "failed result; the format cannot mark it as failed");
         }
     }
 }

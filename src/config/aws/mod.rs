@@ -55,23 +55,25 @@ pub enum AwsError {
         "no AWS credentials; set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"
     )]
     Missing,
-    #[error("AWS_PROFILE names {0:?}, which is neither in the AWS credentials file nor in the config file")]
+    #[error(
+        "the AWS profile {0:?} is neither in the credentials file nor in the config file; check AWS_PROFILE"
+    )]
     NoProfile(String),
     #[error("the AWS profile {0:?} has no keys; run aws configure --profile {0}")]
     Empty(String),
     /// The profile works in a way that is left to Amazon's own tool.
     #[error(
-        "the AWS profile {profile:?} uses {what}, which pi leaves to the AWS CLI; make another profile with credential_process = aws configure export-credentials --profile {profile}"
+        "the AWS profile {profile:?} uses {what}, which pi does not support; create another profile with credential_process = aws configure export-credentials --profile {profile}"
     )]
     Unsupported { profile: String, what: &'static str },
     #[error("cannot read {path}: {problem}")]
     File { path: PathBuf, problem: String },
-    #[error("the credential_process of the AWS profile {profile:?} gave no keys: {problem}")]
+    #[error("the credential_process of the AWS profile {profile:?} returned no keys: {problem}")]
     Process { profile: String, problem: String },
-    #[error("{0} may not be asked for AWS keys; it is neither https nor on this machine")]
+    #[error("pi does not request AWS keys from {0}; it is neither https nor local")]
     Insecure(String),
     /// A service answered, and not with keys.
-    #[error("{service} gave no AWS keys ({status}): {text}")]
+    #[error("{service} returned no AWS keys ({status}): {text}")]
     Refused { service: &'static str, status: u16, text: String },
     #[error("no AWS keys: {0}")]
     Unreachable(#[from] CallError),

@@ -173,13 +173,14 @@ pub(super) async fn run(profile: &str, command: &str) -> Result<Keys, AwsError> 
         .output();
     let output = tokio::time::timeout(PROCESS_TIMEOUT, running)
         .await
-        .map_err(|_| failed("it did not end in time"))?
-        .map_err(|error| failed(&format!("it cannot be run: {error}")))?;
+        .map_err(|_| failed("it ran too long"))?
+        .map_err(|error| failed(&format!("cannot run it: {error}")))?;
     if !output.status.success() {
-        return Err(failed(&format!("it ended with {}", output.status)));
+        return Err(failed(&format!("it exited with {}", output.status)));
     }
     // What it printed may hold a secret, so it is not quoted.
-    let printed: Value = serde_json::from_slice(&output.stdout).map_err(|_| failed("it printed no JSON"))?;
+    let printed: Value =
+        serde_json::from_slice(&output.stdout).map_err(|_| failed("it did not print JSON"))?;
     let field = |name: &str| printed.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     let (id, secret) =
         field("AccessKeyId").zip(field("SecretAccessKey")).ok_or_else(|| failed("it printed no keys"))?;

@@ -130,7 +130,7 @@ impl Accounts {
                 let domain = match request.domain.as_deref() {
                     Some(domain) => Some(
                         copilot::enterprise_domain(domain)
-                            .ok_or(SignInError::Protocol { what: "a domain that is none" })?,
+                            .ok_or(SignInError::Protocol { what: "an invalid domain" })?,
                     ),
                     None => None,
                 };

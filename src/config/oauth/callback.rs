@@ -116,7 +116,7 @@ async fn visit(mut socket: TcpStream, state: &str) -> Option<Result<Answer, Sign
     let (status, text, answer) = match callback(&target, state) {
         Some(Ok(answer)) => ("200 OK", "You are signed in. You can close this page.", Some(Ok(answer))),
         Some(Err(error)) => ("200 OK", "You are not signed in. You can close this page.", Some(Err(error))),
-        None => ("400 Bad Request", "This is not the answer pi waits for.", None),
+        None => ("400 Bad Request", "This is not the response pi is waiting for.", None),
     };
     let body = format!("<!doctype html><meta charset=utf-8><title>pi</title><p>{text}</p>\n");
     let head = format!(
@@ -181,16 +181,16 @@ fn pasted(text: &str, state: &str, needs: Needs) -> Result<Result<Answer, SignIn
         && url.has_host()
     {
         return answer_of(&url, state)
-            .ok_or("this address is not of this sign-in; paste the one the browser ended at");
+            .ok_or("this address belongs to another sign-in; paste the one the browser ended at");
     }
     match text.split_once('#') {
         Some((code, given)) if given == state && !code.is_empty() => match needs {
             Needs::Code => Ok(Ok(Answer { code: code.to_owned(), client_id: None })),
             Needs::CodeAndClient => {
-                Err("a first sign-in needs more; paste the whole address the browser ended at")
+                Err("the first sign-in needs the whole address; paste the one the browser ended at")
             }
         },
-        Some(_) => Err("this code is not of this sign-in; paste the address the browser ended at"),
+        Some(_) => Err("this code belongs to another sign-in; paste the address the browser ended at"),
         None => Err("paste the whole address the browser ended at"),
     }
 }
@@ -218,9 +218,9 @@ mod tests {
         check("/auth/callback?state=s2&code=c&state=s1", "not ours");
         check("/favicon.ico?code=c&state=s1", "not ours");
         check("//evil.example/?code=c&state=s1", "not ours");
-        check("/auth/callback?state=s1", "the service answered something unexpected: no code");
+        check("/auth/callback?state=s1", "the provider sent an unexpected response: no code");
         check("/auth/callback?state=s1&error=access_denied", "the sign-in was declined");
-        check("/auth/callback?state=s1&error=x&error_description=n%1bo", "the service refused it: no");
+        check("/auth/callback?state=s1&error=x&error_description=n%1bo", "the provider rejected it: no");
         check("\\", "not ours");
     }
 
@@ -252,11 +252,11 @@ mod tests {
         };
         check(" http://localhost:1455/auth/callback?code=c&state=s1 ", Ok("c None"));
         check("c#s1", Ok("c None"));
-        check("c#s2", Err("this code is not of this sign-in; paste the address the browser ended at"));
+        check("c#s2", Err("this code belongs to another sign-in; paste the address the browser ended at"));
         check("c", Err("paste the whole address the browser ended at"));
         check(
             "http://localhost:1455/auth/callback?code=c&state=s2",
-            Err("this address is not of this sign-in; paste the one the browser ended at"),
+            Err("this address belongs to another sign-in; paste the one the browser ended at"),
         );
         assert!(pasted("c#s1", "s1", Needs::CodeAndClient).is_err());
         let address = "http://localhost:1455/auth/callback?code=c&state=s1&client_id=app";

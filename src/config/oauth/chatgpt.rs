@@ -52,10 +52,10 @@ pub(super) async fn sign_in(
     }
     let address = format!("{}/api/accounts/authorize", service.endpoints.openai);
     let url = Url::parse_with_params(&address, query)
-        .map_err(|_| SignInError::Protocol { what: "its address is not valid" })?;
+        .map_err(|_| SignInError::Protocol { what: "its address is invalid" })?;
     if listener.is_none() {
         prompt.tell(SignInStep::Problem(format!(
-            "port {port} is in use, so the browser cannot come back; paste the address it ends at"
+            "port {port} is in use, so the browser cannot return to pi; paste the address it ends at"
         )));
     }
     prompt.tell(SignInStep::Browser { url: url.into() });
@@ -85,7 +85,7 @@ pub(super) async fn sign_in(
 /// New tokens for old ones. The refresh token is a new one too.
 pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAuthEntry, SignInError> {
     let client_id = client_of(entry)
-        .ok_or_else(|| SignInError::Ended { reason: "no client id is stored with it".to_owned() })?;
+        .ok_or_else(|| SignInError::Ended { reason: "the saved account has no client id".to_owned() })?;
     let form = vec![
         ("grant_type", "refresh_token".to_owned()),
         ("client_id", client_id.to_owned()),
@@ -125,6 +125,6 @@ fn check_nonce(tokens: &Tokens, nonce: &str) -> Result<(), SignInError> {
     let claims = reply::claims(id_token).unwrap_or_default();
     match claims.get("nonce").and_then(Value::as_str) {
         Some(given) if given == nonce => Ok(()),
-        _ => Err(SignInError::Protocol { what: "an identity that was not asked for" }),
+        _ => Err(SignInError::Protocol { what: "an identity pi did not request" }),
     }
 }

@@ -54,10 +54,10 @@ async fn browser(service: &Service, prompt: &mut SignInPrompt) -> Result<OAuthEn
     ];
     let address = format!("{}/oauth/authorize", service.endpoints.openai);
     let url = Url::parse_with_params(&address, query)
-        .map_err(|_| SignInError::Protocol { what: "its address is not valid" })?;
+        .map_err(|_| SignInError::Protocol { what: "its address is invalid" })?;
     if listener.is_none() {
         prompt.tell(SignInStep::Problem(format!(
-            "port {port} is in use, so the browser cannot come back; paste the address it ends at"
+            "port {port} is in use, so the browser cannot return to pi; paste the address it ends at"
         )));
     }
     prompt.tell(SignInStep::Browser { url: url.into() });

@@ -57,7 +57,7 @@ pub(super) async fn sign_in(
         device_answer(&post(service, format!("{github}/login/oauth/access_token"), form).await?)
     });
     let token = granted.await?;
-    prompt.tell(SignInStep::Progress("asking for a Copilot token…".to_owned()));
+    prompt.tell(SignInStep::Progress("requesting a Copilot token…".to_owned()));
     let mut extra = Map::from_iter([("clientId".to_owned(), client_id.into())]);
     if let Some(domain) = domain {
         extra.insert("enterpriseUrl".to_owned(), domain.into());
@@ -112,7 +112,7 @@ pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAu
     let access = token.ok_or(SignInError::Protocol { what: "no token" })?.to_owned();
     let expires = value.get("expires_at").and_then(reply::number);
     let expires_ms =
-        expires.ok_or(SignInError::Protocol { what: "no end of the token" })?.saturating_mul(1_000);
+        expires.ok_or(SignInError::Protocol { what: "a token without expiry" })?.saturating_mul(1_000);
     let mut extra = Map::new();
     let base_url = value.get("endpoints").and_then(|endpoints| endpoints.get("api")).and_then(Value::as_str);
     if let Some(base_url) = base_url.and_then(reply::web_address) {

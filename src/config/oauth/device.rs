@@ -98,7 +98,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_ends_when_the_code_does_and_when_it_is_refused() {
         let (at, ended) = asked(5, 14, &[]).await;
-        assert_eq!((at, ended), (vec![5, 10], "the time to sign in is over; start again".to_owned()));
+        assert_eq!((at, ended), (vec![5, 10], "the sign-in expired; start again".to_owned()));
         let (at, ended) = asked(5, 900, &["wait", "denied"]).await;
         assert_eq!((at, ended), (vec![5, 10], "the sign-in was declined".to_owned()));
     }
@@ -106,7 +106,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_absurd_life_or_interval_is_cut() {
         let (at, ended) = asked(u64::MAX, u64::MAX, &[]).await;
-        assert_eq!((at.len(), ended.as_str()), (60, "the time to sign in is over; start again"));
+        assert_eq!((at.len(), ended.as_str()), (60, "the sign-in expired; start again"));
         assert_eq!(asked(5, u64::MAX, &["done"]).await, (vec![5], "done".to_owned()));
     }
 

@@ -71,7 +71,7 @@ pub const SIGN_INS: &[SignInOffer] = &[
         provider: "openai-codex",
         flow: SignInFlow::Codex,
         name: "Sign in to Codex",
-        note: "experimental: not an interface for other programs, and may stop to work",
+        note: "experimental: not meant for other programs, and may stop working",
         methods: &[SignInMethod::Browser, SignInMethod::DeviceCode],
     },
     SignInOffer {
@@ -101,7 +101,7 @@ pub fn sign_in_offer(provider: &str) -> Option<&'static SignInOffer> {
 /// How to get the client id that GitHub asks for, in two lines.
 pub const CLIENT_ID_HELP: [&str; 2] = [
     "Register an OAuth app at https://github.com/settings/applications/new and enable its device flow.",
-    "Its client id is no secret; PI_COPILOT_CLIENT_ID or the setting copilotClientId can hold it.",
+    "Its client id is not secret; you can set it as PI_COPILOT_CLIENT_ID or copilotClientId.",
 ];
 
 /// What a sign-in tells while it goes on.
@@ -145,26 +145,26 @@ impl SignInPrompt {
 pub enum SignInError {
     #[error("the sign-in was declined")]
     Denied,
-    #[error("the time to sign in is over; start again")]
+    #[error("the sign-in expired; start again")]
     Expired,
-    /// The service, or somebody on the way to it, does not go along.
-    #[error("the service refused it: {reason}")]
+    /// The service or a proxy rejected the request.
+    #[error("the provider rejected it: {reason}")]
     Refused { reason: String },
     /// What was given out earlier is worth nothing any more: spent, revoked, or gone.
-    #[error("the service refused it: {reason}")]
+    #[error("the provider rejected it: {reason}")]
     Ended { reason: String },
     /// It may work later.
     #[error("{reason}")]
     Unreachable { reason: String },
-    #[error("the service answered something unexpected: {what}")]
+    #[error("the provider sent an unexpected response: {what}")]
     Protocol { what: &'static str },
-    #[error("the account does not allow its plan to be used by other programs ({scope} is missing)")]
+    #[error("the account does not allow other programs to use its plan ({scope} is missing)")]
     ScopeMissing { scope: &'static str },
     #[error("the sign-in needs the client id of an OAuth app; set PI_COPILOT_CLIENT_ID or copilotClientId")]
     ClientIdMissing,
-    #[error("device codes are turned off for this account; sign in with the browser")]
+    #[error("device codes are disabled for this account; sign in with the browser")]
     DeviceCodesDisabled,
-    #[error("{provider} has no such sign-in")]
+    #[error("{provider} does not support this sign-in")]
     NotOffered { provider: String },
     #[error(transparent)]
     Save(#[from] AuthFileError),

@@ -34,7 +34,7 @@ impl Pkce {
 pub(super) fn random() -> Result<String, SignInError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| SignInError::Protocol { what: "the system has no random numbers" })?;
+    filled.map_err(|_| SignInError::Protocol { what: "the system cannot generate random numbers" })?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

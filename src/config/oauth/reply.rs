@@ -29,7 +29,7 @@ pub(super) async fn send(transport: &Transport, call: Call) -> Result<CallReply,
     let reply = reply.map_err(|error| SignInError::Unreachable { reason: error.to_string() })?;
     match reply.status {
         408 | 429 | 500.. => {
-            let reason = format!("{}: the sign-in service is not available now", reply.status);
+            let reason = format!("{}: the sign-in service is not available at the moment", reply.status);
             Err(SignInError::Unreachable { reason })
         }
         _ => Ok(reply),
@@ -137,7 +137,7 @@ mod tests {
     fn refusals_say_why_without_escape_sequences() {
         let check = |status: u16, body: Value, expected: &str, is_final: bool| {
             let error = tokens(&reply(status, &body)).map(drop).unwrap_err();
-            assert_eq!(error.to_string(), format!("the service refused it: {expected}"));
+            assert_eq!(error.to_string(), format!("the provider rejected it: {expected}"));
             assert_eq!(matches!(error, SignInError::Ended { .. }), is_final, "{expected}");
         };
         check(400, json!({"error": "invalid_grant"}), "invalid_grant", true);

@@ -234,7 +234,7 @@ impl App {
 
     fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
         if self.prompt.is_bash() && self.bash_since.is_some() {
-            self.status.hint = Some("a command is still running; press escape to stop it".to_owned());
+            self.status.hint = Some("a command is still running; press Escape to cancel it".to_owned());
             return;
         }
         let submission = self.prompt.take(|name| commands::all().any(|command| command.name == name));
@@ -272,7 +272,7 @@ impl App {
             Some((command, args)) => (command.run)(self, args, out),
             None => {
                 let name = line.split_whitespace().next().unwrap_or_default();
-                self.refuse_command(line, &format!("/{name} takes nothing after its name"));
+                self.refuse_command(line, &format!("/{name} takes no arguments"));
             }
         }
     }
@@ -291,9 +291,9 @@ impl App {
         }
         self.overlays.push(Box::new(Confirmation {
             title: "Start a new session?",
-            about: "The agent or a command is still working. A new session stops it; what it has done so far is kept.",
+            about: "The agent or a command is still working. A new session cancels it; finished work is kept.",
             leave: "Keep working",
-            confirm: "Stop, and start a new session",
+            confirm: "Cancel and start a new session",
             then: Some(AppMsg::Session(SessionCommand::New)),
             is_confirmed: false,
         }));
@@ -639,7 +639,7 @@ impl App {
                         format!("{name} with {n_models} model{}", if *n_models == 1 { "" } else { "s" })
                     })
                     .collect();
-                let text = format!("Found on this machine: {}. /model chooses one.", servers.join(", "));
+                let text = format!("Found local models: {}. Use /model to choose one.", servers.join(", "));
                 self.tell(&text);
             }
             None => {}
@@ -663,16 +663,16 @@ impl App {
         let is_demo = self.session.model.provider == DEMO_PROVIDER;
         if let Some(provider) = &self.session.instead_of_demo {
             lines.push(
-                "This is the offline demo model: it follows rules and calls the real tools.".to_owned(),
+                "This is the offline demo model. It follows fixed rules and runs real tools.".to_owned(),
             );
-            lines.push(format!("{provider} is set up: /model shows its models and chooses one."));
+            lines.push(format!("{provider} is set up: use /model to choose one of its models."));
         } else if is_demo {
             lines.push(
-                "No key is configured, so this is the offline demo model: it follows rules and calls the real tools."
+                "No key is configured, so this is the offline demo model. It follows fixed rules and runs real tools."
                     .to_owned(),
             );
             lines.push(
-                "To connect a real model type /login, or set ANTHROPIC_API_KEY or another key and start again."
+                "To use a real model, type /login, or set ANTHROPIC_API_KEY or another key and restart pi."
                     .to_owned(),
             );
         }

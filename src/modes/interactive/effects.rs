@@ -161,7 +161,7 @@ pub(super) fn edit(text: &str, env: &Env) -> Result<String, String> {
         .status()
         .map_err(|error| format!("cannot start {editor}: {error}"))?;
     if !status.success() {
-        return Err(format!("{editor} ended with {status}; set VISUAL or EDITOR to the editor you want"));
+        return Err(format!("{editor} exited with {status}; set VISUAL or EDITOR to use another editor"));
     }
     let edited = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
     Ok(edited.strip_suffix('\n').unwrap_or(&edited).to_owned())

@@ -110,8 +110,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let (panics, panicked) = mpsc::unbounded_channel();
     let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
-    let guard =
-        TerminalGuard::enter(modes, panics).context("this needs a terminal; use pi -p \"…\" without one")?;
+    let guard = TerminalGuard::enter(modes, panics)
+        .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let mut input = InputBroker::new();
     let cursor = input.cursor_position();
     let size = input.size().unwrap_or(Size::new(80, 24));
@@ -349,7 +349,7 @@ impl Interactive {
                         self.take_event(&event);
                         self.take_events();
                     }
-                    None => self.session_lost("its task is gone"),
+                    None => self.session_lost("its task ended"),
                 },
                 Some(panic) = self.panicked.recv() => self.tell_panic(&panic),
                 Some(done) = self.effects_done.recv() => self.update(AppMsg::Done(done)),
@@ -417,15 +417,15 @@ impl Interactive {
         let tried = self.reopened_at.is_some_and(|at| at.elapsed() < REOPEN_REST);
         if tried {
             let text = format!(
-                "The session stopped again: {reason}. Your draft is in the editor; /resume opens a session, \
-                 /new starts one."
+                "The session stopped again: {reason}. Your draft is in the editor; use /resume or /new \
+                 to continue."
             );
             return app.transcript.notice(NoticeLevel::Error, &text);
         }
         let state = self.handle.state();
         let file = state.path.clone().filter(|path| path.exists());
         let open = file.map_or(OpenSession::New, OpenSession::File);
-        let notice = format!("The session stopped: {reason}. It was opened again from its file.");
+        let notice = format!("The session stopped: {reason}. pi reopened it from its file.");
         self.lost = Some((open, Some(notice)));
     }
 
@@ -446,8 +446,9 @@ impl Interactive {
                 }
             }
             Err(error) => {
-                let text =
-                    format!("The session cannot be opened: {error}. /resume opens another, /new starts one.");
+                let text = format!(
+                    "Cannot open the session: {error}. Use /resume to open another one or /new to start one."
+                );
                 self.ui.app.transcript.notice(NoticeLevel::Error, &text);
             }
         }
@@ -456,7 +457,7 @@ impl Interactive {
 
     /// A bug in the background; what it was part of goes on or says itself that it ended.
     fn tell_panic(&mut self, panic: &str) {
-        let text = format!("Internal error in pi: {panic}. Please report it; your session is stored.");
+        let text = format!("Internal error in pi: {panic}. Please report it; your session is saved.");
         self.ui.app.transcript.notice(NoticeLevel::Error, &text);
         self.want_frame(FRAME);
     }
@@ -597,7 +598,7 @@ impl Interactive {
         let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
         if remote || !has_display {
             self.control(&Control::Copy(text));
-            self.ui.app.status.hint = Some("copied through the terminal, if it allows that".to_owned());
+            self.ui.app.status.hint = Some("copied through the terminal, if it supports that".to_owned());
             return;
         }
         let done = self.effects.done.clone();

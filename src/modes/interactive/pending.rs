@@ -29,6 +29,6 @@ pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &The
     if queued.len() > MAX_SHOWN {
         rows.push(row(format!(" … and {} more", queued.len() - MAX_SHOWN)));
     }
-    rows.push(row(format!(" ↳ {dequeue_key} to take them back into the editor · /queue to reorder")));
+    rows.push(row(format!(" ↳ {dequeue_key} to return them to the editor · /queue to reorder")));
     rows
 }

@@ -147,7 +147,7 @@ impl PromptEditor {
             return "enter: run, hidden from the model";
         }
         if text.starts_with('!') {
-            return "enter: run, and show the model";
+            return "enter: run and show the model";
         }
         if session.phase == Phase::Idle {
             return "";

@@ -377,7 +377,7 @@ impl AgentSession {
         let pushed = match when_busy {
             WhenBusy::Refuse => {
                 return Err(SessionError::Refused(
-                    "the agent is still working; press Escape to stop it".to_owned(),
+                    "the agent is still working; press Escape to cancel it".to_owned(),
                 ));
             }
             WhenBusy::Now => self.queues.push_now(queued, now_ms),
@@ -387,7 +387,10 @@ impl AgentSession {
         };
         match pushed {
             Pushed::Duplicate => {
-                self.notice(NoticeLevel::Info, "the same message was queued moments ago; dropped".to_owned());
+                self.notice(
+                    NoticeLevel::Info,
+                    "ignored the message: the same text was queued a moment ago".to_owned(),
+                );
                 Ok(Reply::Duplicate)
             }
             Pushed::Queued => {
@@ -471,7 +474,7 @@ impl AgentSession {
                 self.save_queue();
             }
             Err(error) if !std::mem::replace(&mut self.draft_unsaved, true) => {
-                let text = format!("the draft cannot be saved, and would not survive a crash: {error}");
+                let text = format!("cannot save the draft, so a crash would lose it: {error}");
                 self.notice(NoticeLevel::Warning, text);
             }
             Err(_) => {}
@@ -495,7 +498,7 @@ impl AgentSession {
     /// Keeps the file of queued messages in step with the queue.
     fn save_queue(&mut self) {
         if let Err(error) = self.queue_file.save(&stored_queues(&self.queues)) {
-            let text = format!("queued messages cannot be saved, and would not survive a crash: {error}");
+            let text = format!("cannot save queued messages, so a crash would lose them: {error}");
             self.notice(NoticeLevel::Warning, text);
         }
     }
@@ -504,7 +507,7 @@ impl AgentSession {
 
     fn run_bash(&mut self, command: String, exclude_from_context: bool) -> Result<Reply, SessionError> {
         if self.bash.is_running() {
-            let text = "a command is still running; press Escape to stop it";
+            let text = "a command is still running; press Escape to cancel it";
             return Err(SessionError::Refused(text.to_owned()));
         }
         self.send(SessionEvent::BashStarted { command: command.clone(), exclude_from_context });
@@ -543,7 +546,9 @@ impl AgentSession {
     /// Keeps an entry for the end of the run, on disk.
     fn defer(&mut self, body: EntryBody) {
         if let Err(error) = self.deferred.push(body, self.services.clock.now_ms()) {
-            let text = format!("the result of the command is in memory until the run ends: {error}");
+            let text = format!(
+                "cannot save the command's result yet; it stays in memory until the run ends: {error}"
+            );
             self.notice(NoticeLevel::Warning, text);
         }
     }
@@ -576,7 +581,7 @@ impl AgentSession {
         match written {
             Ok(()) => {
                 if std::mem::take(&mut self.unsaved) {
-                    let text = "the session file can be written again; nothing was lost";
+                    let text = "the session file is writable again; nothing was lost";
                     self.notice(NoticeLevel::Info, text.to_owned());
                 }
                 self.sync_at.get_or_insert_with(|| Instant::now() + SYNC_DELAY);
@@ -631,8 +636,8 @@ impl AgentSession {
             [self.services.bash.temp_dir.clone()].into_iter().chain(home).chain([self.cwd.clone()]).collect();
         let copy = match self.store.write_copy(&folders) {
             None => return Ok(()),
-            Some(Ok(path)) => format!("a copy of the whole session is in {}", path.display()),
-            Some(Err(error)) => format!("no copy of it could be written either ({error})"),
+            Some(Ok(path)) => format!("saved a copy of the whole session to {}", path.display()),
+            Some(Err(error)) => format!("cannot write a copy either ({error})"),
         };
         Err(SessionError::Refused(format!("{what}: {reason}; {copy}")))
     }

@@ -85,12 +85,12 @@ impl AgentSession {
         }
         if let Some(holder) = self.store.locked_by() {
             let text = format!(
-                "this session is open in another pi (process {holder}); it can be read here, not continued"
+                "this session is open in another pi process ({holder}), so it is read-only here; quit that process or use /new"
             );
             self.notice(NoticeLevel::Warning, text);
         }
         if is_cut_off {
-            let text = "The last answer was cut off because pi stopped. Send a message to continue.";
+            let text = "The last answer is incomplete because pi stopped. Send a message to continue.";
             self.notice(NoticeLevel::Warning, text.to_owned());
         }
         if let Some(notice) = notice {

@@ -97,7 +97,7 @@ impl AgentSession {
             && shown
         {
             let Miss { tokens, reason } = miss;
-            let text = format!("Cache miss: {tokens} tokens of the prompt were paid for again; {reason}.");
+            let text = format!("Cache miss: {tokens} prompt tokens were billed again; {reason}.");
             self.notice(NoticeLevel::Info, text);
         }
     }
@@ -168,8 +168,8 @@ impl AgentSession {
             if self.recover_overflow(answer).await {
                 return;
             }
-            let hint = "the conversation no longer fits into the model's context window; go on in a new session \
-                        with /new, or switch to a model with a larger one with /model";
+            let hint = "the conversation no longer fits into the model's context window; start a new \
+                        session with /new, or choose a model with a larger one with /model";
             self.notice(NoticeLevel::Error, hint.to_owned());
             self.end_retries(error);
             return self.settle(false).await;
@@ -218,7 +218,7 @@ impl AgentSession {
         for edit in repair.edits {
             self.append(EntryBody::ContextEdit(edit));
         }
-        self.cache.changed("a part of the conversation was taken out");
+        self.cache.changed("part of the conversation was removed");
         self.retry_now().await;
     }
 

@@ -48,7 +48,7 @@ impl AgentSession {
             let levels: Vec<&str> = model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
             let levels = levels.join(", ");
             return Err(SessionError::Refused(format!(
-                "{} cannot think at {level}; it can at {levels}",
+                "{} does not support thinking level {level}; choose one of {levels}",
                 model.id
             )));
         }
@@ -66,7 +66,9 @@ impl AgentSession {
                 services.is_usable(provider)
             });
         let Some(selection) = next else {
-            return Err(SessionError::Refused("there is no other model to switch to".to_owned()));
+            return Err(SessionError::Refused(
+                "no other model is available; set up another provider with /login".to_owned(),
+            ));
         };
         self.select(selection).await?;
         Ok(Reply::Done)
@@ -107,7 +109,7 @@ impl AgentSession {
         let model = Arc::clone(&self.selection.model);
         let levels = model.thinking_levels();
         if levels.len() < 2 {
-            return Err(SessionError::Refused(format!("{} does not think", model.id)));
+            return Err(SessionError::Refused(format!("{} has no thinking levels", model.id)));
         }
         let current = self.selection.thinking();
         let at = levels.iter().position(|level| *level == current).unwrap_or_default();

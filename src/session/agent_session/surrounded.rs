@@ -34,7 +34,7 @@ impl AgentSession {
         let project: &ProjectState = &self.surroundings.project;
         let is_left_out = self.surroundings.untrusted.is_some() && project.skill_folders().next().is_some();
         if is_left_out && !project.trust.is_trusted() {
-            "; those of this folder are not loaded, since it is not trusted (--approve)"
+            "; this folder's skills are not loaded because it isn't trusted (use /trust or --approve)"
         } else {
             ""
         }
@@ -47,7 +47,7 @@ impl AgentSession {
         let n_more = problems.len().saturating_sub(MAX_TOLD);
         problems.truncate(MAX_TOLD);
         if n_more > 0 {
-            problems.push(format!("skills: {n_more} more problems like these"));
+            problems.push(format!("skills: {n_more} more problems of this kind"));
         }
         for problem in problems {
             self.notice(NoticeLevel::Warning, problem);
@@ -91,8 +91,8 @@ impl AgentSession {
             let n_new = self.surroundings.skills.len().saturating_sub(n_before);
             let text = match n_new {
                 0 => "This folder is trusted.".to_owned(),
-                1 => "This folder is trusted; it brings one skill.".to_owned(),
-                n => format!("This folder is trusted; it brings {n} skills."),
+                1 => "This folder is trusted. Loaded one skill.".to_owned(),
+                n => format!("This folder is trusted. Loaded {n} skills."),
             };
             self.notice(NoticeLevel::Info, text);
         }

@@ -37,7 +37,7 @@ impl Repair {
     /// Describes what was removed and why.
     pub(super) fn notice(&self, service: &str, error: &str) -> String {
         format!(
-            "{service} refused the conversation: {error}. Trying again without {}; the session file keeps it",
+            "{service} rejected the conversation: {error}. Retrying without {}; the session file still contains it",
             self.removed
         )
     }
@@ -74,7 +74,7 @@ pub(super) fn plan(
     repair.removed = match rejection.refused {
         Refused::Prefill => {
             repair.no_continuation = true;
-            "the beginning of the answer".to_owned()
+            "the start of the answer".to_owned()
         }
         Refused::MissingThinking => {
             repair.thinking_off = true;
@@ -282,9 +282,9 @@ impl Draft {
                 *block = ContentBlock::text(match block {
                     // The model may have other ways to look at it.
                     ContentBlock::ImageUrl(image) => {
-                        format!("[Image removed: the service could not use {}.]", image.url())
+                        format!("[Image removed: the provider could not use {}.]", image.url())
                     }
-                    _ => "[Image removed: the service refused it.]".to_owned(),
+                    _ => "[Image removed: the provider rejected it.]".to_owned(),
                 });
             }
         }

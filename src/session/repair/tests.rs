@@ -99,7 +99,7 @@ fn check(messages: &[Value], error: &str, breadth: Breadth, expected: (&str, &[&
     );
 }
 
-const GONE: &str = "[Image removed: the service refused it.]";
+const GONE: &str = "[Image removed: the provider rejected it.]";
 
 fn pictures() -> Vec<Value> {
     vec![
@@ -166,7 +166,7 @@ fn pictures_that_cannot_be_fetched_are_taken_out_and_no_others() {
         answer(&[call("c1")]),
         result("c1", &[image_at(&long)]),
     ];
-    let gone = |url: &str| format!("[Image removed: the service could not use {url}.]");
+    let gone = |url: &str| format!("[Image removed: the provider could not use {url}.]");
     let shown = |url: &str| format!("[image: {url}]");
     let urls = ["https://x/a.png", "https://x/a.png?b", &long];
     let check = |error: &str, breadth: Breadth, expected: [bool; 3]| {
@@ -196,8 +196,9 @@ fn pictures_that_cannot_be_fetched_are_taken_out_and_no_others() {
     let result = format!("toolResult: {}", gone(&long));
     self::check(&conversation, any, Breadth::Named, ("4 images", &[&expected, "assistant: c1", &result]));
     // And one that fetches nothing may mean one that is no address here.
-    let expected =
-        ["user: look, [Image removed: the service refused it.], [Image removed: the service refused it.]"];
+    let expected = [
+        "user: look, [Image removed: the provider rejected it.], [Image removed: the provider rejected it.]",
+    ];
     let bytes = [user(&[text("look"), image("A"), image("B")])];
     self::check(&bytes, "400: Failed to download image", Breadth::Named, ("2 images", &expected));
 }
@@ -216,7 +217,7 @@ fn other_apis_name_pictures_by_address_in_their_own_way() {
     for (api, error) in rows {
         let repair = planned(&conversation, api, error, Breadth::Named).unwrap();
         let after = lines(&repaired(&conversation, &repair));
-        let expected = "user: look, [Image removed: the service could not use https://x/a.png.], [image: https://x/b.png]";
+        let expected = "user: look, [Image removed: the provider could not use https://x/a.png.], [image: https://x/b.png]";
         assert_eq!(after[0], expected, "{api}");
     }
 }

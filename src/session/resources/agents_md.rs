@@ -76,7 +76,7 @@ fn collect(read: impl FnOnce(&mpsc::Sender<Step>) + Send + 'static, limit: Durat
     let (steps, taken) = mpsc::channel();
     let mut found = ContextFiles::default();
     if let Err(error) = thread::Builder::new().name("context-files".to_owned()).spawn(move || read(&steps)) {
-        found.problems.push(format!("instruction files were not read: cannot start a thread: {error}"));
+        found.problems.push(format!("cannot read instruction files: cannot start a thread: {error}"));
         return found;
     }
     // Many short waits have one long limit: a timer thread would need starting too.
@@ -93,7 +93,7 @@ fn collect(read: impl FnOnce(&mpsc::Sender<Step>) + Send + 'static, limit: Durat
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 let (folder, seconds) = (folder.display(), limit.as_secs_f64());
                 found.problems.push(format!(
-                    "instruction files in {folder} and below were not read: the disk did not answer within {seconds} s"
+                    "cannot read instruction files in {folder} and below: the disk did not respond within {seconds} s"
                 ));
                 return found;
             }
@@ -141,7 +141,7 @@ fn read_all(agent_dir: &Path, cwd: &Path, is_trusted: bool, steps: &mpsc::Sender
 
 fn too_long(path: &Path, n_bytes: u64) -> String {
     let (limit_kib, kib) = (MAX_BYTES / 1024, n_bytes.div_ceil(1024));
-    format!("{} has {kib} KiB; the model gets its first {limit_kib} KiB", path.display())
+    format!("{} has {kib} KiB; only its first {limit_kib} KiB are loaded", path.display())
 }
 
 /// The first of [`NAMES`] in `folder` that is a file, and where it really is.
@@ -438,7 +438,7 @@ mod tests {
         let found = collect(read, Duration::from_millis(50));
         assert_eq!(found.files, [file]);
         let problem =
-            "instruction files in /a/hung and below were not read: the disk did not answer within 0.05 s";
+            "cannot read instruction files in /a/hung and below: the disk did not respond within 0.05 s";
         assert_eq!(found.problems, [problem]);
     }
 
@@ -456,7 +456,7 @@ mod tests {
         let path = tree.path("a/AGENTS.md");
         assert_eq!(
             found.problems,
-            [format!("{} has 129 KiB; the model gets its first 64 KiB", path.display())]
+            [format!("{} has 129 KiB; only its first 64 KiB are loaded", path.display())]
         );
         assert_eq!(tree.find("b", false).problems, Vec::<String>::new());
     }

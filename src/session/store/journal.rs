@@ -28,7 +28,7 @@ pub enum JournalError {
     )]
     Write { path: PathBuf, source: io::Error },
     #[error(
-        "this session is open in another pi (process {holder}); quit that one, or start a new session with /new"
+        "this session is open in another pi process ({holder}); quit that process, or start a new session with /new"
     )]
     Locked { holder: String },
 }
@@ -385,7 +385,7 @@ impl FileJournal {
         match synced.0 {
             Outcome::Durable => None,
             Outcome::WrittenAgain { error } => Some(format!(
-                "the disk reported an error while the session was saved ({error}); the messages were written again, now without an error"
+                "saving the session failed once ({error}); writing the messages again succeeded"
             )),
             Outcome::Failed { error, unsynced } => {
                 // Offsets of another file mean nothing here.
@@ -395,8 +395,8 @@ impl FileJournal {
                 self.sync_problem = Some(error.to_string());
                 before.is_none().then(|| {
                     format!(
-                        "the disk reports errors while the session is saved ({error}); the last messages may not \
-                         survive a power failure, and pi keeps trying to write them"
+                        "saving the session to disk fails ({error}); a power failure may lose the last \
+                         messages. pi keeps retrying"
                     )
                 })
             }
@@ -592,7 +592,7 @@ mod tests {
         fs::write(journal.path(), [b"old\n".as_slice(), &[0; 13]].concat()).unwrap();
         let synced = journal.take_unsynced().unwrap().sync();
         let notice = journal.synced(synced).unwrap();
-        assert!(notice.contains("lost page") && notice.contains("written again"), "{notice}");
+        assert!(notice.contains("lost page") && notice.contains("again succeeded"), "{notice}");
         assert_eq!(text(&journal), "old\nfirst\nsecond\n");
         assert!(journal.take_unsynced().is_none() && journal.problem().is_none());
     }
@@ -607,7 +607,7 @@ mod tests {
             let synced = journal.take_unsynced().unwrap().sync();
             journal.synced(synced)
         };
-        assert!(sync(&mut journal).unwrap().contains("keeps trying"));
+        assert!(sync(&mut journal).unwrap().contains("keeps retrying"));
         assert_eq!(journal.problem(), Some("lost page"));
         assert_eq!(sync(&mut journal), None, "it is known");
         assert_eq!(sync(&mut journal), None);

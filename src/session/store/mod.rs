@@ -132,7 +132,7 @@ impl SessionStore {
                 let backup = migrate::migrate(path, scan.header.version)
                     .map_err(|error| OpenError::Migrate { path: path.to_owned(), error })?;
                 notices.push(format!(
-                    "this session had format version {} and was converted; the old file is {}",
+                    "converted this session from format version {}; the old file is {}",
                     scan.header.version,
                     backup.display()
                 ));
@@ -144,7 +144,7 @@ impl SessionStore {
         let journal = Journal::open(path, lease, disk);
         if let Some(problem) = journal.file().and_then(FileJournal::open_problem) {
             notices.push(format!(
-                "the session file {} cannot be written to ({problem}); new messages stay in memory until it can",
+                "cannot write the session file {} ({problem}); new messages stay in memory until it can be written",
                 path.display()
             ));
         }
@@ -303,8 +303,8 @@ impl SessionStore {
         let entry = Entry { parent_id, ..entry };
         let (line, bounded) = nesting::bounded_line(&entry);
         if bounded.is_some() {
-            let text = "a part of the last message was nested too deeply to be stored and was left out of the \
-                        session; a mark stands in its place";
+            let text = "part of the last message was nested too deeply to store; a placeholder replaces \
+                        it in the session";
             self.notices.push(text.to_owned());
         }
         let entry = Arc::new(bounded.unwrap_or(entry));
@@ -413,16 +413,13 @@ impl SessionStore {
         let what = match displaced {
             Displaced::Gone => "was deleted or moved",
             Displaced::Replaced => "was replaced by another file",
-            Displaced::Truncated => "was cut short",
+            Displaced::Truncated => "was truncated",
         };
         let place = if path == old { "there again".to_owned() } else { format!("to {}", path.display()) };
-        let lost = if n_lost == 0 {
-            String::new()
-        } else {
-            format!("; {n_lost} earlier entries could not be read any more")
-        };
+        let lost =
+            if n_lost == 0 { String::new() } else { format!("; {n_lost} earlier entries could not be read") };
         let text = format!(
-            "the session file {} {what} while it was open; the session was written {place}{lost}",
+            "the session file {} {what} while it was open; pi wrote the session {place}{lost}",
             old.display()
         );
         self.notices.push(text);
@@ -489,7 +486,7 @@ impl SessionStore {
         }
         if let Some(lines) = name_lines(&lost).filter(|_| report) {
             self.notices
-                .push(format!("{lines} of the session file cannot be read any more; the rest is intact"));
+                .push(format!("{lines} of the session file can no longer be read; the rest is intact"));
         }
         entries
     }

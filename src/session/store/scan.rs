@@ -47,7 +47,7 @@ pub enum OpenError {
     #[error("cannot read {}: {error}", path.display())]
     Read { path: std::path::PathBuf, error: io::Error },
     #[error(
-        "cannot read {}: there is no such session file; check the path, or choose from the list of --resume",
+        "cannot read {}: the session file does not exist; check the path, or choose a session with --resume",
         path.display()
     )]
     Missing { path: std::path::PathBuf },
@@ -56,11 +56,9 @@ pub enum OpenError {
         path.display()
     )]
     Migrate { path: std::path::PathBuf, error: io::Error },
-    #[error("{} is not a pi session: its first line is no session header; the file was not changed", path.display())]
+    #[error("{} is not a pi session: its first line is not a session header; the file was not changed", path.display())]
     NotASession { path: std::path::PathBuf },
-    #[error(
-        "the directory of this session, {cwd}, does not exist any more; recreate it, or start a new session"
-    )]
+    #[error("the directory of this session, {cwd}, no longer exists; recreate it, or start a new session")]
     NoDirectory { cwd: String },
 }
 

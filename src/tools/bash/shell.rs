@@ -185,11 +185,11 @@ impl SessionEnv {
 pub enum ShellError {
     #[error("Working directory does not exist: {}", path.display())]
     NoDirectory { path: PathBuf },
-    #[error("The shell set as shellPath does not exist: {}", path.display())]
+    #[error("The shell in shellPath does not exist: {}", path.display())]
     NoShell { path: PathBuf },
     #[error("Could not start {}: {source}", shell.display())]
     Start { shell: PathBuf, source: io::Error },
-    #[error("Command aborted before it began; {} does not answer", path.display())]
+    #[error("Command aborted before it started; {} does not respond", path.display())]
     GivenUp { path: PathBuf },
     #[error("Could not start the command: {0}")]
     NoWorker(#[from] WorkError),
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(error.to_string(), "Working directory does not exist: /nonexistent/x");
         let config = BashConfig { shell_path: Some(missing.to_owned()), ..config() };
         let error = config.command("true", Path::new("/")).unwrap_err();
-        assert_eq!(error.to_string(), "The shell set as shellPath does not exist: /nonexistent/x");
+        assert_eq!(error.to_string(), "The shell in shellPath does not exist: /nonexistent/x");
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Tool for EditTool {
             let (cancel, versions) = (cx.cancel.clone(), self.files.versions.clone());
             let n_edits = edits.len();
             let name = shown.clone();
-            let what = || format!("editing {shown} (it may still be written)");
+            let what = || format!("editing {shown} (it may still complete)");
             let work = move || {
                 let _guard = guard;
                 super::check_cancelled(&cancel)?;
@@ -125,8 +125,8 @@ impl Tool for EditTool {
             let mut text = format!("Successfully replaced {n_edits} block(s) in {shown}.");
             if has_changed {
                 text.push_str(
-                    "\n\nNote: the file had changed on disk since you last read or wrote it. Your edits were made \
-                     to its present text; read it again before you rely on the rest of it.",
+                    "\n\nNote: the file had changed on disk since you last read or wrote it. Your edits \
+                     were applied to the current text; read it again before you rely on the rest.",
                 );
             }
             let EditPreview { diff, patch, first_changed_line, .. } = preview;
@@ -192,7 +192,7 @@ struct Arguments {
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Edit>, D::Error> {
     let edits = Vec::deserialize(deserializer)?;
     if edits.is_empty() {
-        return Err(serde::de::Error::custom("edits must hold at least one replacement"));
+        return Err(serde::de::Error::custom("edits must contain at least one replacement"));
     }
     Ok(edits)
 }
@@ -248,7 +248,7 @@ impl Outcome {
         let after = apply::apply(&before, &replacements);
         if after == before {
             return Err(ToolError(format!(
-                "No changes made to {name}: the new text is what the file says already."
+                "No changes made to {name}: the file already contains the new text."
             )));
         }
         Ok(Self { version, bom, before, after })
@@ -383,7 +383,7 @@ mod tests {
         let overlap =
             "edits[1] and edits[0] overlap in f. Merge them into one edit or make them target separate text.";
         check("abc", &[("bc", "x"), ("ab", "y")], Err(overlap));
-        check("a", &[("a", "a")], Err("No changes made to f: the new text is what the file says already."));
+        check("a", &[("a", "a")], Err("No changes made to f: the file already contains the new text."));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::table::{Binding, Context, Platform, renamed_id};
 /// What is wrong with one entry of the user's key bindings; the others count.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OverrideError {
-    #[error("key bindings: there is no {id:?}")]
+    #[error("key bindings: unknown action {id:?}")]
     UnknownId { id: String },
     #[error("key bindings: {id}: {source}")]
     BadChord { id: String, source: ChordError },
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(
             errors,
             [
-                "key bindings: there is no \"tui.nope\"",
+                "key bindings: unknown action \"tui.nope\"",
                 "key bindings: tui.editor.yank: \"nope\" is not a key",
                 "key bindings: tui.editor.undo: expected a key or a list of keys",
             ]

@@ -23,7 +23,7 @@ pub enum ThemeError {
     Missing { names: Vec<&'static str> },
     #[error("{path}: {value:?} is neither a colour nor a variable of this theme")]
     UnknownColor { path: String, value: String },
-    #[error("{path}: variables refer to each other in a circle ({})", chain.join(" → "))]
+    #[error("{path}: circular variables ({})", chain.join(" → "))]
     Cycle { path: String, chain: Vec<String> },
     #[error("name: {name:?} is reserved or contains a slash")]
     BadName { name: String },
@@ -173,11 +173,7 @@ mod tests {
             json!("nope"),
             "colors.accent: \"nope\" is neither a colour nor a variable of this theme",
         );
-        check_error(
-            "/vars/accent",
-            json!("accent"),
-            "vars.accent: variables refer to each other in a circle (accent → accent)",
-        );
+        check_error("/vars/accent", json!("accent"), "vars.accent: circular variables (accent → accent)");
         check_error("/export", json!({ "page": "" }), "export.page: unknown key");
         check_error("/name", json!("system"), "name: \"system\" is reserved or contains a slash");
         check_error("/appearance", json!("dusk"), "appearance: expected \"dark\" or \"light\"");

@@ -155,9 +155,9 @@ fn what_a_chat_cannot_bring_is_noted_in_its_place() {
         ]}),
         &["user a+<https://x.y/z.png>+[image: file:///x.png]", "assistant b"],
         &[
-            "tools: definitions of tools; pi has its own",
+            "tools: tool definitions; pi uses its own tools",
             "messages[0].content[1]: audio input",
-            "messages[0].content[3]: image by address; only the address is kept, as text",
+            "messages[0].content[3]: image by URL; kept as text",
             "messages[0].content[4]: image whose data is not base64",
             "messages[0].content[5]: file",
             "messages[1]: role \"critic\"",
@@ -196,10 +196,10 @@ fn calls_of_a_chat_are_tied_to_their_results() {
             "result 1_bf0481e82577f419 read again",
         ],
         &[
-            "messages[0]: result out of order; moved behind its call",
-            "messages[4]: result out of order; moved behind its call",
-            "messages[5]: result of a call that is not there; kept as a text of the user",
-            "messages[6]: call \"1\": id taken or too long; now \"1_bf0481e82577f419\"",
+            "messages[0]: result out of order; moved after its call",
+            "messages[4]: result out of order; moved after its call",
+            "messages[5]: result without a call; kept as a user message",
+            "messages[6]: call \"1\": id already used or too long; renamed to \"1_bf0481e82577f419\"",
         ],
     );
 }
@@ -307,16 +307,15 @@ fn images_by_address_are_carried_from_format_to_format() {
     check_carried(CHAT, detailed.clone(), RESPONSES, also.clone(), &[]);
     check_carried(RESPONSES, also, CHAT, detailed.clone(), &[]);
     check_carried(CHAT, detailed, ANTHROPIC, anthropic(https), &[]);
-    let not_fetched = [
-        "messages[0].content[0]: image at an address that the service does not fetch, which is written as it is",
-    ];
+    let not_fetched =
+        ["messages[0].content[0]: image at a URL the provider does not fetch; exported unchanged"];
     let (http, gs) = ("http://x.y/z.png", "gs://b/z.png");
     check_carried(CHAT, chat(http), RESPONSES, responses(http), &[]);
     check_carried(CHAT, chat(http), ANTHROPIC, anthropic(http), &not_fetched);
     check_carried(CHAT, chat(http), GOOGLE, google(http), &not_fetched);
     check_carried(GOOGLE, google(gs), GOOGLE, google(gs), &[]);
     check_carried(GOOGLE, google(gs), CHAT, chat(gs), &not_fetched);
-    let unknown = ["messages[0].content[0]: image by address; only the address is kept, as text"];
+    let unknown = ["messages[0].content[0]: image by URL; kept as text"];
     check_carried(CHAT, chat("https://x.y/z"), GOOGLE, json!({"text": "[image: https://x.y/z]"}), &unknown);
     let bytes =
         json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}});
@@ -333,10 +332,7 @@ fn images_where_only_text_can_be_are_noted() {
         CHAT,
         json!([{"role": "system", "content": ["a", image("https://x/y"), image(&data_url)]}, {"role": "user", "content": "b"}]),
         &["system a\n[image: https://x/y]", "user b"],
-        &[
-            "messages[0]: image by address; only the address is kept, as text",
-            "messages[0]: image where only text can be",
-        ],
+        &["messages[0]: image by URL; kept as text", "messages[0]: image where only text is allowed"],
     );
 }
 
@@ -368,7 +364,7 @@ fn responses_items_become_answers() {
             &format!("assistant cd~{signature}+e"),
         ],
         &[
-            "previous_response_id: refers to what only the provider has",
+            "previous_response_id: refers to data only the provider has",
             "input[6].output[1]: file",
             "input[7]: item of type \"web_search_call\"",
             "input[8].content[0].annotations: annotations",
@@ -422,7 +418,7 @@ fn anthropic_blocks_become_messages() {
         ],
         &[
             "messages[1].content[2]: citations",
-            "messages[1].content[5]: arguments that are no object; wrapped in one",
+            "messages[1].content[5]: arguments that are not an object; wrapped in one",
             "messages[1].content[6]: block of type \"server_tool_use\"",
             "messages[2].content[3]: document; kept as text",
             "messages[2].content[4]: document",
@@ -477,7 +473,7 @@ fn google_speaks_in_two_spellings() {
         ],
         &[
             "contents[0].parts[1]: file that is not an image",
-            "contents[2].parts[0]: arguments that are no object; wrapped in one",
+            "contents[2].parts[0]: arguments that are not an object; wrapped in one",
         ],
     );
     for instruction in
@@ -494,7 +490,7 @@ fn lines_are_messages_or_whole_requests() {
     check_text(CHAT, lines, &["system S", "user hi"], &["line 3.content[0]: audio input"]);
     check_text(ANTHROPIC, "{\"role\":\"user\",\"content\":\"a\"}", &["user a"], &[]);
     let requests = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n{\"custom_id\":\"x\",\"body\":{\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}}\n";
-    check_text(CHAT, requests, &["user b"], &["line 1: another request; only the last one is read"]);
+    check_text(CHAT, requests, &["user b"], &["line 1: earlier request; pi reads only the last one"]);
     check_text(GOOGLE, "{\"request\":{\"contents\":[{\"parts\":[{\"text\":\"a\"}]}]}}", &["user a"], &[]);
     check_text(
         CHAT,
@@ -506,7 +502,7 @@ fn lines_are_messages_or_whole_requests() {
 
 #[test]
 fn what_is_no_conversation_is_refused_where_it_goes_wrong() {
-    check_error(CHAT, " \n", "there is nothing in it");
+    check_error(CHAT, " \n", "it is empty");
     check_error(
         CHAT,
         "# Notes\nhello",
@@ -535,12 +531,12 @@ fn what_is_no_conversation_is_refused_where_it_goes_wrong() {
         "messages[0].content: expected text or a list of parts, found a number",
     );
     check_error(CHAT, r#"[{"content":"a"}]"#, "messages[0]: expected a message with a \"role\", found none");
-    check_error(CHAT, r#"[{"role":"user","content":""}]"#, "nobody says anything in it");
-    check_error(CHAT, "[]", "nobody says anything in it");
+    check_error(CHAT, r#"[{"role":"user","content":""}]"#, "it contains no messages");
+    check_error(CHAT, "[]", "it contains no messages");
     check_error(
         CHAT,
         "{\"messages\":[]}\n{\"role\":\"user\",\"content\":\"a\"}",
-        "line 2 mixes whole requests with single messages",
+        "line 2 mixes requests with single messages",
     );
 }
 
@@ -567,7 +563,7 @@ fn the_wrong_format_is_recognised() {
         check_error(
             format,
             &document.to_string(),
-            &format!("it is not in the format of {wanted}; it looks like {found}"),
+            &format!("it is not in {wanted} format; it looks like {found}"),
         );
     }
     // OpenAI's own two are told apart.
@@ -597,7 +593,7 @@ fn an_export_carries_what_its_format_has_a_place_for() {
         {"role": "toolResult", "toolCallId": "a|b", "toolName": "read", "isError": true, "content": [{"type": "text", "text": "no"}]},
         {"role": "assistant", "content": [{"type": "text", "text": "par"}], "stopReason": "aborted", "errorMessage": "x"},
     ]);
-    let failed = "messages[5]: answer that failed or was stopped";
+    let failed = "messages[5]: answer that failed or was cancelled";
     check_export(
         CHAT,
         messages.clone(),
@@ -612,9 +608,9 @@ fn an_export_carries_what_its_format_has_a_place_for() {
             "tools": [{"type": "function", "function": {"name": "read", "description": "d", "parameters": {"type": "object"}}}],
         }),
         &[
-            "messages[2].content[0]: thinking of a model that does not speak this format",
+            "messages[2].content[0]: thinking of a model that does not use this format",
             failed,
-            "messages[4]: failed result; that it failed has no place",
+            "messages[4]: failed result; the format cannot mark it as failed",
         ],
     );
     check_export(
@@ -634,7 +630,7 @@ fn an_export_carries_what_its_format_has_a_place_for() {
             ],
             "tools": [{"name": "read", "description": "d", "input_schema": {"type": "object", "properties": {}}}],
         }),
-        &[failed, "messages[3]: later system message, which only newer models take where it is"],
+        &[failed, "messages[3]: later system message, which only newer models accept there"],
     );
     check_export(
         GOOGLE,
@@ -649,8 +645,8 @@ fn an_export_carries_what_its_format_has_a_place_for() {
             "tools": [{"functionDeclarations": [{"name": "read", "description": "d", "parametersJsonSchema": {"type": "object"}}]}],
         }),
         &[
-            "messages[2].content[0]: thinking of a model that does not speak this format",
-            "messages[3]: later system message; put before the conversation",
+            "messages[2].content[0]: thinking of a model that does not use this format",
+            "messages[3]: later system message; moved before the conversation",
             failed,
         ],
     );
@@ -666,7 +662,7 @@ fn lines_begin_with_the_system_prompt() {
         .unwrap();
         let (lines, report) = export(format, &messages).into_lines();
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert_eq!(report.lines(), ["tools: no place for it in JSON lines"]);
+        assert_eq!(report.lines(), ["tools: not supported in JSON lines"]);
         let text: String = lines.iter().map(|line| line.to_string() + "\n").collect();
         assert_eq!(outline(&import(format, &text).unwrap()), ["system S", "user hi"], "{text}");
     }

@@ -56,7 +56,7 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     if args.is_empty() {
         let text = match &app.session.name {
             Some(name) => format!("This session is called “{name}”."),
-            None => "This session has no name; /name TEXT gives it one.".to_owned(),
+            None => "This session has no name; set one with /name TEXT.".to_owned(),
         };
         return app.tell(&text);
     }

@@ -26,11 +26,9 @@ impl Effects {
         match effect {
             LoginEffect::List { purpose, wanted } => self.list_logins(purpose, wanted),
             LoginEffect::SaveKey { provider, key } => {
-                self.change(provider, "stored", move |file, id| {
-                    file.set_key(id, key.expose()).map(|()| true)
-                });
+                self.change(provider, "Saved", move |file, id| file.set_key(id, key.expose()).map(|()| true));
             }
-            LoginEffect::Forget(provider) => self.change(provider, "forgotten", AuthFile::remove),
+            LoginEffect::Forget(provider) => self.change(provider, "Removed", AuthFile::remove),
             LoginEffect::SignIn(request) => self.sign_in(request),
             LoginEffect::Paste(text) => {
                 if let Some(task) = &self.sign_in {
@@ -77,12 +75,12 @@ impl Effects {
             let outcome = match change(file, &provider) {
                 Ok(true) => {
                     let text = match verb {
-                        "stored" => format!("The key for {provider} is stored."),
-                        _ => format!("What was stored for {provider} is {verb}."),
+                        "Saved" => format!("Saved the key for {provider}."),
+                        _ => format!("{verb} the credentials of {provider}."),
                     };
                     LoginDone::Changed(changed(&services, &provider, text))
                 }
-                Ok(false) => LoginDone::Failed(format!("nothing is stored for {provider}")),
+                Ok(false) => LoginDone::Failed(format!("no key or account is saved for {provider}")),
                 Err(error) => LoginDone::Failed(error.to_string()),
             };
             drop(done.send(EffectDone::Login(outcome)));
@@ -146,11 +144,11 @@ fn changed(services: &Services, provider: &str, text: String) -> Changed {
 /// Opens a web address with whatever the desktop opens them with. Blocks.
 fn open_browser(url: &str, env: &Env) -> Result<(), String> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
-        return Err("this is no web address".to_owned());
+        return Err("this is not a web address".to_owned());
     }
     let is_mac = cfg!(target_os = "macos");
     if !is_mac && !env.is_set("DISPLAY") && !env.is_set("WAYLAND_DISPLAY") {
-        return Err("there is no browser on this machine; copy the address to another one".to_owned());
+        return Err("no browser found on this machine; open the address on another one".to_owned());
     }
     let opener = if is_mac { "open" } else { "xdg-open" };
     let status = Command::new(opener)
@@ -161,6 +159,6 @@ fn open_browser(url: &str, env: &Env) -> Result<(), String> {
         .status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) | Err(_) => Err(format!("{opener} cannot open the address; copy it")),
+        Ok(_) | Err(_) => Err(format!("{opener} cannot open the address; copy it instead")),
     }
 }

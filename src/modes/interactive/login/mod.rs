@@ -135,7 +135,7 @@ impl App {
             LoginMsg::Open(url) => out.push(Effect::Login(LoginEffect::Open(url))),
             LoginMsg::Cancelled => {
                 out.push(Effect::Login(LoginEffect::Cancel));
-                self.tell("The sign-in was given up.");
+                self.tell("The sign-in was cancelled.");
             }
         }
     }
@@ -150,9 +150,11 @@ impl App {
                         out.push(Effect::Login(LoginEffect::Forget(provider.keys.id)));
                     }
                     (None, Purpose::Login) => {
-                        self.fail(&format!("there is no provider \"{name}\"; /login alone lists them"));
+                        self.fail(&format!("there is no provider \"{name}\"; use /login to list providers"));
                     }
-                    (None, Purpose::Logout) => self.fail(&format!("nothing is stored for \"{name}\"")),
+                    (None, Purpose::Logout) => {
+                        self.fail(&format!("no key or account is saved for \"{name}\""))
+                    }
                 }
             }
             LoginDone::Step(step) => self.sign_in_step(&step),
@@ -166,7 +168,7 @@ impl App {
 
     fn list_logins(&mut self, purpose: Purpose, providers: Vec<LoginProvider>) {
         if providers.is_empty() {
-            return self.tell("No key and no sign-in is stored.");
+            return self.tell("No key or account is saved.");
         }
         self.overlays.push(Box::new(Logins::new(purpose, providers)));
     }
@@ -181,7 +183,7 @@ impl App {
     fn ask_for_key(&mut self, provider: &LoginProvider) {
         let id = provider.keys.id.clone();
         let title = format!("Key for {}", provider.keys.name);
-        let about = "It is stored in auth.json, which only you can read. It is not shown.".to_owned();
+        let about = "pi saves it in auth.json, which only you can read, and never shows it.".to_owned();
         self.overlays.push(Box::new(Entry::hidden(title, vec![about], move |text| {
             AppMsg::Login(LoginMsg::KeyEntered { provider: id.clone(), key: Secret::typed(text) })
         })));
@@ -225,7 +227,7 @@ impl App {
             Some(reference) => {
                 // One notice: a second one would take the place of the first.
                 let text = changed.text;
-                self.tell(&format!("{text} The model is {reference} now; /model chooses another one."));
+                self.tell(&format!("{text} The model is now {reference}; use /model to choose another one."));
                 out.push(Effect::Session(SessionCommand::SetModel { reference, scope: Scope::Session }));
             }
             None => self.tell(&changed.text),

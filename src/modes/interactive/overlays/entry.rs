@@ -68,7 +68,7 @@ impl Overlay for Entry {
             body,
             field: Some(&self.field),
             note: self.is_refused.then_some(("type or paste it first", Token::Warning)),
-            hints: "enter: go on · escape: cancel",
+            hints: "enter: continue · escape: cancel",
         };
         dialog.render(width, max_rows, theme)
     }

@@ -33,7 +33,7 @@ impl Logins {
             .collect();
         let (title, hints) = match purpose {
             Purpose::Login => ("Log in to a provider", "enter: choose · escape: cancel"),
-            Purpose::Logout => ("Forget what is stored for a provider", "enter: forget · escape: cancel"),
+            Purpose::Logout => ("Remove a provider's saved key or account", "enter: remove · escape: cancel"),
         };
         Self { picker: Picker::new(title, items).hints(hints), purpose }
     }
@@ -79,7 +79,7 @@ impl LoginMethods {
             };
             PickerItem::new(method, label).note(note)
         });
-        let title = format!("How to log in to {}", provider.keys.name);
+        let title = format!("Log in to {}", provider.keys.name);
         let picker = Picker::new(title, items.collect()).without_filter();
         Self { picker: picker.hints("enter: choose · escape: cancel"), provider: provider.clone() }
     }

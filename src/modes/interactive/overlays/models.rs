@@ -87,7 +87,7 @@ impl Models {
     }
 
     fn fill(&mut self) {
-        self.picker.set_title(if self.scoped { "Model, of those to cycle through" } else { "Model" });
+        self.picker.set_title(if self.scoped { "Models in the cycle list" } else { "Model" });
         let mut shown: Vec<&ModelChoice> = self
             .choices
             .iter()

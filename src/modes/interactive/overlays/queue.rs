@@ -22,7 +22,7 @@ pub(in super::super) struct QueuedMessages {
 impl QueuedMessages {
     pub(in super::super) fn new(queue: &QueueView, keymap: &Keymap) -> Self {
         let hints = format!(
-            "enter: edit · {}/{}: move · {}: switch queue · {}: drop · escape: close",
+            "enter: edit · {}/{}: move · {}: switch queue · {}: remove · escape: close",
             keymap.hint("app.queue.moveUp"),
             keymap.hint("app.queue.moveDown"),
             keymap.hint("app.queue.toggle"),

@@ -29,7 +29,7 @@ impl ModelScope {
             keymap.hint("app.models.moveDown"),
             keymap.hint("app.models.save"),
         );
-        let picker = Picker::new("Models to cycle through; none marked means all", Vec::new()).hints(hints);
+        let picker = Picker::new("Models to cycle through; none selected means all", Vec::new()).hints(hints);
         let scope = scope.iter().map(|scoped| (scoped.model.reference(), scoped.pattern())).collect();
         let mut overlay = Self { picker, choices: choices.to_vec(), scope };
         overlay.fill();

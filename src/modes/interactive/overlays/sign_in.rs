@@ -37,7 +37,7 @@ enum Phase {
 impl SignInDialog {
     /// `copy_key` copies the address, or the code.
     pub(in super::super) fn new(name: &str, copy_key: &str) -> Self {
-        let note = Some(("asking the service…".to_owned(), Token::Muted));
+        let note = Some(("contacting the provider…".to_owned(), Token::Muted));
         Self { title: name.to_owned(), copy_key: copy_key.to_owned(), phase: Phase::Starting, note }
     }
 
@@ -62,7 +62,7 @@ impl SignInDialog {
             Phase::Browser { url, .. } => (url.clone(), "the address"),
             Phase::Device { code, .. } => (code.clone(), "the code"),
         };
-        self.note = Some((format!("{what} is copied"), Token::Muted));
+        self.note = Some((format!("copied {what}"), Token::Muted));
         OverlayStep::StayWith(AppMsg::Login(LoginMsg::Copy(text)))
     }
 
@@ -77,7 +77,7 @@ impl SignInDialog {
                 rows
             }
             Phase::Device { url, code } => {
-                let mut rows = text("Open this address in any browser and type the code:");
+                let mut rows = text("Open this address in any browser and enter the code:");
                 rows.extend(address(url, width, theme));
                 rows.extend(wrap_plain(code, width, theme.style(Token::Accent)));
                 rows
@@ -117,7 +117,9 @@ impl Overlay for SignInDialog {
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
         let hints = match &self.phase {
             Phase::Starting => "escape: cancel".to_owned(),
-            Phase::Browser { pasted, .. } if !pasted.is_empty() => "enter: go on · escape: cancel".to_owned(),
+            Phase::Browser { pasted, .. } if !pasted.is_empty() => {
+                "enter: continue · escape: cancel".to_owned()
+            }
             Phase::Browser { .. } => {
                 format!("enter: open the browser · {}: copy it · escape: cancel", self.copy_key)
             }
@@ -150,7 +152,7 @@ impl Overlay for SignInDialog {
             }
             SignInStep::Device { url, code } => {
                 self.phase = Phase::Device { url: url.clone(), code: code.clone() };
-                self.note = Some(("waiting for you to type the code…".to_owned(), Token::Muted));
+                self.note = Some(("waiting for you to enter the code…".to_owned(), Token::Muted));
             }
             SignInStep::Progress(text) => self.note = Some((text.clone(), Token::Muted)),
             SignInStep::Problem(text) => self.note = Some((text.clone(), Token::Warning)),
@@ -203,7 +205,7 @@ mod tests {
         address it ends at:
         > •••••••••••••••••••••••
         port 1455 is in use
-        enter: go on · escape: cancel
+        enter: continue · escape: cancel
         ");
         let step = press(&mut dialog, KeyCode::Enter, KeyModifiers::NONE);
         assert_eq!(step, "StayWith(Login(Pasted(Secret(…))))");
@@ -221,10 +223,10 @@ mod tests {
         insta::assert_snapshot!(screen(&mut dialog, 66, 20), @"
         ──────────────────────────────────────────────────────────────────
         Sign in with GitHub
-        Open this address in any browser and type the code:
+        Open this address in any browser and enter the code:
         https://github.com/login/device
         ABCD-1234
-        waiting for you to type the code…
+        waiting for you to enter the code…
         enter: open the browser · ctrl+x: copy the code · escape: cancel
         ");
         let step = press(&mut dialog, KeyCode::Char('x'), KeyModifiers::CONTROL);

@@ -25,7 +25,7 @@ impl ThinkingLevels {
             })
             .collect();
         let hints = format!("enter: this session · {save_key}: also as default · escape: cancel");
-        let title = format!("Thinking of {}", model.id);
+        let title = format!("Thinking level of {}", model.id);
         let mut picker = Picker::new(title, items).without_filter().hints(hints);
         picker.select(|level| *level == current);
         Self(picker)
@@ -34,7 +34,7 @@ impl ThinkingLevels {
 
 fn describe(level: ThinkingLevel) -> &'static str {
     match level {
-        ThinkingLevel::Off => "answers at once",
+        ThinkingLevel::Off => "no thinking",
         ThinkingLevel::Minimal => "a glance",
         ThinkingLevel::Low => "quick work",
         ThinkingLevel::Medium => "ordinary work",

@@ -37,7 +37,7 @@ impl TrustDialog {
         };
         // First, because they may lead anywhere.
         let links = project.links.iter().map(|link| {
-            format!("{} (a link to {}, outside of the project)", name(&link.path), show(&link.target))
+            format!("{} (a link to {}, outside the project)", name(&link.path), show(&link.target))
         });
         let all: Vec<String> = links.chain(project.protected.iter().map(|path| name(path))).collect();
         let (named, others) = all.split_at(all.len().min(MAX_NAMED));
@@ -66,7 +66,7 @@ impl TrustDialog {
         if let Some(parent) = cwd.parent() {
             options.push((TrustChoice::Parent, format!("Trust parent folder ({})", show(parent))));
         }
-        options.push((TrustChoice::Session, "Trust it until pi ends".to_owned()));
+        options.push((TrustChoice::Session, "Trust it until pi exits".to_owned()));
         options.push((TrustChoice::No, "Don't trust".to_owned()));
         Self { title: format!("Do you trust {}?", show(cwd)), about, options, selected: 0, is_open }
     }
@@ -167,7 +167,7 @@ mod tests {
         → Not now
           Trust this folder
           Trust parent folder (~)
-          Trust it until pi ends
+          Trust it until pi exits
           Don't trust
         enter: choose · escape: not now
         ");
@@ -177,7 +177,7 @@ mod tests {
         → Not now
           Trust this folder
           Trust parent folder (~)
-          Trust it until pi ends
+          Trust it until pi exits
           Don't trust
         enter: choose · escape: not n…
         ");
@@ -192,7 +192,7 @@ mod tests {
         let mut dialog = TrustDialog::new(&project, Path::new("/home/me/proj"), Some(Path::new("/home/me")));
         let shown = shown(&mut dialog, 100, 20);
         assert!(
-            shown.contains("It contains AGENTS.md (a link to ~/.ssh/id, outside of the project)."),
+            shown.contains("It contains AGENTS.md (a link to ~/.ssh/id, outside the project)."),
             "{shown}"
         );
     }

@@ -311,7 +311,7 @@ impl Transcript {
         let (error, shown) = (answer.error_message.as_deref(), failure_text(answer));
         let (tone, text) = match answer.stop_reason {
             StopReason::Stop | StopReason::ToolUse | StopReason::Deferred | StopReason::Pending => return,
-            StopReason::Length => (Tone::Failure, "The answer was cut off at the output limit"),
+            StopReason::Length => (Tone::Failure, "The answer was truncated at the output token limit"),
             StopReason::Aborted => (Tone::Info, ABORTED),
             StopReason::Error => (Tone::Error, shown.as_deref().unwrap_or_default()),
         };

@@ -249,9 +249,9 @@ fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
     };
     match (earlier, blocks) {
         (None, None) => None,
-        (Some(one), None) => Some(format!("{one} not shown")),
-        (None, Some(one)) => Some(format!("{one} above not shown")),
-        (Some(earlier), Some(blocks)) => Some(format!("{earlier} and {blocks} not shown")),
+        (Some(one), None) => Some(format!("{one} hidden")),
+        (None, Some(one)) => Some(format!("{one} above hidden")),
+        (Some(earlier), Some(blocks)) => Some(format!("{earlier} and {blocks} hidden")),
     }
 }
 

@@ -23,7 +23,7 @@ const LEAST_LIKENESS: f64 = 0.7;
 /// Why a skill could not be put into a message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SkillError {
-    #[error("no skill is called \"{name}\"; {near}")]
+    #[error("there is no skill \"{name}\"; {near}")]
     Unknown { name: String, near: String },
     #[error("cannot read the skill \"{name}\": {}: {source}", path.display())]
     Unreadable { name: String, path: PathBuf, source: io::Error },
@@ -89,9 +89,9 @@ fn near(name: &str, skills: &[Skill]) -> String {
     let known: Vec<&str> = skills.iter().take(2 * MAX_NEAR).map(|skill| skill.name.as_str()).collect();
     let more = if skills.len() > known.len() { " and more" } else { "" };
     if known.is_empty() {
-        "there are none".to_owned()
+        "no skills are loaded".to_owned()
     } else {
-        format!("there are {}{more}", known.join(", "))
+        format!("available: {}{more}", known.join(", "))
     }
 }
 
@@ -189,12 +189,12 @@ mod tests {
     fn a_name_that_does_not_exist_leads_to_the_nearest() {
         let check = |name: &str, known: &[&str], expected: &str| {
             let error = expand(name, "", &skills(known)).unwrap_err().to_string();
-            assert_eq!(error, format!("no skill is called \"{name}\"; {expected}"));
+            assert_eq!(error, format!("there is no skill \"{name}\"; {expected}"));
         };
         check("deplyo", &["deploy", "pdf", "deploy-all"], "nearest: deploy, deploy-all");
-        check("x", &["deploy", "pdf"], "there are deploy, pdf");
-        check("", &["a", "b", "c", "d", "e", "f", "g"], "there are a, b, c, d, e, f and more");
-        check("x", &[], "there are none");
+        check("x", &["deploy", "pdf"], "available: deploy, pdf");
+        check("", &["a", "b", "c", "d", "e", "f", "g"], "available: a, b, c, d, e, f and more");
+        check("x", &[], "no skills are loaded");
     }
 
     #[test]

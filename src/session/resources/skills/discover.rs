@@ -310,7 +310,10 @@ mod tests {
             tree(&[(&format!("{deepest}/SKILL.md"), ""), (&format!("{}/e/x/SKILL.md", &deepest[2..]), "")]);
         let (candidates, problems) = found(root.path());
         assert_eq!(candidates, [format!("d={deepest}/SKILL.md")]);
-        assert!(matches!(&problems[..], [one] if one.contains("more than 8 folders deep")), "{problems:?}");
+        assert!(
+            matches!(&problems[..], [one] if one.contains("more than 8 directories deep")),
+            "{problems:?}"
+        );
     }
 
     #[test]
@@ -324,6 +327,9 @@ mod tests {
         fs::write(root.path().join("a/SKILL.md"), "").unwrap();
         let (candidates, problems) = found(root.path());
         assert_eq!(candidates[0], "a=a/SKILL.md");
-        assert_eq!(problems, ["skills: ROOT holds more than 5000 files and folders; not all were looked at"]);
+        assert_eq!(
+            problems,
+            ["skills: ROOT contains more than 5000 files and directories; the rest was not searched"]
+        );
     }
 }

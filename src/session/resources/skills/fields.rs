@@ -59,12 +59,12 @@ pub(super) fn name_problem(name: &str) -> Option<&'static str> {
         return Some("is longer than 64 characters");
     }
     if !name.chars().all(is_allowed) {
-        return Some("has other characters than a-z, 0-9 and -");
+        return Some("contains characters other than a-z, 0-9 and -");
     }
     if name.starts_with('-') || name.ends_with('-') {
         return Some("begins or ends with -");
     }
-    name.contains("--").then_some("has two - in a row")
+    name.contains("--").then_some("contains two consecutive -")
 }
 
 #[cfg(test)]

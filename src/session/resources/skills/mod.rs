@@ -86,21 +86,21 @@ pub(crate) enum SkillProblem {
     Malformed { path: PathBuf, cause: String },
     #[error("skill {} is not loaded: its frontmatter has no description", path.display())]
     NoDescription { path: PathBuf },
-    #[error("skill {}: the description has {n_chars} characters, {} are allowed", path.display(), fields::MAX_DESCRIPTION)]
+    #[error("skill {}: the description has {n_chars} characters; the limit is {}", path.display(), fields::MAX_DESCRIPTION)]
     LongDescription { path: PathBuf, n_chars: usize },
     #[error("skill {}: the name \"{name}\" {what}", path.display())]
     Name { path: PathBuf, name: String, what: &'static str },
-    #[error("two skills are called \"{name}\": {} is used, {} is not", kept.display(), dropped.display())]
+    #[error("two skills are named \"{name}\"; using {}, ignoring {}", kept.display(), dropped.display())]
     Collision { name: String, kept: PathBuf, dropped: PathBuf },
     #[error("setting \"skills\": {cause}")]
     Pattern { cause: String },
-    #[error("skills: {} holds more than {} files and folders; not all were looked at", root.display(), discover::MAX_ENTRIES)]
+    #[error("skills: {} contains more than {} files and directories; the rest was not searched", root.display(), discover::MAX_ENTRIES)]
     TooManyEntries { root: PathBuf },
-    #[error("skills: {} is nested more than {} folders deep; what is below was not looked at", folder.display(), discover::MAX_DEPTH)]
+    #[error("skills: {} is nested more than {} directories deep; deeper levels were not searched", folder.display(), discover::MAX_DEPTH)]
     TooDeep { folder: PathBuf },
-    #[error("skills: there are more than {MAX_SKILLS}; {} and others are not loaded", path.display())]
+    #[error("skills: more than {MAX_SKILLS} found; {} and others are not loaded", path.display())]
     TooManySkills { path: PathBuf },
-    #[error("skills: {} is too long for a list of what to ignore; it is not heeded", path.display())]
+    #[error("skills: {} is too long for an ignore file; pi does not use it", path.display())]
     LongIgnoreFile { path: PathBuf },
 }
 
@@ -181,8 +181,10 @@ impl SkillSet {
             _ if candidate.is_lone => return,
             Frontmatter::None(_) => return self.problems.push(SkillProblem::NoDescription { path }),
             Frontmatter::Unclosed => {
-                let cause =
-                    format!("no line of --- ends its frontmatter in the first {} KiB", MAX_HEAD_BYTES >> 10);
+                let cause = format!(
+                    "its frontmatter has no closing --- line in the first {} KiB",
+                    MAX_HEAD_BYTES >> 10
+                );
                 return self.problems.push(SkillProblem::Malformed { path, cause });
             }
         };

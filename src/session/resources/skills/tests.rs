@@ -117,7 +117,7 @@ fn the_user_comes_before_the_project_and_what_is_near_before_what_is_above() {
         assert!(matches!(same[..], [line] if line.ends_with(kept)), "{skills:?}");
         let expected: Vec<String> = places[at + 1..]
             .iter()
-            .map(|dropped| format!("two skills are called \"same\": {kept} is used, {dropped} is not"))
+            .map(|dropped| format!("two skills are named \"same\"; using {kept}, ignoring {dropped}"))
             .collect();
         assert_eq!(problems, expected);
     }
@@ -199,11 +199,11 @@ fn what_is_wrong_is_named_and_only_the_worst_is_not_loaded() {
         "x/SKILL.md",
         &called("Bad Name"),
         &[&name("Bad Name")],
-        &["x/SKILL.md: the name \"Bad Name\" has other"],
+        &["x/SKILL.md: the name \"Bad Name\" contains characters other"],
     );
-    check("x/SKILL.md", &called("a--b"), &[&name("a--b")], &["has two - in a row"]);
+    check("x/SKILL.md", &called("a--b"), &[&name("a--b")], &["contains two consecutive -"]);
     let long = format!("---\ndescription: {}\n---\n", "d".repeat(1025));
-    check("x/SKILL.md", &long, &[&name("x")], &["the description has 1025 characters, 1024 are allowed"]);
+    check("x/SKILL.md", &long, &[&name("x")], &["the description has 1025 characters; the limit is 1024"]);
     check(
         "x/SKILL.md",
         "---\nname: x\n---\n",
@@ -212,9 +212,9 @@ fn what_is_wrong_is_named_and_only_the_worst_is_not_loaded() {
     );
     check("x/SKILL.md", "Just text\n", &[], &["has no description"]);
     check("x/SKILL.md", "---\ndescription: a: b\n---\n", &[], &["x/SKILL.md is not loaded: mapping values"]);
-    check("x/SKILL.md", "---\ndescription: d\n", &[], &["no line of --- ends"]);
+    check("x/SKILL.md", "---\ndescription: d\n", &[], &["has no closing --- line"]);
     let endless = format!("---\ndescription: d\n#{}\n---\n", "x".repeat(40_000));
-    check("x/SKILL.md", &endless, &[], &["no line of --- ends its frontmatter in the first 32 KiB"]);
+    check("x/SKILL.md", &endless, &[], &["its frontmatter has no closing --- line in the first 32 KiB"]);
     let hidden = "---\ndescription: d\ndisable-model-invocation: true\n---\n";
     check("x/SKILL.md", hidden, &["x User x/SKILL.md (hidden)"], &[]);
 }
@@ -242,7 +242,7 @@ fn a_huge_skill_is_listed_and_skills_without_number_are_not() {
     assert_eq!(
         problems,
         owned(&[
-            "skills: there are more than 500; home/.pi/agent/skills/s500/SKILL.md and others are not loaded"
+            "skills: more than 500 found; home/.pi/agent/skills/s500/SKILL.md and others are not loaded"
         ])
     );
 }

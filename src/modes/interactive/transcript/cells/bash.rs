@@ -124,9 +124,9 @@ fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
         rows.extend(wrap_plain(&text, cx.width, cx.style(token)));
     }
     if execution.truncated {
-        let mut note = vec![Run::new("Output is cut.", cx.style(Token::Warning))];
+        let mut note = vec![Run::new("Output truncated.", cx.style(Token::Warning))];
         if let Some(path) = &execution.full_output_path {
-            note.push(Run::new(" Whole output: ", cx.style(Token::Warning)));
+            note.push(Run::new(" Full output: ", cx.style(Token::Warning)));
             note.push(cx.path(path, cx.style(Token::Warning)));
         }
         rows.extend(Wrap::new(cx.width).runs(&note));

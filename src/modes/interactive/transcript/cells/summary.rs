@@ -28,7 +28,7 @@ impl SummaryCell {
     pub(in super::super) fn branch(branch: &BranchSummary) -> Self {
         Self {
             label: "[branch]",
-            headline: "Summary of the branch that was left".to_owned(),
+            headline: "Summary of an abandoned branch".to_owned(),
             summary: branch.summary.clone(),
         }
     }

@@ -545,8 +545,8 @@ fn failed_answers_say_why() {
     |
     | So long
     |
-    | The answer was cut off at the output
-    | limit
+    | The answer was truncated at the output
+    | token limit
     ");
 }
 
@@ -704,8 +704,8 @@ fn summaries_and_custom_messages() {
     |
     |
     |
-    | [branch] Summary of the branch that
-    | was left (ctrl+o to expand)
+    | [branch] Summary of an abandoned
+    | branch (ctrl+o to expand)
     |
     |
     |
@@ -725,7 +725,7 @@ fn summaries_and_custom_messages() {
     |
     |
     |
-    | [branch] Summary of the branch that was left
+    | [branch] Summary of an abandoned branch
     |
     | Tried a thing.
     |
