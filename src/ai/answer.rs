@@ -9,16 +9,16 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::api::{self, Decode, DecodeError, End, WireApi};
-use super::compat::fallback_cost;
-use super::failure::{ErrorBody, FailureClass, RequestError, clip};
-use super::framing::Frames;
-use super::http::{CEREBRAS, html_text};
-use super::message::{AssistantMessage, Millis, StopReason};
-use super::model::Model;
-use super::provider::Request;
-use super::sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
-use super::stream::StreamEvent;
+use crate::ai::api::{self, Decode, DecodeError, End, WireApi};
+use crate::ai::compat::fallback_cost;
+use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
+use crate::ai::framing::Frames;
+use crate::ai::http::{CEREBRAS, html_text};
+use crate::ai::message::{AssistantMessage, Millis, StopReason};
+use crate::ai::model::Model;
+use crate::ai::provider::Request;
+use crate::ai::sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
+use crate::ai::stream::StreamEvent;
 
 /// How much is kept of a body that turns out not to be a stream.
 const HEAD_LIMIT_BYTES: usize = 2_000;

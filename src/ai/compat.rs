@@ -10,10 +10,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::model::{Api, Cost, Model};
-use super::provider::{Credential, Request};
-use super::strict_schema::Dialect;
-use super::transform::Updates;
+use crate::ai::model::{Api, Cost, Model};
+use crate::ai::provider::{Credential, Request};
+use crate::ai::strict_schema::Dialect;
+use crate::ai::transform::Updates;
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -553,7 +553,7 @@ impl ResponsesCompat {
     }
 }
 
-/// Whether a tool may be offered with a grammar, see [`GrammarTool`](super::constrained::GrammarTool).
+/// Whether a tool may be offered with a grammar, see [`GrammarTool`](crate::ai::constrained::GrammarTool).
 pub(super) fn supports_grammar_tools(model: &Model) -> bool {
     Flags(&model.compat).bool("supportsOpenAIGrammarTools").unwrap_or(false)
 }

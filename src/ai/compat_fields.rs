@@ -532,7 +532,7 @@ mod tests {
 
     #[test]
     fn the_built_in_models_have_only_what_may_stand_there() {
-        let catalog = super::super::catalog::Catalog::builtin();
+        let catalog = crate::ai::catalog::Catalog::builtin();
         for model in catalog.models() {
             assert_eq!(take_wrong(&mut model.compat.clone()), [""; 0], "{}", model.reference());
         }

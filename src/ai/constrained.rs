@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::message::{Extra, Message, ToolDeclaration};
+use crate::ai::message::{Extra, Message, ToolDeclaration};
 
 /// How the arguments of a tool are to be sampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,11 +6,11 @@
 //! turn is repeated as a whole; two answers are never spliced. The joined stream
 //! looks as if the model had said everything at once.
 
-use super::compat::AnthropicCompat;
-use super::message::{AssistantBlock, AssistantMessage, StopReason, Text};
-use super::model::{Api, Model, ThinkingLevel};
-use super::provider::Request;
-use super::stream::{BlockKind, StreamEvent};
+use crate::ai::compat::AnthropicCompat;
+use crate::ai::message::{AssistantBlock, AssistantMessage, StopReason, Text};
+use crate::ai::model::{Api, Model, ThinkingLevel};
+use crate::ai::provider::Request;
+use crate::ai::stream::{BlockKind, StreamEvent};
 
 /// The text with which a repetition of the request that `answer` failed to answer
 /// may begin; `None` where it has to be repeated as a whole.
@@ -127,8 +127,8 @@ impl Joiner {
 mod tests {
     use serde_json::json;
 
-    use super::super::stream::{MessageBuilder, StreamOrder};
     use super::*;
+    use crate::ai::stream::{MessageBuilder, StreamOrder};
 
     fn model(id: &str, compat: serde_json::Value) -> Model {
         let model = json!({"id": id, "api": "anthropic-messages", "provider": "anthropic", "reasoning": true, "compat": compat});

@@ -4,9 +4,9 @@
 //! (a web page, a JSON document) are text even where the API is binary, so the
 //! first bytes of a binary answer are looked at before they are believed.
 
-use super::event_stream::{EventStreamError, EventStreamParser, MESSAGE_LIMIT_BYTES, Message};
-use super::failure::ErrorBody;
-use super::sse::{FRAME_LIMIT_BYTES, SseError, SseFrame, SseItem, SseParser};
+use crate::ai::event_stream::{EventStreamError, EventStreamParser, MESSAGE_LIMIT_BYTES, Message};
+use crate::ai::failure::ErrorBody;
+use crate::ai::sse::{FRAME_LIMIT_BYTES, SseError, SseFrame, SseItem, SseParser};
 
 /// How an API frames its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
-use super::api::HttpRequest;
-use super::failure::{ErrorBody, Failure, FailureClass, NO_RETRY, Place, RETRY, RequestError, clip};
-use super::redact;
+use crate::ai::api::HttpRequest;
+use crate::ai::failure::{ErrorBody, Failure, FailureClass, NO_RETRY, Place, RETRY, RequestError, clip};
+use crate::ai::redact;
 
 /// Answers a conversation that is too long with an empty body.
 pub(super) const CEREBRAS: &str = "cerebras";

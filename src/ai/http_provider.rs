@@ -14,19 +14,19 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Ending, fail, service};
-use super::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
-use super::continuation::{self, Joiner};
-use super::failure::{FailureClass, RequestError};
-use super::http::{Transport, root_cause};
-use super::image_fit::ImageFitter;
-use super::message::{AssistantMessage, Millis};
-use super::model::Model;
-use super::provider::{Provider, Request};
-use super::redact;
-use super::refusals::Refusals;
-use super::silence::silence;
-use super::stream::{EventStream, StreamEvent};
+use crate::ai::answer::{Answer, Ending, fail, service};
+use crate::ai::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
+use crate::ai::continuation::{self, Joiner};
+use crate::ai::failure::{FailureClass, RequestError};
+use crate::ai::http::{Transport, root_cause};
+use crate::ai::image_fit::ImageFitter;
+use crate::ai::message::{AssistantMessage, Millis};
+use crate::ai::model::Model;
+use crate::ai::provider::{Provider, Request};
+use crate::ai::redact;
+use crate::ai::refusals::Refusals;
+use crate::ai::silence::silence;
+use crate::ai::stream::{EventStream, StreamEvent};
 use crate::util::clock::Clock;
 
 /// How patient a provider is.
@@ -380,9 +380,9 @@ mod tests {
 
     use tokio::net::TcpListener;
 
-    use super::super::api::Decode;
-    use super::super::provider::{Credential, StreamOptions};
     use super::*;
+    use crate::ai::api::Decode;
+    use crate::ai::provider::{Credential, StreamOptions};
 
     /// Counts how often requests are written; they go to `url`.
     struct Counting {

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::image_limits::{ImageRules, fetches, for_storing};
-use super::message::{ContentBlock, Image};
-use super::model::Model;
-use super::provider::Request;
+use crate::ai::image_limits::{ImageRules, fetches, for_storing};
+use crate::ai::message::{ContentBlock, Image};
+use crate::ai::model::Model;
+use crate::ai::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
 /// Most that is remembered of prepared pictures.
@@ -267,10 +267,10 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use image::{DynamicImage, ImageFormat, RgbImage};
 
-    use super::super::message::{Extra, Message, Millis, UserContent, UserMessage};
-    use super::super::model::{Api, Modality};
-    use super::super::provider::{Credential, StreamOptions};
     use super::*;
+    use crate::ai::message::{Extra, Message, Millis, UserContent, UserMessage};
+    use crate::ai::model::{Api, Modality};
+    use crate::ai::provider::{Credential, StreamOptions};
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Image {
         let mut bytes = Cursor::new(Vec::new());

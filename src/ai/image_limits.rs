@@ -7,9 +7,9 @@
 //! requests obey; what is stored obeys `ImageLimits::default`, which is stricter
 //! than nearly all rows.
 
-use super::image_url::ImageUrl;
-use super::model::Model;
-use super::transform::image_types;
+use crate::ai::image_url::ImageUrl;
+use crate::ai::model::Model;
+use crate::ai::transform::image_types;
 use crate::util::image::ImageLimits;
 
 /// What one service takes.
@@ -216,8 +216,8 @@ pub(super) fn fetches(model: &Model, image: &ImageUrl) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::model::Api;
     use super::*;
+    use crate::ai::model::Api;
 
     #[test]
     fn models_are_given_the_rules_of_their_service() {

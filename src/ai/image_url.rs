@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::message::{ContentBlock, Extra, Image, Text};
+use crate::ai::message::{ContentBlock, Extra, Image, Text};
 
 /// A picture that a service fetches from where it is.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::constrained::ConstrainedSampling;
-use super::failure::Failure;
-use super::image_url::ImageUrl;
-use super::model::{Api, ThinkingLevel};
+use crate::ai::constrained::ConstrainedSampling;
+use crate::ai::failure::Failure;
+use crate::ai::image_url::ImageUrl;
+use crate::ai::model::{Api, ThinkingLevel};
 
 /// Fields of a message or block that this version does not interpret.
 pub type Extra = Map<String, Value>;

@@ -7,8 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::message::{Extra, Usage, UsageCost, js_number};
-use super::sampling::Sampling;
+use crate::ai::message::{Extra, Usage, UsageCost, js_number};
+use crate::ai::sampling::Sampling;
 
 /// The wire API a model is spoken to in, by its name in files and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -10,11 +10,11 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::http::{Route, Transport, connection_error, read_whole};
-use super::model::{Api, Modality, Model};
-use super::provider::Credential;
-use super::redact;
-use super::vendors::Vendor;
+use crate::ai::http::{Route, Transport, connection_error, read_whole};
+use crate::ai::model::{Api, Modality, Model};
+use crate::ai::provider::Credential;
+use crate::ai::redact;
+use crate::ai::vendors::Vendor;
 
 /// Longest a list may take.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -159,8 +159,8 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vendors::vendor;
     use super::*;
+    use crate::ai::vendors::vendor;
 
     #[test]
     fn rows_say_more_or_less() {

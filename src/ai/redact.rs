@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::provider::{Credential, Request};
+use crate::ai::provider::{Credential, Request};
 
 /// What stands in place of a secret.
 const HIDDEN: &str = "…";
@@ -60,9 +60,9 @@ pub(super) fn shown_url(url: &str) -> Cow<'_, str> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::model::Model;
-    use super::super::provider::StreamOptions;
     use super::*;
+    use crate::ai::model::Model;
+    use crate::ai::provider::StreamOptions;
 
     #[test]
     fn a_key_that_a_server_repeats_is_not_in_the_failure() {

@@ -11,9 +11,9 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::api::WireApi;
-use super::failure::{refuses_strict_schemas, refuses_updates};
-use super::provider::Request;
+use crate::ai::api::WireApi;
+use crate::ai::failure::{refuses_strict_schemas, refuses_updates};
+use crate::ai::provider::Request;
 
 /// What was refused. Clones share the memory.
 #[derive(Debug, Clone, Default)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::http_provider::HttpProvider;
-use super::model::{Api, Model};
-use super::provider::{Provider, Request};
-use super::stream::EventStream;
+use crate::ai::http_provider::HttpProvider;
+use crate::ai::model::{Api, Model};
+use crate::ai::provider::{Provider, Request};
+use crate::ai::stream::EventStream;
 
 /// The provider of the whole program: the demo model for [`Api::DEMO`], HTTP
 /// for all else. An API nobody speaks is an answer that says so.

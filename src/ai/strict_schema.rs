@@ -11,8 +11,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::constrained::{ConstrainedSampling, Strictness};
-use super::message::ToolDeclaration;
+use crate::ai::constrained::{ConstrainedSampling, Strictness};
+use crate::ai::message::ToolDeclaration;
 
 /// Whose part of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

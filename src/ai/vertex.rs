@@ -2,15 +2,15 @@
 //!
 //! Base URLs of Vertex models are templates. Whoever finds the credential of a
 //! request also knows the account's [`VertexPlace`]; it fills the template and
-//! hands the result over as [`SignIn::base_url`](super::provider::SignIn). An
+//! hands the result over as [`SignIn::base_url`](crate::ai::provider::SignIn). An
 //! API key needs neither: express mode has one address for all, to which an
 //! unfilled template leads. Nothing here reads settings or environment.
 //!
 //! Addresses: <https://cloud.google.com/vertex-ai/docs/reference/rest>,
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview>.
 
-use super::api::{EncodeError, escape_segment};
-use super::provider::{Credential, Request};
+use crate::ai::api::{EncodeError, escape_segment};
+use crate::ai::provider::{Credential, Request};
 
 /// The base URL of a Vertex model before project and location are known.
 pub const VERTEX_TEMPLATE: &str = "https://{location}-aiplatform.googleapis.com";

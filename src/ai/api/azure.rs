@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 use reqwest::Url;
 
-use super::super::provider::Request;
 use super::EncodeError;
+use crate::ai::provider::Request;
 
 const HOSTS: &[&str] = &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"];
 const CURRENT_VERSIONS: &[&str] = &["v1", "preview", "latest"];
@@ -68,8 +68,8 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::super::provider::{Credential, StreamOptions};
     use super::*;
+    use crate::ai::provider::{Credential, StreamOptions};
 
     fn request(base: &str, deployment: Option<&str>) -> Request {
         let mut model = json!({"id": "gpt", "provider": "azure", "baseUrl": base});

@@ -20,16 +20,16 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::failure::{ErrorBody, clip};
-use super::framing::Framing;
-use super::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
-use super::model::{Api, Model};
-use super::partial_json::{self, replace_lone_surrogates};
-use super::provider::{Request, StreamOptions};
-use super::sse::SseFrame;
-use super::stream::{BlockKind, StreamEvent};
-use super::strict_schema::{Dialect, StrictTools, Unmet};
-use super::transform::{Prompt, Turn};
+use crate::ai::failure::{ErrorBody, clip};
+use crate::ai::framing::Framing;
+use crate::ai::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
+use crate::ai::model::{Api, Model};
+use crate::ai::partial_json::{self, replace_lone_surrogates};
+use crate::ai::provider::{Request, StreamOptions};
+use crate::ai::sse::SseFrame;
+use crate::ai::stream::{BlockKind, StreamEvent};
+use crate::ai::strict_schema::{Dialect, StrictTools, Unmet};
+use crate::ai::transform::{Prompt, Turn};
 
 pub(super) use google::json_schema as google_schema;
 pub(super) use openai_responses::TextSignature;
@@ -322,7 +322,7 @@ fn cache_key(session: &str) -> &str {
 }
 
 /// The value a model's API uses for `level`, if the level is on and supported.
-fn mapped_level(model: &Model, level: super::model::ThinkingLevel) -> String {
+fn mapped_level(model: &Model, level: crate::ai::model::ThinkingLevel) -> String {
     match model.thinking_level_map.get(&level) {
         Some(Some(Value::String(name))) => name.clone(),
         Some(Some(value)) => value.to_string(),
@@ -332,8 +332,8 @@ fn mapped_level(model: &Model, level: super::model::ThinkingLevel) -> String {
 
 /// Thinking tokens of `level`, for APIs that count them: as many as the user set
 /// for it, or else the usual number. Levels above `high` have its setting.
-fn thinking_budget(options: &StreamOptions, level: super::model::ThinkingLevel) -> u64 {
-    use super::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+fn thinking_budget(options: &StreamOptions, level: crate::ai::model::ThinkingLevel) -> u64 {
+    use crate::ai::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
     if let Some(budget) = options.thinking_budgets.get(&level.min(High)) {
         return *budget;
     }

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::model::{Api, Cost, Modality, Model, ThinkingLevel};
-use super::super::sampling::Sampling;
-use super::super::{supported_apis, vendors};
 use super::user_models::check;
 use super::{Catalog, DEMO_PROVIDER, ProviderInfo, builtin};
+use crate::ai::model::{Api, Cost, Modality, Model, ThinkingLevel};
+use crate::ai::sampling::Sampling;
+use crate::ai::{supported_apis, vendors};
 
 impl Catalog {
     /// Adds the models of `models-store.json` that are newer than the lists

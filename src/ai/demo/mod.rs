@@ -17,12 +17,12 @@ use futures_util::stream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::message::{
+use crate::ai::message::{
     AssistantBlock, AssistantMessage, Extra, Message, Millis, StopReason, Text, Thinking, ToolCall, Usage,
 };
-use super::model::ThinkingLevel;
-use super::provider::{Provider, Request};
-use super::stream::{BlockKind, EventStream, MessageBuilder, StreamEvent};
+use crate::ai::model::ThinkingLevel;
+use crate::ai::provider::{Provider, Request};
+use crate::ai::stream::{BlockKind, EventStream, MessageBuilder, StreamEvent};
 
 /// How fast the demo model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +187,7 @@ fn estimated_usage(request: &Request, answer: &Answer) -> Usage {
             Message::System(_) => 0,
             Message::User(message) => message.content.text().len(),
             Message::Assistant(message) => message.texts().map(str::len).sum(),
-            Message::ToolResult(message) => super::message::join_text(&message.content).len(),
+            Message::ToolResult(message) => crate::ai::message::join_text(&message.content).len(),
         })
         .sum();
     let input = chars as u64 / 4 + 1;

@@ -8,10 +8,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::super::message::{Message, ToolResultMessage, join_text};
-use super::super::provider::Request;
 use super::words::{after, find_ignoring_case, has_word, path, quoted};
 use super::{Answer, Beat, Call};
+use crate::ai::message::{Message, ToolResultMessage, join_text};
+use crate::ai::provider::Request;
 
 /// What a rule may look at.
 struct Case<'a> {

@@ -58,9 +58,9 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::message::{Message, SystemMessage};
-use super::model::Api;
-use super::transform::IdRule;
+use crate::ai::message::{Message, SystemMessage};
+use crate::ai::model::Api;
+use crate::ai::transform::IdRule;
 
 pub use document::ImportError;
 pub use report::{Note, Report};

@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::image_limits;
-use super::image_url::ImageUrl;
-use super::message::{
+use crate::ai::image_limits;
+use crate::ai::image_url::ImageUrl;
+use crate::ai::message::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
-use super::model::{Api, Model};
-use super::provider::Request;
+use crate::ai::model::{Api, Model};
+use crate::ai::provider::Request;
 
 use system::Placement;
 

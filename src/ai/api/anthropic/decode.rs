@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{
     Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, reported_error, with_json,
 };
 use super::wire::{self, ContentBlock, Event};
+use crate::ai::message::{StopReason, Usage};
+use crate::ai::sse::SseFrame;
+use crate::ai::stream::StreamEvent;
 
 /// What is read, by kind.
 const EVENTS: &[&str] = &[

@@ -9,22 +9,22 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::super::super::compat::AnthropicCompat;
-use super::super::super::continuation;
-use super::super::super::message::ToolDeclaration;
-use super::super::super::model::ThinkingLevel;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::strict_schema::Dialect;
-use super::super::super::transform::{
-    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, SystemUpdate, Turn, Updates,
-};
-use super::super::super::vertex;
 use super::super::{
     EncodeError, Encoded, Headers, StrictTools, fitting_budget, join_url, mapped_level, object_schema,
     strict_tools, thinking_budget, write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
+use crate::ai::compat::AnthropicCompat;
+use crate::ai::continuation;
+use crate::ai::message::ToolDeclaration;
+use crate::ai::model::ThinkingLevel;
+use crate::ai::provider::{Credential, Request, ToolChoice};
+use crate::ai::strict_schema::Dialect;
+use crate::ai::transform::{
+    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, SystemUpdate, Turn, Updates,
+};
+use crate::ai::vertex;
 
 pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {
     match host {

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::super::framing;
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, with_json};
 use super::wire::{self, Delta, Event, ReasoningDelta};
+use crate::ai::framing;
+use crate::ai::message::{StopReason, Usage};
+use crate::ai::sse::SseFrame;
+use crate::ai::stream::StreamEvent;
 
 #[derive(Default)]
 pub(super) struct Decoder {

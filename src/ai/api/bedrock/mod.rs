@@ -13,13 +13,13 @@ mod wire;
 
 use reqwest::Url;
 
-use super::super::bedrock_place::{
+use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, join_url};
+use crate::ai::bedrock_place::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
-use super::super::framing::Framing;
-use super::super::provider::{Credential, Request};
-use super::super::sigv4::{self, Scope};
-use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, join_url};
+use crate::ai::framing::Framing;
+use crate::ai::provider::{Credential, Request};
+use crate::ai::sigv4::{self, Scope};
 
 #[derive(Debug)]
 pub(super) struct BedrockConverse;

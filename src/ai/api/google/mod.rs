@@ -12,9 +12,9 @@ mod partial_args;
 mod schema;
 mod wire;
 
-use super::super::provider::Request;
-use super::super::vertex;
 use super::{Decode, EncodeError, Encoded, WireApi, escape_segment, join_url};
+use crate::ai::provider::Request;
+use crate::ai::vertex;
 
 pub(in crate::ai) use schema::json_schema;
 

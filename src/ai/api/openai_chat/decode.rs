@@ -8,16 +8,16 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::super::super::constrained::{GrammarParameters, escaped};
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::partial_json;
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{
     Blocks, Count, Decode, DecodeError, End, Finish, Str, error_of, filled, reported_error, tier_factor,
     with_json,
 };
 use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
+use crate::ai::constrained::{GrammarParameters, escaped};
+use crate::ai::message::{StopReason, Usage};
+use crate::ai::partial_json;
+use crate::ai::sse::SseFrame;
+use crate::ai::stream::StreamEvent;
 
 pub(super) struct Decoder {
     asked_for: String,

@@ -4,12 +4,6 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
-use super::super::super::constrained::GrammarTool;
-use super::super::super::message::{Thinking, ToolDeclaration};
-use super::super::super::model::ThinkingLevel;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
 use super::super::{
     EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
     strict_tools, thinking_budget, write_body,
@@ -18,6 +12,12 @@ use super::wire::{
     Body, CacheControl, Called, Content, Custom, CustomCall, CustomFormat, Function, FunctionCall, Grammar,
     ImageUrl, Message, Offered, Part, StreamOptions, Tool, ToolCall, cache_mark,
 };
+use crate::ai::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
+use crate::ai::constrained::GrammarTool;
+use crate::ai::message::{Thinking, ToolDeclaration};
+use crate::ai::model::ThinkingLevel;
+use crate::ai::provider::{Credential, Request, ToolChoice};
+use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
 
 /// Longest id OpenAI takes for a call.
 const MAX_ID: usize = 40;

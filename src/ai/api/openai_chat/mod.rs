@@ -7,10 +7,10 @@ mod decode;
 mod encode;
 mod wire;
 
-use super::super::compat::ChatCompat;
-use super::super::constrained::GrammarParameters;
-use super::super::provider::Request;
 use super::{Decode, EncodeError, Encoded, WireApi};
+use crate::ai::compat::ChatCompat;
+use crate::ai::constrained::GrammarParameters;
+use crate::ai::provider::Request;
 
 #[derive(Debug)]
 pub(super) struct OpenAiChat {

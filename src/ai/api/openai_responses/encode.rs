@@ -11,15 +11,6 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::compat::{CacheRetention, ResponsesCompat};
-use super::super::super::constrained::GrammarTool;
-use super::super::super::message::{Thinking, ToolDeclaration};
-use super::super::super::model::ThinkingLevel;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::strict_schema::Dialect;
-use super::super::super::transform::{
-    self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates,
-};
 use super::super::{
     EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
     strict_tools, write_body,
@@ -28,6 +19,13 @@ use super::wire::{
     Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
     TextSignature, Tool, ToolQuery,
 };
+use crate::ai::compat::{CacheRetention, ResponsesCompat};
+use crate::ai::constrained::GrammarTool;
+use crate::ai::message::{Thinking, ToolDeclaration};
+use crate::ai::model::ThinkingLevel;
+use crate::ai::provider::{Credential, Request, ToolChoice};
+use crate::ai::strict_schema::Dialect;
+use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates};
 
 /// Longest id the API takes.
 const MAX_ID: usize = 64;
