@@ -553,7 +553,7 @@ impl ResponsesCompat {
     }
 }
 
-/// Whether a tool may be offered with a grammar, see [`GrammarTool`](crate::ai::constrained::GrammarTool).
+/// Whether a tool may be offered with a grammar, see [`GrammarTool`](crate::ai::messages::GrammarTool).
 pub(super) fn supports_grammar_tools(model: &Model) -> bool {
     Flags(&model.compat).bool("supportsOpenAIGrammarTools").unwrap_or(false)
 }

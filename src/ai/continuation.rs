@@ -7,10 +7,9 @@
 //! looks as if the model had said everything at once.
 
 use crate::ai::compat::AnthropicCompat;
-use crate::ai::message::{AssistantBlock, AssistantMessage, StopReason, Text};
+use crate::ai::messages::{AssistantBlock, AssistantMessage, BlockKind, StopReason, StreamEvent, Text};
 use crate::ai::model::{Api, Model, ThinkingLevel};
 use crate::ai::provider::Request;
-use crate::ai::stream::{BlockKind, StreamEvent};
 
 /// The text with which a repetition of the request that `answer` failed to answer
 /// may begin; `None` where it has to be repeated as a whole.
@@ -128,7 +127,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ai::stream::{MessageBuilder, StreamOrder};
+    use crate::ai::messages::{MessageBuilder, StreamOrder};
 
     fn model(id: &str, compat: serde_json::Value) -> Model {
         let model = json!({"id": id, "api": "anthropic-messages", "provider": "anthropic", "reasoning": true, "compat": compat});

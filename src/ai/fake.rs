@@ -12,11 +12,11 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::message::{
-    AssistantBlock, AssistantMessage, Extra, Millis, StopReason, Text, Thinking, ToolCall, Usage,
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, MessageBuilder, Millis, StopReason,
+    StreamEvent, Text, Thinking, ToolCall, Usage,
 };
 use crate::ai::provider::{Provider, Request};
-use crate::ai::stream::{BlockKind, EventStream, MessageBuilder, StreamEvent};
 
 /// Answers from a script. Clones share the script and the record.
 #[derive(Debug, Clone, Default)]

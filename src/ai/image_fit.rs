@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ai::image_limits::{ImageRules, fetches, for_storing};
-use crate::ai::message::{ContentBlock, Image};
+use crate::ai::messages::{ContentBlock, Image};
 use crate::ai::model::Model;
 use crate::ai::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
@@ -268,7 +268,7 @@ mod tests {
     use image::{DynamicImage, ImageFormat, RgbImage};
 
     use super::*;
-    use crate::ai::message::{Extra, Message, Millis, UserContent, UserMessage};
+    use crate::ai::messages::{Extra, Message, Millis, UserContent, UserMessage};
     use crate::ai::model::{Api, Modality};
     use crate::ai::provider::{Credential, StreamOptions};
 

@@ -7,7 +7,7 @@
 //! requests obey; what is stored obeys `ImageLimits::default`, which is stricter
 //! than nearly all rows.
 
-use crate::ai::image_url::ImageUrl;
+use crate::ai::messages::ImageUrl;
 use crate::ai::model::Model;
 use crate::ai::transform::image_types;
 use crate::util::image::ImageLimits;

@@ -8,12 +8,10 @@
 mod answer;
 mod api;
 mod bedrock_place;
-mod builder;
 mod call;
 mod catalog;
 mod compat;
 mod compat_fields;
-mod constrained;
 mod continuation;
 mod demo;
 mod event_stream;
@@ -25,12 +23,10 @@ mod http;
 mod http_provider;
 mod image_fit;
 mod image_limits;
-mod image_url;
 mod local_servers;
-mod message;
+mod messages;
 mod model;
 mod model_lists;
-mod partial_json;
 mod provider;
 mod redact;
 mod refusals;
@@ -39,7 +35,6 @@ mod sampling;
 mod sigv4;
 mod silence;
 mod sse;
-mod stream;
 mod strict_schema;
 mod transform;
 mod vendors;
@@ -48,11 +43,9 @@ mod vertex;
 pub use answer::decode_recorded;
 
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
-pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
-pub use constrained::{ConstrainedSampling, Grammars, Strictness};
 pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
@@ -63,21 +56,21 @@ pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http::Transport;
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use image_fit::fit_for_storing;
-pub use image_url::{ImageUrl, NoImage};
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
-pub use message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
-    SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
-    UsageCost, UserContent, UserMessage, join_text,
+pub use messages::{
+    AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
+    ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
+    NoImage, RemovedTool, StopReason, StreamEvent, StreamOrder, Strictness, SystemContent, SystemMessage,
+    Text, Thinking, ToolCall, ToolDeclaration, ToolResultBuilder, ToolResultMessage, Usage, UsageCost,
+    UserContent, UserMessage, UserMessageBuilder, finished_arguments, join_text, parse_lenient, parse_strict,
+    replace_lone_surrogates,
 };
 pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
 pub use model_lists::{list_models, variable};
-pub use partial_json::{finished_arguments, parse_lenient, parse_strict, replace_lone_surrogates};
 pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use sampling::{Sampling, SamplingPolicy};
 pub use sse::{RecordedFrame, recorded_frames};
-pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
 pub use transform::{SystemState, system_state};
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
 pub use vertex::{VERTEX_TEMPLATE, VertexPlace};

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ai::message::{Extra, Usage, UsageCost, js_number};
+use crate::ai::messages::{Extra, Usage, UsageCost, js_number};
 use crate::ai::sampling::Sampling;
 
 /// The wire API a model is spoken to in, by its name in files and sessions.

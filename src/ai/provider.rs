@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::message::Message;
+use crate::ai::messages::{EventStream, Message};
 use crate::ai::model::{Model, ThinkingLevel};
-use crate::ai::stream::EventStream;
 
 /// Answers requests. `HttpProvider` for real services, `DemoProvider` without
 /// one, `FakeProvider` in tests; `Router` picks by the model's API.

@@ -11,8 +11,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::ai::constrained::{ConstrainedSampling, Strictness};
-use crate::ai::message::ToolDeclaration;
+use crate::ai::messages::{ConstrainedSampling, Strictness, ToolDeclaration};
 
 /// Whose part of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,12 +22,13 @@ use serde_json::{Map, Value};
 
 use crate::ai::failure::{ErrorBody, clip};
 use crate::ai::framing::Framing;
-use crate::ai::message::{AssistantBlock, Extra, StopReason, Text, Thinking, ToolCall, Usage};
+use crate::ai::messages::{
+    AssistantBlock, BlockKind, Extra, StopReason, StreamEvent, Text, Thinking, ToolCall, Usage, partial_json,
+    replace_lone_surrogates,
+};
 use crate::ai::model::{Api, Model};
-use crate::ai::partial_json::{self, replace_lone_surrogates};
 use crate::ai::provider::{Request, StreamOptions};
 use crate::ai::sse::SseFrame;
-use crate::ai::stream::{BlockKind, StreamEvent};
 use crate::ai::strict_schema::{Dialect, StrictTools, Unmet};
 use crate::ai::transform::{Prompt, Turn};
 

@@ -12,17 +12,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::message::{
-    AssistantBlock, AssistantMessage, Extra, Message, Millis, StopReason, Text, Thinking, ToolCall, Usage,
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, Message, MessageBuilder, Millis,
+    StopReason, StreamEvent, Text, Thinking, ToolCall, Usage,
 };
 use crate::ai::model::ThinkingLevel;
 use crate::ai::provider::{Provider, Request};
-use crate::ai::stream::{BlockKind, EventStream, MessageBuilder, StreamEvent};
 
 /// How fast the demo model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,7 +186,7 @@ fn estimated_usage(request: &Request, answer: &Answer) -> Usage {
             Message::System(_) => 0,
             Message::User(message) => message.content.text().len(),
             Message::Assistant(message) => message.texts().map(str::len).sum(),
-            Message::ToolResult(message) => crate::ai::message::join_text(&message.content).len(),
+            Message::ToolResult(message) => crate::ai::messages::join_text(&message.content).len(),
         })
         .sum();
     let input = chars as u64 / 4 + 1;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::words::{after, find_ignoring_case, has_word, path, quoted};
 use super::{Answer, Beat, Call};
-use crate::ai::message::{Message, ToolResultMessage, join_text};
+use crate::ai::messages::{Message, ToolResultMessage, join_text};
 use crate::ai::provider::Request;
 
 /// What a rule may look at.

@@ -13,7 +13,7 @@ mod rejection;
 
 use std::time::Duration;
 
-use crate::ai::message::{AssistantMessage, StopReason};
+use crate::ai::messages::{AssistantMessage, StopReason};
 use patterns::{
     AUTH, CONFIG, NETWORK, NOT_FOUND, OVERFLOW, OVERLOADED, PER_DAY, PER_MINUTE, PERMANENT, QUOTA,
     RATE_LIMIT, REFUSED, SERVER, STRICT_SCHEMAS, TOOL_USE_FAILED, TRANSIENT_STATUSES, UPDATES, contains,

@@ -89,7 +89,7 @@ fn demanded_waits_are_read_back() {
 #[test]
 fn overflow_can_be_silent() {
     let check = |stop: StopReason, input: u64, output: u64, expected: bool| {
-        let mut message = AssistantMessage::pending(Api::DEMO, "p", "m", crate::ai::message::Millis(0));
+        let mut message = AssistantMessage::pending(Api::DEMO, "p", "m", crate::ai::messages::Millis(0));
         message.stop_reason = stop;
         message.usage.input = input;
         message.usage.output = output;

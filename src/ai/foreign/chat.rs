@@ -13,7 +13,7 @@ use super::json::{
     self, Noted, Object, Piece, filled, image_at, image_of, kind, pieces, text, text_block, texts_first,
 };
 use super::plan::{Answer, Block, Outcome, Plan, Step, argument_text};
-use crate::ai::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
+use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 
 /// Where servers put reasoning; the first that is filled counts.
 const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Format;
 use super::json::{Object, filled, kind};
 use super::report::Report;
-use crate::ai::partial_json;
+use crate::ai::messages::partial_json;
 
 /// Why a text is not the conversation it was said to be.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use super::document::ImportError;
 use super::json::{Noted, ONLY_ADDRESS, Object, Piece, text_block};
 use super::report::Report;
 use super::{Format, Imported};
-use crate::ai::message::{
+use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, Millis, StopReason, SystemContent,
     SystemMessage, ToolCall, ToolResultMessage, UserContent, UserMessage, join_text,
 };

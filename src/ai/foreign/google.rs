@@ -10,7 +10,7 @@ use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult};
 use super::json::{self, Noted, Object, Piece, filled, pieces, text_block, texts_first};
 use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
-use crate::ai::message::{AssistantBlock, ContentBlock, Text, Thinking};
+use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking};
 
 /// The field of that name in either spelling.
 fn get<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a Value> {

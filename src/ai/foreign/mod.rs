@@ -58,7 +58,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::ai::message::{Message, SystemMessage};
+use crate::ai::messages::{Message, SystemMessage};
 use crate::ai::model::Api;
 use crate::ai::transform::IdRule;
 

@@ -11,10 +11,9 @@ use super::draft::{STRAY, stray_result};
 use super::json::ONLY_ADDRESS;
 use super::report::Report;
 use crate::ai::api;
-use crate::ai::image_url::ImageUrl;
-use crate::ai::message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, SystemContent, Thinking, ToolCall,
-    ToolDeclaration, ToolResultMessage, UserContent, join_text,
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, ContentBlock, Extra, ImageUrl, Message, SystemContent, Thinking,
+    ToolCall, ToolDeclaration, ToolResultMessage, UserContent, join_text,
 };
 use crate::ai::transform::{Ids, system_state};
 

@@ -17,9 +17,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::ai::image_limits;
-use crate::ai::image_url::ImageUrl;
-use crate::ai::message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Image, Message, Thinking, ToolDeclaration,
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, ContentBlock, Image, ImageUrl, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
 use crate::ai::model::{Api, Model};

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ai::message::{Message, SystemContent, SystemMessage, ToolDeclaration, join_text};
+use crate::ai::messages::{Message, SystemContent, SystemMessage, ToolDeclaration, join_text};
 
 /// What the system messages of a conversation add up to.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -8,9 +8,8 @@ use super::super::{
     Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, reported_error, with_json,
 };
 use super::wire::{self, ContentBlock, Event};
-use crate::ai::message::{StopReason, Usage};
+use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::sse::SseFrame;
-use crate::ai::stream::StreamEvent;
 
 /// What is read, by kind.
 const EVENTS: &[&str] = &[

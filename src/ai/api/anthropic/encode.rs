@@ -17,7 +17,7 @@ use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
 use crate::ai::compat::AnthropicCompat;
 use crate::ai::continuation;
-use crate::ai::message::ToolDeclaration;
+use crate::ai::messages::ToolDeclaration;
 use crate::ai::model::ThinkingLevel;
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::strict_schema::Dialect;

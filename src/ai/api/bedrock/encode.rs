@@ -18,7 +18,7 @@ use super::wire::{
     SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse, cache_point,
 };
 use crate::ai::compat::BedrockCompat;
-use crate::ai::message::{self, ToolDeclaration};
+use crate::ai::messages::{ToolDeclaration, message};
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::strict_schema::Dialect;
 use crate::ai::transform::{self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Turn, Updates};

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::wire::{Block, Image, ImageSource};
-use crate::ai::message;
+use crate::ai::messages::message;
 use crate::ai::transform::Picture;
 
 const IMAGES_PER_MESSAGE: usize = 20;

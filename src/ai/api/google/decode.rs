@@ -11,9 +11,8 @@ use serde_json::Value;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, with_json};
 use super::partial_args::PartialArgs;
 use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
-use crate::ai::message::{StopReason, Usage};
+use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::sse::SseFrame;
-use crate::ai::stream::StreamEvent;
 
 pub(super) struct Decoder {
     asked_for: String,

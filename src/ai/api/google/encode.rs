@@ -14,7 +14,7 @@ use super::wire::{
     PartData, Response, Role, Schema, SystemInstruction, Tool, ToolConfig,
 };
 use crate::ai::compat::GoogleCompat;
-use crate::ai::message::ToolDeclaration;
+use crate::ai::messages::ToolDeclaration;
 use crate::ai::model::Api;
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, ToolResult, Turn, Updates};

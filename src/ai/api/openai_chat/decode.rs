@@ -13,11 +13,8 @@ use super::super::{
     with_json,
 };
 use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
-use crate::ai::constrained::{GrammarParameters, escaped};
-use crate::ai::message::{StopReason, Usage};
-use crate::ai::partial_json;
+use crate::ai::messages::{GrammarParameters, StopReason, StreamEvent, Usage, escaped, partial_json};
 use crate::ai::sse::SseFrame;
-use crate::ai::stream::StreamEvent;
 
 pub(super) struct Decoder {
     asked_for: String,

@@ -13,8 +13,7 @@ use super::wire::{
     ImageUrl, Message, Offered, Part, StreamOptions, Tool, ToolCall, cache_mark,
 };
 use crate::ai::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
-use crate::ai::constrained::GrammarTool;
-use crate::ai::message::{Thinking, ToolDeclaration};
+use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
 use crate::ai::model::ThinkingLevel;
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};

@@ -9,7 +9,7 @@ mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi};
 use crate::ai::compat::ChatCompat;
-use crate::ai::constrained::GrammarParameters;
+use crate::ai::messages::GrammarParameters;
 use crate::ai::provider::Request;
 
 #[derive(Debug)]

@@ -12,11 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, tier_factor, with_json};
 use super::wire::{self, Event, TextSignature};
-use crate::ai::constrained::{GrammarParameters, escaped};
 use crate::ai::failure::{ErrorBody, FailureClass, classify};
-use crate::ai::message::{AssistantBlock, StopReason, Usage};
+use crate::ai::messages::{AssistantBlock, GrammarParameters, StopReason, StreamEvent, Usage, escaped};
 use crate::ai::sse::SseFrame;
-use crate::ai::stream::StreamEvent;
 
 type ItemMap = Map<String, Value>;
 

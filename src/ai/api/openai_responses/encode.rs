@@ -20,8 +20,7 @@ use super::wire::{
     TextSignature, Tool, ToolQuery,
 };
 use crate::ai::compat::{CacheRetention, ResponsesCompat};
-use crate::ai::constrained::GrammarTool;
-use crate::ai::message::{Thinking, ToolDeclaration};
+use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
 use crate::ai::model::ThinkingLevel;
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::strict_schema::Dialect;

@@ -17,7 +17,7 @@ mod encode;
 mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi};
-use crate::ai::constrained::GrammarParameters;
+use crate::ai::messages::GrammarParameters;
 use crate::ai::provider::Request;
 
 pub(in crate::ai) use wire::TextSignature;

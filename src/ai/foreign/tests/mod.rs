@@ -5,7 +5,7 @@ mod rounds;
 use serde_json::json;
 
 use super::*;
-use crate::ai::message::{AssistantBlock, ContentBlock, SystemContent, UserContent};
+use crate::ai::messages::{AssistantBlock, ContentBlock, SystemContent, UserContent};
 
 const PNG: &str = "iVBORw0KGgo=";
 

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::super::draft::{SEE_IMAGE, images_of};
 use super::*;
-use crate::ai::image_url::ImageUrl;
-use crate::ai::message::{AssistantMessage, Image, Millis, Text, Thinking, ToolCall, UserMessage, join_text};
+use crate::ai::messages::{
+    AssistantMessage, Image, ImageUrl, Millis, Text, Thinking, ToolCall, UserMessage, join_text,
+};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

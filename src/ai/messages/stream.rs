@@ -4,8 +4,8 @@
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 
-use crate::ai::message::{AssistantBlock, AssistantMessage, Extra, Text, Thinking, ToolCall};
-use crate::ai::partial_json;
+use super::message::{AssistantBlock, AssistantMessage, Extra, Text, Thinking, ToolCall};
+use super::partial_json;
 
 /// One step of an assistant message being produced.
 ///

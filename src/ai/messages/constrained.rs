@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::ai::message::{Extra, Message, ToolDeclaration};
+use super::message::{Extra, Message, ToolDeclaration};
 
 /// How the arguments of a tool are to be sampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,18 +69,18 @@ pub struct Grammars {
 ///
 /// <https://platform.openai.com/docs/guides/function-calling#context-free-grammars>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct GrammarTool<'a> {
+pub(in crate::ai) struct GrammarTool<'a> {
     /// The property the text becomes.
-    pub(super) parameter: &'a str,
+    pub(in crate::ai) parameter: &'a str,
     /// `lark` or `regex`.
-    pub(super) syntax: &'static str,
-    pub(super) definition: &'a str,
+    pub(in crate::ai) syntax: &'static str,
+    pub(in crate::ai) definition: &'a str,
 }
 
 impl<'a> GrammarTool<'a> {
     /// `None` for a tool without such a grammar, and for one that needs anything
     /// but one text.
-    pub(super) fn of(tool: &'a ToolDeclaration) -> Option<Self> {
+    pub(in crate::ai) fn of(tool: &'a ToolDeclaration) -> Option<Self> {
         let Some(ConstrainedSampling::Grammar { variants, .. }) = &tool.constrained_sampling else {
             return None;
         };
@@ -97,18 +97,18 @@ impl<'a> GrammarTool<'a> {
     }
 
     /// The text in the arguments of a call, if they have one.
-    pub(super) fn input(self, arguments: &Value) -> Option<&str> {
+    pub(in crate::ai) fn input(self, arguments: &Value) -> Option<&str> {
         arguments.get(self.parameter)?.as_str()
     }
 }
 
 /// The arguments in which an answer's text for a tool with a grammar is read.
 #[derive(Debug, Clone, Default)]
-pub(super) struct GrammarParameters(HashMap<String, String>);
+pub(in crate::ai) struct GrammarParameters(HashMap<String, String>);
 
 impl GrammarParameters {
     /// Those of all tools the conversation declares.
-    pub(super) fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
+    pub(in crate::ai) fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
         let systems = messages.into_iter().filter_map(|message| match message {
             Message::System(system) => Some(system),
             Message::User(_) | Message::Assistant(_) | Message::ToolResult(_) => None,
@@ -121,23 +121,23 @@ impl GrammarParameters {
     }
 
     /// What a text for the tool `name` becomes; `input` where nobody says.
-    pub(super) fn name(&self, tool: &str) -> &str {
+    pub(in crate::ai) fn name(&self, tool: &str) -> &str {
         self.0.get(tool).map_or("input", String::as_str)
     }
 
     /// The arguments of a call of `tool` that came as `text`, as JSON.
-    pub(super) fn arguments(&self, tool: &str, text: &str) -> String {
+    pub(in crate::ai) fn arguments(&self, tool: &str, text: &str) -> String {
         json!({ self.name(tool): text }).to_string()
     }
 
     /// Those arguments up to where the text begins.
-    pub(super) fn opening(&self, tool: &str) -> String {
+    pub(in crate::ai) fn opening(&self, tool: &str) -> String {
         format!("{{{}:\"", Value::from(self.name(tool)))
     }
 }
 
 /// `text` as it stands inside of a JSON string.
-pub(super) fn escaped(text: &str) -> String {
+pub(in crate::ai) fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
 }

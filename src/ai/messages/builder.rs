@@ -30,13 +30,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::ai::image_url::NoImage;
-use crate::ai::message::{
+use super::image_url::NoImage;
+use super::message::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, StopReason, SystemContent,
     SystemMessage, Text, Thinking, ToolCall, ToolResultMessage, Usage, UserContent, UserMessage,
 };
+use super::partial_json;
 use crate::ai::model::Api;
-use crate::ai::partial_json;
 
 impl From<SystemMessage> for Message {
     fn from(message: SystemMessage) -> Self {

@@ -65,7 +65,7 @@ fn kind(value: &Value) -> &'static str {
 
 /// Escapes raw control characters inside strings and doubles the backslash of
 /// escapes JSON does not have. Borrows when there is nothing to repair.
-pub(super) fn repair(text: &str) -> Cow<'_, str> {
+pub(in crate::ai) fn repair(text: &str) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut in_string = false;
     let mut chars = text.char_indices().peekable();

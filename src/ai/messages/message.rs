@@ -9,9 +9,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::ai::constrained::ConstrainedSampling;
+use super::constrained::ConstrainedSampling;
+use super::image_url::ImageUrl;
 use crate::ai::failure::Failure;
-use crate::ai::image_url::ImageUrl;
 use crate::ai::model::{Api, ThinkingLevel};
 
 /// Fields of a message or block that this version does not interpret.
@@ -495,7 +495,7 @@ impl<'de> Deserialize<'de> for Millis {
 }
 
 /// Writes whole numbers without a fraction, as JavaScript does.
-pub(super) fn js_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(in crate::ai) fn js_number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 && value.abs() < 9e15 {
         serializer.serialize_i64(*value as i64)
     } else {

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::ai::message::{ContentBlock, Extra, Image, Text};
+use super::message::{ContentBlock, Extra, Image, Text};
 
 /// A picture that a service fetches from where it is.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +115,7 @@ impl ImageUrl {
 
     /// The same picture, to be looked at that closely. Words OpenAI does not have
     /// change nothing.
-    pub(super) fn with_detail(mut self, detail: Option<&str>) -> Self {
+    pub(in crate::ai) fn with_detail(mut self, detail: Option<&str>) -> Self {
         if let Some(detail) = detail.filter(|detail| DETAILS.contains(detail)) {
             self.extra.insert(DETAIL.to_owned(), Value::from(detail));
         }
@@ -127,7 +127,7 @@ impl ImageUrl {
     /// # Errors
     /// The text itself, if it is just a text: the field is not there or no
     /// address, or the text says something else than the field.
-    pub(super) fn of_text(mut text: Text) -> Result<Self, Text> {
+    pub(in crate::ai) fn of_text(mut text: Text) -> Result<Self, Text> {
         let address = text.extra.get(FIELD).and_then(Value::as_str);
         let Some(Ok(mut image)) = address.map(Self::new) else { return Err(text) };
         if text.text_signature.is_some() || text.text != image.label() {
@@ -170,7 +170,7 @@ impl Serialize for ImageUrl {
 }
 
 /// What stands for a picture at `url` where only text can.
-pub(super) fn label(url: &str) -> String {
+pub(in crate::ai) fn label(url: &str) -> String {
     format!("[image: {url}]")
 }
 
@@ -216,7 +216,7 @@ impl Image {
     ///
     /// # Errors
     /// When the media type is not that of an image, or the data is not base64.
-    pub(super) fn checked(mime_type: &str, data: &str) -> Result<Self, NoImage> {
+    pub(in crate::ai) fn checked(mime_type: &str, data: &str) -> Result<Self, NoImage> {
         let data: String = data.chars().filter(|char| !char.is_ascii_whitespace()).collect();
         let mime_type = mime_type.trim().to_ascii_lowercase();
         let mime_type = if mime_type == "image/jpg" { "image/jpeg".to_owned() } else { mime_type };
