@@ -12,12 +12,10 @@ use serde_json::Value;
 use crate::ai::api::{self, Decode, DecodeError, End, WireApi};
 use crate::ai::compat::fallback_cost;
 use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
-use crate::ai::framing::Frames;
-use crate::ai::http::{CEREBRAS, html_text};
 use crate::ai::messages::{AssistantMessage, Millis, StopReason, StreamEvent};
 use crate::ai::model::Model;
 use crate::ai::provider::Request;
-use crate::ai::sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
+use crate::ai::transport::{CEREBRAS, FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
 
 /// How much is kept of a body that turns out not to be a stream.
 const HEAD_LIMIT_BYTES: usize = 2_000;

@@ -18,14 +18,12 @@ use crate::ai::answer::{Answer, Ending, fail, service};
 use crate::ai::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
 use crate::ai::continuation::{self, Joiner};
 use crate::ai::failure::{FailureClass, RequestError};
-use crate::ai::http::{Transport, root_cause};
 use crate::ai::image_fit::ImageFitter;
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::model::Model;
 use crate::ai::provider::{Provider, Request};
-use crate::ai::redact;
 use crate::ai::refusals::Refusals;
-use crate::ai::silence::silence;
+use crate::ai::transport::{Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
 /// How patient a provider is.

@@ -17,8 +17,8 @@ use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::ai::http::{client_builder, read_whole};
 use crate::ai::model::{Api, Modality, Model};
+use crate::ai::transport::{client_builder, read_whole};
 
 /// Longest a look may take. Servers that have not said everything by then are
 /// listed with what they have said.

@@ -8,18 +8,14 @@
 mod answer;
 mod api;
 mod bedrock_place;
-mod call;
 mod catalog;
 mod compat;
 mod compat_fields;
 mod continuation;
 mod demo;
-mod event_stream;
 mod failure;
 mod fake;
 pub mod foreign;
-mod framing;
-mod http;
 mod http_provider;
 mod image_fit;
 mod image_limits;
@@ -28,22 +24,18 @@ mod messages;
 mod model;
 mod model_lists;
 mod provider;
-mod redact;
 mod refusals;
 mod router;
 mod sampling;
-mod sigv4;
-mod silence;
-mod sse;
 mod strict_schema;
 mod transform;
+mod transport;
 mod vendors;
 mod vertex;
 
 pub use answer::decode_recorded;
 
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
-pub use call::{Call, CallBody, CallError, CallReply};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
 pub use continuation::continuable;
@@ -53,7 +45,6 @@ pub use failure::{
     rejection, retry_delay,
 };
 pub use fake::{FakeAnswer, FakeProvider, Gate};
-pub use http::Transport;
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use image_fit::fit_for_storing;
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
@@ -70,8 +61,8 @@ pub use model_lists::{list_models, variable};
 pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use sampling::{Sampling, SamplingPolicy};
-pub use sse::{RecordedFrame, recorded_frames};
 pub use transform::{SystemState, system_state};
+pub use transport::{Call, CallBody, CallError, CallReply, RecordedFrame, Transport, recorded_frames};
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
 pub use vertex::{VERTEX_TEMPLATE, VertexPlace};
 

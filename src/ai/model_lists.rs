@@ -10,10 +10,9 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::ai::http::{Route, Transport, connection_error, read_whole};
 use crate::ai::model::{Api, Modality, Model};
 use crate::ai::provider::Credential;
-use crate::ai::redact;
+use crate::ai::transport::{Route, Transport, connection_error, read_whole, redact};
 use crate::ai::vendors::Vendor;
 
 /// Longest a list may take.

@@ -21,16 +21,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ai::failure::{ErrorBody, clip};
-use crate::ai::framing::Framing;
 use crate::ai::messages::{
     AssistantBlock, BlockKind, Extra, StopReason, StreamEvent, Text, Thinking, ToolCall, Usage, partial_json,
     replace_lone_surrogates,
 };
 use crate::ai::model::{Api, Model};
 use crate::ai::provider::{Request, StreamOptions};
-use crate::ai::sse::SseFrame;
 use crate::ai::strict_schema::{Dialect, StrictTools, Unmet};
 use crate::ai::transform::{Prompt, Turn};
+use crate::ai::transport::{Framing, SseFrame};
 
 pub(super) use google::json_schema as google_schema;
 pub(super) use openai_responses::TextSignature;

@@ -9,7 +9,7 @@ use super::super::{
 };
 use super::wire::{self, ContentBlock, Event};
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
-use crate::ai::sse::SseFrame;
+use crate::ai::transport::SseFrame;
 
 /// What is read, by kind.
 const EVENTS: &[&str] = &[

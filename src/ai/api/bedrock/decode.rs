@@ -7,9 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, with_json};
 use super::wire::{self, Delta, Event, ReasoningDelta};
-use crate::ai::framing;
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
-use crate::ai::sse::SseFrame;
+use crate::ai::transport::{SseFrame, framing};
 
 #[derive(Default)]
 pub(super) struct Decoder {

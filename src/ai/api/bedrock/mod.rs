@@ -17,9 +17,8 @@ use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, 
 use crate::ai::bedrock_place::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
-use crate::ai::framing::Framing;
 use crate::ai::provider::{Credential, Request};
-use crate::ai::sigv4::{self, Scope};
+use crate::ai::transport::{Framing, Scope, sigv4};
 
 #[derive(Debug)]
 pub(super) struct BedrockConverse;

@@ -12,7 +12,7 @@ use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, error_of, fi
 use super::partial_args::PartialArgs;
 use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
-use crate::ai::sse::SseFrame;
+use crate::ai::transport::SseFrame;
 
 pub(super) struct Decoder {
     asked_for: String,

@@ -14,7 +14,7 @@ use super::super::{
 };
 use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
 use crate::ai::messages::{GrammarParameters, StopReason, StreamEvent, Usage, escaped, partial_json};
-use crate::ai::sse::SseFrame;
+use crate::ai::transport::SseFrame;
 
 pub(super) struct Decoder {
     asked_for: String,

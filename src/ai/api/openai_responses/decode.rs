@@ -14,7 +14,7 @@ use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled,
 use super::wire::{self, Event, TextSignature};
 use crate::ai::failure::{ErrorBody, FailureClass, classify};
 use crate::ai::messages::{AssistantBlock, GrammarParameters, StopReason, StreamEvent, Usage, escaped};
-use crate::ai::sse::SseFrame;
+use crate::ai::transport::SseFrame;
 
 type ItemMap = Map<String, Value>;
 

@@ -8,8 +8,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use crate::ai::http::{Route, Transport, connection_error, read_whole};
-use crate::ai::redact;
+use super::http::{Route, Transport, connection_error, read_whole};
+use super::redact;
 
 /// Longest wait for a whole reply.
 const TIMEOUT: Duration = Duration::from_secs(30);

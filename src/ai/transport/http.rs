@@ -16,12 +16,12 @@ use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
+use super::redact;
 use crate::ai::api::HttpRequest;
 use crate::ai::failure::{ErrorBody, Failure, FailureClass, NO_RETRY, Place, RETRY, RequestError, clip};
-use crate::ai::redact;
 
 /// Answers a conversation that is too long with an empty body.
-pub(super) const CEREBRAS: &str = "cerebras";
+pub(in crate::ai) const CEREBRAS: &str = "cerebras";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 3;
 /// Most that is read of the body of an error.
@@ -47,14 +47,14 @@ type Slot = OnceLock<Result<Client, String>>;
 
 /// How a service is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Route {
+pub(in crate::ai) struct Route {
     tls: bool,
     /// Past any proxy.
     direct: bool,
 }
 
 impl Route {
-    pub(super) fn to(url: &Url) -> Self {
+    pub(in crate::ai) fn to(url: &Url) -> Self {
         Self { tls: url.scheme() == "https", direct: is_near(url) }
     }
 }
@@ -89,7 +89,7 @@ impl Transport {
         self.client(Route { tls: true, direct: false }).map_or_else(drop, drop);
     }
 
-    pub(super) fn client(&self, route: Route) -> Result<&Client, String> {
+    pub(in crate::ai) fn client(&self, route: Route) -> Result<&Client, String> {
         let slot = match route {
             Route { tls: false, direct: false } => &self.clients.plain,
             Route { tls: true, direct: false } => &self.clients.tls,
@@ -107,7 +107,7 @@ impl Transport {
     ///
     /// # Errors
     /// When there is no connection, no answer in time, or another status.
-    pub(super) async fn send(
+    pub(in crate::ai) async fn send(
         &self,
         request: &HttpRequest,
         service: &str,
@@ -145,7 +145,7 @@ impl Transport {
 }
 
 /// The beginning of every client of this program.
-pub(super) fn client_builder() -> ClientBuilder {
+pub(in crate::ai) fn client_builder() -> ClientBuilder {
     // Fails if a provider is installed already, which then is the one used.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_else(drop);
     Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
@@ -179,7 +179,7 @@ fn unsendable(text: String) -> RequestError {
 }
 
 /// A request that got no response.
-pub(super) fn connection_error(error: &reqwest::Error, origin: &str) -> RequestError {
+pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> RequestError {
     let cause = root_cause(error);
     let text = if error.is_timeout() {
         format!("connection error: connecting to {origin} timed out")
@@ -283,7 +283,7 @@ async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usiz
 ///
 /// # Errors
 /// When it breaks off or is larger than `limit_bytes`: half an answer is none.
-pub(super) async fn read_whole(mut response: Response, limit_bytes: usize) -> Result<String, String> {
+pub(in crate::ai) async fn read_whole(mut response: Response, limit_bytes: usize) -> Result<String, String> {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
@@ -298,7 +298,7 @@ pub(super) async fn read_whole(mut response: Response, limit_bytes: usize) -> Re
 }
 
 /// What a person can learn from an HTML page; `None` if `body` is none.
-pub(super) fn html_text(body: &str, service: &str) -> Option<String> {
+pub(in crate::ai) fn html_text(body: &str, service: &str) -> Option<String> {
     let body = body.trim_start_matches('\u{feff}').trim_start();
     if !body.starts_with('<') {
         return None;
@@ -314,7 +314,7 @@ pub(super) fn html_text(body: &str, service: &str) -> Option<String> {
 }
 
 /// The innermost cause, which is what a person can act on.
-pub(super) fn root_cause(error: &reqwest::Error) -> String {
+pub(in crate::ai) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut text = None;
     while let Some(inner) = cause {

@@ -4,13 +4,13 @@
 //! (a web page, a JSON document) are text even where the API is binary, so the
 //! first bytes of a binary answer are looked at before they are believed.
 
-use crate::ai::event_stream::{EventStreamError, EventStreamParser, MESSAGE_LIMIT_BYTES, Message};
+use super::event_stream::{EventStreamError, EventStreamParser, MESSAGE_LIMIT_BYTES, Message};
+use super::sse::{FRAME_LIMIT_BYTES, SseError, SseFrame, SseItem, SseParser};
 use crate::ai::failure::ErrorBody;
-use crate::ai::sse::{FRAME_LIMIT_BYTES, SseError, SseFrame, SseItem, SseParser};
 
 /// How an API frames its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(in crate::ai) enum Framing {
     /// Server-sent events.
     Text,
     /// `application/vnd.amazon.eventstream`.
@@ -18,7 +18,7 @@ pub(super) enum Framing {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum FramingError {
+pub(in crate::ai) enum FramingError {
     #[error(transparent)]
     Sse(#[from] SseError),
     #[error(transparent)]
@@ -31,7 +31,7 @@ pub(super) enum FramingError {
 
 /// Splits an answer into frames; used like the parsers in it.
 #[derive(Debug)]
-pub(super) enum Frames {
+pub(in crate::ai) enum Frames {
     Text(SseParser),
     Binary(EventStreamParser),
     /// Holds the first bytes until they say which it is.
@@ -43,7 +43,7 @@ pub(super) enum Frames {
 const TELLING_BYTES: usize = 5;
 
 impl Frames {
-    pub(super) fn new(framing: Framing) -> Self {
+    pub(in crate::ai) fn new(framing: Framing) -> Self {
         match framing {
             Framing::Text => Self::text(),
             Framing::AmazonEventStream => Self::Undecided(Vec::new()),
@@ -54,12 +54,12 @@ impl Frames {
         Self::Text(SseParser::new(FRAME_LIMIT_BYTES))
     }
 
-    pub(super) fn is_binary(&self) -> bool {
+    pub(in crate::ai) fn is_binary(&self) -> bool {
         matches!(self, Self::Binary(_))
     }
 
     /// Takes the next bytes of the answer.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(in crate::ai) fn push(&mut self, bytes: &[u8]) {
         match self {
             Self::Text(parser) => parser.push(bytes),
             Self::Binary(parser) => parser.push(bytes),
@@ -73,7 +73,7 @@ impl Frames {
     }
 
     /// Says that no more bytes come.
-    pub(super) fn finish(&mut self) {
+    pub(in crate::ai) fn finish(&mut self) {
         self.decide();
         if let Self::Text(parser) = self {
             parser.finish();
@@ -97,7 +97,7 @@ impl Frames {
     /// # Errors
     /// When the bytes are damaged, a frame is too long, or the server reports an
     /// error. Nothing more is to be asked for.
-    pub(super) fn next(&mut self) -> Result<Option<SseItem<'_>>, FramingError> {
+    pub(in crate::ai) fn next(&mut self) -> Result<Option<SseItem<'_>>, FramingError> {
         match self {
             Self::Text(parser) => Ok(parser.next()?),
             Self::Binary(parser) => parser.next()?.map(event).transpose(),
@@ -121,7 +121,7 @@ fn event(message: Message<'_>) -> Result<SseItem<'_>, FramingError> {
 }
 
 /// The text of an exception of this type, with `payload` as its account.
-pub(super) fn exception(kind: &str, payload: &str) -> String {
+pub(in crate::ai) fn exception(kind: &str, payload: &str) -> String {
     let mut body = ErrorBody::from_text(payload);
     if body.message.is_empty() || body.message == "{}" {
         body.message = "the service does not say why".to_owned();

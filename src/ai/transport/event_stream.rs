@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 
 /// Longest message accepted; the format allows a payload of 16 MiB.
-pub(super) const MESSAGE_LIMIT_BYTES: usize = 24 << 20;
+pub(in crate::ai) const MESSAGE_LIMIT_BYTES: usize = 24 << 20;
 
 /// Length of the message, length of its headers, checksum of these two.
 const PRELUDE_BYTES: usize = 12;
@@ -19,26 +19,26 @@ const CHECKSUM_BYTES: usize = 4;
 
 /// One message of the stream.
 #[derive(Debug, PartialEq)]
-pub(super) struct Message<'a> {
-    pub(super) headers: Headers<'a>,
-    pub(super) payload: &'a [u8],
+pub(in crate::ai) struct Message<'a> {
+    pub(in crate::ai) headers: Headers<'a>,
+    pub(in crate::ai) payload: &'a [u8],
 }
 
 /// The headers of a message that say what it is; empty where absent.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Headers<'a> {
+pub(in crate::ai) struct Headers<'a> {
     /// `event`, `exception` or `error`.
-    pub(super) message_type: Cow<'a, str>,
-    pub(super) event_type: Cow<'a, str>,
-    pub(super) exception_type: Cow<'a, str>,
-    pub(super) error_code: Cow<'a, str>,
-    pub(super) error_message: Cow<'a, str>,
+    pub(in crate::ai) message_type: Cow<'a, str>,
+    pub(in crate::ai) event_type: Cow<'a, str>,
+    pub(in crate::ai) exception_type: Cow<'a, str>,
+    pub(in crate::ai) error_code: Cow<'a, str>,
+    pub(in crate::ai) error_message: Cow<'a, str>,
 }
 
 /// The texts say that the stream was interrupted, because sending the request
 /// again is what helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum EventStreamError {
+pub(in crate::ai) enum EventStreamError {
     #[error("stream interrupted: the {0} of a message do not match their checksum")]
     Checksum(&'static str),
     #[error("stream interrupted: a message with impossible lengths or headers")]
@@ -50,7 +50,7 @@ pub(super) enum EventStreamError {
 /// Splits a byte stream into messages. Feed with [`Self::push`], then drain with
 /// [`Self::next`].
 #[derive(Debug)]
-pub(super) struct EventStreamParser {
+pub(in crate::ai) struct EventStreamParser {
     buffer: Vec<u8>,
     /// Start of the message being read; bytes before it are spent.
     start: usize,
@@ -58,12 +58,12 @@ pub(super) struct EventStreamParser {
 }
 
 impl EventStreamParser {
-    pub(super) fn new(limit_bytes: usize) -> Self {
+    pub(in crate::ai) fn new(limit_bytes: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, limit_bytes }
     }
 
     /// Takes the next bytes of the stream.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(in crate::ai) fn push(&mut self, bytes: &[u8]) {
         // Never moves more than is pending, and only when something was handed out since.
         if self.start > 0 {
             self.buffer.drain(..self.start);
@@ -77,7 +77,7 @@ impl EventStreamParser {
     /// # Errors
     /// When the bytes are damaged or the message is too long; the parser is of
     /// no use afterwards.
-    pub(super) fn next(&mut self) -> Result<Option<Message<'_>>, EventStreamError> {
+    pub(in crate::ai) fn next(&mut self) -> Result<Option<Message<'_>>, EventStreamError> {
         let pending = self.buffer.get(self.start..).unwrap_or_default();
         let Some(prelude) = pending.first_chunk::<PRELUDE_BYTES>() else { return Ok(None) };
         let lengths = Lengths::read(*prelude, self.limit_bytes)?;

@@ -14,7 +14,7 @@ const MIN_SECRET_BYTES: usize = 8;
 
 /// `text` without the credential of `request` and the values of its headers that
 /// may be one.
-pub(super) fn without_secrets(text: &str, request: &Request) -> String {
+pub(in crate::ai) fn without_secrets(text: &str, request: &Request) -> String {
     let mut secrets: Vec<&str> = match &request.credential {
         Credential::None => Vec::new(),
         Credential::ApiKey(key) | Credential::Bearer(key) => vec![key],
@@ -45,7 +45,7 @@ fn is_secret_name(name: &str) -> bool {
 }
 
 /// `url` as it may be shown: without user and password, query and fragment.
-pub(super) fn shown_url(url: &str) -> Cow<'_, str> {
+pub(in crate::ai) fn shown_url(url: &str) -> Cow<'_, str> {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let url = &url[..end];
     let Some((scheme, rest)) = url.split_once("://") else { return Cow::Borrowed(url) };

@@ -14,11 +14,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Longest frame accepted by default.
-pub(super) const FRAME_LIMIT_BYTES: usize = 64 << 20;
+pub(in crate::ai) const FRAME_LIMIT_BYTES: usize = 64 << 20;
 
 /// What the stream holds next.
 #[derive(Debug, PartialEq)]
-pub(super) enum SseItem<'a> {
+pub(in crate::ai) enum SseItem<'a> {
     Frame(SseFrame<'a>),
     /// A JSON document that is not inside an event, whole unless the stream ended in it.
     Bare(Cow<'a, str>),
@@ -26,15 +26,15 @@ pub(super) enum SseItem<'a> {
 
 /// One event. Invalid UTF-8 has become replacement characters.
 #[derive(Debug, PartialEq)]
-pub(super) struct SseFrame<'a> {
+pub(in crate::ai) struct SseFrame<'a> {
     /// The `event` field; empty if the frame has none.
-    pub(super) event: Cow<'a, str>,
+    pub(in crate::ai) event: Cow<'a, str>,
     /// The `data` lines, joined by line feeds.
-    pub(super) data: Cow<'a, str>,
+    pub(in crate::ai) data: Cow<'a, str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SseError {
+pub(in crate::ai) enum SseError {
     #[error("the stream holds an event larger than {limit_bytes} bytes")]
     TooLong { limit_bytes: usize },
 }
@@ -42,7 +42,7 @@ pub(super) enum SseError {
 /// Splits a byte stream into frames. Feed with [`Self::push`], then drain with
 /// [`Self::next`]; call [`Self::finish`] at the end and drain once more.
 #[derive(Debug)]
-pub(super) struct SseParser {
+pub(in crate::ai) struct SseParser {
     buffer: Vec<u8>,
     /// Start of the frame being read; bytes before it are spent.
     frame_start: usize,
@@ -62,7 +62,7 @@ pub(super) struct SseParser {
 }
 
 impl SseParser {
-    pub(super) fn new(limit_bytes: usize) -> Self {
+    pub(in crate::ai) fn new(limit_bytes: usize) -> Self {
         Self {
             buffer: Vec::new(),
             frame_start: 0,
@@ -80,7 +80,7 @@ impl SseParser {
     }
 
     /// Takes the next bytes of the stream.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(in crate::ai) fn push(&mut self, bytes: &[u8]) {
         self.drop_spent();
         // Never moves more than is pending, and only when something was handed out since.
         if self.frame_start > 0 {
@@ -100,7 +100,7 @@ impl SseParser {
     }
 
     /// Says that no more bytes come; what is left counts as ended.
-    pub(super) fn finish(&mut self) {
+    pub(in crate::ai) fn finish(&mut self) {
         if self.bare.is_none() {
             // Ends the open line, then the open frame; blank lines more do no harm.
             self.push(b"\n\n\n");
@@ -112,7 +112,7 @@ impl SseParser {
     ///
     /// # Errors
     /// When a frame grows past the limit; the parser is of no use afterwards.
-    pub(super) fn next(&mut self) -> Result<Option<SseItem<'_>>, SseError> {
+    pub(in crate::ai) fn next(&mut self) -> Result<Option<SseItem<'_>>, SseError> {
         self.drop_spent();
         loop {
             if let Some(nesting) = &mut self.bare {

@@ -13,7 +13,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// Returns when `limit` has passed, by the timer or by the wall clock; never,
 /// without one. Begins anew with each call.
-pub(super) async fn silence(limit: Option<Duration>, clock: &Clock) {
+pub(in crate::ai) async fn silence(limit: Option<Duration>, clock: &Clock) {
     let Some(limit) = limit else { return std::future::pending().await };
     let begun_ms = clock.now_ms();
     let end = Instant::now() + limit;

@@ -15,10 +15,10 @@ use crate::ai::provider::AwsKeys;
 
 /// What a signature is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scope<'a> {
-    pub(super) region: &'a str,
+pub(in crate::ai) struct Scope<'a> {
+    pub(in crate::ai) region: &'a str,
     /// The service's name in signatures, which is not always that in its address.
-    pub(super) service: &'a str,
+    pub(in crate::ai) service: &'a str,
 }
 
 /// Signs a request by `POST`: sets its date, the token of the session if there
@@ -26,7 +26,7 @@ pub(super) struct Scope<'a> {
 ///
 /// # Errors
 /// When a key has characters that no header can hold.
-pub(super) fn sign_post(
+pub(in crate::ai) fn sign_post(
     keys: &AwsKeys,
     scope: Scope<'_>,
     url: &Url,
