@@ -10,10 +10,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::ai::api::{self, Decode, DecodeError, End, WireApi};
-use crate::ai::compat::fallback_cost;
 use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
 use crate::ai::messages::{AssistantMessage, Millis, StopReason, StreamEvent};
-use crate::ai::model::Model;
+use crate::ai::models::{Model, fallback_cost};
 use crate::ai::provider::Request;
 use crate::ai::transport::{CEREBRAS, FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
 

@@ -6,9 +6,8 @@
 //! turn is repeated as a whole; two answers are never spliced. The joined stream
 //! looks as if the model had said everything at once.
 
-use crate::ai::compat::AnthropicCompat;
 use crate::ai::messages::{AssistantBlock, AssistantMessage, BlockKind, StopReason, StreamEvent, Text};
-use crate::ai::model::{Api, Model, ThinkingLevel};
+use crate::ai::models::{AnthropicCompat, Api, Model, ThinkingLevel};
 use crate::ai::provider::Request;
 
 /// The text with which a repetition of the request that `answer` failed to answer

@@ -20,7 +20,7 @@ use crate::ai::continuation::{self, Joiner};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::image_fit::ImageFitter;
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
-use crate::ai::model::Model;
+use crate::ai::models::Model;
 use crate::ai::provider::{Provider, Request};
 use crate::ai::refusals::Refusals;
 use crate::ai::transport::{Transport, redact, root_cause, silence};

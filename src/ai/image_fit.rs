@@ -10,9 +10,8 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ai::image_limits::{ImageRules, fetches, for_storing};
 use crate::ai::messages::{ContentBlock, Image};
-use crate::ai::model::Model;
+use crate::ai::models::{ImageRules, Model, fetches, for_storing};
 use crate::ai::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
@@ -269,7 +268,7 @@ mod tests {
 
     use super::*;
     use crate::ai::messages::{Extra, Message, Millis, UserContent, UserMessage};
-    use crate::ai::model::{Api, Modality};
+    use crate::ai::models::{Api, Modality};
     use crate::ai::provider::{Credential, StreamOptions};
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Image {

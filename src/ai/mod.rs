@@ -7,10 +7,6 @@
 
 mod answer;
 mod api;
-mod bedrock_place;
-mod catalog;
-mod compat;
-mod compat_fields;
 mod continuation;
 mod demo;
 mod failure;
@@ -18,11 +14,8 @@ mod fake;
 pub mod foreign;
 mod http_provider;
 mod image_fit;
-mod image_limits;
-mod local_servers;
 mod messages;
-mod model;
-mod model_lists;
+mod models;
 mod provider;
 mod refusals;
 mod router;
@@ -30,14 +23,9 @@ mod sampling;
 mod strict_schema;
 mod transform;
 mod transport;
-mod vendors;
-mod vertex;
 
 pub use answer::decode_recorded;
 
-pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
-pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
-pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
 pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
@@ -47,7 +35,6 @@ pub use failure::{
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use image_fit::fit_for_storing;
-pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
 pub use messages::{
     AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
     ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
@@ -56,15 +43,17 @@ pub use messages::{
     UserContent, UserMessage, UserMessageBuilder, finished_arguments, join_text, parse_lenient, parse_strict,
     replace_lone_surrogates,
 };
-pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
-pub use model_lists::{list_models, variable};
+pub use models::{
+    Api, BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, COMPAT_FIELDS, Catalog, CompatField, CompatKind, Cost,
+    CostTier, DEMO_PROVIDER, EnvKey, LOCAL_SERVERS, LiveCatalog, LocalAddresses, LocalServer, MatchError,
+    Matched, Modality, Model, ProviderInfo, ScopedModel, ThinkingLevel, VENDORS, VERTEX_TEMPLATE, Vendor,
+    VertexPlace, bedrock_base_url, bedrock_region, discover, list_models, local_server, variable, vendor,
+};
 pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
 pub use router::Router;
 pub use sampling::{Sampling, SamplingPolicy};
 pub use transform::{SystemState, system_state};
 pub use transport::{Call, CallBody, CallError, CallReply, RecordedFrame, Transport, recorded_frames};
-pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
-pub use vertex::{VERTEX_TEMPLATE, VertexPlace};
 
 /// The wire APIs a model can be spoken to in, by their names in `models.json`.
 pub fn supported_apis() -> Vec<&'static str> {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::messages::{EventStream, Message};
-use crate::ai::model::{Model, ThinkingLevel};
+use crate::ai::models::{Model, ThinkingLevel};
 
 /// Answers requests. `HttpProvider` for real services, `DemoProvider` without
 /// one, `FakeProvider` in tests; `Router` picks by the model's API.

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::http_provider::HttpProvider;
 use crate::ai::messages::EventStream;
-use crate::ai::model::{Api, Model};
+use crate::ai::models::{Api, Model};
 use crate::ai::provider::{Provider, Request};
 
 /// The provider of the whole program: the demo model for [`Api::DEMO`], HTTP

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ai::model::{Model, ThinkingLevel};
+use crate::ai::models::{Model, ThinkingLevel};
 use crate::ai::provider::StreamOptions;
 
 /// Generation options of settings and `models.json`. What is not said is the

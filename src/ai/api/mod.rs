@@ -25,7 +25,7 @@ use crate::ai::messages::{
     AssistantBlock, BlockKind, Extra, StopReason, StreamEvent, Text, Thinking, ToolCall, Usage, partial_json,
     replace_lone_surrogates,
 };
-use crate::ai::model::{Api, Model};
+use crate::ai::models::{Api, Model};
 use crate::ai::provider::{Request, StreamOptions};
 use crate::ai::strict_schema::{Dialect, StrictTools, Unmet};
 use crate::ai::transform::{Prompt, Turn};
@@ -322,7 +322,7 @@ fn cache_key(session: &str) -> &str {
 }
 
 /// The value a model's API uses for `level`, if the level is on and supported.
-fn mapped_level(model: &Model, level: crate::ai::model::ThinkingLevel) -> String {
+fn mapped_level(model: &Model, level: crate::ai::models::ThinkingLevel) -> String {
     match model.thinking_level_map.get(&level) {
         Some(Some(Value::String(name))) => name.clone(),
         Some(Some(value)) => value.to_string(),
@@ -332,8 +332,8 @@ fn mapped_level(model: &Model, level: crate::ai::model::ThinkingLevel) -> String
 
 /// Thinking tokens of `level`, for APIs that count them: as many as the user set
 /// for it, or else the usual number. Levels above `high` have its setting.
-fn thinking_budget(options: &StreamOptions, level: crate::ai::model::ThinkingLevel) -> u64 {
-    use crate::ai::model::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+fn thinking_budget(options: &StreamOptions, level: crate::ai::models::ThinkingLevel) -> u64 {
+    use crate::ai::models::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
     if let Some(budget) = options.thinking_budgets.get(&level.min(High)) {
         return *budget;
     }

@@ -20,7 +20,7 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, Message, MessageBuilder, Millis,
     StopReason, StreamEvent, Text, Thinking, ToolCall, Usage,
 };
-use crate::ai::model::ThinkingLevel;
+use crate::ai::models::ThinkingLevel;
 use crate::ai::provider::{Provider, Request};
 
 /// How fast the demo model speaks.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ai::model::Api;
+use crate::ai::models::Api;
 
 #[test]
 fn texts_are_classified_by_what_servers_say() {

@@ -59,7 +59,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use crate::ai::messages::{Message, SystemMessage};
-use crate::ai::model::Api;
+use crate::ai::models::Api;
 use crate::ai::transform::IdRule;
 
 pub use document::ImportError;

@@ -36,7 +36,7 @@ use super::message::{
     SystemMessage, Text, Thinking, ToolCall, ToolResultMessage, Usage, UserContent, UserMessage,
 };
 use super::partial_json;
-use crate::ai::model::Api;
+use crate::ai::models::Api;
 
 impl From<SystemMessage> for Message {
     fn from(message: SystemMessage) -> Self {

@@ -16,12 +16,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::ai::image_limits;
 use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, ImageUrl, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
-use crate::ai::model::{Api, Model};
+use crate::ai::models::{Api, Model, image_limits};
 use crate::ai::provider::Request;
 
 use system::Placement;

@@ -61,7 +61,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::ai::model::Model;
+    use crate::ai::models::Model;
     use crate::ai::provider::StreamOptions;
 
     #[test]

@@ -15,16 +15,14 @@ use super::super::{
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
-use crate::ai::compat::AnthropicCompat;
 use crate::ai::continuation;
 use crate::ai::messages::ToolDeclaration;
-use crate::ai::model::ThinkingLevel;
+use crate::ai::models::{AnthropicCompat, ThinkingLevel, vertex};
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::strict_schema::Dialect;
 use crate::ai::transform::{
     self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, SystemUpdate, Turn, Updates,
 };
-use crate::ai::vertex;
 
 pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {
     match host {

@@ -17,8 +17,8 @@ use super::wire::{
     self, Block, Body, CachePoint, InferenceConfig, InputSchema, Message, Reasoning, ReasoningText, Role,
     SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse, cache_point,
 };
-use crate::ai::compat::BedrockCompat;
 use crate::ai::messages::{ToolDeclaration, message};
+use crate::ai::models::BedrockCompat;
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::strict_schema::Dialect;
 use crate::ai::transform::{self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Turn, Updates};

@@ -8,8 +8,7 @@
 use serde_json::{Value, json};
 
 use super::super::{fitting_budget, mapped_level, thinking_budget};
-use crate::ai::compat::BedrockCompat;
-use crate::ai::model::{Model, ThinkingLevel};
+use crate::ai::models::{BedrockCompat, Model, ThinkingLevel};
 use crate::ai::provider::Request;
 
 /// Whose model it is, as far as requests differ.

@@ -14,7 +14,7 @@ mod wire;
 use reqwest::Url;
 
 use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, join_url};
-use crate::ai::bedrock_place::{
+use crate::ai::models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
 use crate::ai::provider::{Credential, Request};

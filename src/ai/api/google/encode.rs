@@ -13,9 +13,8 @@ use super::wire::{
     Blob, Body, Call, Content, Declaration, File, FunctionCallingConfig, GenerationConfig, Outcome, Part,
     PartData, Response, Role, Schema, SystemInstruction, Tool, ToolConfig,
 };
-use crate::ai::compat::GoogleCompat;
 use crate::ai::messages::ToolDeclaration;
-use crate::ai::model::Api;
+use crate::ai::models::{Api, GoogleCompat};
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, ToolResult, Turn, Updates};
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::thinking_budget;
 use super::wire::{Amount, ThinkingConfig};
-use crate::ai::model::{Model, ThinkingLevel};
+use crate::ai::models::{Model, ThinkingLevel};
 use crate::ai::provider::StreamOptions;
 
 /// Tokens kept for the answer where thinking and answer share a limit.

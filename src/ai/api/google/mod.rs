@@ -13,8 +13,8 @@ mod schema;
 mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi, escape_segment, join_url};
+use crate::ai::models::vertex;
 use crate::ai::provider::Request;
-use crate::ai::vertex;
 
 pub(in crate::ai) use schema::json_schema;
 

@@ -12,9 +12,8 @@ use super::wire::{
     Body, CacheControl, Called, Content, Custom, CustomCall, CustomFormat, Function, FunctionCall, Grammar,
     ImageUrl, Message, Offered, Part, StreamOptions, Tool, ToolCall, cache_mark,
 };
-use crate::ai::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
 use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
-use crate::ai::model::ThinkingLevel;
+use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat, ThinkingLevel};
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
 

@@ -8,8 +8,8 @@ mod encode;
 mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi};
-use crate::ai::compat::ChatCompat;
 use crate::ai::messages::GrammarParameters;
+use crate::ai::models::ChatCompat;
 use crate::ai::provider::Request;
 
 #[derive(Debug)]

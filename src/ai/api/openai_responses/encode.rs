@@ -19,9 +19,8 @@ use super::wire::{
     Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
     TextSignature, Tool, ToolQuery,
 };
-use crate::ai::compat::{CacheRetention, ResponsesCompat};
 use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
-use crate::ai::model::ThinkingLevel;
+use crate::ai::models::{CacheRetention, ResponsesCompat, ThinkingLevel};
 use crate::ai::provider::{Credential, Request, ToolChoice};
 use crate::ai::strict_schema::Dialect;
 use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates};

@@ -14,10 +14,10 @@ mod user_models;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::ai::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
-use crate::ai::model::{Api, Modality, Model};
-use crate::ai::model_lists;
-use crate::ai::vendors::VENDORS;
+use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
+use super::model::{Api, Modality, Model};
+use super::model_lists;
+use super::vendors::VENDORS;
 
 pub use find::{MatchError, Matched};
 pub use live::LiveCatalog;

@@ -37,7 +37,7 @@ impl Api {
     pub const DEMO: Self = Self(Cow::Borrowed("demo"));
 
     /// An API of the program's own files.
-    pub(super) fn known(name: &'static str) -> Self {
+    pub(in crate::ai) fn known(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 
@@ -247,14 +247,14 @@ impl Model {
     }
 
     /// As [`Self::price`], at `factor` times the listed prices.
-    pub(super) fn price_at(&self, usage: &mut Usage, factor: f64) {
+    pub(in crate::ai) fn price_at(&self, usage: &mut Usage, factor: f64) {
         self.cost.price_at(usage, factor);
     }
 }
 
 impl Cost {
     /// Prices `usage` at `factor` times these rates, unless it is billed already.
-    pub(super) fn price_at(&self, usage: &mut Usage, factor: f64) {
+    pub(in crate::ai) fn price_at(&self, usage: &mut Usage, factor: f64) {
         let tier = self
             .tiers
             .iter()

@@ -428,7 +428,7 @@ pub const COMPAT_FIELDS: &[CompatField] = &[
 
 /// Takes out of `compat` what cannot stand there, so that the default holds, and
 /// says what it was.
-pub(super) fn take_wrong(compat: &mut Map<String, Value>) -> Vec<String> {
+pub(in crate::ai) fn take_wrong(compat: &mut Map<String, Value>) -> Vec<String> {
     let mut problems = Vec::new();
     for field in COMPAT_FIELDS {
         let wrong = compat.get(field.name).filter(|value| !value.is_null() && !field.kind.allows(value));
@@ -463,7 +463,7 @@ mod tests {
 
     /// The names that the sources ask for.
     fn read_names() -> BTreeSet<&'static str> {
-        const SOURCES: [&str; 2] = [include_str!("compat.rs"), include_str!("api/azure.rs")];
+        const SOURCES: [&str; 2] = [include_str!("compat.rs"), include_str!("../api/azure.rs")];
         const ASKING: [&str; 8] = [
             ".bool(\"",
             ".is_on(\"",
@@ -532,7 +532,7 @@ mod tests {
 
     #[test]
     fn the_built_in_models_have_only_what_may_stand_there() {
-        let catalog = crate::ai::catalog::Catalog::builtin();
+        let catalog = super::super::catalog::Catalog::builtin();
         for model in catalog.models() {
             assert_eq!(take_wrong(&mut model.compat.clone()), [""; 0], "{}", model.reference());
         }

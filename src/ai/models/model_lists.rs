@@ -10,10 +10,10 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::ai::model::{Api, Modality, Model};
+use super::model::{Api, Modality, Model};
+use super::vendors::Vendor;
 use crate::ai::provider::Credential;
 use crate::ai::transport::{Route, Transport, connection_error, read_whole, redact};
-use crate::ai::vendors::Vendor;
 
 /// Longest a list may take.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ const OTHER_KINDS: [&str; 9] =
     ["embedding", "embeddings", "image", "audio", "video", "rerank", "reranking", "moderation", "transcribe"];
 
 /// What the models of a vendor are like that are not compiled in.
-pub(super) fn template(vendor: &Vendor) -> Model {
+pub(in crate::ai) fn template(vendor: &Vendor) -> Model {
     let mut model = Model {
         api: Api::OPENAI_COMPLETIONS,
         provider: vendor.id.to_owned(),
@@ -50,7 +50,7 @@ pub fn variable(base_url: &str) -> Option<&str> {
 }
 
 /// An address with its variables replaced by their values, where they have one.
-pub(super) fn fill(base_url: &str, value: impl Fn(&str) -> Option<String>) -> String {
+pub(in crate::ai) fn fill(base_url: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(base_url.len());
     let mut rest = base_url;
     while let Some(name) = variable(rest) {
@@ -158,8 +158,8 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::vendors::vendor;
     use super::*;
-    use crate::ai::vendors::vendor;
 
     #[test]
     fn rows_say_more_or_less() {

@@ -4,7 +4,7 @@
 //! `data/models`, or one row alone if it tells what it has. Addresses and variables are those of the vendors' own
 //! documentation, as of autumn 2026.
 
-use crate::ai::vertex::VERTEX_TEMPLATE;
+use super::vertex::VERTEX_TEMPLATE;
 
 /// One service that offers models.
 #[derive(Debug, Clone, Copy)]
@@ -286,8 +286,8 @@ pub fn vendor(id: &str) -> Option<&'static Vendor> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::catalog::Catalog;
     use super::*;
-    use crate::ai::catalog::Catalog;
 
     #[test]
     fn every_vendor_has_its_default_model() {

@@ -10,11 +10,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::super::model::{Api, Cost, Modality, Model, ThinkingLevel};
+use super::super::vendors;
 use super::user_models::check;
 use super::{Catalog, DEMO_PROVIDER, ProviderInfo, builtin};
-use crate::ai::model::{Api, Cost, Modality, Model, ThinkingLevel};
 use crate::ai::sampling::Sampling;
-use crate::ai::{supported_apis, vendors};
+use crate::ai::supported_apis;
 
 impl Catalog {
     /// Adds the models of `models-store.json` that are newer than the lists

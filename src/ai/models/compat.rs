@@ -10,7 +10,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::ai::model::{Api, Cost, Model};
+use super::model::{Api, Cost, Model};
 use crate::ai::provider::{Credential, Request};
 use crate::ai::strict_schema::Dialect;
 use crate::ai::transform::Updates;
@@ -72,75 +72,75 @@ impl Vendor {
 
 /// Dialect of a Chat Completions server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ChatCompat {
+pub(in crate::ai) struct ChatCompat {
     /// Takes `store`, and stores unless told not to.
-    pub(super) supports_store: bool,
+    pub(in crate::ai) supports_store: bool,
     /// Wants instructions of reasoning models in the `developer` role.
-    pub(super) supports_developer_role: bool,
-    pub(super) supports_reasoning_effort: bool,
+    pub(in crate::ai) supports_developer_role: bool,
+    pub(in crate::ai) supports_reasoning_effort: bool,
     /// Takes `stream_options.include_usage`.
-    pub(super) supports_usage_in_streaming: bool,
+    pub(in crate::ai) supports_usage_in_streaming: bool,
     /// Says why it stops; otherwise a clean end of the stream is taken as the end.
-    pub(super) supports_finish_reason: bool,
+    pub(in crate::ai) supports_finish_reason: bool,
     /// Takes sampling parameters for this model.
-    pub(super) supports_temperature: bool,
+    pub(in crate::ai) supports_temperature: bool,
     /// Takes texts to stop at for this model.
-    pub(super) supports_stop: bool,
-    pub(super) max_tokens_field: MaxTokensField,
-    pub(super) requires_tool_result_name: bool,
-    pub(super) requires_assistant_after_tool_result: bool,
-    pub(super) requires_non_null_assistant_content: bool,
-    pub(super) requires_tools_with_tool_history: bool,
-    pub(super) requires_thinking_as_text: bool,
-    pub(super) requires_reasoning_content: bool,
+    pub(in crate::ai) supports_stop: bool,
+    pub(in crate::ai) max_tokens_field: MaxTokensField,
+    pub(in crate::ai) requires_tool_result_name: bool,
+    pub(in crate::ai) requires_assistant_after_tool_result: bool,
+    pub(in crate::ai) requires_non_null_assistant_content: bool,
+    pub(in crate::ai) requires_tools_with_tool_history: bool,
+    pub(in crate::ai) requires_thinking_as_text: bool,
+    pub(in crate::ai) requires_reasoning_content: bool,
     /// Tool call ids are exactly nine letters and digits.
-    pub(super) nine_character_ids: bool,
-    pub(super) thinking_format: ThinkingFormat,
+    pub(in crate::ai) nine_character_ids: bool,
+    pub(in crate::ai) thinking_format: ThinkingFormat,
     /// Template arguments for the two `chat-template` formats.
-    pub(super) chat_template_kwargs: Option<Map<String, Value>>,
+    pub(in crate::ai) chat_template_kwargs: Option<Map<String, Value>>,
     /// The same for `baseten`, which has another field for them.
-    pub(super) chat_template_args: Option<Map<String, Value>>,
+    pub(in crate::ai) chat_template_args: Option<Map<String, Value>>,
     /// Field that caps the thinking tokens.
-    pub(super) thinking_token_budget_field: Option<String>,
-    pub(super) open_router_routing: Option<Value>,
-    pub(super) vercel_gateway_routing: Option<Value>,
+    pub(in crate::ai) thinking_token_budget_field: Option<String>,
+    pub(in crate::ai) open_router_routing: Option<Value>,
+    pub(in crate::ai) vercel_gateway_routing: Option<Value>,
     /// What the model reads of the system between the turns.
-    pub(super) updates: Updates,
+    pub(in crate::ai) updates: Updates,
     /// Takes Anthropic's `cache_control` on text parts and tools.
-    pub(super) anthropic_cache_control: bool,
+    pub(in crate::ai) anthropic_cache_control: bool,
     /// Takes it on tool results too; other proxies put it where Claude refuses it.
-    pub(super) cache_control_on_results: bool,
+    pub(in crate::ai) cache_control_on_results: bool,
     /// Sends `prompt_cache_key`.
-    pub(super) prompt_cache_key: bool,
+    pub(in crate::ai) prompt_cache_key: bool,
     /// Keeps a prompt for long if asked to: by `prompt_cache_retention`, or in
     /// Anthropic's markers.
-    pub(super) supports_long_cache: bool,
+    pub(in crate::ai) supports_long_cache: bool,
     /// Headers that keep a session on one server, all with the session's id.
-    pub(super) affinity_headers: &'static [&'static str],
-    pub(super) zai_tool_stream: bool,
+    pub(in crate::ai) affinity_headers: &'static [&'static str],
+    pub(in crate::ai) zai_tool_stream: bool,
     /// Which requests vLLM serves first; lower is sooner.
-    pub(super) vllm_priority: Option<i64>,
+    pub(in crate::ai) vllm_priority: Option<i64>,
     /// Samples arguments by the schema of a function that is marked `strict`, if
     /// the schema is of this kind.
-    pub(super) strict_tools: Option<Dialect>,
+    pub(in crate::ai) strict_tools: Option<Dialect>,
     /// Takes tools whose argument is a text of a grammar.
-    pub(super) grammar_tools: bool,
+    pub(in crate::ai) grammar_tools: bool,
     /// Has Azure's addresses and takes the key in the `api-key` header.
-    pub(super) azure: bool,
+    pub(in crate::ai) azure: bool,
     /// Wants to be told by headers what a request is.
-    pub(super) copilot: bool,
+    pub(in crate::ai) copilot: bool,
 }
 
 /// Name of the field that bounds the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MaxTokensField {
+pub(in crate::ai) enum MaxTokensField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
 /// How a Chat Completions server is told to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ThinkingFormat {
+pub(in crate::ai) enum ThinkingFormat {
     OpenAi,
     OpenRouter,
     DeepSeek,
@@ -176,12 +176,12 @@ impl AffinityFormat {
 
 impl ChatCompat {
     /// The dialect as far as this request may use it.
-    pub(super) fn for_request(request: &Request) -> Self {
+    pub(in crate::ai) fn for_request(request: &Request) -> Self {
         let compat = Self::of(&request.model);
         if request.options.without_updates { Self { updates: Updates::None, ..compat } } else { compat }
     }
 
-    pub(super) fn of(model: &Model) -> Self {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
         let vendor = Vendor::of(model);
         // OpenRouter passes these two vendors' dialects through.
         let routed_to = |name: &str| vendor == Vendor::OpenRouter && model.id.starts_with(name);
@@ -319,40 +319,40 @@ fn thinking_format(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> Thinking
 
 /// Dialect of an Anthropic Messages server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct AnthropicCompat {
+pub(in crate::ai) struct AnthropicCompat {
     /// Streams tool arguments per tool when asked to; others need a beta header.
-    pub(super) eager_tool_input: bool,
-    pub(super) cache_control_on_tools: bool,
+    pub(in crate::ai) eager_tool_input: bool,
+    pub(in crate::ai) cache_control_on_tools: bool,
     /// Samples arguments by the schema of a tool that is marked `strict`.
-    pub(super) strict_tools: bool,
+    pub(in crate::ai) strict_tools: bool,
     /// Keeps a prompt for an hour if asked to.
-    pub(super) supports_long_cache: bool,
-    pub(super) supports_temperature: bool,
+    pub(in crate::ai) supports_long_cache: bool,
+    pub(in crate::ai) supports_temperature: bool,
     /// Decides itself how long to think; takes an effort instead of a budget.
-    pub(super) adaptive_thinking: bool,
+    pub(in crate::ai) adaptive_thinking: bool,
     /// Goes on with an answer whose beginning is the last message of the request.
-    pub(super) assistant_prefill: bool,
+    pub(in crate::ai) assistant_prefill: bool,
     /// Models that may answer in place of one that declines.
-    pub(super) fallback_models: Vec<FallbackModel>,
+    pub(in crate::ai) fallback_models: Vec<FallbackModel>,
     /// Sends and takes thinking without a signature.
-    pub(super) allow_empty_signature: bool,
+    pub(in crate::ai) allow_empty_signature: bool,
     /// Takes no other ids of calls than those it would make itself.
-    pub(super) strict_ids: bool,
+    pub(in crate::ai) strict_ids: bool,
     /// What the model reads of the system between the turns.
-    pub(super) updates: Updates,
+    pub(in crate::ai) updates: Updates,
     /// Is told there how much to think, so that a change leaves the prompt as it was.
-    pub(super) effort_between_turns: bool,
+    pub(in crate::ai) effort_between_turns: bool,
     /// Headers that keep a session on one server, all with the session's id.
-    pub(super) affinity_headers: &'static [&'static str],
+    pub(in crate::ai) affinity_headers: &'static [&'static str],
     /// Takes API keys as bearer tokens.
-    pub(super) bearer_key: bool,
+    pub(in crate::ai) bearer_key: bool,
     /// Wants to be told by headers what a request is.
-    pub(super) copilot: bool,
+    pub(in crate::ai) copilot: bool,
 }
 
 impl AnthropicCompat {
     /// The dialect as far as this request may use it.
-    pub(super) fn for_request(request: &Request) -> Self {
+    pub(in crate::ai) fn for_request(request: &Request) -> Self {
         let compat = Self::of(&request.model);
         if !request.options.without_updates {
             return compat;
@@ -360,7 +360,7 @@ impl AnthropicCompat {
         Self { updates: Updates::None, effort_between_turns: false, fallback_models: Vec::new(), ..compat }
     }
 
-    pub(super) fn of(model: &Model) -> Self {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
         let vendor = Vendor::of(model);
         let flags = Flags(&model.compat);
         let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
@@ -401,10 +401,10 @@ impl AnthropicCompat {
 
 /// A model that Anthropic may let answer in place of the one asked for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(super) struct FallbackModel {
-    pub(super) model: String,
+pub(in crate::ai) struct FallbackModel {
+    pub(in crate::ai) model: String,
     /// The rates of the model asked for, if it does not say.
-    pub(super) cost: Option<Cost>,
+    pub(in crate::ai) cost: Option<Cost>,
 }
 
 impl FallbackModel {
@@ -428,54 +428,54 @@ fn fallback_models(model: &Model) -> Vec<FallbackModel> {
 
 /// What an answer to `model` costs that names `answering` as its author; `None`
 /// where that is no model with rates of its own.
-pub(super) fn fallback_cost(model: &Model, answering: &str) -> Option<Cost> {
+pub(in crate::ai) fn fallback_cost(model: &Model, answering: &str) -> Option<Cost> {
     fallback_models(model).into_iter().find(|fallback| fallback.is(answering))?.cost
 }
 
 /// Dialect of a Responses server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ResponsesCompat {
+pub(in crate::ai) struct ResponsesCompat {
     /// Takes `store`, and stores unless told not to.
-    pub(super) supports_store: bool,
+    pub(in crate::ai) supports_store: bool,
     /// Wants instructions of reasoning models in the `developer` role.
-    pub(super) supports_developer_role: bool,
+    pub(in crate::ai) supports_developer_role: bool,
     /// Wants instructions in a field of their own instead.
-    pub(super) instructions: bool,
+    pub(in crate::ai) instructions: bool,
     /// Takes sampling parameters for this model.
-    pub(super) supports_temperature: bool,
-    pub(super) supports_max_output_tokens: bool,
+    pub(in crate::ai) supports_temperature: bool,
+    pub(in crate::ai) supports_max_output_tokens: bool,
     /// Takes the field `strict` of tools; without a word it counts as true.
-    pub(super) takes_strict: bool,
+    pub(in crate::ai) takes_strict: bool,
     /// Samples arguments by the schema of a tool that is marked so.
-    pub(super) strict_tools: bool,
+    pub(in crate::ai) strict_tools: bool,
     /// What the model reads of the system between the turns.
-    pub(super) updates: Updates,
+    pub(in crate::ai) updates: Updates,
     /// Is told there how much to think, so that a change leaves the prompt as it was.
-    pub(super) effort_between_turns: bool,
+    pub(in crate::ai) effort_between_turns: bool,
     /// Takes tools whose argument is a text of a grammar.
-    pub(super) grammar_tools: bool,
+    pub(in crate::ai) grammar_tools: bool,
     /// Sends `prompt_cache_key`.
-    pub(super) prompt_cache_key: bool,
-    pub(super) cache_retention: CacheRetention,
+    pub(in crate::ai) prompt_cache_key: bool,
+    pub(in crate::ai) cache_retention: CacheRetention,
     /// Headers that keep a session on one server, all with the session's id.
-    pub(super) affinity_headers: &'static [&'static str],
+    pub(in crate::ai) affinity_headers: &'static [&'static str],
     /// Cannot look up reasoning by its id, so it has to come back encrypted.
-    pub(super) requires_encrypted_reasoning: bool,
+    pub(in crate::ai) requires_encrypted_reasoning: bool,
     /// Is asked for encrypted reasoning even of models not known to reason.
-    pub(super) always_encrypted: bool,
+    pub(in crate::ai) always_encrypted: bool,
     /// Refuses messages and calls without an id.
-    pub(super) requires_item_ids: bool,
+    pub(in crate::ai) requires_item_ids: bool,
     /// Is the service behind ChatGPT.
-    pub(super) codex: bool,
+    pub(in crate::ai) codex: bool,
     /// Has Azure's addresses and takes the key in the `api-key` header.
-    pub(super) azure: bool,
+    pub(in crate::ai) azure: bool,
     /// Wants to be told by headers what a request is.
-    pub(super) copilot: bool,
+    pub(in crate::ai) copilot: bool,
 }
 
 /// How long a server is asked to keep its cache of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CacheRetention {
+pub(in crate::ai) enum CacheRetention {
     /// As long as it pleases the server.
     Default,
     /// By `prompt_cache_retention`.
@@ -485,7 +485,7 @@ pub(super) enum CacheRetention {
 }
 
 impl ResponsesCompat {
-    pub(super) fn of(request: &Request) -> Self {
+    pub(in crate::ai) fn of(request: &Request) -> Self {
         let model = &request.model;
         let vendor = Vendor::of(model);
         let flags = Flags(&model.compat);
@@ -554,22 +554,22 @@ impl ResponsesCompat {
 }
 
 /// Whether a tool may be offered with a grammar, see [`GrammarTool`](crate::ai::messages::GrammarTool).
-pub(super) fn supports_grammar_tools(model: &Model) -> bool {
+pub(in crate::ai) fn supports_grammar_tools(model: &Model) -> bool {
     Flags(&model.compat).bool("supportsOpenAIGrammarTools").unwrap_or(false)
 }
 
 /// Dialect of a server that speaks Google's `generateContent`.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct GoogleCompat {
+pub(in crate::ai) struct GoogleCompat {
     /// Takes JSON Schema for tools; others know a subset of OpenAPI.
-    pub(super) json_schema: bool,
+    pub(in crate::ai) json_schema: bool,
     /// Streams tool arguments when asked to, as Vertex AI does for Gemini 3.
-    pub(super) stream_arguments: bool,
-    pub(super) supports_temperature: bool,
+    pub(in crate::ai) stream_arguments: bool,
+    pub(in crate::ai) supports_temperature: bool,
 }
 
 impl GoogleCompat {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
         let flags = Flags(&model.compat);
         Self {
             json_schema: flags.bool("supportsParametersJsonSchema").unwrap_or(true),
@@ -581,18 +581,18 @@ impl GoogleCompat {
 
 /// What `models.json` says of a model on Bedrock, against what its id tells.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct BedrockCompat {
+pub(in crate::ai) struct BedrockCompat {
     /// Decides itself how long to think; takes an effort instead of a budget.
-    pub(super) adaptive_thinking: Option<bool>,
-    pub(super) supports_temperature: Option<bool>,
+    pub(in crate::ai) adaptive_thinking: Option<bool>,
+    pub(in crate::ai) supports_temperature: Option<bool>,
     /// Keeps a prompt for an hour if asked to.
-    pub(super) supports_long_cache: bool,
+    pub(in crate::ai) supports_long_cache: bool,
     /// Samples arguments by the schema of a tool that is marked `strict`.
-    pub(super) strict_tools: bool,
+    pub(in crate::ai) strict_tools: bool,
 }
 
 impl BedrockCompat {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
         let flags = Flags(&model.compat);
         Self {
             adaptive_thinking: flags.bool("forceAdaptiveThinking"),

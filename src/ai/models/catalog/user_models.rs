@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::super::compat_fields::take_wrong;
+use super::super::model::{Api, Cost, Model};
+use super::super::vendors;
 use super::{Catalog, ProviderInfo};
-use crate::ai::compat_fields::take_wrong;
-use crate::ai::model::{Api, Cost, Model};
 use crate::ai::sampling::Sampling;
-use crate::ai::{supported_apis, vendors};
+use crate::ai::supported_apis;
 
 impl Catalog {
     /// Adds the user's `models.json` (comments, trailing commas and a byte order

@@ -17,7 +17,7 @@ use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use crate::ai::model::{Api, Modality, Model};
+use super::model::{Api, Modality, Model};
 use crate::ai::transport::{client_builder, read_whole};
 
 /// Longest a look may take. Servers that have not said everything by then are
@@ -242,7 +242,12 @@ impl At<'_> {
 }
 
 /// A model of a local server; `context` in tokens, if the server tells.
-pub(super) fn local_model(server: &LocalServer, address: &str, id: &str, context: Option<u64>) -> Model {
+pub(in crate::ai) fn local_model(
+    server: &LocalServer,
+    address: &str,
+    id: &str,
+    context: Option<u64>,
+) -> Model {
     let mut model = Model {
         id: id.to_owned(),
         name: id.to_owned(),

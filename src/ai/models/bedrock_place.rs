@@ -36,7 +36,7 @@ pub fn bedrock_region(base_url: &str) -> Option<&str> {
 }
 
 /// The region an ARN is of: `arn:aws:bedrock:us-west-2:123456789012:…`.
-pub(super) fn arn_region(id: &str) -> Option<&str> {
+pub(in crate::ai) fn arn_region(id: &str) -> Option<&str> {
     let mut parts = id.split(':');
     let is_arn = parts.next() == Some("arn");
     let region = parts.nth(2)?;
@@ -44,7 +44,7 @@ pub(super) fn arn_region(id: &str) -> Option<&str> {
 }
 
 /// Whether `text` may be put into a host name.
-pub(super) fn is_region(text: &str) -> bool {
+pub(in crate::ai) fn is_region(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 

@@ -58,7 +58,11 @@ fn versioned(base: &str) -> String {
 ///
 /// # Errors
 /// When project and location are needed and were not filled in.
-pub(super) fn model_url(request: &Request, publisher: &str, method: &str) -> Result<String, EncodeError> {
+pub(in crate::ai) fn model_url(
+    request: &Request,
+    publisher: &str,
+    method: &str,
+) -> Result<String, EncodeError> {
     let base = request.base_url().trim_end_matches('/');
     let base = match &request.credential {
         Credential::ApiKey(_) => express(base),

@@ -7,28 +7,28 @@
 //! requests obey; what is stored obeys `ImageLimits::default`, which is stricter
 //! than nearly all rows.
 
+use super::model::Model;
 use crate::ai::messages::ImageUrl;
-use crate::ai::model::Model;
 use crate::ai::transform::image_types;
 use crate::util::image::ImageLimits;
 
 /// What one service takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ImageRules {
+pub(in crate::ai) struct ImageRules {
     /// Of each picture.
-    pub(super) each: ImageLimits,
+    pub(in crate::ai) each: ImageLimits,
     /// With more pictures than the first, none may have a longer side than the second.
-    pub(super) crowded: Option<(usize, u32)>,
+    pub(in crate::ai) crowded: Option<(usize, u32)>,
     /// Most pictures of one request.
-    pub(super) max_images: usize,
+    pub(in crate::ai) max_images: usize,
     /// Most pictures of one message.
-    pub(super) max_per_message: usize,
+    pub(in crate::ai) max_per_message: usize,
     /// Most base64 of one request; leaves room for its text.
-    pub(super) max_request_bytes: usize,
+    pub(in crate::ai) max_request_bytes: usize,
 }
 
 impl ImageRules {
-    pub(super) fn of(model: &Model) -> Self {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
         let is_it = |row: &&Row| {
             row.hosts.iter().any(|host| model.base_url.contains(host))
                 || row.providers.contains(&model.provider.as_str())
@@ -52,7 +52,7 @@ impl ImageRules {
 /// What pictures look like that are stored while `model` is asked: `models.json`
 /// may say it, else what the strictest of the large providers takes.
 /// `auto_resize` is the user's setting; without it only formats change.
-pub(super) fn for_storing(model: &Model, auto_resize: bool) -> ImageLimits {
+pub(in crate::ai) fn for_storing(model: &Model, auto_resize: bool) -> ImageLimits {
     let usual = ImageLimits { auto_resize, ..ImageLimits::default() };
     let limit = |name: &str| input_limit(model, &format!("/images/resize/{name}"));
     let side = |name: &str| limit(name).map(|side| u32::try_from(side).unwrap_or(u32::MAX).max(1));
@@ -184,7 +184,7 @@ const BYTES_ONLY_HOSTS: [&str; 3] = ["githubcopilot.com", "api.moonshot.", "api.
 ///   other address is sent.
 /// - Bedrock takes what is in S3, and only for the models of Amazon
 ///   (<https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html>).
-pub(super) fn fetches(model: &Model, image: &ImageUrl) -> bool {
+pub(in crate::ai) fn fetches(model: &Model, image: &ImageUrl) -> bool {
     let media_type = image.media_type();
     if media_type.is_some_and(|media_type| !image_types(model).contains(&media_type)) {
         return false;
@@ -216,8 +216,8 @@ pub(super) fn fetches(model: &Model, image: &ImageUrl) -> bool {
 mod tests {
     use serde_json::json;
 
+    use super::super::model::Api;
     use super::*;
-    use crate::ai::model::Api;
 
     #[test]
     fn models_are_given_the_rules_of_their_service() {

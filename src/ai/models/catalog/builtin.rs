@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::ai::model::{Api, Cost, Modality, Model, ThinkingLevel};
-use crate::ai::vendors::vendor;
+use super::super::model::{Api, Cost, Modality, Model, ThinkingLevel};
+use super::super::vendors::vendor;
 
 /// TABLE: the lists of models, by the vendor that has them.
 const LISTS: &[(&str, &str)] = &[
@@ -95,8 +95,8 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::vendors::VENDORS;
     use super::*;
-    use crate::ai::vendors::VENDORS;
 
     #[test]
     fn every_list_is_read_by_its_vendor() {
