@@ -13,7 +13,7 @@ use crate::ai::api::{self, Decode, DecodeError, End, WireApi};
 use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
 use crate::ai::messages::{AssistantMessage, Millis, StopReason, StreamEvent};
 use crate::ai::models::{Model, fallback_cost};
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 use crate::ai::transport::{CEREBRAS, FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
 
 /// How much is kept of a body that turns out not to be a stream.

@@ -16,7 +16,7 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, MessageBuilder, Millis, StopReason,
     StreamEvent, Text, Thinking, ToolCall, Usage,
 };
-use crate::ai::provider::{Provider, Request};
+use crate::ai::requests::{Provider, Request};
 
 /// Answers from a script. Clones share the script and the record.
 #[derive(Debug, Clone, Default)]

@@ -16,13 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::answer::{Answer, Ending, fail, service};
 use crate::ai::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
-use crate::ai::continuation::{self, Joiner};
 use crate::ai::failure::{FailureClass, RequestError};
-use crate::ai::image_fit::ImageFitter;
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::Model;
-use crate::ai::provider::{Provider, Request};
-use crate::ai::refusals::Refusals;
+use crate::ai::requests::{ImageFitter, Joiner, Provider, Refusals, Request, continuation};
 use crate::ai::transport::{Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
@@ -379,7 +376,7 @@ mod tests {
 
     use super::*;
     use crate::ai::api::Decode;
-    use crate::ai::provider::{Credential, StreamOptions};
+    use crate::ai::requests::{Credential, StreamOptions};
 
     /// Counts how often requests are written; they go to `url`.
     struct Counting {

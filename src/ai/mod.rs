@@ -7,26 +7,19 @@
 
 mod answer;
 mod api;
-mod continuation;
 mod demo;
 mod failure;
 mod fake;
 pub mod foreign;
 mod http_provider;
-mod image_fit;
 mod messages;
 mod models;
-mod provider;
-mod refusals;
+mod requests;
 mod router;
-mod sampling;
-mod strict_schema;
-mod transform;
 mod transport;
 
 pub use answer::decode_recorded;
 
-pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
     Failure, FailureClass, Place, Refused, Rejection, classify, failure_text, is_overflow, is_retryable,
@@ -34,7 +27,6 @@ pub use failure::{
 };
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
-pub use image_fit::fit_for_storing;
 pub use messages::{
     AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
     ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
@@ -49,10 +41,11 @@ pub use models::{
     Matched, Modality, Model, ProviderInfo, ScopedModel, ThinkingLevel, VENDORS, VERTEX_TEMPLATE, Vendor,
     VertexPlace, bedrock_base_url, bedrock_region, discover, list_models, local_server, variable, vendor,
 };
-pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
+pub use requests::{
+    AwsKeys, Credential, Provider, Request, Sampling, SamplingPolicy, SignIn, StreamOptions, SystemState,
+    ToolChoice, continuable, fit_for_storing, system_state,
+};
 pub use router::Router;
-pub use sampling::{Sampling, SamplingPolicy};
-pub use transform::{SystemState, system_state};
 pub use transport::{Call, CallBody, CallError, CallReply, RecordedFrame, Transport, recorded_frames};
 
 /// The wire APIs a model can be spoken to in, by their names in `models.json`.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ai::http_provider::HttpProvider;
 use crate::ai::messages::EventStream;
 use crate::ai::models::{Api, Model};
-use crate::ai::provider::{Provider, Request};
+use crate::ai::requests::{Provider, Request};
 
 /// The provider of the whole program: the demo model for [`Api::DEMO`], HTTP
 /// for all else. An API nobody speaks is an answer that says so.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use reqwest::Url;
 
 use super::EncodeError;
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 const HOSTS: &[&str] = &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"];
 const CURRENT_VERSIONS: &[&str] = &["v1", "preview", "latest"];
@@ -69,7 +69,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ai::provider::{Credential, StreamOptions};
+    use crate::ai::requests::{Credential, StreamOptions};
 
     fn request(base: &str, deployment: Option<&str>) -> Request {
         let mut model = json!({"id": "gpt", "provider": "azure", "baseUrl": base});

@@ -26,9 +26,7 @@ use crate::ai::messages::{
     replace_lone_surrogates,
 };
 use crate::ai::models::{Api, Model};
-use crate::ai::provider::{Request, StreamOptions};
-use crate::ai::strict_schema::{Dialect, StrictTools, Unmet};
-use crate::ai::transform::{Prompt, Turn};
+use crate::ai::requests::{Dialect, Prompt, Request, StreamOptions, StrictTools, Turn, Unmet};
 use crate::ai::transport::{Framing, SseFrame};
 
 pub(super) use google::json_schema as google_schema;

@@ -21,7 +21,7 @@ use crate::ai::messages::{
     StopReason, StreamEvent, Text, Thinking, ToolCall, Usage,
 };
 use crate::ai::models::ThinkingLevel;
-use crate::ai::provider::{Provider, Request};
+use crate::ai::requests::{Provider, Request};
 
 /// How fast the demo model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::words::{after, find_ignoring_case, has_word, path, quoted};
 use super::{Answer, Beat, Call};
 use crate::ai::messages::{Message, ToolResultMessage, join_text};
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 /// What a rule may look at.
 struct Case<'a> {

@@ -17,7 +17,7 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, Millis, StopReason, SystemContent,
     SystemMessage, ToolCall, ToolResultMessage, UserContent, UserMessage, join_text,
 };
-use crate::ai::transform::Ids;
+use crate::ai::requests::Ids;
 
 /// Stands in a result whose images follow elsewhere.
 pub(super) const SEE_IMAGE: &str = "(see attached image)";

@@ -60,7 +60,7 @@ use serde_json::{Map, Value, json};
 
 use crate::ai::messages::{Message, SystemMessage};
 use crate::ai::models::Api;
-use crate::ai::transform::IdRule;
+use crate::ai::requests::IdRule;
 
 pub use document::ImportError;
 pub use report::{Note, Report};

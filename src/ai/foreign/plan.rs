@@ -15,7 +15,7 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Extra, ImageUrl, Message, SystemContent, Thinking,
     ToolCall, ToolDeclaration, ToolResultMessage, UserContent, join_text,
 };
-use crate::ai::transform::{Ids, system_state};
+use crate::ai::requests::{Ids, system_state};
 
 /// A conversation ready to be written.
 pub(super) struct Plan<'a> {

@@ -2,8 +2,8 @@
 //!
 //! Base URLs are [`BEDROCK_TEMPLATE`], an address of Amazon with some region in
 //! it, or that of a proxy. Whoever finds the credential of a request knows the
-//! region; it hands it over in [`AwsKeys::region`](crate::ai::provider::AwsKeys), or
-//! the address made with it in [`SignIn::base_url`](crate::ai::provider::SignIn).
+//! region; it hands it over in [`AwsKeys::region`](crate::ai::requests::AwsKeys), or
+//! the address made with it in [`SignIn::base_url`](crate::ai::requests::SignIn).
 //! Nothing here reads settings or environment.
 //!
 //! Addresses: <https://docs.aws.amazon.com/general/latest/gr/bedrock.html>.

@@ -11,9 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::model::{Api, Cost, Model};
-use crate::ai::provider::{Credential, Request};
-use crate::ai::strict_schema::Dialect;
-use crate::ai::transform::Updates;
+use crate::ai::requests::{Credential, Dialect, Request, Updates};
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 
 use super::model::Model;
 use crate::ai::messages::ImageUrl;
-use crate::ai::transform::image_types;
+use crate::ai::requests::image_types;
 use crate::util::image::ImageLimits;
 
 /// What one service takes.

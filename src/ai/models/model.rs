@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ai::messages::{Extra, Usage, UsageCost, js_number};
-use crate::ai::sampling::Sampling;
+use crate::ai::requests::Sampling;
 
 /// The wire API a model is spoken to in, by its name in files and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //!
 //! Base URLs of Vertex models are templates. Whoever finds the credential of a
 //! request also knows the account's [`VertexPlace`]; it fills the template and
-//! hands the result over as [`SignIn::base_url`](crate::ai::provider::SignIn). An
+//! hands the result over as [`SignIn::base_url`](crate::ai::requests::SignIn). An
 //! API key needs neither: express mode has one address for all, to which an
 //! unfilled template leads. Nothing here reads settings or environment.
 //!
@@ -10,7 +10,7 @@
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview>.
 
 use crate::ai::api::{EncodeError, escape_segment};
-use crate::ai::provider::{Credential, Request};
+use crate::ai::requests::{Credential, Request};
 
 /// The base URL of a Vertex model before project and location are known.
 pub const VERTEX_TEMPLATE: &str = "https://{location}-aiplatform.googleapis.com";

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::ai::provider::{Credential, Request};
+use crate::ai::requests::{Credential, Request};
 
 /// What stands in place of a secret.
 const HIDDEN: &str = "…";
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
     use crate::ai::models::Model;
-    use crate::ai::provider::StreamOptions;
+    use crate::ai::requests::StreamOptions;
 
     #[test]
     fn a_key_that_a_server_repeats_is_not_in_the_failure() {

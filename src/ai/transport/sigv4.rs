@@ -11,7 +11,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
 use ring::{digest, hmac};
 
-use crate::ai::provider::AwsKeys;
+use crate::ai::requests::AwsKeys;
 
 /// What a signature is for.
 #[derive(Debug, Clone, Copy)]

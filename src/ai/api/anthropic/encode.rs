@@ -15,13 +15,11 @@ use super::super::{
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
-use crate::ai::continuation;
 use crate::ai::messages::ToolDeclaration;
 use crate::ai::models::{AnthropicCompat, ThinkingLevel, vertex};
-use crate::ai::provider::{Credential, Request, ToolChoice};
-use crate::ai::strict_schema::Dialect;
-use crate::ai::transform::{
-    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, SystemUpdate, Turn, Updates,
+use crate::ai::requests::{
+    AssistantTurn, Content, Credential, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, SystemUpdate,
+    ToolChoice, Turn, Updates, continuation, transform,
 };
 
 pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {

@@ -9,7 +9,7 @@ mod encode;
 mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi};
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 /// Who runs the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,9 +19,10 @@ use super::wire::{
 };
 use crate::ai::messages::{ToolDeclaration, message};
 use crate::ai::models::BedrockCompat;
-use crate::ai::provider::{Credential, Request, ToolChoice};
-use crate::ai::strict_schema::Dialect;
-use crate::ai::transform::{self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Turn, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Content, Credential, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, ToolChoice, Turn,
+    Updates, transform,
+};
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::{fitting_budget, mapped_level, thinking_budget};
 use crate::ai::models::{BedrockCompat, Model, ThinkingLevel};
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 /// Whose model it is, as far as requests differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

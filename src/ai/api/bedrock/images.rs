@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::wire::{Block, Image, ImageSource};
 use crate::ai::messages::message;
-use crate::ai::transform::Picture;
+use crate::ai::requests::Picture;
 
 const IMAGES_PER_MESSAGE: usize = 20;
 /// Of the image itself: 3.75 MB.

@@ -17,7 +17,7 @@ use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, 
 use crate::ai::models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
-use crate::ai::provider::{Credential, Request};
+use crate::ai::requests::{Credential, Request};
 use crate::ai::transport::{Framing, Scope, sigv4};
 
 #[derive(Debug)]

@@ -15,8 +15,10 @@ use super::wire::{
 };
 use crate::ai::messages::ToolDeclaration;
 use crate::ai::models::{Api, GoogleCompat};
-use crate::ai::provider::{Credential, Request, ToolChoice};
-use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, ToolResult, Turn, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Block, Credential, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn,
+    Updates, transform,
+};
 
 /// Stands for the signature of a call that another model made, or that lost
 /// its own: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::thinking_budget;
 use super::wire::{Amount, ThinkingConfig};
 use crate::ai::models::{Model, ThinkingLevel};
-use crate::ai::provider::StreamOptions;
+use crate::ai::requests::StreamOptions;
 
 /// Tokens kept for the answer where thinking and answer share a limit.
 const MIN_ANSWER: u64 = 1_024;

@@ -14,7 +14,7 @@ mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi, escape_segment, join_url};
 use crate::ai::models::vertex;
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 pub(in crate::ai) use schema::json_schema;
 

@@ -14,8 +14,9 @@ use super::wire::{
 };
 use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
 use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat, ThinkingLevel};
-use crate::ai::provider::{Credential, Request, ToolChoice};
-use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
+use crate::ai::requests::{
+    AssistantTurn, Block, Credential, IdRule, Picture, Prompt, Request, ToolChoice, Turn, transform,
+};
 
 /// Longest id OpenAI takes for a call.
 const MAX_ID: usize = 40;

@@ -10,7 +10,7 @@ mod wire;
 use super::{Decode, EncodeError, Encoded, WireApi};
 use crate::ai::messages::GrammarParameters;
 use crate::ai::models::ChatCompat;
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 #[derive(Debug)]
 pub(super) struct OpenAiChat {

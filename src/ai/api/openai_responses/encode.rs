@@ -21,9 +21,10 @@ use super::wire::{
 };
 use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
 use crate::ai::models::{CacheRetention, ResponsesCompat, ThinkingLevel};
-use crate::ai::provider::{Credential, Request, ToolChoice};
-use crate::ai::strict_schema::Dialect;
-use crate::ai::transform::{self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Block, Credential, Dialect, IdRule, Prompt, Request, SystemUpdate, ToolChoice, Turn,
+    Updates, transform,
+};
 
 /// Longest id the API takes.
 const MAX_ID: usize = 64;

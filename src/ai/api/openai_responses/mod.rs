@@ -18,7 +18,7 @@ mod wire;
 
 use super::{Decode, EncodeError, Encoded, WireApi};
 use crate::ai::messages::GrammarParameters;
-use crate::ai::provider::Request;
+use crate::ai::requests::Request;
 
 pub(in crate::ai) use wire::TextSignature;
 

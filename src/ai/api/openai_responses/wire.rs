@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::{Count, Str, lenient, lenient_str};
-use crate::ai::transform::Picture;
+use crate::ai::requests::Picture;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {

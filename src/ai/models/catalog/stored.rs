@@ -14,7 +14,7 @@ use super::super::model::{Api, Cost, Modality, Model, ThinkingLevel};
 use super::super::vendors;
 use super::user_models::check;
 use super::{Catalog, DEMO_PROVIDER, ProviderInfo, builtin};
-use crate::ai::sampling::Sampling;
+use crate::ai::requests::Sampling;
 use crate::ai::supported_apis;
 
 impl Catalog {

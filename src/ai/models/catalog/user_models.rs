@@ -10,7 +10,7 @@ use super::super::compat_fields::take_wrong;
 use super::super::model::{Api, Cost, Model};
 use super::super::vendors;
 use super::{Catalog, ProviderInfo};
-use crate::ai::sampling::Sampling;
+use crate::ai::requests::Sampling;
 use crate::ai::supported_apis;
 
 impl Catalog {

@@ -15,7 +15,7 @@ use crate::ai::messages::{ConstrainedSampling, Strictness, ToolDeclaration};
 
 /// Whose part of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(in crate::ai) enum Dialect {
     /// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
     OpenAi,
     /// Of Anthropic's models, wherever they are:
@@ -94,8 +94,8 @@ impl Dialect {
 
 /// A schema that can be enforced.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct StrictForm {
-    pub(super) schema: Value,
+pub(in crate::ai) struct StrictForm {
+    pub(in crate::ai) schema: Value,
     /// How many parameters have a choice of types.
     n_unions: usize,
 }
@@ -103,19 +103,19 @@ pub(super) struct StrictForm {
 /// Why a schema has no strict form, for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Obstacle(String);
+pub(in crate::ai) struct Obstacle(String);
 
 /// A tool requires what cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool \"{tool}\" requires a strict schema: {reason}")]
-pub(super) struct Unmet {
+pub(in crate::ai) struct Unmet {
     tool: String,
     reason: String,
 }
 
 /// The tools of one request that are sent in strict form.
 #[derive(Debug, Default)]
-pub(super) struct StrictTools<'a>(Vec<(&'a ToolDeclaration, Value)>);
+pub(in crate::ai) struct StrictTools<'a>(Vec<(&'a ToolDeclaration, Value)>);
 
 impl<'a> StrictTools<'a> {
     /// Of `tools`, in the order they are declared in; the first get what room there
@@ -123,7 +123,7 @@ impl<'a> StrictTools<'a> {
     ///
     /// # Errors
     /// When a tool requires what the service cannot enforce.
-    pub(super) fn of(
+    pub(in crate::ai) fn of(
         tools: impl IntoIterator<Item = &'a ToolDeclaration>,
         dialect: Dialect,
         only_required: bool,
@@ -159,14 +159,14 @@ impl<'a> StrictTools<'a> {
     }
 
     /// The schema to be enforced for this very declaration of a tool.
-    pub(super) fn schema(&self, tool: &ToolDeclaration) -> Option<&Value> {
+    pub(in crate::ai) fn schema(&self, tool: &ToolDeclaration) -> Option<&Value> {
         let found = self.0.iter().find(|(strict, _)| std::ptr::eq(*strict, tool));
         found.map(|(_, schema)| schema)
     }
 }
 
 /// The strict form of `schema`, that of a tool's arguments.
-pub(super) fn strict_form(schema: &Value, dialect: Dialect) -> Result<StrictForm, Obstacle> {
+pub(in crate::ai) fn strict_form(schema: &Value, dialect: Dialect) -> Result<StrictForm, Obstacle> {
     let Some(root) = schema.as_object() else {
         return Err(Obstacle("the schema is no object".to_owned()));
     };

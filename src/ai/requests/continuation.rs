@@ -6,9 +6,9 @@
 //! turn is repeated as a whole; two answers are never spliced. The joined stream
 //! looks as if the model had said everything at once.
 
+use super::request::Request;
 use crate::ai::messages::{AssistantBlock, AssistantMessage, BlockKind, StopReason, StreamEvent, Text};
 use crate::ai::models::{AnthropicCompat, Api, Model, ThinkingLevel};
-use crate::ai::provider::Request;
 
 /// The text with which a repetition of the request that `answer` failed to answer
 /// may begin; `None` where it has to be repeated as a whole.
@@ -25,7 +25,7 @@ pub fn continuable(model: &Model, answer: &AssistantMessage) -> Option<String> {
 }
 
 /// The beginning of the answer to `request`, if it has one that its model takes.
-pub(super) fn beginning(request: &Request) -> Option<&str> {
+pub(in crate::ai) fn beginning(request: &Request) -> Option<&str> {
     let beginning = request.options.continue_from.as_deref().map(str::trim_end)?;
     let takes = takes_beginning(&request.model, request.options.thinking);
     (takes && !beginning.is_empty()).then_some(beginning)
@@ -39,7 +39,7 @@ fn takes_beginning(model: &Model, level: ThinkingLevel) -> bool {
 
 /// Puts the beginning of an answer before what the model adds to it.
 #[derive(Debug)]
-pub(super) struct Joiner {
+pub(in crate::ai) struct Joiner {
     beginning: String,
     state: State,
 }
@@ -55,12 +55,12 @@ enum State {
 }
 
 impl Joiner {
-    pub(super) fn new(beginning: &str) -> Self {
+    pub(in crate::ai) fn new(beginning: &str) -> Self {
         Self { beginning: beginning.to_owned(), state: State::Open }
     }
 
     /// Takes the next event of the stream and appends those to hand on.
-    pub(super) fn push(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
+    pub(in crate::ai) fn push(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
         let shift = usize::from(self.state == State::Apart);
         match event {
             StreamEvent::Start => {

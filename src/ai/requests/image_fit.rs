@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::request::Request;
 use crate::ai::messages::{ContentBlock, Image};
 use crate::ai::models::{ImageRules, Model, fetches, for_storing};
-use crate::ai::provider::Request;
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
 /// Most that is remembered of prepared pictures.
@@ -20,13 +20,13 @@ const MEMORY_BYTES: usize = 64 << 20;
 
 /// Prepares pictures and remembers them. Clones share the memory.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ImageFitter {
+pub(in crate::ai) struct ImageFitter {
     memory: Arc<Mutex<Memory>>,
 }
 
 impl ImageFitter {
     /// `request`, or a copy with pictures its service takes.
-    pub(super) async fn fit(&self, request: &Arc<Request>) -> Arc<Request> {
+    pub(in crate::ai) async fn fit(&self, request: &Arc<Request>) -> Arc<Request> {
         if !request.model.reads_images() {
             return Arc::clone(request);
         }
@@ -266,10 +266,10 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use image::{DynamicImage, ImageFormat, RgbImage};
 
+    use super::super::request::{Credential, StreamOptions};
     use super::*;
     use crate::ai::messages::{Extra, Message, Millis, UserContent, UserMessage};
     use crate::ai::models::{Api, Modality};
-    use crate::ai::provider::{Credential, StreamOptions};
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Image {
         let mut bytes = Cursor::new(Vec::new());

@@ -16,42 +16,42 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::request::Request;
 use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, ImageUrl, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
 use crate::ai::models::{Api, Model, image_limits};
-use crate::ai::provider::Request;
 
 use system::Placement;
 
 pub use system::{SystemState, system_state};
-pub(super) use system::{SystemUpdate, Updates};
+pub(in crate::ai) use system::{SystemUpdate, Updates};
 
 /// What a request may contain.
 #[derive(Debug)]
-pub(super) struct Prompt<'a> {
+pub(in crate::ai) struct Prompt<'a> {
     /// Empty if there is none.
-    pub(super) system: String,
+    pub(in crate::ai) system: String,
     /// The tools declared at the start.
-    pub(super) tools: Vec<Cow<'a, ToolDeclaration>>,
+    pub(in crate::ai) tools: Vec<Cow<'a, ToolDeclaration>>,
     /// No tool is in force: `tools` only explains calls of the past.
-    pub(super) tools_are_history: bool,
+    pub(in crate::ai) tools_are_history: bool,
     /// What the turns say of the system. With less than was asked for, the
     /// conversation has no place for more.
-    pub(super) updates: Updates,
-    pub(super) turns: Vec<Turn<'a>>,
+    pub(in crate::ai) updates: Updates,
+    pub(in crate::ai) turns: Vec<Turn<'a>>,
     /// Upper bound of the answer that fits model and window.
-    pub(super) max_tokens: u64,
+    pub(in crate::ai) max_tokens: u64,
 }
 
 impl Prompt<'_> {
-    pub(super) fn has_tool_calls(&self) -> bool {
+    pub(in crate::ai) fn has_tool_calls(&self) -> bool {
         self.turns.iter().any(|turn| matches!(turn, Turn::Assistant(turn) if !turn.results.is_empty()))
     }
 
     /// The tools from the start, then those added between the turns.
-    pub(super) fn all_tools(&self) -> impl Iterator<Item = &ToolDeclaration> {
+    pub(in crate::ai) fn all_tools(&self) -> impl Iterator<Item = &ToolDeclaration> {
         let added = self.turns.iter().flat_map(|turn| match turn {
             Turn::System(update) => update.tools_added.as_slice(),
             Turn::User(_) | Turn::Assistant(_) => &[],
@@ -60,11 +60,11 @@ impl Prompt<'_> {
     }
 
     /// The last declaration of the tool `name`.
-    pub(super) fn declared(&self, name: &str) -> Option<&ToolDeclaration> {
+    pub(in crate::ai) fn declared(&self, name: &str) -> Option<&ToolDeclaration> {
         self.all_tools().filter(|tool| tool.name == name).last()
     }
 
-    pub(super) fn has_images(&self) -> bool {
+    pub(in crate::ai) fn has_images(&self) -> bool {
         let image = |content: &Content<'_>| matches!(content, Content::Image(_));
         self.turns.iter().any(|turn| match turn {
             Turn::System(_) => false,
@@ -75,7 +75,7 @@ impl Prompt<'_> {
 }
 
 #[derive(Debug)]
-pub(super) enum Turn<'a> {
+pub(in crate::ai) enum Turn<'a> {
     /// Never empty.
     User(Vec<Content<'a>>),
     Assistant(AssistantTurn<'a>),
@@ -85,23 +85,23 @@ pub(super) enum Turn<'a> {
 
 /// An answer and the results of its calls: one per call, in their order.
 #[derive(Debug)]
-pub(super) struct AssistantTurn<'a> {
+pub(in crate::ai) struct AssistantTurn<'a> {
     /// Never empty; thinking only if this very model wrote it.
-    pub(super) blocks: Vec<Block<'a>>,
-    pub(super) results: Vec<ToolResult<'a>>,
+    pub(in crate::ai) blocks: Vec<Block<'a>>,
+    pub(in crate::ai) results: Vec<ToolResult<'a>>,
     /// How much this very model was told to think between the turns.
-    pub(super) effort: Option<&'a str>,
+    pub(in crate::ai) effort: Option<&'a str>,
 }
 
 #[derive(Debug)]
-pub(super) enum Content<'a> {
+pub(in crate::ai) enum Content<'a> {
     /// Never blank.
     Text(Cow<'a, str>),
     Image(Picture<'a>),
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Picture<'a> {
+pub(in crate::ai) enum Picture<'a> {
     /// Of a type that the API takes, and not empty.
     Data(&'a Image),
     /// At an address that the service fetches, of a type that the API takes if
@@ -110,7 +110,7 @@ pub(super) enum Picture<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum Block<'a> {
+pub(in crate::ai) enum Block<'a> {
     /// Blank only with a signature.
     Text {
         text: &'a str,
@@ -128,17 +128,17 @@ pub(super) enum Block<'a> {
 }
 
 #[derive(Debug)]
-pub(super) struct ToolResult<'a> {
-    pub(super) id: String,
-    pub(super) name: &'a str,
+pub(in crate::ai) struct ToolResult<'a> {
+    pub(in crate::ai) id: String,
+    pub(in crate::ai) name: &'a str,
     /// Never empty.
-    pub(super) content: Vec<Content<'a>>,
-    pub(super) is_error: bool,
+    pub(in crate::ai) content: Vec<Content<'a>>,
+    pub(in crate::ai) is_error: bool,
 }
 
 /// Which tool call ids an API takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum IdRule {
+pub(in crate::ai) enum IdRule {
     /// Letters, digits, `_` and `-`, at most this many.
     Word { max: usize },
     /// As [`Self::Word`], and this goes for ids of this very model too: the
@@ -154,7 +154,7 @@ pub(super) enum IdRule {
 
 /// Makes the prompt of `request` for an API with these `ids`, and a model that
 /// reads these `updates`.
-pub(super) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
+pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
     let placement = Placement::of(&request.messages, updates);
     let mut turns = turns(&request.messages, &request.model, ids, &placement);
     // Most services refuse a conversation that nobody has begun.
@@ -176,7 +176,7 @@ pub(super) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt
 }
 
 /// What stands where the API wants words and there are none.
-pub(super) const NO_TEXT: &str = "(no text)";
+pub(in crate::ai) const NO_TEXT: &str = "(no text)";
 
 /// Tokens left for the answer of a prompt of about `input` tokens.
 ///
@@ -402,7 +402,7 @@ fn tool_result<'a>(
 /// <https://docs.anthropic.com/en/docs/build-with-claude/vision>,
 /// <https://platform.openai.com/docs/guides/images-vision>,
 /// <https://ai.google.dev/gemini-api/docs/image-understanding>.
-pub(super) fn image_types(model: &Model) -> &'static [&'static str] {
+pub(in crate::ai) fn image_types(model: &Model) -> &'static [&'static str] {
     let is_google = model.api == Api::GOOGLE_GENERATIVE_AI || model.api == Api::GOOGLE_VERTEX;
     match model.reads_images() {
         false => &[],
@@ -470,20 +470,20 @@ fn content<'a>(blocks: &'a [ContentBlock], model: &Model, placeholders: Placehol
 
 /// Gives every call of a request an id that the API takes and no other call has.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(in crate::ai) struct Ids {
     rule: IdRule,
     used: HashSet<String>,
     calls: u64,
 }
 
 impl Ids {
-    pub(super) fn new(rule: IdRule) -> Self {
+    pub(in crate::ai) fn new(rule: IdRule) -> Self {
         Self { rule, used: HashSet::new(), calls: 0 }
     }
 
     /// The id to send for `id`. The server that made it gets it back unchanged,
     /// unless an earlier call already has it.
-    pub(super) fn assign(&mut self, id: &str, same_model: bool) -> String {
+    pub(in crate::ai) fn assign(&mut self, id: &str, same_model: bool) -> String {
         let IdRule::CallAndItem { max } = self.rule else { return self.assign_part(id, same_model) };
         let (call, item) = id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)));
         let assigned = self.assign_part(call, same_model && call.len() <= max);

@@ -1,7 +1,7 @@
 use serde_json::json;
 
+use super::super::request::{Credential, StreamOptions};
 use super::*;
-use crate::ai::provider::{Credential, StreamOptions};
 
 fn prompt(request: &Request, ids: IdRule) -> Prompt<'_> {
     super::prompt(request, ids, Updates::None)

@@ -11,13 +11,13 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::request::Request;
 use crate::ai::api::WireApi;
 use crate::ai::failure::{refuses_strict_schemas, refuses_updates};
-use crate::ai::provider::Request;
 
 /// What was refused. Clones share the memory.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Refusals {
+pub(in crate::ai) struct Refusals {
     known: Arc<Mutex<HashSet<(Refused, String, String)>>>,
 }
 
@@ -31,14 +31,14 @@ const ALL: [Refused; 2] = [Refused::StrictSchemas, Refused::Updates];
 
 /// A request to send in place of a refused one; what to remember if it is taken.
 #[derive(Debug)]
-pub(super) struct Repeat {
-    pub(super) request: Arc<Request>,
+pub(in crate::ai) struct Repeat {
+    pub(in crate::ai) request: Arc<Request>,
     refused: Refused,
 }
 
 impl Refusals {
     /// `request` in the form its model takes as far as is known.
-    pub(super) fn apply(&self, mut request: Arc<Request>) -> Arc<Request> {
+    pub(in crate::ai) fn apply(&self, mut request: Arc<Request>) -> Arc<Request> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Nearly always empty, and then a request costs nothing.
         if known.is_empty() {
@@ -54,7 +54,7 @@ impl Refusals {
 
     /// What to send instead of `request`, which failed with `error`, if one of these
     /// was the reason and the request would be another without it.
-    pub(super) fn repeat(codec: &dyn WireApi, request: &Request, error: &str) -> Option<Repeat> {
+    pub(in crate::ai) fn repeat(codec: &dyn WireApi, request: &Request, error: &str) -> Option<Repeat> {
         let refused = match error {
             _ if refuses_updates(error) && !request.options.without_updates => Refused::Updates,
             _ if refuses_strict_schemas(error) && !request.options.without_strict_schemas => {
@@ -70,7 +70,7 @@ impl Refusals {
     }
 
     /// Notes that the repeated request was taken.
-    pub(super) fn learn(&self, repeat: &Repeat) {
+    pub(in crate::ai) fn learn(&self, repeat: &Repeat) {
         let key = key(repeat.refused, &repeat.request);
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }

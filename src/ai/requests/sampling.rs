@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::request::StreamOptions;
 use crate::ai::models::{Model, ThinkingLevel};
-use crate::ai::provider::StreamOptions;
 
 /// Generation options of settings and `models.json`. What is not said is the
 /// provider's choice. Names other than these go into the request body as they
