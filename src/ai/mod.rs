@@ -5,28 +5,26 @@
 //! fails twice, because a stream is a sequence of events with exactly one
 //! terminal event, which carries the failure if there is one.
 
-mod answer;
 mod api;
 mod demo;
 mod failure;
-mod fake;
 pub mod foreign;
-mod http_provider;
 mod messages;
 mod models;
+mod providers;
 mod requests;
-mod router;
 mod transport;
 
-pub use answer::decode_recorded;
+pub use providers::{
+    FakeAnswer, FakeProvider, Gate, HttpOptions, HttpProvider, RequestPreview, Router, decode_recorded,
+    preview_request, request_body,
+};
 
 pub use demo::{DemoPace, DemoProvider};
 pub use failure::{
     Failure, FailureClass, Place, Refused, Rejection, classify, failure_text, is_overflow, is_retryable,
     rejection, retry_delay,
 };
-pub use fake::{FakeAnswer, FakeProvider, Gate};
-pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use messages::{
     AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
     ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
@@ -45,7 +43,6 @@ pub use requests::{
     AwsKeys, Credential, Provider, Request, Sampling, SamplingPolicy, SignIn, StreamOptions, SystemState,
     ToolChoice, continuable, fit_for_storing, system_state,
 };
-pub use router::Router;
 pub use transport::{Call, CallBody, CallError, CallReply, RecordedFrame, Transport, recorded_frames};
 
 /// The wire APIs a model can be spoken to in, by their names in `models.json`.

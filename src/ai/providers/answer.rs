@@ -24,7 +24,7 @@ const UNREAD_LIMIT_BYTES: usize = 2 * FRAME_LIMIT_BYTES;
 
 /// How the bytes of an answer came to an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(in crate::ai) enum Ending {
     /// The server closed the stream.
     Closed,
     /// The connection broke, perhaps after the last word.
@@ -36,7 +36,7 @@ pub(super) enum Ending {
 }
 
 /// An answer being read.
-pub(super) struct Answer {
+pub(in crate::ai) struct Answer {
     service: String,
     content_type: Option<String>,
     parser: Frames,
@@ -51,7 +51,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// `content_type` is the response's header of that name.
-    pub(super) fn new(codec: &dyn WireApi, request: &Request, content_type: Option<&str>) -> Self {
+    pub(in crate::ai) fn new(codec: &dyn WireApi, request: &Request, content_type: Option<&str>) -> Self {
         Self {
             service: service(&request.model).to_owned(),
             content_type: content_type.map(str::to_owned),
@@ -68,7 +68,11 @@ impl Answer {
     ///
     /// # Errors
     /// With the failure that ends the answer.
-    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), RequestError> {
+    pub(in crate::ai) fn feed(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), RequestError> {
         if self.n_frames == 0 {
             let limit = if self.is_page() { PAGE_LIMIT_BYTES } else { HEAD_LIMIT_BYTES };
             let room = limit.saturating_sub(self.head.len());
@@ -87,13 +91,13 @@ impl Answer {
     }
 
     /// Whether the server has said all, though the connection may stay open.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(in crate::ai) fn is_complete(&self) -> bool {
         self.decoder.is_complete()
     }
 
     /// Ends the answer and puts what it amounts to into `message`, priced as
     /// `model` is, or as the model that answered in its place. Times and the final event are the caller's.
-    pub(super) fn finish(
+    pub(in crate::ai) fn finish(
         mut self,
         ending: Ending,
         model: &Model,
@@ -218,7 +222,7 @@ impl Answer {
 }
 
 /// Makes `message` the account of a failure.
-pub(super) fn fail(message: &mut AssistantMessage, ending: Ending) {
+pub(in crate::ai) fn fail(message: &mut AssistantMessage, ending: Ending) {
     let RequestError { text, failure } = match ending {
         Ending::Aborted => {
             message.stop_reason = StopReason::Aborted;
@@ -238,7 +242,7 @@ pub(super) fn fail(message: &mut AssistantMessage, ending: Ending) {
 
 /// Who is spoken to, for error texts. Cerebras is named wherever it is behind a
 /// provider of the user's, because its empty answers mean something.
-pub(super) fn service(model: &Model) -> &str {
+pub(in crate::ai) fn service(model: &Model) -> &str {
     match model.provider.as_str() {
         _ if model.base_url.contains("api.cerebras.ai") => CEREBRAS,
         "" => "the service",

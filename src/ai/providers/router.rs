@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::http_provider::HttpProvider;
+use super::http_provider::HttpProvider;
 use crate::ai::messages::EventStream;
 use crate::ai::models::{Api, Model};
 use crate::ai::requests::{Provider, Request};

@@ -14,7 +14,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::answer::{Answer, Ending, fail, service};
+use super::answer::{Answer, Ending, fail, service};
 use crate::ai::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
