@@ -40,10 +40,13 @@ pub use models::{
     VertexPlace, bedrock_base_url, bedrock_region, discover, list_models, local_server, variable, vendor,
 };
 pub use requests::{
-    AwsKeys, Credential, Provider, Request, Sampling, SamplingPolicy, SignIn, StreamOptions, SystemState,
-    ToolChoice, continuable, fit_for_storing, system_state,
+    Provider, Request, Sampling, SamplingPolicy, StreamOptions, SystemState, ToolChoice, continuable,
+    fit_for_storing, system_state,
 };
-pub use transport::{Call, CallBody, CallError, CallReply, RecordedFrame, Transport, recorded_frames};
+pub use transport::{
+    AwsKeys, Call, CallBody, CallError, CallReply, Credential, RecordedFrame, SignIn, Transport,
+    recorded_frames,
+};
 
 /// The wire APIs a model can be spoken to in, by their names in `models.json`.
 pub fn supported_apis() -> Vec<&'static str> {

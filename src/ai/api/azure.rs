@@ -69,7 +69,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ai::requests::{Credential, StreamOptions};
+    use crate::ai::requests::StreamOptions;
+    use crate::ai::transport::Credential;
 
     fn request(base: &str, deployment: Option<&str>) -> Request {
         let mut model = json!({"id": "gpt", "provider": "azure", "baseUrl": base});

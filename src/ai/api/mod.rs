@@ -27,7 +27,7 @@ use crate::ai::messages::{
 };
 use crate::ai::models::{Api, Model};
 use crate::ai::requests::{Dialect, Prompt, Request, StreamOptions, StrictTools, Turn, Unmet};
-use crate::ai::transport::{Framing, SseFrame};
+use crate::ai::transport::{Framing, HttpRequest, SseFrame};
 
 pub(super) use google::json_schema as google_schema;
 pub(super) use openai_responses::TextSignature;
@@ -139,14 +139,6 @@ pub(super) enum EncodeError {
 /// A request but for its address.
 #[derive(Debug)]
 pub(super) struct Encoded {
-    pub(super) headers: HeaderMap,
-    pub(super) body: Vec<u8>,
-}
-
-/// A request ready to send, by `POST`.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct HttpRequest {
-    pub(super) url: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }

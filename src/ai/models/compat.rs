@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::model::{Api, Cost, Model};
-use crate::ai::requests::{Credential, Dialect, Request, Updates};
+use crate::ai::requests::{Dialect, Request, Updates};
+use crate::ai::transport::Credential;
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use super::model::{Api, Modality, Model};
 use super::vendors::Vendor;
-use crate::ai::requests::Credential;
-use crate::ai::transport::{Route, Transport, connection_error, read_whole, redact};
+use crate::ai::transport::{Credential, Route, Transport, connection_error, read_whole, redact};
 
 /// Longest a list may take.
 const LIMIT: Duration = Duration::from_secs(3);

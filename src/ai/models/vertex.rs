@@ -10,7 +10,8 @@
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview>.
 
 use crate::ai::api::{EncodeError, escape_segment};
-use crate::ai::requests::{Credential, Request};
+use crate::ai::requests::Request;
+use crate::ai::transport::Credential;
 
 /// The base URL of a Vertex model before project and location are known.
 pub const VERTEX_TEMPLATE: &str = "https://{location}-aiplatform.googleapis.com";

@@ -15,12 +15,12 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
-use crate::ai::api::{self, EncodeError, Encoded, HttpRequest, WireApi};
+use crate::ai::api::{self, EncodeError, Encoded, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::Model;
 use crate::ai::requests::{ImageFitter, Joiner, Provider, Refusals, Request, continuation};
-use crate::ai::transport::{Transport, redact, root_cause, silence};
+use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
 /// How patient a provider is.
@@ -241,7 +241,7 @@ impl Driver {
         message.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
         message.thinking_level = Some(options.thinking);
         if let Some(error) = &mut message.error_message {
-            *error = redact::without_secrets(error, &self.request);
+            *error = redact::without_secrets(error, &self.request.credential, &self.request.model.headers);
         }
         self.queue.extend(self.events.drain(..));
         self.queue.push_back(StreamEvent::Done(Box::new(message)));
@@ -376,7 +376,8 @@ mod tests {
 
     use super::*;
     use crate::ai::api::Decode;
-    use crate::ai::requests::{Credential, StreamOptions};
+    use crate::ai::requests::StreamOptions;
+    use crate::ai::transport::Credential;
 
     /// Counts how often requests are written; they go to `url`.
     struct Counting {

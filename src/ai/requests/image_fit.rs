@@ -266,10 +266,11 @@ mod tests {
     use base64::engine::general_purpose::STANDARD;
     use image::{DynamicImage, ImageFormat, RgbImage};
 
-    use super::super::request::{Credential, StreamOptions};
+    use super::super::request::StreamOptions;
     use super::*;
     use crate::ai::messages::{Extra, Message, Millis, UserContent, UserMessage};
     use crate::ai::models::{Api, Modality};
+    use crate::ai::transport::Credential;
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Image {
         let mut bytes = Cursor::new(Vec::new());

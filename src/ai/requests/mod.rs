@@ -20,7 +20,7 @@ pub use continuation::continuable;
 pub(super) use image_fit::ImageFitter;
 pub use image_fit::fit_for_storing;
 pub(super) use refusals::Refusals;
-pub use request::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
+pub use request::{Provider, Request, StreamOptions, ToolChoice};
 pub use sampling::{Sampling, SamplingPolicy};
 pub(super) use strict_schema::{Dialect, StrictTools, Unmet};
 pub(super) use transform::{

@@ -1,7 +1,6 @@
 //! The seam between whoever wants an answer and whoever produces one.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::messages::{EventStream, Message};
 use crate::ai::models::{Model, ThinkingLevel};
+use crate::ai::transport::Credential;
 
 /// Answers requests. `HttpProvider` for real services, `DemoProvider` without
 /// one, `FakeProvider` in tests; `Router` picks by the model's API.
@@ -40,78 +40,6 @@ impl Request {
         match &self.credential {
             Credential::SignedIn(account) => account.base_url.as_deref().unwrap_or(&self.model.base_url),
             _ => &self.model.base_url,
-        }
-    }
-}
-
-/// What proves to a service who is asking. Never printed.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub enum Credential {
-    /// The service needs none (local servers, the demo model).
-    #[default]
-    None,
-    ApiKey(String),
-    /// A token sent as `Authorization: Bearer`, whatever the API's habit is.
-    Bearer(String),
-    /// The token of an account, from signing in.
-    SignedIn(Box<SignIn>),
-    /// Keys that requests to Amazon are signed with.
-    Aws(Box<AwsKeys>),
-}
-
-/// Keys of an AWS account or role, and the region to ask.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AwsKeys {
-    pub access_key_id: String,
-    pub secret_access_key: String,
-    /// Comes with keys that end.
-    pub session_token: Option<String>,
-    /// Where requests are sent if the address leaves it open, and what they are signed for.
-    pub region: String,
-}
-
-impl fmt::Debug for AwsKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AwsKeys(…)")
-    }
-}
-
-/// What a service has given to an account that signed in.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SignIn {
-    /// Sent as `Authorization: Bearer`.
-    pub token: String,
-    /// Where this account is served, when not at the model's address.
-    pub base_url: Option<String>,
-    /// The account's id, where requests have to name it.
-    pub account_id: Option<String>,
-}
-
-impl fmt::Debug for SignIn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignIn").field("base_url", &self.base_url).finish_non_exhaustive()
-    }
-}
-
-impl Credential {
-    /// The token, when the credential is one that is always sent as bearer.
-    pub fn bearer(&self) -> Option<&str> {
-        match self {
-            Self::None | Self::ApiKey(_) | Self::Aws(_) => None,
-            Self::Bearer(token) => Some(token),
-            Self::SignedIn(account) => Some(&account.token),
-        }
-    }
-}
-
-impl fmt::Debug for Credential {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("None"),
-            Self::ApiKey(_) => f.write_str("ApiKey(…)"),
-            Self::Bearer(_) => f.write_str("Bearer(…)"),
-            Self::SignedIn(account) => f.debug_tuple("SignedIn").field(account).finish(),
-            Self::Aws(_) => f.write_str("Aws(…)"),
         }
     }
 }

@@ -17,7 +17,6 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::redact;
-use crate::ai::api::HttpRequest;
 use crate::ai::failure::{ErrorBody, Failure, FailureClass, NO_RETRY, Place, RETRY, RequestError, clip};
 
 /// Answers a conversation that is too long with an empty body.
@@ -28,6 +27,14 @@ const MAX_REDIRECTS: usize = 3;
 const ERROR_BODY_LIMIT_BYTES: usize = 64 << 10;
 /// Longest wait for the body of an error, whose status is known already.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request ready to send, by `POST`.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct HttpRequest {
+    pub(in crate::ai) url: String,
+    pub(in crate::ai) headers: HeaderMap,
+    pub(in crate::ai) body: Vec<u8>,
+}
 
 /// Connections to services, shared by all requests of the process. Cheap to clone.
 #[derive(Debug, Clone, Default)]

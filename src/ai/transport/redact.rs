@@ -4,18 +4,22 @@
 //! repeat the key they were given.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use crate::ai::requests::{Credential, Request};
+use super::credential::Credential;
 
 /// What stands in place of a secret.
 const HIDDEN: &str = "…";
 /// Anything shorter is no secret, and too likely to be part of ordinary words.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// `text` without the credential of `request` and the values of its headers that
-/// may be one.
-pub(in crate::ai) fn without_secrets(text: &str, request: &Request) -> String {
-    let mut secrets: Vec<&str> = match &request.credential {
+/// `text` without `credential` and the values of `headers` that may be one.
+pub(in crate::ai) fn without_secrets(
+    text: &str,
+    credential: &Credential,
+    headers: &BTreeMap<String, String>,
+) -> String {
+    let mut secrets: Vec<&str> = match credential {
         Credential::None => Vec::new(),
         Credential::ApiKey(key) | Credential::Bearer(key) => vec![key],
         Credential::SignedIn(account) => vec![&account.token],
@@ -24,7 +28,7 @@ pub(in crate::ai) fn without_secrets(text: &str, request: &Request) -> String {
             [keys.secret_access_key.as_str(), keys.access_key_id.as_str()].into_iter().chain(token).collect()
         }
     };
-    let headers = request.model.headers.iter().filter(|(name, _)| is_secret_name(name));
+    let headers = headers.iter().filter(|(name, _)| is_secret_name(name));
     for (_, value) in headers {
         secrets.push(value);
         secrets.extend(value.split_whitespace().skip(1));
@@ -58,33 +62,27 @@ pub(in crate::ai) fn shown_url(url: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::ai::models::Model;
-    use crate::ai::requests::StreamOptions;
 
     #[test]
     fn a_key_that_a_server_repeats_is_not_in_the_failure() {
-        let mut model = Model::default();
-        model.headers.insert("X-Gateway-Key".to_owned(), "gate-0123456789".to_owned());
-        model.headers.insert("Authorization".to_owned(), "Bearer bear-0123456789".to_owned());
-        model.headers.insert("X-Title".to_owned(), "my project".to_owned());
-        let request = Request {
-            model: Arc::new(model),
-            credential: Credential::ApiKey("sk-0123456789".to_owned()),
-            messages: Vec::new(),
-            options: StreamOptions::default(),
-        };
+        let headers = [
+            ("X-Gateway-Key", "gate-0123456789"),
+            ("Authorization", "Bearer bear-0123456789"),
+            ("X-Title", "my project"),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let key = Credential::ApiKey("sk-0123456789".to_owned());
         assert_eq!(
             without_secrets(
                 "401: no sk-0123456789, gate-0123456789, bear-0123456789 in my project",
-                &request
+                &key,
+                &headers
             ),
             "401: no …, …, … in my project"
         );
-        let short = Request { credential: Credential::ApiKey("ollama".to_owned()), ..request };
-        assert_eq!(without_secrets("ollama is busy", &short), "ollama is busy");
+        let short = Credential::ApiKey("ollama".to_owned());
+        assert_eq!(without_secrets("ollama is busy", &short, &headers), "ollama is busy");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
 use ring::{digest, hmac};
 
-use crate::ai::requests::AwsKeys;
+use super::credential::AwsKeys;
 
 /// What a signature is for.
 #[derive(Debug, Clone, Copy)]

@@ -18,9 +18,10 @@ use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark
 use crate::ai::messages::ToolDeclaration;
 use crate::ai::models::{AnthropicCompat, ThinkingLevel, vertex};
 use crate::ai::requests::{
-    AssistantTurn, Content, Credential, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, SystemUpdate,
-    ToolChoice, Turn, Updates, continuation, transform,
+    AssistantTurn, Content, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, SystemUpdate, ToolChoice,
+    Turn, Updates, continuation, transform,
 };
+use crate::ai::transport::Credential;
 
 pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {
     match host {

@@ -20,9 +20,10 @@ use super::wire::{
 use crate::ai::messages::{ToolDeclaration, message};
 use crate::ai::models::BedrockCompat;
 use crate::ai::requests::{
-    AssistantTurn, Content, Credential, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, ToolChoice, Turn,
-    Updates, transform,
+    AssistantTurn, Content, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, ToolChoice, Turn, Updates,
+    transform,
 };
+use crate::ai::transport::Credential;
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);

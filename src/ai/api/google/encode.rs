@@ -16,9 +16,9 @@ use super::wire::{
 use crate::ai::messages::ToolDeclaration;
 use crate::ai::models::{Api, GoogleCompat};
 use crate::ai::requests::{
-    AssistantTurn, Block, Credential, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn,
-    Updates, transform,
+    AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn, Updates, transform,
 };
+use crate::ai::transport::Credential;
 
 /// Stands for the signature of a call that another model made, or that lost
 /// its own: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>.

@@ -15,8 +15,9 @@ use super::wire::{
 use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
 use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat, ThinkingLevel};
 use crate::ai::requests::{
-    AssistantTurn, Block, Credential, IdRule, Picture, Prompt, Request, ToolChoice, Turn, transform,
+    AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, Turn, transform,
 };
+use crate::ai::transport::Credential;
 
 /// Longest id OpenAI takes for a call.
 const MAX_ID: usize = 40;

@@ -22,9 +22,10 @@ use super::wire::{
 use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
 use crate::ai::models::{CacheRetention, ResponsesCompat, ThinkingLevel};
 use crate::ai::requests::{
-    AssistantTurn, Block, Credential, Dialect, IdRule, Prompt, Request, SystemUpdate, ToolChoice, Turn,
-    Updates, transform,
+    AssistantTurn, Block, Dialect, IdRule, Prompt, Request, SystemUpdate, ToolChoice, Turn, Updates,
+    transform,
 };
+use crate::ai::transport::Credential;
 
 /// Longest id the API takes.
 const MAX_ID: usize = 64;

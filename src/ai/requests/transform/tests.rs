@@ -1,7 +1,8 @@
 use serde_json::json;
 
-use super::super::request::{Credential, StreamOptions};
+use super::super::request::StreamOptions;
 use super::*;
+use crate::ai::transport::Credential;
 
 fn prompt(request: &Request, ids: IdRule) -> Prompt<'_> {
     super::prompt(request, ids, Updates::None)
