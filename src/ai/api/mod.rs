@@ -12,6 +12,7 @@ mod bedrock;
 mod google;
 mod openai_chat;
 mod openai_responses;
+mod vertex;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,11 +23,11 @@ use serde_json::{Map, Value};
 
 use crate::ai::failure::{ErrorBody, clip};
 use crate::ai::messages::{
-    AssistantBlock, BlockKind, Extra, StopReason, StreamEvent, Text, Thinking, ToolCall, Usage, partial_json,
-    replace_lone_surrogates,
+    Api, AssistantBlock, BlockKind, Extra, StopReason, StreamEvent, Text, Thinking, ThinkingLevel, ToolCall,
+    Usage, partial_json, replace_lone_surrogates, supported_apis,
 };
-use crate::ai::models::{Api, Model};
-use crate::ai::requests::{Dialect, Prompt, Request, StreamOptions, StrictTools, Turn, Unmet};
+use crate::ai::models::{Dialect, Model};
+use crate::ai::requests::{Prompt, Request, StreamOptions, StrictTools, Turn, Unmet};
 use crate::ai::transport::{Framing, HttpRequest, SseFrame};
 
 pub(super) use google::json_schema as google_schema;
@@ -137,7 +138,7 @@ pub(super) enum EncodeError {
 }
 
 /// A request but for its address.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Encoded {
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
@@ -161,14 +162,9 @@ pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
     APIS.iter().find(|(name, _)| name == api).map(|(_, codec)| *codec)
 }
 
-/// The names of all APIs in the table.
-pub(super) fn names() -> Vec<&'static str> {
-    APIS.iter().map(|(api, _)| api.as_str()).collect()
-}
-
 /// What to tell people about an API that is not in the table.
 pub(super) fn unsupported(api: &Api) -> String {
-    format!("the API {:?} is not supported; supported are {}", api.as_str(), names().join(", "))
+    format!("the API {:?} is not supported; supported are {}", api.as_str(), supported_apis().join(", "))
 }
 
 /// `base` and `path` as one URL; a version both have is not repeated.
@@ -176,27 +172,6 @@ fn join_url(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
     let base = if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
     format!("{base}{path}")
-}
-
-/// `text` as one segment of a path. What RFC 3986 allows there stays, apart
-/// from the colon, which separates a method from its model.
-pub(super) fn escape_segment(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' | b'@' => escaped.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => escaped.push(char::from(byte)),
-            _ => {
-                escaped.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    escaped.extend(
-                        char::from_digit(u32::from(digit), 16).map(|digit| digit.to_ascii_uppercase()),
-                    );
-                }
-            }
-        }
-    }
-    escaped
 }
 
 /// Headers by name; a later header replaces an earlier one.
@@ -312,7 +287,7 @@ fn cache_key(session: &str) -> &str {
 }
 
 /// The value a model's API uses for `level`, if the level is on and supported.
-fn mapped_level(model: &Model, level: crate::ai::models::ThinkingLevel) -> String {
+fn mapped_level(model: &Model, level: ThinkingLevel) -> String {
     match model.thinking_level_map.get(&level) {
         Some(Some(Value::String(name))) => name.clone(),
         Some(Some(value)) => value.to_string(),
@@ -322,8 +297,8 @@ fn mapped_level(model: &Model, level: crate::ai::models::ThinkingLevel) -> Strin
 
 /// Thinking tokens of `level`, for APIs that count them: as many as the user set
 /// for it, or else the usual number. Levels above `high` have its setting.
-fn thinking_budget(options: &StreamOptions, level: crate::ai::models::ThinkingLevel) -> u64 {
-    use crate::ai::models::ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+fn thinking_budget(options: &StreamOptions, level: ThinkingLevel) -> u64 {
+    use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
     if let Some(budget) = options.thinking_budgets.get(&level.min(High)) {
         return *budget;
     }
@@ -662,6 +637,13 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ai::messages::SPOKEN;
+
+    #[test]
+    fn every_spoken_api_has_a_codec_and_no_other() {
+        let with_codec: Vec<&Api> = APIS.iter().map(|(api, _)| api).collect();
+        assert_eq!(with_codec, SPOKEN.iter().collect::<Vec<_>>());
+    }
 
     #[test]
     fn a_budget_shrinks_by_steps_as_the_window_fills() {
@@ -700,13 +682,5 @@ mod tests {
         }
         let fine = json!({"properties": {"x": {"anyOf": []}}, "type": "object", "required": ["x"]});
         check(fine.clone(), fine);
-    }
-
-    #[test]
-    fn segments_hold_no_separators() {
-        let check = |text: &str, expected: &str| assert_eq!(escape_segment(text), expected);
-        check("claude-sonnet-4-5@20250929", "claude-sonnet-4-5@20250929");
-        check("a/b:c?d#é %", "a%2Fb%3Ac%3Fd%23%C3%A9%20%25");
-        check("..", "..");
     }
 }

@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::messages::{
     AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, Message, MessageBuilder, Millis,
-    StopReason, StreamEvent, Text, Thinking, ToolCall, Usage,
+    StopReason, StreamEvent, Text, Thinking, ThinkingLevel, ToolCall, Usage,
 };
-use crate::ai::models::ThinkingLevel;
-use crate::ai::requests::{Provider, Request};
+use crate::ai::providers::Provider;
+use crate::ai::requests::Request;
 
 /// How fast the demo model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

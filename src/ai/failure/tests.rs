@@ -1,5 +1,5 @@
 use super::*;
-use crate::ai::models::Api;
+use crate::ai::messages::{Api, AssistantMessage, StopReason, is_overflow};
 
 #[test]
 fn texts_are_classified_by_what_servers_say() {

@@ -58,8 +58,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::ai::messages::{Message, SystemMessage};
-use crate::ai::models::Api;
+use crate::ai::messages::{Api, Message, SystemMessage};
 use crate::ai::requests::IdRule;
 
 pub use document::ImportError;

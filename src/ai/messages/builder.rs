@@ -36,7 +36,7 @@ use super::message::{
     SystemMessage, Text, Thinking, ToolCall, ToolResultMessage, Usage, UserContent, UserMessage,
 };
 use super::partial_json;
-use crate::ai::models::Api;
+use crate::ai::messages::Api;
 
 impl From<SystemMessage> for Message {
     fn from(message: SystemMessage) -> Self {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::constrained::ConstrainedSampling;
 use super::image_url::ImageUrl;
 use crate::ai::failure::Failure;
-use crate::ai::models::{Api, ThinkingLevel};
+use crate::ai::messages::{Api, ThinkingLevel};
 
 /// Fields of a message or block that this version does not interpret.
 pub type Extra = Map<String, Value>;

@@ -10,9 +10,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::model::{Api, Cost, Model};
-use crate::ai::requests::{Dialect, Request, Updates};
-use crate::ai::transport::Credential;
+use super::model::{Cost, Model};
+use crate::ai::messages::Api;
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +66,41 @@ impl Vendor {
         let by_id = || VENDORS.iter().find(|(_, _, ids)| ids.contains(&model.provider.as_str()));
         by_url.or_else(by_id).map_or(Self::Unknown, |(vendor, ..)| *vendor)
     }
+}
+
+/// What a model reads of the system between the turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::ai) enum Updates {
+    /// Nothing: all is said at the start.
+    #[default]
+    None,
+    /// Instructions.
+    Texts,
+    /// Instructions, and tools that were not there before.
+    Additions,
+    /// Instructions, and every change of the tools.
+    Changes,
+}
+
+/// Whose part of JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) enum Dialect {
+    /// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
+    OpenAi,
+    /// Of Anthropic's models, wherever they are:
+    /// <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs>
+    Claude,
+}
+
+/// What a request adds to the facts of model and server.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::ai) struct RequestTraits {
+    /// An account asks that signed in.
+    pub(in crate::ai) signed_in: bool,
+    /// The prompt is to stay in the cache for long.
+    pub(in crate::ai) long_cache: bool,
+    /// All of the system is said at the start.
+    pub(in crate::ai) without_updates: bool,
 }
 
 /// Dialect of a Chat Completions server.
@@ -175,9 +209,9 @@ impl AffinityFormat {
 
 impl ChatCompat {
     /// The dialect as far as this request may use it.
-    pub(in crate::ai) fn for_request(request: &Request) -> Self {
-        let compat = Self::of(&request.model);
-        if request.options.without_updates { Self { updates: Updates::None, ..compat } } else { compat }
+    pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
+        let compat = Self::of(model);
+        if traits.without_updates { Self { updates: Updates::None, ..compat } } else { compat }
     }
 
     pub(in crate::ai) fn of(model: &Model) -> Self {
@@ -351,9 +385,9 @@ pub(in crate::ai) struct AnthropicCompat {
 
 impl AnthropicCompat {
     /// The dialect as far as this request may use it.
-    pub(in crate::ai) fn for_request(request: &Request) -> Self {
-        let compat = Self::of(&request.model);
-        if !request.options.without_updates {
+    pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
+        let compat = Self::of(model);
+        if !traits.without_updates {
             return compat;
         }
         Self { updates: Updates::None, effort_between_turns: false, fallback_models: Vec::new(), ..compat }
@@ -484,17 +518,16 @@ pub(in crate::ai) enum CacheRetention {
 }
 
 impl ResponsesCompat {
-    pub(in crate::ai) fn of(request: &Request) -> Self {
-        let model = &request.model;
+    pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
         let vendor = Vendor::of(model);
         let flags = Flags(&model.compat);
         let codex = model.api == Api::OPENAI_CODEX_RESPONSES;
         let azure = model.api == Api::AZURE_OPENAI_RESPONSES || (vendor == Vendor::Azure && !codex);
         let copilot = vendor == Vendor::Copilot;
         // An account that signed in to OpenAI may not choose these itself.
-        let signed_in = vendor == Vendor::OpenAi && matches!(request.credential, Credential::SignedIn(_));
+        let signed_in = vendor == Vendor::OpenAi && traits.signed_in;
         let openai_model = codex || azure || copilot || vendor == Vendor::OpenAi;
-        let takes_wish = request.options.long_cache
+        let takes_wish = traits.long_cache
             && !(codex || signed_in)
             && flags.bool("supportsLongCacheRetention").unwrap_or(vendor == Vendor::OpenAi);
         let cache_retention = match flags.bool("supportsExplicitPromptCacheMode") {
@@ -527,14 +560,14 @@ impl ResponsesCompat {
                 .bool("supportsStrictMode")
                 .unwrap_or(codex || azure || vendor == Vendor::OpenAi),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
-                _ if request.options.without_updates => Updates::None,
+                _ if traits.without_updates => Updates::None,
                 true if flags.is_on("supportsAdditionalTools") => Updates::Changes,
                 true if flags.is_on("supportsToolSearch") => Updates::Additions,
                 true => Updates::Texts,
                 false => Updates::None,
             },
             effort_between_turns: model.api == Api::OPENAI_RESPONSES
-                && !request.options.without_updates
+                && !traits.without_updates
                 && !signed_in
                 && model.reasoning
                 && flags.is_on("supportsMidConvoEffort"),

@@ -8,8 +8,7 @@
 //! than nearly all rows.
 
 use super::model::Model;
-use crate::ai::messages::ImageUrl;
-use crate::ai::requests::image_types;
+use crate::ai::messages::{Api, ImageUrl};
 use crate::util::image::ImageLimits;
 
 /// What one service takes.
@@ -169,6 +168,20 @@ const BYTES_ONLY: [&str; 6] =
 /// Their hosts, under whatever name a provider in `models.json` has.
 const BYTES_ONLY_HOSTS: [&str; 3] = ["githubcopilot.com", "api.moonshot.", "api.kimi.com"];
 
+/// The types of images that a request to `model` may hold.
+///
+/// <https://docs.anthropic.com/en/docs/build-with-claude/vision>,
+/// <https://platform.openai.com/docs/guides/images-vision>,
+/// <https://ai.google.dev/gemini-api/docs/image-understanding>.
+pub(in crate::ai) fn image_types(model: &Model) -> &'static [&'static str] {
+    let is_google = model.api == Api::GOOGLE_GENERATIVE_AI || model.api == Api::GOOGLE_VERTEX;
+    match model.reads_images() {
+        false => &[],
+        true if is_google => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
+        true => &["image/png", "image/jpeg", "image/gif", "image/webp"],
+    }
+}
+
 /// Whether `model` sees `image` if a request holds nothing but its address. Where
 /// it does not, a text with the address stands in its place.
 ///
@@ -216,7 +229,6 @@ pub(in crate::ai) fn fetches(model: &Model, image: &ImageUrl) -> bool {
 mod tests {
     use serde_json::json;
 
-    use super::super::model::Api;
     use super::*;
 
     #[test]

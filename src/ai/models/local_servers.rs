@@ -17,7 +17,8 @@ use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::model::{Api, Modality, Model};
+use super::model::{Modality, Model};
+use crate::ai::messages::Api;
 use crate::ai::transport::{client_builder, read_whole};
 
 /// Longest a look may take. Servers that have not said everything by then are

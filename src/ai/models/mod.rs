@@ -15,20 +15,23 @@ pub(super) mod image_limits;
 mod local_servers;
 mod model;
 mod model_lists;
+mod sampling;
 mod vendors;
-pub(super) mod vertex;
+mod vertex;
 
 pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
 pub(super) use bedrock_place::{arn_region, is_region};
 pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
 pub(super) use compat::{
-    AnthropicCompat, BedrockCompat, CacheRetention, ChatCompat, GoogleCompat, MaxTokensField,
-    ResponsesCompat, ThinkingFormat, fallback_cost,
+    AnthropicCompat, BedrockCompat, CacheRetention, ChatCompat, Dialect, GoogleCompat, MaxTokensField,
+    RequestTraits, ResponsesCompat, ThinkingFormat, Updates, fallback_cost,
 };
 pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
-pub(super) use image_limits::{ImageRules, fetches, for_storing};
+pub(super) use image_limits::{ImageRules, fetches, for_storing, image_types};
 pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
-pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
+pub use model::{Cost, CostTier, Modality, Model};
 pub use model_lists::{list_models, variable};
+pub use sampling::Sampling;
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
+pub(super) use vertex::versioned;
 pub use vertex::{VERTEX_TEMPLATE, VertexPlace};

@@ -1,102 +1,12 @@
 //! A model: what it can do, what it costs, how it is spoken to.
 
-use std::borrow::Cow;
+use crate::ai::messages::{Api, Extra, ThinkingLevel, Usage, UsageCost, js_number};
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::ai::messages::{Extra, Usage, UsageCost, js_number};
-use crate::ai::requests::Sampling;
-
-/// The wire API a model is spoken to in, by its name in files and sessions.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Api(Cow<'static, str>);
-
-impl Api {
-    pub const ANTHROPIC_MESSAGES: Self = Self(Cow::Borrowed("anthropic-messages"));
-    pub const OPENAI_COMPLETIONS: Self = Self(Cow::Borrowed("openai-completions"));
-    /// Chat Completions with Mistral's quirks.
-    pub const MISTRAL_CONVERSATIONS: Self = Self(Cow::Borrowed("mistral-conversations"));
-    pub const OPENAI_RESPONSES: Self = Self(Cow::Borrowed("openai-responses"));
-    /// Responses of the service behind ChatGPT, for accounts of it.
-    pub const OPENAI_CODEX_RESPONSES: Self = Self(Cow::Borrowed("openai-codex-responses"));
-    /// Responses at Azure's addresses.
-    pub const AZURE_OPENAI_RESPONSES: Self = Self(Cow::Borrowed("azure-openai-responses"));
-    /// Gemini, and what else the Gemini API offers.
-    pub const GOOGLE_GENERATIVE_AI: Self = Self(Cow::Borrowed("google-generative-ai"));
-    /// Google's models on Vertex AI.
-    pub const GOOGLE_VERTEX: Self = Self(Cow::Borrowed("google-vertex"));
-    /// Anthropic's models on Vertex AI.
-    pub const ANTHROPIC_VERTEX: Self = Self(Cow::Borrowed("anthropic-vertex"));
-    /// Amazon Bedrock's `ConverseStream`, for models of any vendor.
-    pub const BEDROCK_CONVERSE_STREAM: Self = Self(Cow::Borrowed("bedrock-converse-stream"));
-    /// The offline demo model.
-    pub const DEMO: Self = Self(Cow::Borrowed("demo"));
-
-    /// An API of the program's own files.
-    pub(in crate::ai) fn known(name: &'static str) -> Self {
-        Self(Cow::Borrowed(name))
-    }
-
-    pub fn new(name: impl Into<String>) -> Self {
-        Self(Cow::Owned(name.into()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// How much the model thinks before it answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ThinkingLevel {
-    #[default]
-    Off,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    Xhigh,
-    Max,
-}
-
-impl ThinkingLevel {
-    pub const ALL: [Self; 7] =
-        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-            Self::Max => "max",
-        }
-    }
-
-    /// The level of that name, in any letter case.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
-    }
-}
-
-impl fmt::Display for ThinkingLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use crate::ai::models::Sampling;
 
 /// One model of one provider. The JSON form is that of the catalogue and of
 /// the user's `models.json`.

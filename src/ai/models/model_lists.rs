@@ -10,8 +10,9 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::model::{Api, Modality, Model};
+use super::model::{Modality, Model};
 use super::vendors::Vendor;
+use crate::ai::messages::Api;
 use crate::ai::transport::{Credential, Route, Transport, connection_error, read_whole, redact};
 
 /// Longest a list may take.

@@ -2,16 +2,12 @@
 //!
 //! Base URLs of Vertex models are templates. Whoever finds the credential of a
 //! request also knows the account's [`VertexPlace`]; it fills the template and
-//! hands the result over as [`SignIn::base_url`](crate::ai::requests::SignIn). An
-//! API key needs neither: express mode has one address for all, to which an
-//! unfilled template leads. Nothing here reads settings or environment.
+//! hands the result over as [`SignIn::base_url`](crate::ai::requests::SignIn). Nothing here reads settings or environment.
 //!
 //! Addresses: <https://cloud.google.com/vertex-ai/docs/reference/rest>,
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview>.
 
-use crate::ai::api::{EncodeError, escape_segment};
-use crate::ai::requests::Request;
-use crate::ai::transport::Credential;
+use crate::ai::transport::escape_segment;
 
 /// The base URL of a Vertex model before project and location are known.
 pub const VERTEX_TEMPLATE: &str = "https://{location}-aiplatform.googleapis.com";
@@ -48,42 +44,11 @@ impl VertexPlace {
 }
 
 /// `base` with the version of the API, unless it has one.
-fn versioned(base: &str) -> String {
+pub(in crate::ai) fn versioned(base: &str) -> String {
     let last = base.rsplit('/').next().unwrap_or_default();
     let is_version =
         last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()));
     if is_version { base.to_owned() } else { format!("{base}/v1") }
-}
-
-/// The URL of `method` of the request's model, published by `publisher`.
-///
-/// # Errors
-/// When project and location are needed and were not filled in.
-pub(in crate::ai) fn model_url(
-    request: &Request,
-    publisher: &str,
-    method: &str,
-) -> Result<String, EncodeError> {
-    let base = request.base_url().trim_end_matches('/');
-    let base = match &request.credential {
-        Credential::ApiKey(_) => express(base),
-        _ if base.contains("{project}") || base.contains("{location}") => return Err(EncodeError::NoPlace),
-        _ if base.contains("/projects/") => base.to_owned(),
-        _ => versioned(base),
-    };
-    let id = request.model.id.as_str();
-    let id = id.strip_prefix(publisher).and_then(|rest| rest.strip_prefix('/')).unwrap_or(id);
-    Ok(format!("{base}/publishers/{publisher}/models/{}:{method}", escape_segment(id)))
-}
-
-/// The address for API keys, which know their project.
-fn express(base: &str) -> String {
-    let host = base.replace("{location}-aiplatform", "aiplatform");
-    if host.contains("/projects/") && !host.contains('{') {
-        return host;
-    }
-    let host = host.split("/projects/").next().unwrap_or_default();
-    versioned(host)
 }
 
 #[cfg(test)]
@@ -116,17 +81,5 @@ mod tests {
             "us-east5",
             "http://x/v1/projects/p%2F1/locations/us-east5",
         );
-    }
-
-    #[test]
-    fn keys_need_no_place() {
-        let check = |base: &str, expected: &str| assert_eq!(express(base), expected);
-        check(VERTEX_TEMPLATE, "https://aiplatform.googleapis.com/v1");
-        check(
-            "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}",
-            "https://aiplatform.googleapis.com/v1",
-        );
-        check("http://x/v1/projects/p/locations/l", "http://x/v1/projects/p/locations/l");
-        check("http://x", "http://x/v1");
     }
 }

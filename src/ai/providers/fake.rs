@@ -16,7 +16,8 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, MessageBuilder, Millis, StopReason,
     StreamEvent, Text, Thinking, ToolCall, Usage,
 };
-use crate::ai::requests::{Provider, Request};
+use crate::ai::providers::Provider;
+use crate::ai::requests::Request;
 
 /// Answers from a script. Clones share the script and the record.
 #[derive(Debug, Clone, Default)]

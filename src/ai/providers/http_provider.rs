@@ -19,7 +19,8 @@ use crate::ai::api::{self, EncodeError, Encoded, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::Model;
-use crate::ai::requests::{ImageFitter, Joiner, Provider, Refusals, Request, continuation};
+use crate::ai::providers::Provider;
+use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
 use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
@@ -256,7 +257,9 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
         Ok(opened) => return Ok(opened),
         Err(error) => error,
     };
-    let Some(repeat) = Refusals::repeat(codec, &request, &error.text) else { return Err(error) };
+    let Some(repeat) = Refusals::repeat(&request, &error.text, |request| codec.encode(request).ok()) else {
+        return Err(error);
+    };
     let opened = open_with(codec, provider, &repeat.request).await?;
     provider.refusals.learn(&repeat);
     Ok(opened)

@@ -9,9 +9,11 @@
 mod answer;
 mod fake;
 mod http_provider;
+mod provider;
 mod router;
 
 pub use answer::decode_recorded;
 pub use fake::{FakeAnswer, FakeProvider, Gate};
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
+pub use provider::Provider;
 pub use router::Router;

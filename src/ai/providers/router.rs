@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::http_provider::HttpProvider;
-use crate::ai::messages::EventStream;
-use crate::ai::models::{Api, Model};
-use crate::ai::requests::{Provider, Request};
+use crate::ai::messages::{Api, EventStream};
+use crate::ai::models::Model;
+use crate::ai::providers::Provider;
+use crate::ai::requests::Request;
 
 /// The provider of the whole program: the demo model for [`Api::DEMO`], HTTP
 /// for all else. An API nobody speaks is an answer that says so.

@@ -7,8 +7,10 @@
 //! looks as if the model had said everything at once.
 
 use super::request::Request;
-use crate::ai::messages::{AssistantBlock, AssistantMessage, BlockKind, StopReason, StreamEvent, Text};
-use crate::ai::models::{AnthropicCompat, Api, Model, ThinkingLevel};
+use crate::ai::messages::{
+    Api, AssistantBlock, AssistantMessage, BlockKind, StopReason, StreamEvent, Text, ThinkingLevel,
+};
+use crate::ai::models::{AnthropicCompat, Model};
 
 /// The text with which a repetition of the request that `answer` failed to answer
 /// may begin; `None` where it has to be repeated as a whole.

@@ -268,8 +268,8 @@ mod tests {
 
     use super::super::request::StreamOptions;
     use super::*;
-    use crate::ai::messages::{Extra, Message, Millis, UserContent, UserMessage};
-    use crate::ai::models::{Api, Modality};
+    use crate::ai::messages::{Api, Extra, Message, Millis, UserContent, UserMessage};
+    use crate::ai::models::Modality;
     use crate::ai::transport::Credential;
 
     fn picture(width: u32, height: u32, format: ImageFormat) -> Image {

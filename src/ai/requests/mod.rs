@@ -1,7 +1,7 @@
 //! How a request is made from a conversation.
 //!
-//! `request` is everything one model call depends on, `sampling` sets its generation
-//! options, `transform` turns the conversation into turns that a service accepts,
+//! `request` is everything one model call depends on, `sampling_policy` sets its
+//! generation options, `transform` turns the conversation into turns that a service accepts,
 //! `strict_schema` writes tool schemas in the form services enforce, `image_fit`
 //! shrinks images to a service's limits, `refusals` remembers which optional features
 //! an endpoint rejected, and `continuation` resumes an answer that broke off. All of
@@ -11,7 +11,7 @@ pub(super) mod continuation;
 mod image_fit;
 mod refusals;
 mod request;
-mod sampling;
+mod sampling_policy;
 mod strict_schema;
 pub(super) mod transform;
 
@@ -20,11 +20,10 @@ pub use continuation::continuable;
 pub(super) use image_fit::ImageFitter;
 pub use image_fit::fit_for_storing;
 pub(super) use refusals::Refusals;
-pub use request::{Provider, Request, StreamOptions, ToolChoice};
-pub use sampling::{Sampling, SamplingPolicy};
-pub(super) use strict_schema::{Dialect, StrictTools, Unmet};
+pub use request::{Request, StreamOptions, ToolChoice};
+pub use sampling_policy::SamplingPolicy;
+pub(super) use strict_schema::{StrictTools, Unmet};
 pub(super) use transform::{
     AssistantTurn, Block, Content, IdRule, Ids, NO_TEXT, Picture, Prompt, SystemUpdate, ToolResult, Turn,
-    Updates, image_types,
 };
 pub use transform::{SystemState, system_state};

@@ -12,7 +12,6 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::request::Request;
-use crate::ai::api::WireApi;
 use crate::ai::failure::{refuses_strict_schemas, refuses_updates};
 
 /// What was refused. Clones share the memory.
@@ -53,8 +52,13 @@ impl Refusals {
     }
 
     /// What to send instead of `request`, which failed with `error`, if one of these
-    /// was the reason and the request would be another without it.
-    pub(in crate::ai) fn repeat(codec: &dyn WireApi, request: &Request, error: &str) -> Option<Repeat> {
+    /// was the reason and the request, as `encode` writes it, would be another
+    /// without it.
+    pub(in crate::ai) fn repeat<E: PartialEq>(
+        request: &Request,
+        error: &str,
+        encode: impl Fn(&Request) -> Option<E>,
+    ) -> Option<Repeat> {
         let refused = match error {
             _ if refuses_updates(error) && !request.options.without_updates => Refused::Updates,
             _ if refuses_strict_schemas(error) && !request.options.without_strict_schemas => {
@@ -63,9 +67,8 @@ impl Refusals {
             _ => return None,
         };
         let changed = without(refused, request);
-        let (before, after) = (codec.encode(request).ok()?, codec.encode(&changed).ok()?);
         // The error may be about something else; then nothing would be different.
-        let is_other = before.body != after.body || before.headers != after.headers;
+        let is_other = encode(request)? != encode(&changed)?;
         is_other.then_some(Repeat { request: changed, refused })
     }
 

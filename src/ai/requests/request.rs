@@ -1,27 +1,13 @@
-//! The seam between whoever wants an answer and whoever produces one.
+//! Everything one model call depends on.
 
+use crate::ai::models::{Model, RequestTraits};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
-use crate::ai::messages::{EventStream, Message};
-use crate::ai::models::{Model, ThinkingLevel};
+use crate::ai::messages::{Message, ThinkingLevel};
 use crate::ai::transport::Credential;
-
-/// Answers requests. `HttpProvider` for real services, `DemoProvider` without
-/// one, `FakeProvider` in tests; `Router` picks by the model's API.
-pub trait Provider: Send + Sync {
-    /// Starts answering. The stream ends soon after `cancel` fires, with
-    /// `StopReason::Aborted` and what had arrived until then. Dropping the
-    /// stream ends the work behind it.
-    fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream;
-
-    /// Gets ready for the first request to `model`, which then need not wait for
-    /// what takes long. Blocks; optional.
-    fn warm_up(&self, _model: &Model) {}
-}
 
 /// Everything one model call depends on: no environment, no globals.
 #[derive(Debug, Clone)]
@@ -40,6 +26,14 @@ impl Request {
         match &self.credential {
             Credential::SignedIn(account) => account.base_url.as_deref().unwrap_or(&self.model.base_url),
             _ => &self.model.base_url,
+        }
+    }
+
+    pub(in crate::ai) fn traits(&self) -> RequestTraits {
+        RequestTraits {
+            signed_in: matches!(self.credential, Credential::SignedIn(_)),
+            long_cache: self.options.long_cache,
+            without_updates: self.options.without_updates,
         }
     }
 }

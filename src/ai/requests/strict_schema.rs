@@ -9,19 +9,10 @@
 //! for an optional property aside. The same tools always get the same forms, so
 //! the beginning of requests stays the same.
 
+use crate::ai::models::Dialect;
 use serde_json::{Map, Value, json};
 
 use crate::ai::messages::{ConstrainedSampling, Strictness, ToolDeclaration};
-
-/// Whose part of JSON Schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::ai) enum Dialect {
-    /// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
-    OpenAi,
-    /// Of Anthropic's models, wherever they are:
-    /// <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs>
-    Claude,
-}
 
 /// Schemas nested deeper have no strict form; OpenAI takes no deeper ones.
 const MAX_DEPTH: usize = 10;

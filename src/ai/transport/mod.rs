@@ -6,6 +6,7 @@
 //! `silence` detects dead connections, and `redact` removes secrets from error
 //! texts. Nothing here knows messages or models.
 
+mod address;
 mod call;
 mod credential;
 mod event_stream;
@@ -16,6 +17,7 @@ pub(super) mod sigv4;
 mod silence;
 mod sse;
 
+pub(super) use address::escape_segment;
 pub use call::{Call, CallBody, CallError, CallReply};
 pub use credential::{AwsKeys, Credential, SignIn};
 pub(super) use framing::{Frames, Framing};

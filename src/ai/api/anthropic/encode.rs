@@ -11,15 +11,15 @@ use serde_json::json;
 
 use super::super::{
     EncodeError, Encoded, Headers, StrictTools, fitting_budget, join_url, mapped_level, object_schema,
-    strict_tools, thinking_budget, write_body,
+    strict_tools, thinking_budget, vertex, write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
-use crate::ai::messages::ToolDeclaration;
-use crate::ai::models::{AnthropicCompat, ThinkingLevel, vertex};
+use crate::ai::messages::{ThinkingLevel, ToolDeclaration};
+use crate::ai::models::{AnthropicCompat, Dialect, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Content, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, SystemUpdate, ToolChoice,
-    Turn, Updates, continuation, transform,
+    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, SystemUpdate, ToolChoice, Turn,
+    continuation, transform,
 };
 use crate::ai::transport::Credential;
 
@@ -31,7 +31,7 @@ pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> 
 }
 
 pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeError> {
-    let compat = AnthropicCompat::for_request(request);
+    let compat = AnthropicCompat::for_request(&request.model, request.traits());
     let ids = if compat.strict_ids { IdRule::StrictWord { max: 64 } } else { IdRule::Word { max: 64 } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
@@ -85,7 +85,7 @@ impl Thinking {
 }
 
 pub(super) fn told_effort(request: &Request) -> Option<String> {
-    let compat = AnthropicCompat::for_request(request);
+    let compat = AnthropicCompat::for_request(&request.model, request.traits());
     let thinking = Thinking::of(request, &compat, request.model.max_tokens);
     thinking.effort_between_turns(&compat).map(str::to_owned)
 }

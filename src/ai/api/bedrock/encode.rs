@@ -18,10 +18,9 @@ use super::wire::{
     SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse, cache_point,
 };
 use crate::ai::messages::{ToolDeclaration, message};
-use crate::ai::models::BedrockCompat;
+use crate::ai::models::{BedrockCompat, Dialect, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Content, Dialect, IdRule, NO_TEXT, Picture, Prompt, Request, ToolChoice, Turn, Updates,
-    transform,
+    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, ToolChoice, Turn, transform,
 };
 use crate::ai::transport::Credential;
 

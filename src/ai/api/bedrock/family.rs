@@ -8,7 +8,8 @@
 use serde_json::{Value, json};
 
 use super::super::{fitting_budget, mapped_level, thinking_budget};
-use crate::ai::models::{BedrockCompat, Model, ThinkingLevel};
+use crate::ai::messages::ThinkingLevel;
+use crate::ai::models::{BedrockCompat, Model};
 use crate::ai::requests::Request;
 
 /// Whose model it is, as far as requests differ.

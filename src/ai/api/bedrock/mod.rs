@@ -13,12 +13,12 @@ mod wire;
 
 use reqwest::Url;
 
-use super::{Decode, EncodeError, Encoded, WireApi, escape_segment, join_url};
+use super::{Decode, EncodeError, Encoded, WireApi, join_url};
 use crate::ai::models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
 use crate::ai::requests::Request;
-use crate::ai::transport::{Credential, Framing, HttpRequest, Scope, sigv4};
+use crate::ai::transport::{Credential, Framing, HttpRequest, Scope, escape_segment, sigv4};
 
 #[derive(Debug)]
 pub(super) struct BedrockConverse;

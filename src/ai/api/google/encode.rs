@@ -13,10 +13,10 @@ use super::wire::{
     Blob, Body, Call, Content, Declaration, File, FunctionCallingConfig, GenerationConfig, Outcome, Part,
     PartData, Response, Role, Schema, SystemInstruction, Tool, ToolConfig,
 };
-use crate::ai::messages::ToolDeclaration;
-use crate::ai::models::{Api, GoogleCompat};
+use crate::ai::messages::{Api, ToolDeclaration};
+use crate::ai::models::{GoogleCompat, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn, Updates, transform,
+    AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn, transform,
 };
 use crate::ai::transport::Credential;
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::super::thinking_budget;
 use super::wire::{Amount, ThinkingConfig};
-use crate::ai::models::{Model, ThinkingLevel};
+use crate::ai::messages::ThinkingLevel;
+use crate::ai::models::Model;
 use crate::ai::requests::StreamOptions;
 
 /// Tokens kept for the answer where thinking and answer share a limit.

@@ -12,8 +12,8 @@ use super::wire::{
     Body, CacheControl, Called, Content, Custom, CustomCall, CustomFormat, Function, FunctionCall, Grammar,
     ImageUrl, Message, Offered, Part, StreamOptions, Tool, ToolCall, cache_mark,
 };
-use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
-use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat, ThinkingLevel};
+use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
+use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat};
 use crate::ai::requests::{
     AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, Turn, transform,
 };
@@ -30,7 +30,7 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
 }
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
-    let compat = ChatCompat::for_request(request);
+    let compat = ChatCompat::for_request(&request.model, request.traits());
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools)?;

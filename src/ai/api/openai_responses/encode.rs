@@ -19,11 +19,10 @@ use super::wire::{
     Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
     TextSignature, Tool, ToolQuery,
 };
-use crate::ai::messages::{GrammarTool, Thinking, ToolDeclaration};
-use crate::ai::models::{CacheRetention, ResponsesCompat, ThinkingLevel};
+use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
+use crate::ai::models::{CacheRetention, Dialect, ResponsesCompat, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Block, Dialect, IdRule, Prompt, Request, SystemUpdate, ToolChoice, Turn, Updates,
-    transform,
+    AssistantTurn, Block, IdRule, Prompt, Request, SystemUpdate, ToolChoice, Turn, transform,
 };
 use crate::ai::transport::Credential;
 
@@ -37,7 +36,7 @@ const TOOLS_FOLLOW: &str =
 const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
-    let compat = ResponsesCompat::of(request);
+    let compat = ResponsesCompat::for_request(&request.model, request.traits());
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::OpenAi))?;
     let effort = effort(request);
@@ -49,7 +48,7 @@ pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
 }
 
 pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
-    if ResponsesCompat::of(request).azure {
+    if ResponsesCompat::for_request(&request.model, request.traits()).azure {
         return azure::url(request, path);
     }
     // The address of the service behind ChatGPT is given with and without its last part.
@@ -135,7 +134,8 @@ fn effort(request: &Request) -> Option<String> {
 }
 
 pub(super) fn told_effort(request: &Request) -> Option<String> {
-    effort(request).filter(|_| ResponsesCompat::of(request).effort_between_turns)
+    effort(request)
+        .filter(|_| ResponsesCompat::for_request(&request.model, request.traits()).effort_between_turns)
 }
 
 /// The setting for the whole request; `None` leaves it to the model.

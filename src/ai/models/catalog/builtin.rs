@@ -11,8 +11,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::super::model::{Api, Cost, Modality, Model, ThinkingLevel};
+use super::super::model::{Cost, Modality, Model};
 use super::super::vendors::vendor;
+use crate::ai::messages::{Api, ThinkingLevel};
 
 /// TABLE: the lists of models, by the vendor that has them.
 const LISTS: &[(&str, &str)] = &[

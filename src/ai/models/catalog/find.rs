@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::super::local_servers::{local_model, local_server};
-use super::super::model::{Model, ThinkingLevel};
+use super::super::model::Model;
 use super::{Catalog, DEMO_PROVIDER, ProviderInfo};
+use crate::ai::messages::ThinkingLevel;
 
 /// Why a model reference names no single model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -15,9 +15,10 @@ mod user_models;
 use std::sync::{Arc, OnceLock};
 
 use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
-use super::model::{Api, Modality, Model};
+use super::model::{Modality, Model};
 use super::model_lists;
 use super::vendors::VENDORS;
+use crate::ai::messages::Api;
 
 pub use find::{MatchError, Matched};
 pub use live::LiveCatalog;

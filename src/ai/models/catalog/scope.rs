@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use globset::GlobBuilder;
 
-use super::super::model::{Model, ThinkingLevel};
+use super::super::model::Model;
 use super::{Catalog, Matched};
+use crate::ai::messages::ThinkingLevel;
 
 /// A model of the scope, with the thinking level its pattern asked for.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::model::{Api, Cost, Modality, Model, ThinkingLevel};
+use super::super::model::{Cost, Modality, Model};
 use super::super::vendors;
 use super::user_models::check;
 use super::{Catalog, DEMO_PROVIDER, ProviderInfo, builtin};
-use crate::ai::requests::Sampling;
-use crate::ai::supported_apis;
+use crate::ai::messages::{Api, ThinkingLevel, supported_apis};
+use crate::ai::models::Sampling;
 
 impl Catalog {
     /// Adds the models of `models-store.json` that are newer than the lists

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::compat_fields::take_wrong;
-use super::super::model::{Api, Cost, Model};
+use super::super::model::{Cost, Model};
 use super::super::vendors;
 use super::{Catalog, ProviderInfo};
-use crate::ai::requests::Sampling;
-use crate::ai::supported_apis;
+use crate::ai::messages::{Api, supported_apis};
+use crate::ai::models::Sampling;
 
 impl Catalog {
     /// Adds the user's `models.json` (comments, trailing commas and a byte order

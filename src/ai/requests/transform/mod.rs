@@ -10,6 +10,7 @@
 
 mod system;
 
+use crate::ai::models::{Model, Updates, image_limits, image_types};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,12 +22,11 @@ use crate::ai::messages::{
     AssistantBlock, AssistantMessage, ContentBlock, Image, ImageUrl, Message, Thinking, ToolDeclaration,
     ToolResultMessage, UserContent,
 };
-use crate::ai::models::{Api, Model, image_limits};
 
 use system::Placement;
 
+pub(in crate::ai) use system::SystemUpdate;
 pub use system::{SystemState, system_state};
-pub(in crate::ai) use system::{SystemUpdate, Updates};
 
 /// What a request may contain.
 #[derive(Debug)]
@@ -395,20 +395,6 @@ fn tool_result<'a>(
         content.push(Content::Text(Cow::Borrowed("(no tool output)")));
     }
     ToolResult { id, name, content, is_error: result.is_error }
-}
-
-/// The types of images that a request to `model` may hold.
-///
-/// <https://docs.anthropic.com/en/docs/build-with-claude/vision>,
-/// <https://platform.openai.com/docs/guides/images-vision>,
-/// <https://ai.google.dev/gemini-api/docs/image-understanding>.
-pub(in crate::ai) fn image_types(model: &Model) -> &'static [&'static str] {
-    let is_google = model.api == Api::GOOGLE_GENERATIVE_AI || model.api == Api::GOOGLE_VERTEX;
-    match model.reads_images() {
-        false => &[],
-        true if is_google => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
-        true => &["image/png", "image/jpeg", "image/gif", "image/webp"],
-    }
 }
 
 /// What stands for images that are not sent: for a model that only reads text,

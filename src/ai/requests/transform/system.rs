@@ -8,6 +8,7 @@
 //! was sent once stays as it was. For all others the last word counts, said at
 //! the start.
 
+use crate::ai::models::Updates;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,20 +43,6 @@ pub fn system_state(messages: &[Arc<Message>]) -> SystemState {
         sections: replay.live_sections().map(|(name, text)| (name.to_owned(), text.to_owned())).collect(),
         tools: replay.tools.into_iter().cloned().collect(),
     }
-}
-
-/// What a model reads of the system between the turns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::ai) enum Updates {
-    /// Nothing: all is said at the start.
-    #[default]
-    None,
-    /// Instructions.
-    Texts,
-    /// Instructions, and tools that were not there before.
-    Additions,
-    /// Instructions, and every change of the tools.
-    Changes,
 }
 
 /// A change of the system, said in its place. Never empty.
