@@ -10,16 +10,16 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use super::super::{
-    EncodeError, Encoded, Headers, StrictTools, fitting_budget, join_url, mapped_level, object_schema,
-    strict_tools, thinking_budget, vertex, write_body,
+    EncodeError, Encoded, Headers, fitting_budget, join_url, mapped_level, object_schema, strict_tools,
+    thinking_budget, vertex, write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
 use crate::ai::messages::{ThinkingLevel, ToolDeclaration};
 use crate::ai::models::{AnthropicCompat, Dialect, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, SystemUpdate, ToolChoice, Turn,
-    continuation, transform,
+    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, StrictTools, SystemUpdate, ToolChoice,
+    Turn, continuation, transform,
 };
 use crate::ai::transport::Credential;
 

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::{EncodeError, Encoded, Headers, StrictTools, object_schema, strict_tools, write_body};
+use super::super::{EncodeError, Encoded, Headers, object_schema, strict_tools, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
@@ -20,7 +20,8 @@ use super::wire::{
 use crate::ai::messages::{ToolDeclaration, message};
 use crate::ai::models::{BedrockCompat, Dialect, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, ToolChoice, Turn, transform,
+    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, StrictTools, ToolChoice, Turn,
+    transform,
 };
 use crate::ai::transport::Credential;
 

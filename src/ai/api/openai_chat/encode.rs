@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
-    strict_tools, thinking_budget, write_body,
+    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
+    thinking_budget, write_body,
 };
 use super::wire::{
     Body, CacheControl, Called, Content, Custom, CustomCall, CustomFormat, Function, FunctionCall, Grammar,
@@ -15,7 +15,7 @@ use super::wire::{
 use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
 use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat};
 use crate::ai::requests::{
-    AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, Turn, transform,
+    AssistantTurn, Block, IdRule, Picture, Prompt, Request, StrictTools, ToolChoice, Turn, transform,
 };
 use crate::ai::transport::Credential;
 

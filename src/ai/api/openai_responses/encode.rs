@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
-    strict_tools, write_body,
+    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
+    write_body,
 };
 use super::wire::{
     Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
@@ -22,7 +22,7 @@ use super::wire::{
 use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
 use crate::ai::models::{CacheRetention, Dialect, ResponsesCompat, Updates};
 use crate::ai::requests::{
-    AssistantTurn, Block, IdRule, Prompt, Request, SystemUpdate, ToolChoice, Turn, transform,
+    AssistantTurn, Block, IdRule, Prompt, Request, StrictTools, SystemUpdate, ToolChoice, Turn, transform,
 };
 use crate::ai::transport::Credential;
 
