@@ -1,24 +1,23 @@
 //! Parts of addresses, written so that they stay the parts they are.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// Everything but the unreserved characters of RFC 3986.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The same, and the sign that stands before versions of models.
+const SEGMENT: &AsciiSet = &UNRESERVED.remove(b'@');
+
 /// `text` as one segment of a path. What RFC 3986 allows there stays, apart
 /// from the colon, which separates a method from its model.
 pub(in crate::ai) fn escape_segment(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' | b'@' => escaped.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => escaped.push(char::from(byte)),
-            _ => {
-                escaped.push('%');
-                for digit in [byte >> 4, byte & 15] {
-                    escaped.extend(
-                        char::from_digit(u32::from(digit), 16).map(|digit| digit.to_ascii_uppercase()),
-                    );
-                }
-            }
-        }
-    }
-    escaped
+    utf8_percent_encode(text, SEGMENT).to_string()
+}
+
+/// `text` as a part of what signatures cover, where only the unreserved characters
+/// stay.
+pub(super) fn escape_unreserved(text: &str) -> String {
+    utf8_percent_encode(text, UNRESERVED).to_string()
 }
 
 #[cfg(test)]

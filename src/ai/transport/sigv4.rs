@@ -11,6 +11,7 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderValue, InvalidHeaderValue};
 use ring::{digest, hmac};
 
+use super::address::escape_unreserved;
 use super::credential::AwsKeys;
 
 /// What a signature is for.
@@ -118,8 +119,11 @@ fn canonical(mut request: Signable<'_>) -> (String, String) {
         lines.push('\n');
     }
     let names = names.join(";");
-    let mut query: Vec<(String, String)> =
-        request.query.iter().map(|(name, value)| (escape(name), escape(value))).collect();
+    let mut query: Vec<(String, String)> = request
+        .query
+        .iter()
+        .map(|(name, value)| (escape_unreserved(name), escape_unreserved(value)))
+        .collect();
     query.sort_unstable();
     let query: Vec<String> = query.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     let (method, path, query) = (request.method, canonical_path(request.path), query.join("&"));
@@ -138,24 +142,12 @@ fn canonical_path(path: &str) -> String {
             other => segments.push(other),
         }
     }
-    let mut canonical: String = segments.iter().map(|segment| format!("/{}", escape(segment))).collect();
+    let mut canonical: String =
+        segments.iter().map(|segment| format!("/{}", escape_unreserved(segment))).collect();
     if segments.is_empty() || path.ends_with('/') {
         canonical.push('/');
     }
     canonical
-}
-
-/// Everything but the unreserved characters of RFC 3986 as `%XY`.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' => escaped.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => escaped.push(char::from(byte)),
-            _ => escaped.extend(format!("%{byte:02X}").chars()),
-        }
-    }
-    escaped
 }
 
 fn hmac_sha256(key: &[u8], message: &[u8]) -> Vec<u8> {
