@@ -1,9 +1,8 @@
-//! Files that are either the old or the new one, never half of each; and locks
-//! between processes.
+//! Files that are either the old or the new one, never half of each.
 //!
 //! Everything here blocks on the disk; async callers run it on a blocking thread.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -81,47 +80,10 @@ pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// An advisory lock between processes, released when dropped.
-///
-/// Take it on a file of its own beside the one it protects: a lock on a file
-/// that is replaced by a rename protects nobody.
-#[derive(Debug)]
-pub struct FileLock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
-
-impl FileLock {
-    /// Waits until the lock on `path` is free; creates the file if needed.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or the file system has no locks.
-    pub fn acquire(path: &Path) -> io::Result<Self> {
-        let file = Self::open(path)?;
-        file.lock()?;
-        Ok(Self(file))
-    }
-
-    /// `None` when another process, or another handle of this one, holds the lock.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or the file system has no locks.
-    pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
-        let file = Self::open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
-    }
-
-    fn open(path: &Path) -> io::Result<File> {
-        OpenOptions::new().create(true).write(true).truncate(false).open(path)
-    }
-}
-
 /// Whether the new file could be made to look like the one it replaces.
 fn write_beside(beside: &Path, bytes: &[u8], existing: Option<&Metadata>) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     if existing.is_some() {
         // Nobody else may read the content before the permissions are the old ones.
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -136,7 +98,6 @@ fn write_beside(beside: &Path, bytes: &[u8], existing: Option<&Metadata>) -> io:
     Ok(keeps_identity)
 }
 
-#[cfg(unix)]
 fn copy_identity(file: &File, existing: &Metadata) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt as _, fchown};
 
@@ -150,12 +111,6 @@ fn copy_identity(file: &File, existing: &Metadata) -> io::Result<bool> {
     Ok(true)
 }
 
-#[cfg(not(unix))]
-fn copy_identity(file: &File, existing: &Metadata) -> io::Result<bool> {
-    file.set_permissions(existing.permissions())?;
-    Ok(true)
-}
-
 fn overwrite(target: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).truncate(true).open(target)?;
     file.write_all(bytes)?;
@@ -165,12 +120,9 @@ fn overwrite(target: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Makes the rename itself durable. Some file systems cannot sync a folder, and
 /// the content is safe either way, so a failure does not count.
 fn sync_folder(folder: &Path) {
-    #[cfg(unix)]
     if let Ok(folder) = File::open(folder) {
         folder.sync_all().unwrap_or_default();
     }
-    #[cfg(not(unix))]
-    let _: &Path = folder;
 }
 
 /// The error that led here says more than a failure to clean up would.
@@ -192,7 +144,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    #[cfg(unix)]
     #[test]
     fn keeps_permissions_and_links() {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -212,7 +163,6 @@ mod tests {
         assert_ne!(fs::metadata(&target).unwrap().ino(), inode, "the file was replaced, not rewritten");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_to_nothing_creates_its_target() {
         let folder = tempfile::tempdir().unwrap();
@@ -222,22 +172,11 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("later")).unwrap(), b"x");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_loop_of_links_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("link", &link).unwrap();
         assert!(write(&link, b"x").is_err());
-    }
-
-    #[test]
-    fn a_lock_excludes_other_handles_until_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lock");
-        let held = FileLock::acquire(&path).unwrap();
-        assert!(FileLock::try_acquire(&path).unwrap().is_none());
-        drop(held);
-        assert!(FileLock::try_acquire(&path).unwrap().is_some());
     }
 }
