@@ -21,7 +21,7 @@ mod requests;
 mod transport;
 
 pub use demo::{DemoPace, DemoProvider};
-pub use failure::{Failure, FailureClass, Place, Refused, Rejection, classify, rejection, retry_delay};
+pub use failure::{Failure, FailureClass, Refused, Rejection, RequestPath, classify, rejection, retry_delay};
 pub use messages::{
     Api, AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
     ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
@@ -37,7 +37,7 @@ pub use models::{
     VertexPlace, bedrock_base_url, bedrock_region, discover, list_models, local_server, variable, vendor,
 };
 pub use providers::{
-    FakeAnswer, FakeProvider, Gate, HttpOptions, HttpProvider, Provider, RequestPreview, Router,
+    FakeAnswer, FakeProvider, HttpOptions, HttpProvider, Provider, RequestPreview, Router, TestBarrier,
     decode_recorded, preview_request, request_body,
 };
 pub use requests::{
@@ -45,6 +45,6 @@ pub use requests::{
     system_state,
 };
 pub use transport::{
-    AwsKeys, Call, CallBody, CallError, CallReply, Credential, RecordedFrame, SignIn, Transport,
+    AwsKeys, CallBody, CallError, CallReply, Credential, HttpCall, RecordedFrame, SignIn, Transport,
     recorded_frames,
 };

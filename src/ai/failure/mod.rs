@@ -20,7 +20,7 @@ use patterns::{
 };
 
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
-pub use rejection::{Place, Refused, Rejection, rejection};
+pub use rejection::{Refused, Rejection, RequestPath, rejection};
 
 /// What went wrong, as far as callers treat it differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

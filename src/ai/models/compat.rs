@@ -15,7 +15,7 @@ use crate::ai::messages::Api;
 
 /// Who runs the server, as far as its dialect is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Vendor {
+enum ServerKind {
     OpenAi,
     Azure,
     OpenRouter,
@@ -36,34 +36,34 @@ enum Vendor {
 }
 
 /// Who is recognised how: part of the base URL first, else the provider id.
-const VENDORS: &[(Vendor, &[&str], &[&str])] = &[
-    (Vendor::OpenAi, &["api.openai.com"], &["openai"]),
+const SERVERS: &[(ServerKind, &[&str], &[&str])] = &[
+    (ServerKind::OpenAi, &["api.openai.com"], &["openai"]),
     (
-        Vendor::Azure,
+        ServerKind::Azure,
         &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"],
         &["azure", "azure-openai", "azure-openai-responses"],
     ),
-    (Vendor::OpenRouter, &["openrouter.ai"], &["openrouter"]),
-    (Vendor::VercelGateway, &["ai-gateway.vercel.sh"], &["vercel-ai-gateway"]),
-    (Vendor::Groq, &["api.groq.com"], &["groq"]),
-    (Vendor::DeepSeek, &["api.deepseek.com"], &["deepseek"]),
-    (Vendor::Mistral, &["api.mistral.ai"], &["mistral"]),
-    (Vendor::Xai, &["api.x.ai"], &["xai"]),
-    (Vendor::Cerebras, &["api.cerebras.ai"], &["cerebras"]),
-    (Vendor::Moonshot, &["api.moonshot.", "api.kimi.com"], &["moonshotai", "moonshot", "kimi-coding"]),
-    (Vendor::Zai, &["api.z.ai", "open.bigmodel.cn"], &["zai"]),
-    (Vendor::Together, &["api.together.xyz", "api.together.ai"], &["together"]),
-    (Vendor::Qwen, &["dashscope"], &["alibaba", "qwen"]),
-    (Vendor::Copilot, &["githubcopilot.com"], &["github-copilot"]),
-    (Vendor::Snowflake, &["snowflakecomputing.com"], &["snowflake"]),
-    (Vendor::Vllm, &["localhost:8000", "127.0.0.1:8000"], &["vllm"]),
+    (ServerKind::OpenRouter, &["openrouter.ai"], &["openrouter"]),
+    (ServerKind::VercelGateway, &["ai-gateway.vercel.sh"], &["vercel-ai-gateway"]),
+    (ServerKind::Groq, &["api.groq.com"], &["groq"]),
+    (ServerKind::DeepSeek, &["api.deepseek.com"], &["deepseek"]),
+    (ServerKind::Mistral, &["api.mistral.ai"], &["mistral"]),
+    (ServerKind::Xai, &["api.x.ai"], &["xai"]),
+    (ServerKind::Cerebras, &["api.cerebras.ai"], &["cerebras"]),
+    (ServerKind::Moonshot, &["api.moonshot.", "api.kimi.com"], &["moonshotai", "moonshot", "kimi-coding"]),
+    (ServerKind::Zai, &["api.z.ai", "open.bigmodel.cn"], &["zai"]),
+    (ServerKind::Together, &["api.together.xyz", "api.together.ai"], &["together"]),
+    (ServerKind::Qwen, &["dashscope"], &["alibaba", "qwen"]),
+    (ServerKind::Copilot, &["githubcopilot.com"], &["github-copilot"]),
+    (ServerKind::Snowflake, &["snowflakecomputing.com"], &["snowflake"]),
+    (ServerKind::Vllm, &["localhost:8000", "127.0.0.1:8000"], &["vllm"]),
 ];
 
-impl Vendor {
+impl ServerKind {
     fn of(model: &Model) -> Self {
         let by_url =
-            VENDORS.iter().find(|(_, hosts, _)| hosts.iter().any(|host| model.base_url.contains(host)));
-        let by_id = || VENDORS.iter().find(|(_, _, ids)| ids.contains(&model.provider.as_str()));
+            SERVERS.iter().find(|(_, hosts, _)| hosts.iter().any(|host| model.base_url.contains(host)));
+        let by_id = || SERVERS.iter().find(|(_, _, ids)| ids.contains(&model.provider.as_str()));
         by_url.or_else(by_id).map_or(Self::Unknown, |(vendor, ..)| *vendor)
     }
 }
@@ -202,8 +202,8 @@ enum AffinityFormat {
 }
 
 impl AffinityFormat {
-    fn of(vendor: Vendor) -> Self {
-        if vendor == Vendor::OpenRouter { Self::Routed } else { Self::Plain }
+    fn of(vendor: ServerKind) -> Self {
+        if vendor == ServerKind::OpenRouter { Self::Routed } else { Self::Plain }
     }
 }
 
@@ -215,11 +215,11 @@ impl ChatCompat {
     }
 
     pub(in crate::ai) fn of(model: &Model) -> Self {
-        let vendor = Vendor::of(model);
+        let vendor = ServerKind::of(model);
         // OpenRouter passes these two vendors' dialects through.
-        let routed_to = |name: &str| vendor == Vendor::OpenRouter && model.id.starts_with(name);
-        let openai = matches!(vendor, Vendor::OpenAi | Vendor::Azure);
-        let mistral = vendor == Vendor::Mistral || model.api == Api::MISTRAL_CONVERSATIONS;
+        let routed_to = |name: &str| vendor == ServerKind::OpenRouter && model.id.starts_with(name);
+        let openai = matches!(vendor, ServerKind::OpenAi | ServerKind::Azure);
+        let mistral = vendor == ServerKind::Mistral || model.api == Api::MISTRAL_CONVERSATIONS;
         let flags = Flags(&model.compat);
 
         let anthropic_cache_control = match flags.text("cacheControlFormat") {
@@ -233,15 +233,18 @@ impl ChatCompat {
                 .unwrap_or(openai || routed_to("openai/") || routed_to("anthropic/")),
             // Sent only for models declared as reasoning, which a model of an
             // unknown server is not unless its owner says so.
-            supports_reasoning_effort: flags
-                .bool("supportsReasoningEffort")
-                .unwrap_or(!matches!(vendor, Vendor::Xai | Vendor::Zai | Vendor::Moonshot | Vendor::Copilot)),
+            supports_reasoning_effort: flags.bool("supportsReasoningEffort").unwrap_or(!matches!(
+                vendor,
+                ServerKind::Xai | ServerKind::Zai | ServerKind::Moonshot | ServerKind::Copilot
+            )),
             supports_usage_in_streaming: flags.bool("supportsUsageInStreaming").unwrap_or(!mistral),
-            supports_finish_reason: flags.bool("supportsFinishReason").unwrap_or(vendor != Vendor::Snowflake),
+            supports_finish_reason: flags
+                .bool("supportsFinishReason")
+                .unwrap_or(vendor != ServerKind::Snowflake),
             supports_temperature: flags.bool("supportsTemperature").unwrap_or(!(openai && model.reasoning)),
             // <https://platform.openai.com/docs/api-reference/chat>,
             // <https://docs.x.ai/docs/guides/reasoning>.
-            supports_stop: !(model.reasoning && (openai || vendor == Vendor::Xai)),
+            supports_stop: !(model.reasoning && (openai || vendor == ServerKind::Xai)),
             max_tokens_field: max_tokens_field(&flags, vendor),
             requires_tool_result_name: flags.bool("requiresToolResultName").unwrap_or(mistral),
             requires_assistant_after_tool_result: flags
@@ -254,7 +257,7 @@ impl ChatCompat {
             requires_thinking_as_text: flags.bool("requiresThinkingAsText").unwrap_or(false),
             requires_reasoning_content: flags
                 .bool("requiresReasoningContentOnAssistantMessages")
-                .unwrap_or(matches!(vendor, Vendor::DeepSeek | Vendor::Moonshot) && model.reasoning),
+                .unwrap_or(matches!(vendor, ServerKind::DeepSeek | ServerKind::Moonshot) && model.reasoning),
             nine_character_ids: mistral,
             thinking_format: thinking_format(&flags, vendor, mistral),
             chat_template_kwargs: flags.object("chatTemplateKwargs").cloned(),
@@ -273,11 +276,11 @@ impl ChatCompat {
                 false => Updates::None,
             },
             anthropic_cache_control,
-            cache_control_on_results: anthropic_cache_control && vendor == Vendor::OpenRouter,
-            prompt_cache_key: flags.prompt_cache_key().unwrap_or(vendor == Vendor::OpenAi),
+            cache_control_on_results: anthropic_cache_control && vendor == ServerKind::OpenRouter,
+            prompt_cache_key: flags.prompt_cache_key().unwrap_or(vendor == ServerKind::OpenAi),
             supports_long_cache: flags
                 .bool("supportsLongCacheRetention")
-                .unwrap_or(vendor == Vendor::OpenAi || routed_to("anthropic/")),
+                .unwrap_or(vendor == ServerKind::OpenAi || routed_to("anthropic/")),
             affinity_headers: affinity_headers(&flags, vendor, mistral),
             vllm_priority: flags.number("vllmPriority"),
             zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
@@ -286,33 +289,34 @@ impl ChatCompat {
                 .unwrap_or(false)
                 .then_some(if routed_to("anthropic/") { Dialect::Claude } else { Dialect::OpenAi }),
             grammar_tools: supports_grammar_tools(model),
-            azure: vendor == Vendor::Azure,
-            copilot: vendor == Vendor::Copilot,
+            azure: vendor == ServerKind::Azure,
+            copilot: vendor == ServerKind::Copilot,
         }
     }
 }
 
-fn max_tokens_field(flags: &Flags<'_>, vendor: Vendor) -> MaxTokensField {
+fn max_tokens_field(flags: &Flags<'_>, vendor: ServerKind) -> MaxTokensField {
     match flags.text("maxTokensField") {
         Some("max_completion_tokens") => MaxTokensField::MaxCompletionTokens,
         Some("max_tokens") => MaxTokensField::MaxTokens,
         _ => match vendor {
-            Vendor::OpenAi
-            | Vendor::Azure
-            | Vendor::OpenRouter
-            | Vendor::VercelGateway
-            | Vendor::Groq
-            | Vendor::Xai
-            | Vendor::Cerebras
-            | Vendor::Copilot
-            | Vendor::Snowflake => MaxTokensField::MaxCompletionTokens,
+            ServerKind::OpenAi
+            | ServerKind::Azure
+            | ServerKind::OpenRouter
+            | ServerKind::VercelGateway
+            | ServerKind::Groq
+            | ServerKind::Xai
+            | ServerKind::Cerebras
+            | ServerKind::Copilot
+            | ServerKind::Snowflake => MaxTokensField::MaxCompletionTokens,
             _ => MaxTokensField::MaxTokens,
         },
     }
 }
 
-fn affinity_headers(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> &'static [&'static str] {
-    let is_sent = flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == Vendor::OpenRouter || mistral);
+fn affinity_headers(flags: &Flags<'_>, vendor: ServerKind, mistral: bool) -> &'static [&'static str] {
+    let is_sent =
+        flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == ServerKind::OpenRouter || mistral);
     match flags.affinity_format() {
         _ if !is_sent => &[],
         None if mistral => &["x-affinity"],
@@ -324,7 +328,7 @@ fn affinity_headers(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> &'stati
     }
 }
 
-fn thinking_format(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> ThinkingFormat {
+fn thinking_format(flags: &Flags<'_>, vendor: ServerKind, mistral: bool) -> ThinkingFormat {
     match flags.text("thinkingFormat") {
         Some("openrouter") => ThinkingFormat::OpenRouter,
         Some("deepseek") => ThinkingFormat::DeepSeek,
@@ -339,12 +343,12 @@ fn thinking_format(flags: &Flags<'_>, vendor: Vendor, mistral: bool) -> Thinking
         Some("openai") => ThinkingFormat::OpenAi,
         _ if mistral => ThinkingFormat::Mistral,
         _ => match vendor {
-            Vendor::OpenRouter => ThinkingFormat::OpenRouter,
-            Vendor::DeepSeek | Vendor::Moonshot => ThinkingFormat::DeepSeek,
-            Vendor::Zai => ThinkingFormat::Zai,
-            Vendor::Together => ThinkingFormat::Together,
-            Vendor::Qwen => ThinkingFormat::Qwen,
-            Vendor::Vllm => ThinkingFormat::ChatTemplate,
+            ServerKind::OpenRouter => ThinkingFormat::OpenRouter,
+            ServerKind::DeepSeek | ServerKind::Moonshot => ThinkingFormat::DeepSeek,
+            ServerKind::Zai => ThinkingFormat::Zai,
+            ServerKind::Together => ThinkingFormat::Together,
+            ServerKind::Qwen => ThinkingFormat::Qwen,
+            ServerKind::Vllm => ThinkingFormat::ChatTemplate,
             _ => ThinkingFormat::OpenAi,
         },
     }
@@ -394,11 +398,12 @@ impl AnthropicCompat {
     }
 
     pub(in crate::ai) fn of(model: &Model) -> Self {
-        let vendor = Vendor::of(model);
+        let vendor = ServerKind::of(model);
         let flags = Flags(&model.compat);
         let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
         let adaptive_thinking = flags.bool("forceAdaptiveThinking").unwrap_or(false);
-        let sends_affinity = flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == Vendor::OpenRouter);
+        let sends_affinity =
+            flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == ServerKind::OpenRouter);
         let affinity_headers: &'static [&'static str] =
             match flags.affinity_format().unwrap_or(AffinityFormat::of(vendor)) {
                 _ if !sends_affinity => &[],
@@ -426,8 +431,8 @@ impl AnthropicCompat {
             },
             effort_between_turns: adaptive_thinking && flags.is_on("supportsMidConvoEffort"),
             affinity_headers,
-            bearer_key: matches!(vendor, Vendor::Copilot | Vendor::OpenRouter),
-            copilot: vendor == Vendor::Copilot,
+            bearer_key: matches!(vendor, ServerKind::Copilot | ServerKind::OpenRouter),
+            copilot: vendor == ServerKind::Copilot,
         }
     }
 }
@@ -519,17 +524,17 @@ pub(in crate::ai) enum CacheRetention {
 
 impl ResponsesCompat {
     pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
-        let vendor = Vendor::of(model);
+        let vendor = ServerKind::of(model);
         let flags = Flags(&model.compat);
         let codex = model.api == Api::OPENAI_CODEX_RESPONSES;
-        let azure = model.api == Api::AZURE_OPENAI_RESPONSES || (vendor == Vendor::Azure && !codex);
-        let copilot = vendor == Vendor::Copilot;
+        let azure = model.api == Api::AZURE_OPENAI_RESPONSES || (vendor == ServerKind::Azure && !codex);
+        let copilot = vendor == ServerKind::Copilot;
         // An account that signed in to OpenAI may not choose these itself.
-        let signed_in = vendor == Vendor::OpenAi && traits.signed_in;
-        let openai_model = codex || azure || copilot || vendor == Vendor::OpenAi;
+        let signed_in = vendor == ServerKind::OpenAi && traits.signed_in;
+        let openai_model = codex || azure || copilot || vendor == ServerKind::OpenAi;
         let takes_wish = traits.long_cache
             && !(codex || signed_in)
-            && flags.bool("supportsLongCacheRetention").unwrap_or(vendor == Vendor::OpenAi);
+            && flags.bool("supportsLongCacheRetention").unwrap_or(vendor == ServerKind::OpenAi);
         let cache_retention = match flags.bool("supportsExplicitPromptCacheMode") {
             _ if !takes_wish => CacheRetention::Default,
             Some(true) => CacheRetention::HalfHour,
@@ -537,7 +542,7 @@ impl ResponsesCompat {
         };
         let sends_affinity = flags
             .bool("sendSessionAffinityHeaders")
-            .unwrap_or(codex || matches!(vendor, Vendor::OpenAi | Vendor::OpenRouter));
+            .unwrap_or(codex || matches!(vendor, ServerKind::OpenAi | ServerKind::OpenRouter));
         let affinity_headers: &'static [&'static str] =
             match flags.affinity_format().unwrap_or(AffinityFormat::of(vendor)) {
                 _ if !sends_affinity => &[],
@@ -558,7 +563,7 @@ impl ResponsesCompat {
             takes_strict: flags.bool("supportsStrictMode").unwrap_or(true),
             strict_tools: flags
                 .bool("supportsStrictMode")
-                .unwrap_or(codex || azure || vendor == Vendor::OpenAi),
+                .unwrap_or(codex || azure || vendor == ServerKind::OpenAi),
             updates: match flags.is_on("supportsMidConvoSystemMessages") {
                 _ if traits.without_updates => Updates::None,
                 true if flags.is_on("supportsAdditionalTools") => Updates::Changes,
@@ -576,8 +581,8 @@ impl ResponsesCompat {
             cache_retention,
             affinity_headers,
             requires_encrypted_reasoning: openai_model,
-            always_encrypted: vendor == Vendor::Xai,
-            requires_item_ids: vendor == Vendor::OpenRouter,
+            always_encrypted: vendor == ServerKind::Xai,
+            requires_item_ids: vendor == ServerKind::OpenRouter,
             codex,
             azure,
             copilot,

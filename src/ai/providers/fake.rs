@@ -1,7 +1,7 @@
 //! A scripted provider for tests.
 //!
 //! Answers requests from a queue, in order, and remembers what it was asked.
-//! [`Gate`]s hold an answer at a chosen place until the test says go on, so that
+//! [`TestBarrier`]s hold an answer at a chosen place until the test says go on, so that
 //! a test can interrupt or steer in the middle without waiting for time to pass.
 
 use std::collections::VecDeque;
@@ -97,7 +97,7 @@ pub struct FakeAnswer {
 #[expect(clippy::large_enum_variant, reason = "a script has a few steps, nearly all of them events")]
 enum Step {
     Event(StreamEvent),
-    Gate(Gate),
+    TestBarrier(TestBarrier),
 }
 
 #[derive(Debug, Clone, Default)]
@@ -142,7 +142,7 @@ impl FakeAnswer {
 
     /// A text that arrives in pieces, with a stop at `gate` before each piece but the first.
     #[must_use]
-    pub fn text_pieces(self, pieces: &[&str], gate: Option<&Gate>) -> Self {
+    pub fn text_pieces(self, pieces: &[&str], gate: Option<&TestBarrier>) -> Self {
         let block = AssistantBlock::Text(Text::new(pieces.concat()));
         self.block(BlockKind::Text, pieces, block, gate)
     }
@@ -171,8 +171,8 @@ impl FakeAnswer {
 
     /// Waits here until the test opens `gate`.
     #[must_use]
-    pub fn gate(mut self, gate: &Gate) -> Self {
-        self.steps.push(Step::Gate(gate.clone()));
+    pub fn gate(mut self, gate: &TestBarrier) -> Self {
+        self.steps.push(Step::TestBarrier(gate.clone()));
         self
     }
 
@@ -203,13 +203,19 @@ impl FakeAnswer {
         self
     }
 
-    fn block(mut self, kind: BlockKind, pieces: &[&str], block: AssistantBlock, gate: Option<&Gate>) -> Self {
+    fn block(
+        mut self,
+        kind: BlockKind,
+        pieces: &[&str],
+        block: AssistantBlock,
+        gate: Option<&TestBarrier>,
+    ) -> Self {
         let index = self.n_blocks;
         self.n_blocks += 1;
         self.steps.push(Step::Event(StreamEvent::BlockStart { index, kind }));
         for (at, piece) in pieces.iter().enumerate() {
             if let Some(gate) = gate.filter(|_| at > 0) {
-                self.steps.push(Step::Gate(gate.clone()));
+                self.steps.push(Step::TestBarrier(gate.clone()));
             }
             self.steps.push(Step::Event(StreamEvent::Delta { index, text: (*piece).to_owned() }));
         }
@@ -221,18 +227,18 @@ impl FakeAnswer {
 /// A place in a script where the provider waits for the test. One `open` lets
 /// one arrival through; clones are the same gate.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct TestBarrier {
     reached: Arc<Semaphore>,
     opened: Arc<Semaphore>,
 }
 
-impl Default for Gate {
+impl Default for TestBarrier {
     fn default() -> Self {
         Self { reached: Arc::new(Semaphore::new(0)), opened: Arc::new(Semaphore::new(0)) }
     }
 }
 
-impl Gate {
+impl TestBarrier {
     pub fn new() -> Self {
         Self::default()
     }
@@ -284,7 +290,7 @@ impl Player {
                     }
                     return Some(event);
                 }
-                Step::Gate(gate) => tokio::select! {
+                Step::TestBarrier(gate) => tokio::select! {
                     biased;
                     () = self.cancel.cancelled() => return self.done(Outcome::Stop(StopReason::Aborted)),
                     () = gate.pass() => {}

@@ -13,7 +13,7 @@ mod provider;
 mod router;
 
 pub use answer::decode_recorded;
-pub use fake::{FakeAnswer, FakeProvider, Gate};
+pub use fake::{FakeAnswer, FakeProvider, TestBarrier};
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use provider::Provider;
 pub use router::Router;

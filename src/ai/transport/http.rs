@@ -17,7 +17,9 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::redact;
-use crate::ai::failure::{ErrorBody, Failure, FailureClass, NO_RETRY, Place, RETRY, RequestError, clip};
+use crate::ai::failure::{
+    ErrorBody, Failure, FailureClass, NO_RETRY, RETRY, RequestError, RequestPath, clip,
+};
 
 /// Answers a conversation that is too long with an empty body.
 pub(in crate::ai) const CEREBRAS: &str = "cerebras";
@@ -247,7 +249,7 @@ fn error_of_parts(
         _ => None,
     };
     error.notes.extend(verdict.map(str::to_owned));
-    let place = error.place.as_deref().and_then(Place::parse);
+    let place = error.place.as_deref().and_then(RequestPath::parse);
     let text = error.with_status(status.as_u16());
     let mut failure = Failure::read(&text, Some(status.as_u16()));
     failure.retry_after = retry_after.or(failure.retry_after);
@@ -415,7 +417,7 @@ mod tests {
         assert_eq!(limited.retry_after, Some(Duration::from_millis(1_500)));
         let body = r#"{"error":{"message":"Invalid image.","param":"input[2].content[0]"}}"#;
         let refused = check(400, &[], body, "openai").rejection.unwrap();
-        assert_eq!(refused.place, Place::parse("input[2].content[0]"));
+        assert_eq!(refused.place, RequestPath::parse("input[2].content[0]"));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::aws::AwsCredentials;
 use super::google_adc::GoogleAdc;
 
 /// One cloud's way to find out who the user is.
-pub trait Ambient: Send + Sync {
+pub trait CloudCredentials: Send + Sync {
     /// Whether there is anything to try, without the network.
     fn is_configured(&self) -> bool;
 
@@ -26,7 +26,7 @@ pub trait Ambient: Send + Sync {
     fn forget(&self, token: &str);
 }
 
-impl Ambient for GoogleAdc {
+impl CloudCredentials for GoogleAdc {
     fn is_configured(&self) -> bool {
         Self::is_configured(self)
     }
@@ -40,7 +40,7 @@ impl Ambient for GoogleAdc {
     }
 }
 
-impl Ambient for AwsCredentials {
+impl CloudCredentials for AwsCredentials {
     fn is_configured(&self) -> bool {
         Self::is_configured(self)
     }

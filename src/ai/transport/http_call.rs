@@ -18,7 +18,7 @@ const REPLY_LIMIT_BYTES: usize = 256 << 10;
 
 /// One small request. Never printed: it holds secrets.
 #[derive(Clone)]
-pub struct Call {
+pub struct HttpCall {
     /// `http` or `https`.
     pub url: String,
     pub headers: Vec<(&'static str, String)>,
@@ -50,9 +50,9 @@ pub struct CallReply {
 #[error("{0}")]
 pub struct CallError(pub String);
 
-impl fmt::Debug for Call {
+impl fmt::Debug for HttpCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Call").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("HttpCall").field("url", &self.url).finish_non_exhaustive()
     }
 }
 
@@ -69,7 +69,7 @@ impl Transport {
     /// # Errors
     /// When the address is none, or no reply arrives, or not all of one. A status
     /// that means failure is a reply.
-    pub async fn call(&self, call: Call) -> Result<CallReply, CallError> {
+    pub async fn call(&self, call: HttpCall) -> Result<CallReply, CallError> {
         let url: Url = call.url.parse().map_err(|error| CallError(format!("invalid URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             let url = redact::shown_url(url.as_str());
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_holds_no_secret() {
-        let call = Call {
+        let call = HttpCall {
             url: "https://a.b".to_owned(),
             headers: vec![("authorization", "Bearer canary".to_owned())],
             body: CallBody::Form(vec![("refresh_token", "canary".to_owned())]),
