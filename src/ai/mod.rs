@@ -1,88 +1,50 @@
 //! Messages every provider shares, and the providers.
 //!
-//! This module is the facade: other layers name only what it re-exports. It
+//! This module is the facade: other layers name only what it re-exports. Each
+//! folder is a room that answers one question: what a message is (`messages`),
+//! which models there are (`models`), how a request is made (`requests`), written
+//! and read (`api`), how it travels (`transport`), who answers it (`providers`,
+//! `demo`), what a failure means (`failure`), and what others' formats hold
+//! (`foreign`). Rooms import downwards only; a test has the order. The layer
 //! knows no tools, files, sessions or screens. Its invariant: a provider never
 //! fails twice, because a stream is a sequence of events with exactly one
 //! terminal event, which carries the failure if there is one.
 
-mod answer;
 mod api;
-mod bedrock_place;
-mod builder;
-mod call;
-mod catalog;
-mod compat;
-mod compat_fields;
-mod constrained;
-mod continuation;
 mod demo;
-mod event_stream;
 mod failure;
-mod fake;
 pub mod foreign;
-mod framing;
-mod http;
-mod http_provider;
-mod image_fit;
-mod image_limits;
-mod image_url;
-mod local_servers;
-mod message;
-mod model;
-mod model_lists;
-mod partial_json;
-mod provider;
-mod redact;
-mod refusals;
-mod router;
-mod sampling;
-mod sigv4;
-mod silence;
-mod sse;
-mod stream;
-mod strict_schema;
-mod transform;
-mod vendors;
-mod vertex;
+mod messages;
+mod models;
+mod providers;
+mod requests;
+mod transport;
 
-pub use answer::decode_recorded;
-
-pub use bedrock_place::{BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, bedrock_base_url, bedrock_region};
-pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
-pub use call::{Call, CallBody, CallError, CallReply};
-pub use catalog::{Catalog, DEMO_PROVIDER, LiveCatalog, MatchError, Matched, ProviderInfo, ScopedModel};
-pub use compat_fields::{COMPAT_FIELDS, CompatField, CompatKind};
-pub use constrained::{ConstrainedSampling, Grammars, Strictness};
-pub use continuation::continuable;
 pub use demo::{DemoPace, DemoProvider};
-pub use failure::{
-    Failure, FailureClass, Place, Refused, Rejection, classify, failure_text, is_overflow, is_retryable,
-    rejection, retry_delay,
+pub use failure::{Failure, FailureClass, Refused, Rejection, RequestPath, classify, rejection, retry_delay};
+pub use messages::{
+    Api, AssistantBlock, AssistantMessage, AssistantMessageBuilder, Blank, BlockKind, ConstrainedSampling,
+    ContentBlock, EventStream, Extra, Filled, Grammars, Image, ImageUrl, Message, MessageBuilder, Millis,
+    NoImage, RemovedTool, StopReason, StreamEvent, StreamOrder, Strictness, SystemContent, SystemMessage,
+    Text, Thinking, ThinkingLevel, ToolCall, ToolDeclaration, ToolResultBuilder, ToolResultMessage, Usage,
+    UsageCost, UserContent, UserMessage, UserMessageBuilder, failure_text, finished_arguments, is_overflow,
+    is_retryable, join_text, parse_lenient, parse_strict, replace_lone_surrogates, supported_apis,
 };
-pub use fake::{FakeAnswer, FakeProvider, Gate};
-pub use http::Transport;
-pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
-pub use image_fit::fit_for_storing;
-pub use image_url::{ImageUrl, NoImage};
-pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, local_server};
-pub use message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
-    SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
-    UsageCost, UserContent, UserMessage, join_text,
+pub use models::{
+    BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, COMPAT_FIELDS, Catalog, CompatField, CompatKind, Cost,
+    CostTier, DEMO_PROVIDER, EnvKey, LOCAL_SERVERS, LiveCatalog, LocalAddresses, LocalServer, MatchError,
+    Matched, Modality, Model, ProviderInfo, Sampling, ScopedModel, VENDORS, VERTEX_TEMPLATE, Vendor,
+    VertexPlace, bedrock_base_url, bedrock_region, discover, list_models, local_server, variable, vendor,
 };
-pub use model::{Api, Cost, CostTier, Modality, Model, ThinkingLevel};
-pub use model_lists::{list_models, variable};
-pub use partial_json::{finished_arguments, parse_lenient, parse_strict, replace_lone_surrogates};
-pub use provider::{AwsKeys, Credential, Provider, Request, SignIn, StreamOptions, ToolChoice};
-pub use router::Router;
-pub use sampling::{Sampling, SamplingPolicy};
-pub use sse::{RecordedFrame, recorded_frames};
-pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
-pub use transform::{SystemState, system_state};
-pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
-pub use vertex::{VERTEX_TEMPLATE, VertexPlace};
-
-/// The wire APIs a model can be spoken to in, by their names in `models.json`.
-pub fn supported_apis() -> Vec<&'static str> {
-    api::names()
-}
+pub use providers::{
+    FakeAnswer, FakeProvider, HttpOptions, HttpProvider, Provider, RequestPreview, Router, TestBarrier,
+    decode_recorded, preview_request, request_body,
+};
+pub use requests::{
+    Request, SamplingPolicy, StreamOptions, SystemState, ToolChoice, continuable, fit_for_storing,
+    system_state,
+};
+pub use transport::{
+    AwsKeys, CallBody, CallError, CallReply, Credential, HttpCall, RecordedFrame, SignIn, Transport,
+    recorded_frames,
+};

@@ -14,8 +14,8 @@ use tokio::task::spawn_blocking;
 use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, variable, vendor};
 use crate::util::paths;
 
-use super::ambient::Ambient;
 use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
+use super::cloud_credentials::CloudCredentials;
 use super::env::Env;
 use super::oauth::{Accounts, SignInError, SignInFlow, SignInOffer, sign_in_offer};
 use super::value;
@@ -33,7 +33,7 @@ pub struct Credentials {
     /// Whether the demo model answers.
     has_demo: bool,
     store: Option<Store>,
-    ambient: Vec<Cloud>,
+    clouds: Vec<Cloud>,
     /// What commands in `auth.json` printed: they run once per process.
     outputs: Arc<Mutex<HashMap<String, String>>>,
     lists: Arc<Mutex<Lists>>,
@@ -46,7 +46,7 @@ type Lists = HashMap<(String, String), Vec<Model>>;
 #[derive(Clone)]
 struct Cloud {
     provider: &'static str,
-    source: Arc<dyn Ambient>,
+    source: Arc<dyn CloudCredentials>,
     /// When the program started; asking again reads files.
     is_configured: bool,
 }
@@ -131,7 +131,7 @@ pub struct ProviderKeys {
 }
 
 /// What there is for a provider, before commands run and tokens are renewed.
-enum Found {
+enum KeyLookup {
     CommandLine(String),
     Stored(StoredKey),
     Account(&'static SignInOffer, OAuthEntry),
@@ -144,7 +144,7 @@ enum Found {
         value: String,
         bearer: bool,
     },
-    Cloud(Arc<dyn Ambient>),
+    Cloud(Arc<dyn CloudCredentials>),
     NotNeeded,
     Nothing,
 }
@@ -157,7 +157,7 @@ enum Ready {
     Account(&'static SignInOffer, OAuthEntry),
     /// A GitHub token, which gives Copilot tokens.
     GitHub(&'static SignInOffer, String),
-    Cloud(Arc<dyn Ambient>),
+    Cloud(Arc<dyn CloudCredentials>),
 }
 
 struct KeyCommand {
@@ -176,7 +176,7 @@ impl Credentials {
             command_line: None,
             has_demo: true,
             store: None,
-            ambient: Vec::new(),
+            clouds: Vec::new(),
             outputs: Arc::default(),
             lists: Arc::default(),
         }
@@ -184,9 +184,9 @@ impl Credentials {
 
     /// With the cloud account of this machine for the models of `provider`.
     #[must_use]
-    pub fn with_ambient(mut self, provider: &'static str, source: Arc<dyn Ambient>) -> Self {
+    pub fn with_ambient(mut self, provider: &'static str, source: Arc<dyn CloudCredentials>) -> Self {
         let is_configured = source.is_configured();
-        self.ambient.push(Cloud { provider, source, is_configured });
+        self.clouds.push(Cloud { provider, source, is_configured });
         self
     }
 
@@ -234,14 +234,14 @@ impl Credentials {
             return self.has_demo;
         }
         match self.find(&provider.id, Some(provider), None, &self.known()) {
-            Found::Stored(stored) => self.is_resolvable(&stored.key, &stored.env),
-            Found::Configured(template) => self.is_resolvable(&template, &[]),
-            Found::CommandLine(_)
-            | Found::Account(..)
-            | Found::Environment { .. }
-            | Found::Cloud(_)
-            | Found::NotNeeded => true,
-            Found::Unusable(_) | Found::Nothing => false,
+            KeyLookup::Stored(stored) => self.is_resolvable(&stored.key, &stored.env),
+            KeyLookup::Configured(template) => self.is_resolvable(&template, &[]),
+            KeyLookup::CommandLine(_)
+            | KeyLookup::Account(..)
+            | KeyLookup::Environment { .. }
+            | KeyLookup::Cloud(_)
+            | KeyLookup::NotNeeded => true,
+            KeyLookup::Unusable(_) | KeyLookup::Nothing => false,
         }
     }
 
@@ -286,21 +286,23 @@ impl Credentials {
         };
         let login = format!("/login {id} (in a shell: pi auth login {id})");
         Some(match found {
-            Found::CommandLine(_) => "The key comes from --api-key.".to_owned(),
-            Found::Stored(stored) => {
+            KeyLookup::CommandLine(_) => "The key comes from --api-key.".to_owned(),
+            KeyLookup::Stored(stored) => {
                 format!("The key {} in {}. Replace it with {login}.", origin(&stored.key), file())
             }
-            Found::Configured(template) => {
+            KeyLookup::Configured(template) => {
                 format!("The key {} as apiKey of {id} in models.json. Change it there.", origin(&template))
             }
-            Found::Environment { name, .. } => format!(
+            KeyLookup::Environment { name, .. } => format!(
                 "The key comes from the environment variable {name}. Fix it and restart pi, or save a \
                  key with {login}; saved keys take precedence."
             ),
-            Found::Account(..) => format!("You are signed in with an account. Sign in again with {login}."),
-            Found::Cloud(_) => "The credentials come from this machine's cloud account.".to_owned(),
-            Found::NotNeeded => format!("pi sent no key because {id} has no apiKey in models.json."),
-            Found::Unusable(_) | Found::Nothing => return None,
+            KeyLookup::Account(..) => {
+                format!("You are signed in with an account. Sign in again with {login}.")
+            }
+            KeyLookup::Cloud(_) => "The credentials come from this machine's cloud account.".to_owned(),
+            KeyLookup::NotNeeded => format!("pi sent no key because {id} has no apiKey in models.json."),
+            KeyLookup::Unusable(_) | KeyLookup::Nothing => return None,
         })
     }
 
@@ -476,8 +478,8 @@ impl Credentials {
         let unresolved = |problem| CredentialError::Unresolved { provider: id.to_owned(), problem };
         let entries = self.latest();
         match self.find(id, provider, Some(base_url), &entries) {
-            Found::CommandLine(key) => Ok(wrap(key, bearer)),
-            Found::Stored(stored) => {
+            KeyLookup::CommandLine(key) => Ok(wrap(key, bearer)),
+            KeyLookup::Stored(stored) => {
                 let if_empty = "the saved key is empty";
                 if let Some(shell) = value::command(&stored.key) {
                     return Ok(command(shell, true, if_empty));
@@ -485,7 +487,7 @@ impl Credentials {
                 let key = self.expand(&stored.key, &stored.env).and_then(|key| not_empty(key, if_empty));
                 key.map(|key| wrap(key, bearer)).map_err(unresolved)
             }
-            Found::Configured(template) => {
+            KeyLookup::Configured(template) => {
                 let if_empty = "the configured apiKey is empty";
                 if let Some(shell) = value::command(&template) {
                     return Ok(command(shell, false, if_empty));
@@ -493,17 +495,17 @@ impl Credentials {
                 let key = self.expand(&template, &[]).and_then(|key| not_empty(key, if_empty));
                 key.map(|key| wrap(key, bearer)).map_err(unresolved)
             }
-            Found::Account(offer, entry) => Ok(Ready::Account(offer, entry)),
-            Found::Environment { value, bearer, .. } => {
+            KeyLookup::Account(offer, entry) => Ok(Ready::Account(offer, entry)),
+            KeyLookup::Environment { value, bearer, .. } => {
                 match sign_in_offer(id).filter(|offer| offer.flow == SignInFlow::Copilot) {
                     Some(offer) => Ok(Ready::GitHub(offer, value)),
                     None => Ok(wrap(value, bearer)),
                 }
             }
-            Found::Cloud(cloud) => Ok(Ready::Cloud(cloud)),
-            Found::NotNeeded => Ok(Ready::Credential(Credential::None)),
-            Found::Unusable(problem) => Err(unresolved(problem)),
-            Found::Nothing => match (entries.problem(), self.cloud(id)) {
+            KeyLookup::Cloud(cloud) => Ok(Ready::Cloud(cloud)),
+            KeyLookup::NotNeeded => Ok(Ready::Credential(Credential::None)),
+            KeyLookup::Unusable(problem) => Err(unresolved(problem)),
+            KeyLookup::Nothing => match (entries.problem(), self.cloud(id)) {
                 (Some(problem), _) => {
                     Err(CredentialError::Broken { provider: id.to_owned(), problem: problem.to_owned() })
                 }
@@ -522,21 +524,21 @@ impl Credentials {
         provider: Option<&ProviderInfo>,
         base_url: Option<&str>,
         entries: &AuthEntries,
-    ) -> Found {
+    ) -> KeyLookup {
         if let Some((owner, key)) = &self.command_line
             && owner == id
         {
-            return Found::CommandLine(key.clone());
+            return KeyLookup::CommandLine(key.clone());
         }
         let mut unusable = None;
         match entries.get(id) {
             Some(AuthEntry::ApiKey(stored)) => match stored_key(id, stored) {
-                Some(stored) => return Found::Stored(stored),
+                Some(stored) => return KeyLookup::Stored(stored),
                 None => unusable = Some(NOT_USED.to_owned()),
             },
             Some(AuthEntry::OAuth(entry)) => match sign_in_offer(id) {
                 Some(offer) => match self.elsewhere(offer, base_url) {
-                    None => return Found::Account(offer, entry.clone()),
+                    None => return KeyLookup::Account(offer, entry.clone()),
                     elsewhere => unusable = elsewhere,
                 },
                 None => unusable = Some(NOT_USED.to_owned()),
@@ -545,20 +547,24 @@ impl Credentials {
             None => {}
         }
         if let Some(template) = provider.and_then(|provider| provider.api_key.clone()) {
-            return Found::Configured(template);
+            return KeyLookup::Configured(template);
         }
         // Clouds read their variables themselves, and others with them.
         if let Some(cloud) = self.cloud(id).filter(|cloud| cloud.is_configured) {
-            return Found::Cloud(Arc::clone(&cloud.source));
+            return KeyLookup::Cloud(Arc::clone(&cloud.source));
         }
         if let Some(found) = self.environment(id) {
             return found;
         }
         if let Some(problem) = unusable {
-            return Found::Unusable(problem);
+            return KeyLookup::Unusable(problem);
         }
         // A custom provider without a key is a server that asks for none.
-        if provider.is_some_and(|provider| provider.custom) { Found::NotNeeded } else { Found::Nothing }
+        if provider.is_some_and(|provider| provider.custom) {
+            KeyLookup::NotNeeded
+        } else {
+            KeyLookup::Nothing
+        }
     }
 
     /// Why the account of `offer` is not for `base_url`: whoever runs a gateway is
@@ -573,13 +579,13 @@ impl Credentials {
     }
 
     fn cloud(&self, id: &str) -> Option<&Cloud> {
-        self.ambient.iter().find(|cloud| cloud.provider == id)
+        self.clouds.iter().find(|cloud| cloud.provider == id)
     }
 
-    fn environment(&self, id: &str) -> Option<Found> {
+    fn environment(&self, id: &str) -> Option<KeyLookup> {
         vendor(id)?.env_keys.iter().find_map(|key| {
             let value = self.env.get(key.name)?.trim().to_owned();
-            let found = Found::Environment { name: key.name, value, bearer: key.bearer };
+            let found = KeyLookup::Environment { name: key.name, value, bearer: key.bearer };
             (!found.is_empty()).then_some(found)
         })
     }
@@ -669,7 +675,7 @@ fn variables(id: &str) -> String {
     }
 }
 
-impl Found {
+impl KeyLookup {
     fn source(&self) -> KeySource {
         match self {
             Self::CommandLine(_) => KeySource::CommandLine,

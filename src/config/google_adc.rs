@@ -23,7 +23,7 @@ use rustls::pki_types::pem::PemObject as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::ai::{Call, CallBody, CallError, CallReply, Credential, SignIn, Transport, VertexPlace};
+use crate::ai::{CallBody, CallError, CallReply, Credential, HttpCall, SignIn, Transport, VertexPlace};
 use crate::util::clock::Clock;
 
 use super::env::Env;
@@ -167,7 +167,7 @@ impl GoogleAdc {
             Some(identity) => {
                 let uri = identity.token_uri(&self.endpoints.token);
                 let body = CallBody::Form(identity.grant(&uri, now_ms / 1_000)?);
-                self.transport.call(Call { url: uri, headers: Vec::new(), body }).await?
+                self.transport.call(HttpCall { url: uri, headers: Vec::new(), body }).await?
             }
             None => self.metadata("instance/service-accounts/default/token").await?,
         };
@@ -222,7 +222,7 @@ impl GoogleAdc {
 
     /// What the metadata server says about `path`.
     async fn metadata(&self, path: &str) -> Result<CallReply, AdcError> {
-        let call = Call {
+        let call = HttpCall {
             url: format!("{}/computeMetadata/v1/{path}", self.endpoints.metadata),
             headers: vec![("metadata-flavor", "Google".to_owned())],
             body: CallBody::None,

@@ -6,10 +6,10 @@
 //! else here does. Nothing here knows
 //! sessions or screens.
 
-mod ambient;
 mod auth_file;
 mod authorised;
 mod aws;
+mod cloud_credentials;
 mod credentials;
 mod dirs;
 mod env;
@@ -24,10 +24,10 @@ mod settings_file;
 mod trust;
 mod value;
 
-pub use ambient::Ambient;
 pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
 pub use authorised::Authorised;
 pub use aws::{AwsCredentials, AwsEndpoints, AwsError};
+pub use cloud_credentials::CloudCredentials;
 pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;
 pub use env::Env;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::util::paths;
@@ -59,37 +60,10 @@ fn from_file_url(text: &str) -> Option<String> {
     if !path.starts_with('/') {
         return None;
     }
-    let path = percent_decode(path)?;
+    let path = percent_decode_str(path).decode_utf8().ok()?.into_owned();
     // `/C:/x` is how a URL writes `C:/x`.
     let is_drive = cfg!(windows) && path.as_bytes().get(2) == Some(&b':');
     Some(if is_drive { path[1..].to_owned() } else { path })
-}
-
-/// `None` if the result is not UTF-8.
-fn percent_decode(text: &str) -> Option<String> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let escaped = match (byte, tail) {
-            (b'%', [high, low, ..]) => hex_digit(*high).zip(hex_digit(*low)),
-            _ => None,
-        };
-        match escaped {
-            Some((high, low)) => {
-                decoded.push(high * 16 + low);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                decoded.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(decoded).ok()
-}
-
-fn hex_digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// On Windows, `/c/x`, `/mnt/c/x` and `/cygdrive/c/x` as `C:\x`.

@@ -1,9 +1,8 @@
-//! Replaces files atomically, so that none is ever half written; and locks
-//! between processes.
+//! Replaces files atomically, so that none is ever half written.
 //!
 //! Everything here blocks on the disk; async callers run it on a blocking thread.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -243,42 +242,6 @@ pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::other("too many levels of symbolic links"))
-}
-
-/// An advisory lock between processes, released when dropped.
-///
-/// Take it on a file of its own beside the one it protects: a lock on a file
-/// that is replaced by a rename protects nobody.
-#[derive(Debug)]
-pub struct FileLock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
-
-impl FileLock {
-    /// Waits until the lock on `path` is free; creates the file if needed.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or the file system has no locks.
-    pub fn acquire(path: &Path) -> io::Result<Self> {
-        let file = Self::open(path)?;
-        file.lock()?;
-        Ok(Self(file))
-    }
-
-    /// `None` when another process, or another handle of this one, holds the lock.
-    ///
-    /// # Errors
-    /// When the file cannot be opened or the file system has no locks.
-    pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
-        let file = Self::open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Self(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
-    }
-
-    fn open(path: &Path) -> io::Result<File> {
-        OpenOptions::new().create(true).write(true).truncate(false).open(path)
-    }
 }
 
 /// Whether the new file could be made to look like the one it replaces.
@@ -535,15 +498,5 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("link", &link).unwrap();
         assert!(write(&link, b"x").is_err());
-    }
-
-    #[test]
-    fn a_lock_excludes_other_handles_until_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("lock");
-        let held = FileLock::acquire(&path).unwrap();
-        assert!(FileLock::try_acquire(&path).unwrap().is_none());
-        drop(held);
-        assert!(FileLock::try_acquire(&path).unwrap().is_some());
     }
 }

@@ -293,7 +293,6 @@ async fn until(deadline: Option<Instant>) {
 /// a terminal a password prompt fails at once, instead of stopping the command
 /// for reading from a terminal it is not in the foreground of.
 pub(super) fn detached(program: &Path, args: &[OsString]) -> std::process::Command {
-    #[cfg(unix)]
     if let Some(setsid) = ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|path| Path::new(path).exists())
     {
         let mut command = std::process::Command::new(setsid);
@@ -302,24 +301,16 @@ pub(super) fn detached(program: &Path, args: &[OsString]) -> std::process::Comma
     }
     let mut command = std::process::Command::new(program);
     command.args(args);
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 
-#[cfg(unix)]
 fn exit_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt as _;
 
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
 }
 
-#[cfg(not(unix))]
-fn exit_code(status: ExitStatus) -> i32 {
-    status.code().unwrap_or(-1)
-}
-
-#[cfg(unix)]
 mod group {
     use std::collections::HashSet;
 
@@ -374,20 +365,6 @@ mod group {
     }
 }
 
-#[cfg(not(unix))]
-mod group {
-    /// Kills the process and what it started.
-    pub(super) fn kill(leader: u32) {
-        let pid = leader.to_string();
-        std::process::Command::new(r"C:\Windows\System32\taskkill.exe")
-            .args(["/F", "/T", "/PID", &pid])
-            .output()
-            .map(drop)
-            .unwrap_or_default();
-    }
-}
-
-#[cfg(unix)]
 mod output {
     use std::io;
     use std::os::fd::OwnedFd;
@@ -420,53 +397,6 @@ mod output {
             let mut chunk = Vec::with_capacity(super::CHUNK_BYTES);
             self.0.read_buf(&mut chunk).await?;
             Ok(chunk)
-        }
-    }
-}
-
-#[cfg(not(unix))]
-mod output {
-    use std::io::{self, Read as _};
-    use std::process::Stdio;
-
-    use tokio::sync::mpsc;
-
-    /// Fed by a thread that ends with the pipe or with this receiver.
-    #[derive(Debug)]
-    pub(super) struct Reader(mpsc::Receiver<io::Result<Vec<u8>>>);
-
-    /// One pipe: its reading end, and its writing end twice.
-    pub(super) struct Pipe {
-        pub(super) reader: Reader,
-        pub(super) stdout: Stdio,
-        pub(super) stderr: Stdio,
-        pub(super) inode: Option<u64>,
-    }
-
-    pub(super) fn pipe() -> io::Result<Pipe> {
-        let (mut reader, writer) = io::pipe()?;
-        let (sender, receiver) = mpsc::channel(4);
-        std::thread::Builder::new().name("command-output".to_owned()).spawn(move || {
-            loop {
-                let mut chunk = vec![0; super::CHUNK_BYTES];
-                let read = reader.read(&mut chunk).map(|n_bytes| {
-                    chunk.truncate(n_bytes);
-                    chunk
-                });
-                let last = !matches!(&read, Ok(chunk) if !chunk.is_empty());
-                if sender.blocking_send(read).is_err() || last {
-                    return;
-                }
-            }
-        })?;
-        let (stdout, stderr) = (writer.try_clone()?.into(), writer.into());
-        Ok(Pipe { reader: Reader(receiver), stdout, stderr, inode: None })
-    }
-
-    impl Reader {
-        /// The next bytes; none at the end.
-        pub(super) async fn read(&mut self) -> io::Result<Vec<u8>> {
-            self.0.recv().await.unwrap_or_else(|| Ok(Vec::new()))
         }
     }
 }

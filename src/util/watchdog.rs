@@ -45,10 +45,8 @@ impl fmt::Display for Change {
     }
 }
 
-#[cfg(unix)]
 pub(super) use unix::Watchdog;
 
-#[cfg(unix)]
 mod unix {
     use std::fs::File;
     use std::io::Write as _;
@@ -157,22 +155,6 @@ done
             self.shell.kill().unwrap_or_default();
             self.shell.wait().map(drop).unwrap_or_default();
         }
-    }
-}
-
-/// There is none: a job object would be the system's own way.
-#[cfg(not(unix))]
-#[derive(Debug)]
-pub(super) struct Watchdog;
-
-#[cfg(not(unix))]
-impl Watchdog {
-    pub(super) fn start() -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    pub(super) fn note(&mut self, _: Change) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -9,7 +9,8 @@ use pi::agent::{
     AgentEvent, Progress, Pushed, QueueKind, QueueMode, SteeringDelivery, ToolError, ToolOutput,
 };
 use pi::ai::{
-    AssistantBlock, BlockKind, FakeAnswer, Gate, Message, StopReason, StreamEvent, ToolCall, preview_request,
+    AssistantBlock, BlockKind, FakeAnswer, Message, StopReason, StreamEvent, TestBarrier, ToolCall,
+    preview_request,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -29,8 +30,8 @@ fn waits(n: usize) -> FakeAnswer {
     })
 }
 
-fn gates(n: usize) -> Vec<Gate> {
-    (0..n).map(|_| Gate::new()).collect()
+fn gates(n: usize) -> Vec<TestBarrier> {
+    (0..n).map(|_| TestBarrier::new()).collect()
 }
 
 /// One turn of calls to `tools`, then the answer `ok`.
@@ -267,7 +268,7 @@ async fn progress_is_told_until_the_call_ends() {
             Ok(ToolOutput::text(format!("all of {}", cx.id)))
         }
     });
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answer =
         FakeAnswer::new().tool_call("a", "talk", json!({})).tool_call("b", "wait", json!({"gate": 0}));
     let mut bench = AgentBench::new([answer, FakeAnswer::of_text("ok")])
@@ -380,7 +381,7 @@ async fn steering_at_once_cancels_what_runs() {
 
 #[tokio::test]
 async fn sequential_tools_that_have_not_started_are_skipped_too() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let mut bench = AgentBench::new([waits(1).tool_call("b", "say", json!({})), FakeAnswer::of_text("ok")])
         .tools([TestTool::wait(std::slice::from_ref(&gate)).sequential(), TestTool::say()]);
     let queues = Arc::clone(&bench.queues);
@@ -395,7 +396,7 @@ async fn sequential_tools_that_have_not_started_are_skipped_too() {
 
 /// Does something to the queues in the middle of an answer `half …`.
 async fn mid_stream(delivery: SteeringDelivery, act: impl FnOnce(&pi::agent::Queues)) -> (Ran, AgentBench) {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answer = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
     let mut bench = AgentBench::new([answer, FakeAnswer::of_text("ok")]).delivery(delivery);
     let queues = Arc::clone(&bench.queues);
@@ -484,7 +485,7 @@ async fn each_queue_delivers_as_its_mode_says() {
         (QueueMode::All, &["user go", "answer 1", "user a", "user b", "answer 2"][..]),
     ] {
         for kind in [QueueKind::Steering, QueueKind::FollowUp] {
-            let gate = Gate::new();
+            let gate = TestBarrier::new();
             let texts = ["1", "2", "3"].map(|text| FakeAnswer::of_text(text).gate(&gate));
             let mut bench = AgentBench::new(texts);
             bench.queues.configure(SteeringDelivery::Turn, mode, mode);
@@ -502,7 +503,7 @@ async fn each_queue_delivers_as_its_mode_says() {
 
 #[tokio::test]
 async fn follow_ups_come_last() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answers = [says("a", "x").gate(&gate), FakeAnswer::of_text("1"), FakeAnswer::of_text("2")];
     let mut bench = AgentBench::new(answers).tools([TestTool::say()]).delivery(SteeringDelivery::Turn);
     let queues = Arc::clone(&bench.queues);
@@ -538,14 +539,14 @@ async fn an_abort_before_the_request_sends_none() {
     assert!(bench.provider.requests().is_empty());
 }
 
-async fn abort_at(gate: &Gate, cancel: CancellationToken) {
+async fn abort_at(gate: &TestBarrier, cancel: CancellationToken) {
     gate.reached().await;
     cancel.cancel();
 }
 
 #[tokio::test]
 async fn an_abort_keeps_what_had_arrived_of_the_answer() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answer = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
     let mut bench = AgentBench::new([answer]);
     bench.queues.push(QueueKind::FollowUp, queued("and then"), 0);
@@ -636,7 +637,7 @@ async fn panic_in_the_provider_keeps_what_had_arrived() {
 
 #[tokio::test]
 async fn enter_on_an_empty_editor_delivers_everything_queued_in_order() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answers =
         [FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate)), FakeAnswer::of_text("ok")];
     let mut bench = AgentBench::new(answers);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use pi::ai::{
-    AssistantMessage, AwsKeys, Credential, FailureClass, Gate, HttpOptions, HttpProvider, Provider as _,
-    Request, SignIn, StopReason, StreamEvent, StreamOptions, StreamOrder, ThinkingLevel, ToolChoice,
+    AssistantMessage, AwsKeys, Credential, FailureClass, HttpOptions, HttpProvider, Provider as _, Request,
+    SignIn, StopReason, StreamEvent, StreamOptions, StreamOrder, TestBarrier, ThinkingLevel, ToolChoice,
     Transport, classify, decode_recorded, is_overflow, preview_request,
 };
 use pi::util::clock::Clock;
@@ -273,7 +273,7 @@ async fn answer(provider: &HttpProvider, request: Request) -> AssistantMessage {
 
 #[tokio::test]
 async fn every_attempt_is_signed_at_its_time() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let busy =
         Reply::raw("").gate(&gate).piece("HTTP/1.1 503 X\r\nretry-after-ms: 1\r\ncontent-length: 0\r\n\r\n");
     let said =

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
-use pi::ai::{FakeAnswer, Gate, ThinkingLevel, preview_request};
+use pi::ai::{FakeAnswer, TestBarrier, ThinkingLevel, preview_request};
 use pi::session::{Scope, SessionCommand, WhenBusy};
 use serde_json::{Value, json};
 
@@ -260,7 +260,7 @@ fn other_tool() -> TestTool {
 }
 
 async fn abort(bench: &SessionBench, session: &mut Session) {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     bench.provider.push(FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate)));
     session.say("cancelled", WhenBusy::Steer).await;
     gate.reached().await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use pi::ai::{
-    AssistantMessage, BlockKind, Credential, EventStream, FakeAnswer, FakeProvider, Gate, HttpOptions,
+    AssistantMessage, BlockKind, Credential, EventStream, FakeAnswer, FakeProvider, HttpOptions,
     HttpProvider, Message, Model, Provider, Request, Router, StopReason, StreamEvent, StreamOptions,
-    StreamOrder, Transport, is_retryable,
+    StreamOrder, TestBarrier, Transport, is_retryable,
 };
 use pi::util::clock::Clock;
 use serde_json::json;
@@ -132,7 +132,7 @@ async fn a_key_that_the_server_repeats_is_not_kept() {
 #[tokio::test]
 async fn a_body_that_never_ends_and_says_nothing_is_given_up() {
     let page = format!("<html>{}", "x".repeat(70_000));
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let server = SseServer::start([Reply::stream("text/html").piece(&page).gate(&gate)]).await;
     let message = answer(&server, HttpOptions::default()).await;
     assert_eq!(message.error_message.as_deref(), Some("acme answered with an HTML page; check the base URL"));
@@ -156,14 +156,14 @@ async fn hanging_up_after_the_last_word_is_no_failure() {
 
 #[tokio::test]
 async fn an_answer_is_over_when_the_server_says_so_though_it_stays_connected() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let server = SseServer::start([Reply::stream("text/event-stream").piece(HELLO).gate(&gate)]).await;
     assert_eq!(answer(&server, HttpOptions::default()).await.stop_reason, StopReason::Stop);
 }
 
 #[tokio::test]
 async fn cancelling_keeps_the_part_and_closes_the_connection() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let server = SseServer::start([Reply::stream("text/event-stream").piece(FIRST).gate(&gate)]).await;
     let cancel = CancellationToken::new();
     let mut events = provider(HttpOptions::default()).stream(request(server.url()), cancel.clone());
@@ -180,7 +180,7 @@ async fn cancelling_keeps_the_part_and_closes_the_connection() {
 
 #[tokio::test]
 async fn cancelling_before_the_headers_closes_the_connection() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let server = SseServer::start([Reply::raw("").gate(&gate)]).await;
     let cancel = CancellationToken::new();
     let mut events = provider(HttpOptions::default()).stream(request(server.url()), cancel.clone());
@@ -194,7 +194,7 @@ async fn cancelling_before_the_headers_closes_the_connection() {
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let server = SseServer::start([Reply::stream("text/event-stream").piece(FIRST).gate(&gate)]).await;
     let mut events = provider(HttpOptions::default()).stream(request(server.url()), CancellationToken::new());
     assert_eq!(events.next().await, Some(StreamEvent::Start));
@@ -205,7 +205,7 @@ async fn dropping_the_stream_closes_the_connection() {
 #[tokio::test]
 async fn silence_ends_in_a_failure_before_and_after_the_headers() {
     let options = || HttpOptions { idle_timeout: Some(Duration::from_millis(30)), ..HttpOptions::default() };
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let rows = [
         (Reply::raw("").gate(&gate), "timed out: no answer from acme for 0.03 s"),
         (
@@ -229,7 +229,7 @@ async fn an_endless_line_is_cut_off() {
     for _ in 0..9 {
         reply = reply.piece(&piece);
     }
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let server = SseServer::start([reply.gate(&gate)]).await;
     let message = answer(&server, HttpOptions::default()).await;
     assert_eq!(
@@ -324,7 +324,7 @@ async fn the_router_sends_each_api_to_its_provider() {
 
 #[tokio::test]
 async fn the_fake_stops_at_gates_and_honours_cancel() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let scripted = FakeAnswer::new().thinking("hm").text_pieces(&["a", "b"], Some(&gate)).tool_call(
         "1",
         "read",

@@ -12,8 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::StreamExt as _;
 use pi::ai::{
-    Api, AssistantMessage, Catalog, Credential, Gate, HttpOptions, HttpProvider, LiveCatalog, Model,
-    Provider, Request, StreamEvent, StreamOptions, Transport,
+    Api, AssistantMessage, Catalog, Credential, HttpOptions, HttpProvider, LiveCatalog, Model, Provider,
+    Request, StreamEvent, StreamOptions, TestBarrier, Transport,
 };
 use pi::config::{
     Accounts, AuthFile, Authorised, CredentialError, Credentials, Endpoints, Env, Secret, SignInError,
@@ -521,7 +521,7 @@ async fn a_token_is_renewed_five_minutes_before_it_ends_and_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_renew_a_rotating_token_once() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let body = json!({"access_token": "new", "refresh_token": "ref-2", "expires_in": 3600}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     let bench = Bench::new([Reply::raw(head).gate(&gate).piece(body)]).await;
@@ -543,7 +543,7 @@ async fn two_processes_renew_a_rotating_token_once() {
 async fn a_linked_file_is_locked_and_written_where_it_is() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let body = json!({"access_token": "new", "refresh_token": "ref-2", "expires_in": 3600}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     let bench = Bench::new([Reply::raw(head).gate(&gate).piece(body)]).await;
@@ -638,7 +638,7 @@ async fn a_revoked_github_token_asks_for_a_new_sign_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_outlives_whoever_waited_for_it() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let body = json!({"access_token": "new", "refresh_token": "ref-2", "expires_in": 3600}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     let bench = Bench::new([Reply::raw(head).gate(&gate).piece(body)]).await;
@@ -660,7 +660,7 @@ async fn a_renewal_outlives_whoever_waited_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_the_program_waits_as_long_as_a_renewal_may_take() {
-    let never = Gate::new();
+    let never = TestBarrier::new();
     let bench = Bench::new([Reply::raw("").gate(&never)]).await;
     bench.write(&json!({"openai": openai_entry("old", 0)}));
     let credentials = bench.credentials();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
-use pi::ai::{FakeAnswer, Gate, StopReason, Usage};
+use pi::ai::{FakeAnswer, StopReason, TestBarrier, Usage};
 use pi::session::{EntryBody, Reply, SessionCommand, SessionError, SessionEvent, WhenBusy};
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ async fn a_request_that_does_not_fit_is_repeated_once_after_a_compaction() {
 
 #[tokio::test]
 async fn a_compaction_that_fails_or_is_cancelled_changes_nothing() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let cut_off = FakeAnswer::of_text("half a summ").stop(StopReason::Length);
     let calls = FakeAnswer::of_text("S").tool_call("t", "say", json!({}));
     let held = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
@@ -171,7 +171,7 @@ async fn a_compaction_that_fails_or_is_cancelled_changes_nothing() {
 
 #[tokio::test]
 async fn prompts_during_a_compaction_wait_for_its_end() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let held = FakeAnswer::new().text_pieces(&["S", "ummary"], Some(&gate));
     let bench = bench([texts(["1", "2"]), vec![held], texts(["3", "4"])].concat());
     let mut session = bench.start().await;

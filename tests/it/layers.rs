@@ -17,6 +17,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("cli", &["modes", "session", "config", "tools", "ai", "tui", "util"]),
 ];
 
+/// The rooms of `ai`, each with those it may use.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("failure", &[]),
+    ("messages", &["failure"]),
+    ("transport", &["failure"]),
+    ("models", &["messages", "transport"]),
+    ("requests", &["models", "messages", "transport", "failure"]),
+    ("api", &["requests", "models", "messages", "transport", "failure"]),
+    ("providers", &["api", "requests", "models", "messages", "transport", "failure"]),
+    ("foreign", &["api", "requests", "messages"]),
+    ("demo", &["providers", "requests", "messages"]),
+];
+
 #[test]
 fn layers_import_downwards() {
     let src = src();
@@ -48,6 +61,49 @@ fn every_folder_is_a_layer() {
         if entry.file_type().unwrap().is_dir() {
             assert!(LAYERS.iter().any(|(layer, _)| *layer == name), "src/{name} is not in the table");
         }
+    }
+}
+
+#[test]
+fn rooms_of_ai_import_downwards() {
+    let ai = src().join("ai");
+    for (idx, (room, allowed)) in ROOMS.iter().enumerate() {
+        let earlier: Vec<&str> = ROOMS[..idx].iter().map(|(name, _)| *name).collect();
+        assert!(allowed.iter().all(|name| earlier.contains(name)), "the rooms {room} uses come before it");
+    }
+    let mut violations = Vec::new();
+    for (room, allowed) in ROOMS {
+        for_each_line(&ai.join(room), |file, at, code| {
+            for (start, found) in code.match_indices("crate::ai::") {
+                let target = first_name(&code[start + found.len()..]);
+                if target != *room && !allowed.contains(&target) {
+                    violations.push(format!("{at}: `{room}` must not use `{target}`"));
+                }
+            }
+            if n_supers(code) > depth_below(&ai.join(room), file) {
+                violations.push(format!("{at}: `super::` leaves `{room}`"));
+            }
+        });
+    }
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
+/// How many modules deep the module of `file` is in the folder of its room.
+fn depth_below(room: &Path, file: &Path) -> usize {
+    let n_parts = file.strip_prefix(room).unwrap().components().count();
+    if file.ends_with("mod.rs") { n_parts - 1 } else { n_parts }
+}
+
+/// The longest chain of `super::` in a line.
+fn n_supers(code: &str) -> usize {
+    (1..).take_while(|n| code.contains(&"super::".repeat(*n))).count()
+}
+
+#[test]
+fn every_file_of_ai_is_in_a_room() {
+    for entry in fs::read_dir(src().join("ai")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(name == "mod.rs" || ROOMS.iter().any(|(room, _)| *room == name), "src/ai/{name} is no room");
     }
 }
 
@@ -110,9 +166,11 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 
 /// The name after each `crate::`; "" for a grouped `crate::{…}`, which no layer allows.
 fn crate_paths(code: &str) -> impl Iterator<Item = &str> {
-    code.match_indices("crate::").map(|(start, found)| {
-        let rest = &code[start + found.len()..];
-        let end = rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
-        &rest[..end]
-    })
+    code.match_indices("crate::").map(|(start, found)| first_name(&code[start + found.len()..]))
+}
+
+/// The name `text` begins with; "" where it begins with none.
+fn first_name(text: &str) -> &str {
+    let end = text.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(text.len());
+    &text[..end]
 }

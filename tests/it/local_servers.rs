@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi::ai::{Catalog, Gate, LocalAddresses, discover};
+use pi::ai::{Catalog, LocalAddresses, TestBarrier, discover};
 use pi::config::{Credentials, Env};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ async fn ollama_tells_what_its_models_can_do() {
 
 #[tokio::test(start_paused = true)]
 async fn a_look_ends_in_time_with_what_was_said() {
-    let (late, never) = (Gate::new(), Gate::new());
+    let (late, never) = (TestBarrier::new(), TestBarrier::new());
     let tags = json!({"models": [{"name": "m"}]}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", tags.len());
     let opening = tokio::spawn({

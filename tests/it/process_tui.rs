@@ -6,7 +6,7 @@
 use std::fs;
 use std::time::Duration;
 
-use pi::ai::Gate;
+use pi::ai::TestBarrier;
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ async fn a_prompt_with_two_parallel_tools() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn steering_between_tools_skips_those_not_started() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let body = chat::calls(&[("bash", json!({"command": "touch ran"}))]);
     let answer =
         Reply::stream("text/event-stream").piece(chat::delta("I will touch a file.")).gate(&gate).piece(body);
@@ -104,7 +104,7 @@ async fn steering_between_tools_skips_those_not_started() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn steering_after_the_turn_lets_all_tools_run() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let body = chat::calls(&[("bash", json!({"command": "touch ran"}))]);
     let answer =
         Reply::stream("text/event-stream").piece(chat::delta("I will touch a file.")).gate(&gate).piece(body);
@@ -127,7 +127,7 @@ async fn steering_after_the_turn_lets_all_tools_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queued_messages_are_reordered_and_edited() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Working")).gate(&gate);
     let answer = answer.piece(chat::delta(" is done.")).piece(chat::end("stop"));
     let more = ["One.", "Two.", "Three."].map(|text| Reply::sse(chat::text(text)));
@@ -166,7 +166,7 @@ async fn queued_messages_are_reordered_and_edited() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn steering_now_cuts_the_answer_short() {
-    let never = Gate::new();
+    let never = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("A very long answer")).gate(&never);
     let server = SseServer::start([answer, Reply::sse(chat::text("Something else."))]).await;
     let home = TestHome::with_server(server.url()).settings(&json!({"steeringDelivery": "now"}));
@@ -186,7 +186,7 @@ async fn steering_now_cuts_the_answer_short() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_urgent_word_and_enter_on_an_empty_editor_deliver_at_once() {
-    let (first, second) = (Gate::new(), Gate::new());
+    let (first, second) = (TestBarrier::new(), TestBarrier::new());
     let replies = [
         Reply::stream("text/event-stream").piece(chat::delta("One.")).gate(&first),
         Reply::stream("text/event-stream").piece(chat::delta("Two.")).gate(&second),
@@ -211,7 +211,7 @@ async fn an_urgent_word_and_enter_on_an_empty_editor_deliver_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn escape_in_a_stream_closes_the_connection_and_keeps_what_came() {
-    let never = Gate::new();
+    let never = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Partial answer")).gate(&never);
     let server = SseServer::start([answer, Reply::sse(chat::text("Fresh answer"))]).await;
     let home = TestHome::with_server(server.url());
@@ -238,7 +238,7 @@ async fn escape_in_a_stream_closes_the_connection_and_keeps_what_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_run_gives_queued_messages_back() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let error =
         "data: {\"error\":{\"message\":\"Incorrect API key provided\",\"code\":\"invalid_api_key\"}}\n\n";
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Well,")).gate(&gate).piece(error);
@@ -299,7 +299,7 @@ async fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
-    let never = Gate::new();
+    let never = TestBarrier::new();
     let replies = [
         Reply::sse(chat::calls(&[("bash", json!({"command": "echo finished tool"}))])),
         Reply::stream("text/event-stream").piece(chat::delta("half an ans")).gate(&never),
@@ -446,7 +446,7 @@ async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_session_during_a_run_is_asked_for() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Half")).gate(&gate);
     let server = SseServer::start([answer.piece(chat::delta(" and whole.")).piece(chat::end("stop"))]).await;
     let home = TestHome::with_server(server.url());
@@ -522,7 +522,7 @@ async fn quit_and_resume_by_the_printed_line() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
-    let (first, second) = (Gate::new(), Gate::new());
+    let (first, second) = (TestBarrier::new(), TestBarrier::new());
     let lines = |from: usize, to: usize| (from..to).map(|n| format!("line {n:03}\n\n")).collect::<String>();
     let answer = Reply::stream("text/event-stream")
         .piece(chat::delta(&lines(0, 40)))
@@ -558,7 +558,7 @@ async fn a_signal_to_end_restores_the_terminal() {
     use rustix::process::{Pid, Signal, kill_process};
 
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131)] {
-        let never = Gate::new();
+        let never = TestBarrier::new();
         let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
         let server = SseServer::start([busy]).await;
         let home = TestHome::with_server(server.url());

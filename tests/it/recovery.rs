@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, ImageFormat, RgbImage};
 use pi::agent::ToolOutput;
-use pi::ai::{ContentBlock, FakeAnswer, Gate, Image, Message, Request, ThinkingLevel};
+use pi::ai::{ContentBlock, FakeAnswer, Image, Message, Request, TestBarrier, ThinkingLevel};
 use pi::session::{EntryBody, Phase, Scope, SessionCommand, SessionEvent, SessionMessage, WhenBusy};
 use serde_json::{Value, json};
 
@@ -487,7 +487,7 @@ fn last_error(session: &Session) -> String {
 
 #[tokio::test]
 async fn a_bad_server_is_named_and_spoils_nothing() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let json_error = r#"{"error": {"message": "model is loading", "code": 1}}"#;
     let in_stream = "data: {\"error\": {\"message\": \"worker died\"}}\n\n";
     let redirects = vec![Reply::status(307, &[("location", "/chat/completions")], ""); 5];

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pi::agent::{AgentEvent, QueueKind, QueueSlot};
-use pi::ai::{FakeAnswer, Gate, Image, Message, ThinkingLevel, Usage, system_state};
+use pi::ai::{FakeAnswer, Image, Message, TestBarrier, ThinkingLevel, Usage, system_state};
 use pi::session::{
     OpenError, OpenSession, Phase, PromptDraft, Reply, Scope, SessionCommand, SessionError, SessionEvent,
     TakenQueue, WhenBusy,
@@ -30,7 +30,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> [FakeAnswer; N] {
 }
 
 /// An answer of two pieces with a stop between them.
-fn half(gate: &Gate) -> FakeAnswer {
+fn half(gate: &TestBarrier) -> FakeAnswer {
     FakeAnswer::new().text_pieces(&["half", " whole"], Some(gate))
 }
 
@@ -84,7 +84,7 @@ async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
 /// Results are stored as their calls finish, and asked about in the order of the calls.
 #[tokio::test]
 async fn kill_between_parallel_results_keeps_the_first() {
-    let gates = [Gate::new(), Gate::new()];
+    let gates = [TestBarrier::new(), TestBarrier::new()];
     let wait = |id: &str, gate: u64| (id.to_owned(), json!({ "gate": gate }));
     let answer = [wait("a", 0), wait("b", 1)]
         .into_iter()
@@ -173,7 +173,7 @@ async fn a_session_of_the_original_goes_on_where_it_ended() {
 
 #[test]
 fn what_was_shown_as_finished_survives_the_end_of_the_process() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([says("a", "x"), half(&gate)]).tools([TestTool::say()]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let path = runtime.block_on(async {
@@ -191,7 +191,7 @@ fn what_was_shown_as_finished_survives_the_end_of_the_process() {
 
 #[tokio::test]
 async fn a_shutdown_keeps_what_had_arrived() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);
     let session = bench.start().await;
     let handle = session.handle.clone();
@@ -206,7 +206,7 @@ async fn a_shutdown_keeps_what_had_arrived() {
 
 #[tokio::test]
 async fn a_session_ends_with_its_last_handle() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);
     let session = bench.start().await;
     session.prompt("go").await;
@@ -341,7 +341,7 @@ async fn messages_queued_during_a_wait_come_along() {
 
 #[tokio::test(start_paused = true)]
 async fn an_aborted_repetition_ends_the_retries() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([transient(), half(&gate), transient(), FakeAnswer::of_text("ok")]);
     let mut session = bench.start().await;
     session.prompt("go").await;
@@ -417,7 +417,7 @@ async fn a_prompt_that_was_paid_for_again_is_named() {
 
 #[tokio::test]
 async fn messages_typed_while_the_agent_works_are_queued_and_delivered() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answers = [says("a", "x").gate(&gate), FakeAnswer::of_text("1"), FakeAnswer::of_text("2")];
     let bench = SessionBench::new(answers).tools([TestTool::say()]);
     let mut session = bench.start().await;
@@ -453,7 +453,7 @@ async fn urgent_words_and_demands_interrupt() {
         ("use tabs", WhenBusy::Steer, Some(SessionCommand::DeliverNow)),
     ];
     for (text, when_busy, then) in urgent {
-        let gate = Gate::new();
+        let gate = TestBarrier::new();
         let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
         let mut session = bench.start().await;
         session.prompt("go").await;
@@ -471,7 +471,7 @@ async fn urgent_words_and_demands_interrupt() {
 
 #[tokio::test]
 async fn steering_at_once_is_a_setting() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")])
         .settings(json!({"steeringDelivery": "now", "urgentWords": []}));
     let mut session = bench.start().await;
@@ -484,7 +484,7 @@ async fn steering_at_once_is_a_setting() {
 
 #[tokio::test]
 async fn the_queue_can_be_put_in_another_order() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let answers = [half(&gate), FakeAnswer::of_text("1"), FakeAnswer::of_text("2")];
     let bench = SessionBench::new(answers);
     let mut session = bench.start().await;
@@ -514,7 +514,7 @@ async fn the_queue_can_be_put_in_another_order() {
 
 #[tokio::test]
 async fn the_queue_can_be_taken_back() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);
     let mut session = bench.start().await;
     session.prompt("go").await;
@@ -554,7 +554,7 @@ async fn left_by(bench: &SessionBench, path: &Path) -> Vec<PromptDraft> {
 
 #[tokio::test]
 async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);
     let mut session = bench.start().await;
     session.prompt("go").await;
@@ -618,7 +618,7 @@ async fn draft_stays_on_disk_until_the_prompt_that_was_sent_is_stored() {
 
 #[tokio::test]
 async fn an_abort_ends_the_run_and_leaves_the_queue() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("never")]);
     let mut session = bench.start().await;
     session.prompt("go").await;
@@ -727,7 +727,7 @@ async fn a_failure_does_not_follow_into_the_next_session() {
 #[tokio::test]
 async fn an_aborted_batch_leaves_nothing_unanswered_in_the_next_request() {
     for sequential in [false, true] {
-        let gate = Gate::new();
+        let gate = TestBarrier::new();
         let calls = (0..10).fold(FakeAnswer::new(), |answer, at| {
             answer.tool_call(&format!("c{at}"), "wait", json!({"gate": 0}))
         });
@@ -781,7 +781,7 @@ async fn the_state_knows_how_full_the_window_is() {
 
 #[tokio::test]
 async fn a_model_chosen_mid_run_answers_the_next_request() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench =
         SessionBench::new([says("a", "x").gate(&gate), FakeAnswer::of_text("ok")]).tools([TestTool::say()]);
     let mut session = bench.start().await;
@@ -851,7 +851,7 @@ async fn a_name_is_one_line_and_survives() {
 
 #[tokio::test]
 async fn a_new_session_keeps_what_was_said_in_the_old_one() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
     let mut session = bench.start().await;
     session.prompt("go").await;
@@ -885,7 +885,7 @@ async fn opening_the_session_at_hand_does_not_lock_it_out() {
 
 #[tokio::test]
 async fn a_session_that_cannot_be_opened_leaves_the_one_at_hand() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);
     fs::write(bench.path("notes"), "no session").unwrap();
     let mut session = bench.start().await;
@@ -1096,7 +1096,7 @@ async fn a_command_of_the_user_is_recorded_and_read_by_the_model() {
 
 #[tokio::test]
 async fn a_command_never_comes_between_a_call_and_its_result() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([
         FakeAnswer::new().tool_call("a", "wait", json!({})),
         FakeAnswer::of_text("1"),
@@ -1118,7 +1118,7 @@ async fn a_command_never_comes_between_a_call_and_its_result() {
 
 #[tokio::test]
 async fn kill_during_a_run_keeps_the_results_of_commands() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([half(&gate)]);
     let mut session = bench.start().await;
     session.prompt("go").await;

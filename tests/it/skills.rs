@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use pi::agent::ToolOutput;
-use pi::ai::{FakeAnswer, Gate, Message, system_state};
+use pi::ai::{FakeAnswer, Message, TestBarrier, system_state};
 use pi::config::{Trust, TrustDefault, TrustPolicy};
 use pi::session::{Reply, SessionCommand, SessionError, SkillBlock, TakenQueue, TrustChoice, WhenBusy};
 use ratatui::layout::Size;
@@ -154,7 +154,7 @@ async fn a_command_puts_the_skill_before_what_is_said() {
 
 #[tokio::test]
 async fn a_queued_command_is_what_the_skill_said_then_and_comes_back_as_typed() {
-    let gate = Gate::new();
+    let gate = TestBarrier::new();
     let bench = SessionBench::new([
         FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate)),
         FakeAnswer::of_text("hello"),

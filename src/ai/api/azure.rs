@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 use reqwest::Url;
 
-use super::super::provider::Request;
 use super::EncodeError;
+use crate::ai::requests::Request;
 
 const HOSTS: &[&str] = &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"];
 const CURRENT_VERSIONS: &[&str] = &["v1", "preview", "latest"];
@@ -68,8 +68,9 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::super::provider::{Credential, StreamOptions};
     use super::*;
+    use crate::ai::requests::StreamOptions;
+    use crate::ai::transport::Credential;
 
     fn request(base: &str, deployment: Option<&str>) -> Request {
         let mut model = json!({"id": "gpt", "provider": "azure", "baseUrl": base});

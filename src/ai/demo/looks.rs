@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::super::message::join_text;
 use super::rules::{Case, failure, one_call, shell_quoted, text_of};
 use super::words::{bare, path, quoted};
 use super::{Answer, Call};
+use crate::ai::messages::join_text;
 
 pub(super) fn list(case: &Case<'_>) -> Option<Answer> {
     let openings = [

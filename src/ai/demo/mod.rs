@@ -17,17 +17,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::message::{
-    AssistantBlock, AssistantMessage, Extra, Message, Millis, StopReason, Text, Thinking, ToolCall, Usage,
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, BlockKind, EventStream, Extra, Message, MessageBuilder, Millis,
+    StopReason, StreamEvent, Text, Thinking, ThinkingLevel, ToolCall, Usage,
 };
-use super::model::ThinkingLevel;
-use super::provider::{Provider, Request};
-use super::stream::{BlockKind, EventStream, MessageBuilder, StreamEvent};
+use crate::ai::providers::Provider;
+use crate::ai::requests::Request;
 
 /// How fast the demo model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +197,7 @@ fn estimated_usage(request: &Request, answer: &Answer) -> Usage {
             Message::System(_) => 0,
             Message::User(message) => message.content.text().len(),
             Message::Assistant(message) => message.texts().map(str::len).sum(),
-            Message::ToolResult(message) => super::message::join_text(&message.content).len(),
+            Message::ToolResult(message) => crate::ai::messages::join_text(&message.content).len(),
         })
         .sum();
     let input = chars as u64 / 4 + 1;

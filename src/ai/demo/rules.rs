@@ -11,10 +11,10 @@ use std::collections::HashSet;
 
 use serde_json::json;
 
-use super::super::message::{AssistantBlock, Message, ToolCall, ToolResultMessage, join_text};
-use super::super::provider::Request;
 use super::words::{has_word, is_end, opened_by, request as without_courtesy};
 use super::{Answer, Beat, Call, changes, looks};
+use crate::ai::messages::{AssistantBlock, Message, ToolCall, ToolResultMessage, join_text};
+use crate::ai::requests::Request;
 
 /// What a rule may look at.
 pub(super) struct Case<'a> {

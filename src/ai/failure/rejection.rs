@@ -38,15 +38,15 @@ pub enum Refused {
 pub struct Rejection {
     pub refused: Refused,
     /// Where in the request it is.
-    pub place: Option<Place>,
+    pub place: Option<RequestPath>,
 }
 
 /// A place in a request body, as errors write it: `messages.3.content.1.image`,
 /// `input[2].content[0]`, `contents[1].parts[0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(Vec<String>);
+pub struct RequestPath(Vec<String>);
 
-impl Place {
+impl RequestPath {
     /// The first place that `text` names; `None` if it names none.
     pub fn parse(text: &str) -> Option<Self> {
         place(text)
@@ -341,7 +341,7 @@ const TABLE: &[(Refused, &[&str])] = &[
 ];
 
 /// The first place in `text`.
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<RequestPath> {
     const ROOTS: [&str; 3] = ["messages", "contents", "input"];
     let found = ROOTS.iter().flat_map(|root| text.match_indices(root)).filter_map(|(at, root)| {
         let before = text[..at].chars().next_back();
@@ -360,7 +360,7 @@ fn place(text: &str) -> Option<Place> {
             .unwrap_or(rest.len());
         let segments = rest[..end].split(['.', '[', ']']).filter(|segment| !segment.is_empty());
         let path = std::iter::once(root).chain(segments).map(str::to_owned).collect();
-        Some((at, Place(path)))
+        Some((at, RequestPath(path)))
     });
     found.min_by_key(|(at, _)| *at).map(|(_, place)| place)
 }

@@ -1,5 +1,5 @@
-use super::super::model::Api;
 use super::*;
+use crate::ai::messages::{Api, AssistantMessage, StopReason, is_overflow};
 
 #[test]
 fn texts_are_classified_by_what_servers_say() {
@@ -89,7 +89,7 @@ fn demanded_waits_are_read_back() {
 #[test]
 fn overflow_can_be_silent() {
     let check = |stop: StopReason, input: u64, output: u64, expected: bool| {
-        let mut message = AssistantMessage::pending(Api::DEMO, "p", "m", super::super::message::Millis(0));
+        let mut message = AssistantMessage::pending(Api::DEMO, "p", "m", crate::ai::messages::Millis(0));
         message.stop_reason = stop;
         message.usage.input = input;
         message.usage.output = output;

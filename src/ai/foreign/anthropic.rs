@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult, SEE_IMAGE, images_of};
 use super::json::{self, Noted, Object, Piece, filled, pieces, text, text_block};
 use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
+use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
     let prompt = draft.shown(pieces("system", document.fields.get("system"))?, shown);

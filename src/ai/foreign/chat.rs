@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult, SEE_IMAGE, images_of};
 use super::json::{
     self, Noted, Object, Piece, filled, image_at, image_of, kind, pieces, text, text_block, texts_first,
 };
 use super::plan::{Answer, Block, Outcome, Plan, Step, argument_text};
+use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 
 /// Where servers put reasoning; the first that is filled counts.
 const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::partial_json;
 use super::Format;
 use super::json::{Object, filled, kind};
 use super::report::Report;
+use crate::ai::messages::partial_json;
 
 /// Why a text is not the conversation it was said to be.
 #[derive(Debug, thiserror::Error)]

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, Millis, StopReason, SystemContent,
-    SystemMessage, ToolCall, ToolResultMessage, UserContent, UserMessage, join_text,
-};
-use super::super::transform::Ids;
 use super::document::ImportError;
 use super::json::{Noted, ONLY_ADDRESS, Object, Piece, text_block};
 use super::report::Report;
 use super::{Format, Imported};
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, Millis, StopReason, SystemContent,
+    SystemMessage, ToolCall, ToolResultMessage, UserContent, UserMessage, join_text,
+};
+use crate::ai::requests::Ids;
 
 /// Stands in a result whose images follow elsewhere.
 pub(super) const SEE_IMAGE: &str = "(see attached image)";

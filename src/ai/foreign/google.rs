@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking};
 use super::anthropic::{NO_OBJECT, call};
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult};
 use super::json::{self, Noted, Object, Piece, filled, pieces, text_block, texts_first};
 use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
+use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking};
 
 /// The field of that name in either spelling.
 fn get<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a Value> {

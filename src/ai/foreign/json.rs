@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::image_url::{NoImage, label};
-use super::super::message::{ContentBlock, Image};
 use super::document::ImportError;
+use crate::ai::messages::{ContentBlock, Image, NoImage, label};
 
 pub(super) type Object = Map<String, Value>;
 
@@ -77,7 +76,7 @@ pub(super) fn text_block(text: &str) -> Option<ContentBlock> {
 pub(super) fn texts_first(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let (texts, mut rest): (Vec<ContentBlock>, Vec<ContentBlock>) =
         blocks.into_iter().partition(|block| block.as_text().is_some());
-    rest.splice(0..0, text_block(&super::super::message::join_text(&texts)));
+    rest.splice(0..0, text_block(&crate::ai::messages::join_text(&texts)));
     rest
 }
 

@@ -58,9 +58,8 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::message::{Message, SystemMessage};
-use super::model::Api;
-use super::transform::IdRule;
+use crate::ai::messages::{Api, Message, SystemMessage};
+use crate::ai::requests::IdRule;
 
 pub use document::ImportError;
 pub use report::{Note, Report};

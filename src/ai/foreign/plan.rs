@@ -6,17 +6,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::super::api;
-use super::super::image_url::ImageUrl;
-use super::super::message::{
-    AssistantBlock, AssistantMessage, ContentBlock, Extra, Message, SystemContent, Thinking, ToolCall,
-    ToolDeclaration, ToolResultMessage, UserContent, join_text,
-};
-use super::super::transform::{Ids, system_state};
 use super::Format;
 use super::draft::{STRAY, stray_result};
 use super::json::ONLY_ADDRESS;
 use super::report::Report;
+use crate::ai::api;
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, ContentBlock, Extra, ImageUrl, Message, SystemContent, Thinking,
+    ToolCall, ToolDeclaration, ToolResultMessage, UserContent, join_text,
+};
+use crate::ai::requests::{Ids, system_state};
 
 /// A conversation ready to be written.
 pub(super) struct Plan<'a> {

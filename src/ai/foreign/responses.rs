@@ -9,13 +9,13 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::api::TextSignature;
-use super::super::message::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 use super::chat::named_call;
 use super::document::{Document, ImportError};
 use super::draft::{Draft, RawResult};
 use super::json::{self, Noted, Object, Piece, filled, image_of, kind, pieces, text, text_block};
 use super::plan::{Answer, Block, Plan, Step, argument_text};
+use crate::ai::api::TextSignature;
+use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
     let prompt = draft.shown(pieces("instructions", document.fields.get("instructions"))?, shown);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::ai::{Call, CallBody, CallReply, Transport};
+use crate::ai::{CallBody, CallReply, HttpCall, Transport};
 
 use super::super::env::Env;
 use super::{AwsError, Keys, time_ms};
@@ -45,7 +45,7 @@ impl WebIdentity {
             ("RoleSessionName", self.session.clone()),
             ("WebIdentityToken", token),
         ];
-        let call = Call { url: format!("{url}/"), headers: Vec::new(), body: CallBody::Form(form) };
+        let call = HttpCall { url: format!("{url}/"), headers: Vec::new(), body: CallBody::Form(form) };
         let reply = transport.call(call).await?;
         let field = |name: &str| element(&reply.body, name);
         match field("AccessKeyId").zip(field("SecretAccessKey")).filter(|_| reply.status == 200) {
@@ -111,7 +111,7 @@ impl Container {
             None => self.token.clone(),
         };
         let headers = token.map(|token| ("authorization", token)).into_iter().collect();
-        let reply = transport.call(Call { url, headers, body: CallBody::None }).await?;
+        let reply = transport.call(HttpCall { url, headers, body: CallBody::None }).await?;
         read_keys(&reply, "the container's credentials service")
     }
 }
@@ -144,7 +144,7 @@ fn may_be_asked(url: &str) -> bool {
 /// [`AwsError::Missing`] where there is no such service or no role.
 pub(super) async fn instance_keys(transport: &Transport, base: &str) -> Result<Keys, AwsError> {
     let ask = async |path: &str, headers: Vec<(&'static str, String)>, body: CallBody| {
-        let call = Call { url: format!("{base}/latest/{path}"), headers, body };
+        let call = HttpCall { url: format!("{base}/latest/{path}"), headers, body };
         let called = tokio::time::timeout(METADATA_TIMEOUT, transport.call(call)).await;
         let reply = called.ok().and_then(Result::ok).ok_or(AwsError::Missing)?;
         if reply.status == 200 { Ok(reply) } else { Err(AwsError::Missing) }

@@ -5,7 +5,7 @@
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use crate::ai::{Call, CallBody};
+use crate::ai::{CallBody, HttpCall};
 
 use super::super::auth_file::OAuthEntry;
 use super::accounts::Service;
@@ -103,7 +103,7 @@ pub(super) fn client_of(entry: &OAuthEntry) -> Option<&str> {
 
 async fn redeem(service: &Service, form: Vec<(&'static str, String)>) -> Result<Tokens, SignInError> {
     let url = format!("{}/api/accounts/oauth/token", service.endpoints.openai);
-    let call = Call { url, headers: Vec::new(), body: CallBody::Form(form) };
+    let call = HttpCall { url, headers: Vec::new(), body: CallBody::Form(form) };
     reply::tokens(&reply::send(&service.transport, call).await?)
 }
 

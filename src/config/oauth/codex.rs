@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-use crate::ai::{Call, CallBody, CallReply};
+use crate::ai::{CallBody, CallReply, HttpCall};
 
 use super::super::auth_file::OAuthEntry;
 use super::accounts::Service;
@@ -163,11 +163,11 @@ async fn redeem_code(
 
 async fn redeem(service: &Service, form: Vec<(&'static str, String)>) -> Result<Tokens, SignInError> {
     let url = format!("{}/oauth/token", service.endpoints.openai);
-    let call = Call { url, headers: Vec::new(), body: CallBody::Form(form) };
+    let call = HttpCall { url, headers: Vec::new(), body: CallBody::Form(form) };
     reply::tokens(&reply::send(&service.transport, call).await?)
 }
 
 async fn post(service: &Service, url: String, body: Value) -> Result<CallReply, SignInError> {
-    let call = Call { url, headers: Vec::new(), body: CallBody::Json(body) };
+    let call = HttpCall { url, headers: Vec::new(), body: CallBody::Json(body) };
     reply::send(&service.transport, call).await
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use crate::ai::{Call, CallBody};
+use crate::ai::{CallBody, HttpCall};
 
 use super::super::auth_file::OAuthEntry;
 use super::accounts::Service;
@@ -94,7 +94,7 @@ pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAu
         Some(domain) => format!("https://api.{domain}"),
         None => service.endpoints.github_api.clone(),
     };
-    let call = Call {
+    let call = HttpCall {
         url: format!("{api}/copilot_internal/v2/token"),
         headers: vec![
             ("accept", "application/json".to_owned()),
@@ -161,7 +161,7 @@ async fn post(
     form: Vec<(&'static str, String)>,
 ) -> Result<Value, SignInError> {
     let headers = vec![("accept", "application/json".to_owned())];
-    let call = Call { url, headers, body: CallBody::Form(form) };
+    let call = HttpCall { url, headers, body: CallBody::Form(form) };
     reply::json(&reply::send(&service.transport, call).await?)
 }
 

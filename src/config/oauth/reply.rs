@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use crate::ai::{Call, CallReply, Transport};
+use crate::ai::{CallReply, HttpCall, Transport};
 
 use super::SignInError;
 
@@ -24,7 +24,7 @@ pub(super) struct Tokens {
 }
 
 /// Sends a call; a service that is down or busy counts as out of reach.
-pub(super) async fn send(transport: &Transport, call: Call) -> Result<CallReply, SignInError> {
+pub(super) async fn send(transport: &Transport, call: HttpCall) -> Result<CallReply, SignInError> {
     let reply = transport.call(call).await;
     let reply = reply.map_err(|error| SignInError::Unreachable { reason: error.to_string() })?;
     match reply.status {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::ai::{
-    self, AssistantBlock, AssistantMessage, ContentBlock, Credential, Extra, ImageUrl, Message, Model, Place,
-    Refused, Rejection, Request, StreamOptions, ToolCall, UserContent, UserMessage,
+    self, AssistantBlock, AssistantMessage, ContentBlock, Credential, Extra, ImageUrl, Message, Model,
+    Refused, Rejection, Request, RequestPath, StreamOptions, ToolCall, UserContent, UserMessage,
 };
 
 use super::projection::Source;
@@ -473,7 +473,7 @@ fn mentions(text: &str, id: &str) -> bool {
 }
 
 /// The parts of the conversation that stand at `place` of its request.
-fn located(place: &Place, sources: &[Source], asked: &Asked) -> Vec<Part> {
+fn located(place: &RequestPath, sources: &[Source], asked: &Asked) -> Vec<Part> {
     let request = Request {
         model: Arc::clone(&asked.model),
         credential: asked.credential.clone(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use pi::ai::{
-    EventStream, Gate, HttpOptions, HttpProvider, MessageBuilder, Millis, Provider, StopReason, StreamEvent,
-    Transport, is_retryable,
+    EventStream, HttpOptions, HttpProvider, MessageBuilder, Millis, Provider, StopReason, StreamEvent,
+    TestBarrier, Transport, is_retryable,
 };
 use pi::util::clock::Clock;
 use serde_json::json;
@@ -65,7 +65,7 @@ async fn cancelling_at_any_event_keeps_what_came_and_closes_the_connection() {
     let provider = provider();
     for row in ROWS {
         let frames = row.frames(&everything(*row));
-        let gate = Gate::new();
+        let gate = TestBarrier::new();
         // The last frames may end the answer, after which there is nothing to cancel.
         let n_open = (0..frames.len()).rev().find(|n| read_prefix(*row, &frames[..*n]).is_failed()).unwrap();
         let replies = (0..=n_open).map(|n| {

@@ -271,7 +271,7 @@ impl TestTool {
 
     /// A tool `wait` whose calls stand at the gate that the argument `gate`
     /// counts to, from 0, until it opens or they are cancelled.
-    pub(crate) fn wait(gates: &[ai::Gate]) -> Self {
+    pub(crate) fn wait(gates: &[ai::TestBarrier]) -> Self {
         let gates = gates.to_vec();
         Self::new("wait", move |arguments, cx| {
             let at = arguments["gate"].as_u64().unwrap_or_default();

@@ -17,7 +17,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use pi::ai::Gate;
+use pi::ai::TestBarrier;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -82,7 +82,7 @@ pub(crate) struct Reply {
 #[derive(Debug, Clone)]
 enum Piece {
     Bytes(Vec<u8>),
-    Gate(Gate),
+    TestBarrier(TestBarrier),
     HangUp,
 }
 
@@ -146,8 +146,8 @@ impl Reply {
 
     /// Waits here until the test opens `gate`, or the client hangs up.
     #[must_use]
-    pub(crate) fn gate(mut self, gate: &Gate) -> Self {
-        self.pieces.push(Piece::Gate(gate.clone()));
+    pub(crate) fn gate(mut self, gate: &TestBarrier) -> Self {
+        self.pieces.push(Piece::TestBarrier(gate.clone()));
         self
     }
 
@@ -248,7 +248,7 @@ async fn send(socket: &mut TcpStream, reply: Reply) -> Sent {
                     return Sent::ClientGone;
                 }
             }
-            Piece::Gate(gate) => {
+            Piece::TestBarrier(gate) => {
                 let mut byte = [0];
                 tokio::select! {
                     () = gate.pass() => {}

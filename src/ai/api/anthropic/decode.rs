@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{
     Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, reported_error, with_json,
 };
 use super::wire::{self, ContentBlock, Event};
+use crate::ai::messages::{StopReason, StreamEvent, Usage};
+use crate::ai::transport::SseFrame;
 
 /// What is read, by kind.
 const EVENTS: &[&str] = &[

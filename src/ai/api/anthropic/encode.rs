@@ -9,22 +9,19 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::super::super::compat::AnthropicCompat;
-use super::super::super::continuation;
-use super::super::super::message::ToolDeclaration;
-use super::super::super::model::ThinkingLevel;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::strict_schema::Dialect;
-use super::super::super::transform::{
-    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, SystemUpdate, Turn, Updates,
-};
-use super::super::super::vertex;
 use super::super::{
-    EncodeError, Encoded, Headers, StrictTools, fitting_budget, join_url, mapped_level, object_schema,
-    strict_tools, thinking_budget, write_body,
+    EncodeError, Encoded, Headers, fitting_budget, join_url, mapped_level, object_schema, strict_tools,
+    thinking_budget, vertex, write_body,
 };
 use super::Host;
 use super::wire::{self, Block, BlockBody, CacheControl, ThinkingMode, cache_mark};
+use crate::ai::messages::{ThinkingLevel, ToolDeclaration};
+use crate::ai::models::{AnthropicCompat, Dialect, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, StrictTools, SystemUpdate, ToolChoice,
+    Turn, continuation, transform,
+};
+use crate::ai::transport::Credential;
 
 pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> {
     match host {
@@ -34,7 +31,7 @@ pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> 
 }
 
 pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeError> {
-    let compat = AnthropicCompat::for_request(request);
+    let compat = AnthropicCompat::for_request(&request.model, request.traits());
     let ids = if compat.strict_ids { IdRule::StrictWord { max: 64 } } else { IdRule::Word { max: 64 } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
@@ -88,7 +85,7 @@ impl Thinking {
 }
 
 pub(super) fn told_effort(request: &Request) -> Option<String> {
-    let compat = AnthropicCompat::for_request(request);
+    let compat = AnthropicCompat::for_request(&request.model, request.traits());
     let thinking = Thinking::of(request, &compat, request.model.max_tokens);
     thinking.effort_between_turns(&compat).map(str::to_owned)
 }

@@ -8,8 +8,8 @@ mod decode;
 mod encode;
 mod wire;
 
-use super::super::provider::Request;
 use super::{Decode, EncodeError, Encoded, WireApi};
+use crate::ai::requests::Request;
 
 /// Who runs the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

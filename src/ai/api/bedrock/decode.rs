@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::super::framing;
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, with_json};
 use super::wire::{self, Delta, Event, ReasoningDelta};
+use crate::ai::messages::{StopReason, StreamEvent, Usage};
+use crate::ai::transport::{SseFrame, framing};
 
 #[derive(Default)]
 pub(super) struct Decoder {

@@ -10,20 +10,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::super::compat::BedrockCompat;
-use super::super::super::message::{self, ToolDeclaration};
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::strict_schema::Dialect;
-use super::super::super::transform::{
-    self, AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Turn, Updates,
-};
-use super::super::{EncodeError, Encoded, Headers, StrictTools, object_schema, strict_tools, write_body};
+use super::super::{EncodeError, Encoded, Headers, object_schema, strict_tools, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
     self, Block, Body, CachePoint, InferenceConfig, InputSchema, Message, Reasoning, ReasoningText, Role,
     SystemBlock, Tool, ToolConfig, ToolSpec, ToolUse, cache_point,
 };
+use crate::ai::messages::{ToolDeclaration, message};
+use crate::ai::models::{BedrockCompat, Dialect, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Content, IdRule, NO_TEXT, Picture, Prompt, Request, StrictTools, ToolChoice, Turn,
+    transform,
+};
+use crate::ai::transport::Credential;
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);

@@ -7,10 +7,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::compat::BedrockCompat;
-use super::super::super::model::{Model, ThinkingLevel};
-use super::super::super::provider::Request;
 use super::super::{fitting_budget, mapped_level, thinking_budget};
+use crate::ai::messages::ThinkingLevel;
+use crate::ai::models::{BedrockCompat, Model};
+use crate::ai::requests::Request;
 
 /// Whose model it is, as far as requests differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::super::message;
-use super::super::super::transform::Picture;
 use super::wire::{Block, Image, ImageSource};
+use crate::ai::messages::message;
+use crate::ai::requests::Picture;
 
 const IMAGES_PER_MESSAGE: usize = 20;
 /// Of the image itself: 3.75 MB.

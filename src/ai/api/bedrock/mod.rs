@@ -13,13 +13,12 @@ mod wire;
 
 use reqwest::Url;
 
-use super::super::bedrock_place::{
+use super::{Decode, EncodeError, Encoded, WireApi, join_url};
+use crate::ai::models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
-use super::super::framing::Framing;
-use super::super::provider::{Credential, Request};
-use super::super::sigv4::{self, Scope};
-use super::{Decode, EncodeError, Encoded, HttpRequest, WireApi, escape_segment, join_url};
+use crate::ai::requests::Request;
+use crate::ai::transport::{Credential, Framing, HttpRequest, Scope, escape_segment, sigv4};
 
 #[derive(Debug)]
 pub(super) struct BedrockConverse;

@@ -8,12 +8,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, with_json};
 use super::partial_args::PartialArgs;
 use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
+use crate::ai::messages::{StopReason, StreamEvent, Usage};
+use crate::ai::transport::SseFrame;
 
 pub(super) struct Decoder {
     asked_for: String,

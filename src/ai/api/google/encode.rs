@@ -6,13 +6,6 @@
 
 use std::borrow::Cow;
 
-use super::super::super::compat::GoogleCompat;
-use super::super::super::message::ToolDeclaration;
-use super::super::super::model::Api;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{
-    self, AssistantTurn, Block, IdRule, Picture, Prompt, ToolResult, Turn, Updates,
-};
 use super::super::{EncodeError, Encoded, Headers, write_body};
 use super::family::Family;
 use super::schema;
@@ -20,6 +13,12 @@ use super::wire::{
     Blob, Body, Call, Content, Declaration, File, FunctionCallingConfig, GenerationConfig, Outcome, Part,
     PartData, Response, Role, Schema, SystemInstruction, Tool, ToolConfig,
 };
+use crate::ai::messages::{Api, ToolDeclaration};
+use crate::ai::models::{GoogleCompat, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn, transform,
+};
+use crate::ai::transport::Credential;
 
 /// Stands for the signature of a call that another model made, or that lost
 /// its own: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>.

@@ -5,10 +5,11 @@
 
 use serde_json::Value;
 
-use super::super::super::model::{Model, ThinkingLevel};
-use super::super::super::provider::StreamOptions;
 use super::super::thinking_budget;
 use super::wire::{Amount, ThinkingConfig};
+use crate::ai::messages::ThinkingLevel;
+use crate::ai::models::Model;
+use crate::ai::requests::StreamOptions;
 
 /// Tokens kept for the answer where thinking and answer share a limit.
 const MIN_ANSWER: u64 = 1_024;

@@ -12,9 +12,9 @@ mod partial_args;
 mod schema;
 mod wire;
 
-use super::super::provider::Request;
-use super::super::vertex;
-use super::{Decode, EncodeError, Encoded, WireApi, escape_segment, join_url};
+use super::{Decode, EncodeError, Encoded, WireApi, join_url, vertex};
+use crate::ai::requests::Request;
+use crate::ai::transport::escape_segment;
 
 pub(in crate::ai) use schema::json_schema;
 

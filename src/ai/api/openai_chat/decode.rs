@@ -8,16 +8,13 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::super::super::constrained::{GrammarParameters, escaped};
-use super::super::super::message::{StopReason, Usage};
-use super::super::super::partial_json;
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{
     Blocks, Count, Decode, DecodeError, End, Finish, Str, error_of, filled, reported_error, tier_factor,
     with_json,
 };
 use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
+use crate::ai::messages::{GrammarParameters, StopReason, StreamEvent, Usage, escaped, partial_json};
+use crate::ai::transport::SseFrame;
 
 pub(super) struct Decoder {
     asked_for: String,

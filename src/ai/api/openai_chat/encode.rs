@@ -4,20 +4,20 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::compat::{ChatCompat, MaxTokensField, ThinkingFormat};
-use super::super::super::constrained::GrammarTool;
-use super::super::super::message::{Thinking, ToolDeclaration};
-use super::super::super::model::ThinkingLevel;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::transform::{self, AssistantTurn, Block, IdRule, Picture, Prompt, Turn};
 use super::super::{
-    EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
-    strict_tools, thinking_budget, write_body,
+    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
+    thinking_budget, write_body,
 };
 use super::wire::{
     Body, CacheControl, Called, Content, Custom, CustomCall, CustomFormat, Function, FunctionCall, Grammar,
     ImageUrl, Message, Offered, Part, StreamOptions, Tool, ToolCall, cache_mark,
 };
+use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
+use crate::ai::models::{ChatCompat, MaxTokensField, ThinkingFormat};
+use crate::ai::requests::{
+    AssistantTurn, Block, IdRule, Picture, Prompt, Request, StrictTools, ToolChoice, Turn, transform,
+};
+use crate::ai::transport::Credential;
 
 /// Longest id OpenAI takes for a call.
 const MAX_ID: usize = 40;
@@ -30,7 +30,7 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
 }
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
-    let compat = ChatCompat::for_request(request);
+    let compat = ChatCompat::for_request(&request.model, request.traits());
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools)?;

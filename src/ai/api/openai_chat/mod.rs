@@ -7,10 +7,10 @@ mod decode;
 mod encode;
 mod wire;
 
-use super::super::compat::ChatCompat;
-use super::super::constrained::GrammarParameters;
-use super::super::provider::Request;
 use super::{Decode, EncodeError, Encoded, WireApi};
+use crate::ai::messages::GrammarParameters;
+use crate::ai::models::ChatCompat;
+use crate::ai::requests::Request;
 
 #[derive(Debug)]
 pub(super) struct OpenAiChat {

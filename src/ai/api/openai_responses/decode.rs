@@ -10,13 +10,11 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::super::super::constrained::{GrammarParameters, escaped};
-use super::super::super::failure::{ErrorBody, FailureClass, classify};
-use super::super::super::message::{AssistantBlock, StopReason, Usage};
-use super::super::super::sse::SseFrame;
-use super::super::super::stream::StreamEvent;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, tier_factor, with_json};
 use super::wire::{self, Event, TextSignature};
+use crate::ai::failure::{ErrorBody, FailureClass, classify};
+use crate::ai::messages::{AssistantBlock, GrammarParameters, StopReason, StreamEvent, Usage, escaped};
+use crate::ai::transport::SseFrame;
 
 type ItemMap = Map<String, Value>;
 

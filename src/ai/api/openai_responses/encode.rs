@@ -11,23 +11,20 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::compat::{CacheRetention, ResponsesCompat};
-use super::super::super::constrained::GrammarTool;
-use super::super::super::message::{Thinking, ToolDeclaration};
-use super::super::super::model::ThinkingLevel;
-use super::super::super::provider::{Credential, Request, ToolChoice};
-use super::super::super::strict_schema::Dialect;
-use super::super::super::transform::{
-    self, AssistantTurn, Block, IdRule, Prompt, SystemUpdate, Turn, Updates,
-};
 use super::super::{
-    EncodeError, Encoded, Headers, StrictTools, azure, cache_key, join_url, mapped_level, object_schema,
-    strict_tools, write_body,
+    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
+    write_body,
 };
 use super::wire::{
     Body, CacheOptions, Content, CustomFormat, Effort, Item, KnownItem, Offered, OutputText, Part, Reasoning,
     TextSignature, Tool, ToolQuery,
 };
+use crate::ai::messages::{GrammarTool, Thinking, ThinkingLevel, ToolDeclaration};
+use crate::ai::models::{CacheRetention, Dialect, ResponsesCompat, Updates};
+use crate::ai::requests::{
+    AssistantTurn, Block, IdRule, Prompt, Request, StrictTools, SystemUpdate, ToolChoice, Turn, transform,
+};
+use crate::ai::transport::Credential;
 
 /// Longest id the API takes.
 const MAX_ID: usize = 64;
@@ -39,7 +36,7 @@ const TOOLS_FOLLOW: &str =
 const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
-    let compat = ResponsesCompat::of(request);
+    let compat = ResponsesCompat::for_request(&request.model, request.traits());
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::OpenAi))?;
     let effort = effort(request);
@@ -51,7 +48,7 @@ pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
 }
 
 pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
-    if ResponsesCompat::of(request).azure {
+    if ResponsesCompat::for_request(&request.model, request.traits()).azure {
         return azure::url(request, path);
     }
     // The address of the service behind ChatGPT is given with and without its last part.
@@ -137,7 +134,8 @@ fn effort(request: &Request) -> Option<String> {
 }
 
 pub(super) fn told_effort(request: &Request) -> Option<String> {
-    effort(request).filter(|_| ResponsesCompat::of(request).effort_between_turns)
+    effort(request)
+        .filter(|_| ResponsesCompat::for_request(&request.model, request.traits()).effort_between_turns)
 }
 
 /// The setting for the whole request; `None` leaves it to the model.

@@ -16,9 +16,9 @@ mod decode;
 mod encode;
 mod wire;
 
-use super::super::constrained::GrammarParameters;
-use super::super::provider::Request;
 use super::{Decode, EncodeError, Encoded, WireApi};
+use crate::ai::messages::GrammarParameters;
+use crate::ai::requests::Request;
 
 pub(in crate::ai) use wire::TextSignature;
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::super::transform::Picture;
 use super::super::{Count, Str, lenient, lenient_str};
+use crate::ai::requests::Picture;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {

@@ -4,8 +4,8 @@ mod rounds;
 
 use serde_json::json;
 
-use super::super::message::{AssistantBlock, ContentBlock, SystemContent, UserContent};
 use super::*;
+use crate::ai::messages::{AssistantBlock, ContentBlock, SystemContent, UserContent};
 
 const PNG: &str = "iVBORw0KGgo=";
 

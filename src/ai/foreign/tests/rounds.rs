@@ -7,12 +7,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::json;
 
-use super::super::super::image_url::ImageUrl;
-use super::super::super::message::{
-    AssistantMessage, Image, Millis, Text, Thinking, ToolCall, UserMessage, join_text,
-};
 use super::super::draft::{SEE_IMAGE, images_of};
 use super::*;
+use crate::ai::messages::{
+    AssistantMessage, Image, ImageUrl, Millis, Text, Thinking, ToolCall, UserMessage, join_text,
+};
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![

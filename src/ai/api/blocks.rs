@@ -1,0 +1,173 @@
+//! The content of an answer while its pieces arrive.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::ai::messages::{
+    AssistantBlock, BlockKind, Extra, StreamEvent, Text, Thinking, ToolCall, partial_json,
+};
+
+/// The blocks of an answer while they are read. Keeps the whole content and
+/// writes the events that tell of it.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    pub(super) content: Vec<AssistantBlock>,
+    /// Per block: argument text of a tool call so far.
+    arguments: Vec<String>,
+    open: Vec<bool>,
+}
+
+impl Blocks {
+    pub(super) fn start_text(&mut self, out: &mut Vec<StreamEvent>) -> usize {
+        self.start(BlockKind::Text, AssistantBlock::Text(Text::default()), out)
+    }
+
+    pub(super) fn start_thinking(&mut self, out: &mut Vec<StreamEvent>) -> usize {
+        self.start(BlockKind::Thinking, AssistantBlock::Thinking(Thinking::default()), out)
+    }
+
+    pub(super) fn start_call(&mut self, id: String, name: String, out: &mut Vec<StreamEvent>) -> usize {
+        let call = ToolCall {
+            id: id.clone(),
+            name: name.clone(),
+            arguments: Value::Object(Map::new()),
+            thought_signature: None,
+            arguments_error: None,
+            extra: Extra::new(),
+        };
+        self.start(BlockKind::ToolCall { id, name }, AssistantBlock::ToolCall(call), out)
+    }
+
+    pub(super) fn start(
+        &mut self,
+        kind: BlockKind,
+        block: AssistantBlock,
+        out: &mut Vec<StreamEvent>,
+    ) -> usize {
+        let index = self.content.len();
+        self.content.push(block);
+        self.arguments.push(String::new());
+        self.open.push(true);
+        out.push(StreamEvent::BlockStart { index, kind });
+        index
+    }
+
+    /// Appends to an open block.
+    pub(super) fn push(&mut self, index: usize, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
+        if text.is_empty() || self.open.get(index) != Some(&true) {
+            return;
+        }
+        match &mut self.content[index] {
+            AssistantBlock::Text(block) => block.text.push_str(&text),
+            AssistantBlock::Thinking(block) => block.thinking.push_str(&text),
+            AssistantBlock::ToolCall(_) => self.arguments[index].push_str(&text),
+            AssistantBlock::Unknown(_) => return,
+        }
+        out.push(StreamEvent::Delta { index, text: text.into_owned() });
+    }
+
+    pub(super) fn thinking_mut(&mut self, index: usize) -> Option<&mut Thinking> {
+        match self.content.get_mut(index)? {
+            AssistantBlock::Thinking(thinking) => Some(thinking),
+            AssistantBlock::Text(_) | AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    /// Puts `text`, if there is one, in place of what the pieces of an open
+    /// block added up to.
+    pub(super) fn replace(&mut self, index: usize, text: Option<String>) {
+        let Some(text) = text.filter(|_| self.is_open(index)) else { return };
+        match &mut self.content[index] {
+            AssistantBlock::Text(block) => block.text = text,
+            AssistantBlock::Thinking(block) => block.thinking = text,
+            AssistantBlock::ToolCall(_) => self.arguments[index] = text,
+            AssistantBlock::Unknown(_) => {}
+        }
+    }
+
+    pub(super) fn is_open(&self, index: usize) -> bool {
+        self.open.get(index) == Some(&true)
+    }
+
+    pub(super) fn text_mut(&mut self, index: usize) -> Option<&mut Text> {
+        match self.content.get_mut(index)? {
+            AssistantBlock::Text(text) => Some(text),
+            AssistantBlock::Thinking(_) | AssistantBlock::ToolCall(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    pub(super) fn call_mut(&mut self, index: usize) -> Option<&mut ToolCall> {
+        match self.content.get_mut(index)? {
+            AssistantBlock::ToolCall(call) => Some(call),
+            AssistantBlock::Text(_) | AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => None,
+        }
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        self.content.iter().any(|block| matches!(block, AssistantBlock::ToolCall(_)))
+    }
+
+    /// The argument text so far, for decoders that have to look at it.
+    pub(super) fn arguments(&self, index: usize) -> &str {
+        self.arguments.get(index).map_or("", String::as_str)
+    }
+
+    /// Ends a block that arrived whole.
+    pub(super) fn end(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
+        self.end_as(index, true, out);
+    }
+
+    /// Ends a block of which more was to come.
+    pub(super) fn cut(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
+        self.end_as(index, false, out);
+    }
+
+    /// Ends a call with arguments that count before their text; an error says
+    /// why there are none.
+    pub(super) fn end_call(
+        &mut self,
+        index: usize,
+        arguments: Result<Value, String>,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        match self.open.get_mut(index) {
+            Some(open) if *open => *open = false,
+            _ => return,
+        }
+        let text = std::mem::take(&mut self.arguments[index]);
+        if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
+            match arguments {
+                Ok(arguments) => call.arguments = arguments,
+                Err(error) => {
+                    call.arguments_error = Some(format!("{error}\n\nReceived arguments:\n{text}"));
+                }
+            }
+        }
+        out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
+    }
+
+    /// Ends all open blocks, `whole` or not.
+    pub(super) fn end_all(&mut self, whole: bool, out: &mut Vec<StreamEvent>) {
+        for index in 0..self.content.len() {
+            self.end_as(index, whole, out);
+        }
+    }
+
+    pub(super) fn end_as(&mut self, index: usize, whole: bool, out: &mut Vec<StreamEvent>) {
+        match self.open.get_mut(index) {
+            Some(open) if *open => *open = false,
+            _ => return,
+        }
+        if let AssistantBlock::ToolCall(call) = &mut self.content[index] {
+            let text = std::mem::take(&mut self.arguments[index]);
+            (call.arguments, call.arguments_error) = partial_json::finished_arguments(&text);
+            if !whole && call.arguments_error.is_none() {
+                call.arguments = Value::Object(Map::new());
+                call.arguments_error =
+                    Some(format!("the arguments were cut off\n\nReceived arguments:\n{text}"));
+            }
+        }
+        out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
+    }
+}

@@ -1,0 +1,92 @@
+//! The body of a request: its JSON, and the schemas of tools in it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::EncodeError;
+use crate::ai::models::Dialect;
+use crate::ai::requests::{Prompt, Request, StrictTools};
+
+/// Writes `body`, with the fields of `extra` in place of its own; objects are
+/// merged member by member.
+pub(super) fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
+    let bytes = serde_json::to_vec(body)?;
+    if extra.is_empty() {
+        return Ok(bytes);
+    }
+    let mut merged: Map<String, Value> = serde_json::from_slice(&bytes)?;
+    merge(&mut merged, extra);
+    Ok(serde_json::to_vec(&merged)?)
+}
+
+pub(super) fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (Some(Value::Object(old)), Value::Object(new)) => merge(old, new),
+            _ => drop(base.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+/// The schema of a tool's arguments with the root that Anthropic and OpenAI insist
+/// on: an object with properties and without alternatives.
+pub(in crate::ai) fn object_schema(schema: &Value) -> Cow<'_, Value> {
+    const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
+    let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
+        && schema.get("properties").is_some_and(Value::is_object)
+        && !ALTERNATIVES.iter().any(|key| schema.get(key).is_some());
+    if is_fine {
+        return Cow::Borrowed(schema);
+    }
+    let mut root = schema.as_object().cloned().unwrap_or_default();
+    for key in ALTERNATIVES {
+        root.remove(key);
+    }
+    root.insert("type".to_owned(), Value::from("object"));
+    if !root.get("properties").is_some_and(Value::is_object) {
+        root.insert("properties".to_owned(), Value::Object(Map::new()));
+    }
+    Cow::Owned(Value::Object(root))
+}
+
+/// The schemas that the service is to enforce.
+///
+/// Those of the tools of `prompt`, later ones included; none without a `dialect`,
+/// which is where the service enforces no schemas.
+pub(super) fn strict_tools<'a>(
+    request: &Request,
+    prompt: &'a Prompt<'a>,
+    dialect: Option<Dialect>,
+) -> Result<StrictTools<'a>, EncodeError> {
+    match dialect {
+        Some(dialect) if !prompt.tools_are_history => {
+            let only_required = request.options.without_strict_schemas;
+            Ok(StrictTools::of(prompt.all_tools(), dialect, only_required)?)
+        }
+        _ => Ok(StrictTools::default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_have_an_object_with_properties_at_their_root() {
+        use serde_json::json;
+
+        let check = |schema: Value, expected: Value| assert_eq!(*object_schema(&schema), expected);
+        let empty = json!({"type": "object", "properties": {}});
+        for schema in
+            [json!(null), json!({}), json!({"type": "object"}), json!({"oneOf": [], "properties": null})]
+        {
+            let mut sorted = object_schema(&schema).into_owned();
+            sorted.sort_all_objects();
+            assert_eq!(sorted, empty, "{schema}");
+        }
+        let fine = json!({"properties": {"x": {"anyOf": []}}, "type": "object", "required": ["x"]});
+        check(fine.clone(), fine);
+    }
+}

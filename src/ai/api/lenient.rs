@@ -1,0 +1,156 @@
+//! Lenient reading of what servers send: repaired JSON, numbers and strings of
+//! whatever type, fields of use but not needed.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::DecodeError;
+use crate::ai::failure::{ErrorBody, clip};
+use crate::ai::messages::{partial_json, replace_lone_surrogates};
+
+/// Parses a frame and hands it to `read`, repaired if it is not JSON as it
+/// stands: some servers write raw control characters, impossible escapes and
+/// halves of surrogate pairs.
+pub(super) fn with_json<'a, T, R>(
+    data: &'a str,
+    repaired: &'a mut String,
+    read: impl FnOnce(T) -> Result<R, DecodeError>,
+) -> Result<R, DecodeError>
+where
+    T: Deserialize<'a>,
+{
+    let error = match replace_lone_surrogates(data) {
+        Cow::Borrowed(_) => match serde_json::from_str(data) {
+            Ok(parsed) => return read(parsed),
+            Err(error) => {
+                *repaired = partial_json::repair(data).into_owned();
+                Some(error)
+            }
+        },
+        // Halves in a part that is read later would not be an error before.
+        Cow::Owned(whole) => {
+            *repaired = partial_json::repair(&whole).into_owned();
+            None
+        }
+    };
+    read(serde_json::from_str(repaired).map_err(|again| error.unwrap_or(again))?)
+}
+
+/// The error that a frame with this data reports, as its text; `None` if it does
+/// not look like one.
+pub(super) fn reported_error(data: &str) -> Option<DecodeError> {
+    let whole = replace_lone_surrogates(data);
+    let value = serde_json::from_str::<Value>(&partial_json::repair(&whole)).ok()?;
+    let body = ErrorBody::from_json(&value)?;
+    Some(DecodeError::Failed(body.in_stream()))
+}
+
+/// The same where the API has said that it is one.
+pub(super) fn error_of(data: &str) -> DecodeError {
+    reported_error(data).unwrap_or_else(|| DecodeError::Failed(clip(data)))
+}
+
+/// A string of a frame, borrowed where it has no escapes.
+///
+/// A type of its own because `Option<Cow<str>>` always copies.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+
+impl Str<'_> {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The text of an optional string, unless it is empty.
+pub(super) fn filled<'s>(text: Option<&'s Str<'_>>) -> Option<&'s str> {
+    text.map(Str::as_str).filter(|text| !text.is_empty())
+}
+
+/// A count, in whatever number type the server writes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Count(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Count;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number")
+            }
+            fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
+                Ok(Count(count))
+            }
+            fn visit_i64<E>(self, count: i64) -> Result<Count, E> {
+                Ok(Count(u64::try_from(count).unwrap_or(0)))
+            }
+            fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
+                Ok(Count(count.max(0.0) as u64))
+            }
+            fn visit_str<E>(self, count: &str) -> Result<Count, E> {
+                Ok(Count(count.trim().parse().unwrap_or(0)))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Reads a field that is of use but not needed: of another type than it should
+/// be, it counts as absent. An answer is not given up for it.
+pub(super) fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let raw = Option::<&'de serde_json::value::RawValue>::deserialize(deserializer)?;
+    Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
+}
+
+/// The same for a string, without reading it twice: some are in every frame.
+pub(super) fn lenient_str<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Str<'de>>, D::Error> {
+    use serde::de::{IgnoredAny, MapAccess, SeqAccess};
+
+    struct Visitor;
+    impl<'de> serde::de::Visitor<'de> for Visitor {
+        type Value = Option<Str<'de>>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("anything")
+        }
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Some(Str(Cow::Borrowed(text))))
+        }
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(Str(Cow::Owned(text.to_owned()))))
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            while items.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+            while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+    }
+    deserializer.deserialize_any(Visitor)
+}

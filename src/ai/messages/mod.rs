@@ -1,0 +1,39 @@
+//! The messages every provider shares, and how they come into being.
+//!
+//! `message` has the types and their JSON form, `stream` the events of an answer and
+//! the fold of events into a message, `builder` messages made by hand, `image_url`
+//! images given by address, `partial_json` arguments that are still arriving, and
+//! `constrained` the requests of tools for constrained sampling.
+//! `outcome` says how an answer ended; `api_name` and `thinking_level` are names that
+//! messages carry. Nothing here knows
+//! models, requests or services. The invariant: any JSON that a session file holds
+//! survives a round trip.
+
+mod api_name;
+mod builder;
+mod constrained;
+mod image_url;
+pub(super) mod message;
+mod outcome;
+pub(super) mod partial_json;
+mod stream;
+mod thinking_level;
+
+#[cfg(test)]
+pub(super) use api_name::SPOKEN;
+pub use api_name::{Api, supported_apis};
+pub use builder::{AssistantMessageBuilder, Blank, Filled, ToolResultBuilder, UserMessageBuilder};
+pub use constrained::{ConstrainedSampling, Grammars, Strictness};
+pub(super) use constrained::{GrammarParameters, GrammarTool, escaped};
+pub(super) use image_url::label;
+pub use image_url::{ImageUrl, NoImage};
+pub(super) use message::js_number;
+pub use message::{
+    AssistantBlock, AssistantMessage, ContentBlock, Extra, Image, Message, Millis, RemovedTool, StopReason,
+    SystemContent, SystemMessage, Text, Thinking, ToolCall, ToolDeclaration, ToolResultMessage, Usage,
+    UsageCost, UserContent, UserMessage, join_text,
+};
+pub use outcome::{failure_text, is_overflow, is_retryable};
+pub use partial_json::{finished_arguments, parse_lenient, parse_strict, replace_lone_surrogates};
+pub use stream::{BlockKind, EventStream, MessageBuilder, StreamEvent, StreamOrder};
+pub use thinking_level::ThinkingLevel;

@@ -1,0 +1,51 @@
+//! How an answer ended: its failure, and whether the conversation still fits.
+
+use super::message::{AssistantMessage, StopReason};
+use crate::ai::failure::{Failure, FailureClass};
+
+impl Failure {
+    /// The failure of an answer: as it was carried along, else as its text has it.
+    /// `None` if it did not fail.
+    pub fn of_answer(message: &AssistantMessage) -> Option<Self> {
+        let text = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error)?;
+        Some(message.failure.as_deref().cloned().unwrap_or_else(|| Self::read(text, None)))
+    }
+}
+
+/// Whether repeating the request that `message` answers may help.
+pub fn is_retryable(message: &AssistantMessage) -> bool {
+    Failure::of_answer(message).is_some_and(|failure| failure.class.is_retryable())
+}
+
+/// What became of the request, for people: the error, and whose it is if it does
+/// not say so itself. `None` if it did not fail.
+pub fn failure_text(message: &AssistantMessage) -> Option<String> {
+    if message.stop_reason != StopReason::Error {
+        return None;
+    }
+    let error = message.error_message.as_deref().unwrap_or("the request failed");
+    let provider = message.provider.as_str();
+    let names_it = provider.is_empty() || error.to_lowercase().contains(&provider.to_lowercase());
+    Some(if names_it { error.to_owned() } else { format!("{provider}: {error}") })
+}
+
+/// Whether `message` shows that the conversation no longer fits a window of
+/// `context_window` tokens. Some servers say so, some only answer nothing.
+pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
+    if message.raw_stop_reason.as_deref() == Some("model_context_window_exceeded") {
+        return true;
+    }
+    let prompt = message.usage.input.saturating_add(message.usage.cache_read);
+    match message.stop_reason {
+        StopReason::Error => {
+            Failure::of_answer(message).is_some_and(|failure| failure.class == FailureClass::Overflow)
+        }
+        StopReason::Length if message.usage.output == 0 => {
+            context_window > 0 && prompt >= context_window - context_window / 100
+        }
+        StopReason::Stop | StopReason::Length | StopReason::ToolUse => {
+            context_window > 0 && prompt > context_window
+        }
+        StopReason::Aborted | StopReason::Deferred | StopReason::Pending => false,
+    }
+}

@@ -1,0 +1,213 @@
+//! JSON that a model is still writing, or wrote a little wrong.
+//!
+//! While arguments stream in, [`parse_lenient`] shows what can be read so far.
+//! Once they are complete, [`parse_strict`] decides whether they may be used;
+//! it repairs only raw control characters and impossible escapes in strings,
+//! which several servers produce.
+
+use std::borrow::Cow;
+
+use jiter::{JsonValue, PartialMode};
+use serde_json::{Map, Value};
+
+/// What can be read of an unfinished JSON object; `{}` if nothing can.
+pub fn parse_lenient(text: &str) -> Value {
+    let repaired = repair(text);
+    let parsed = JsonValue::parse_with_config(repaired.as_bytes(), false, PartialMode::TrailingStrings);
+    match parsed.map(|value| to_serde(&value)) {
+        Ok(value @ Value::Object(_)) => value,
+        _ => Value::Object(Map::new()),
+    }
+}
+
+/// The JSON object in `text`; blank text is `{}`.
+///
+/// # Errors
+/// Says why `text` is not a JSON object.
+pub fn parse_strict(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    let whole = replace_lone_surrogates(text);
+    let parsed = serde_json::from_str(&whole).or_else(|error| match repair(&whole) {
+        Cow::Borrowed(_) => Err(error),
+        Cow::Owned(repaired) => serde_json::from_str(&repaired).map_err(|_| error),
+    });
+    match parsed {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(other) => Err(format!("expected a JSON object, found {}", kind(&other))),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The arguments of a finished tool call: the object, and the error the model
+/// reads instead when the text is not one.
+pub fn finished_arguments(text: &str) -> (Value, Option<String>) {
+    match parse_strict(text) {
+        Ok(value) => (value, None),
+        Err(error) => {
+            let message = format!("{error}\n\nReceived arguments:\n{text}");
+            (Value::Object(Map::new()), Some(message))
+        }
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Escapes raw control characters inside strings and doubles the backslash of
+/// escapes JSON does not have. Borrows when there is nothing to repair.
+pub(in crate::ai) fn repair(text: &str) -> Cow<'_, str> {
+    let mut out: Option<String> = None;
+    let mut in_string = false;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        if !in_string {
+            in_string = char == '"';
+            push(&mut out, char);
+            continue;
+        }
+        match char {
+            '"' => {
+                in_string = false;
+                push(&mut out, char);
+            }
+            '\\' => {
+                let escape = chars.peek().map(|(_, next)| *next);
+                let valid = match escape {
+                    Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => true,
+                    // A cut-off \u at the end may still become a good one.
+                    Some('u') => text[at + 2..].chars().take(4).all(|digit| digit.is_ascii_hexdigit()),
+                    None => true,
+                    Some(_) => false,
+                };
+                if valid {
+                    push(&mut out, '\\');
+                    if let Some((_, next)) = chars.next() {
+                        push(&mut out, next);
+                    }
+                } else {
+                    owned(&mut out, &text[..at]).push_str("\\\\");
+                }
+            }
+            control if (control as u32) < 0x20 => {
+                let escaped = match control {
+                    '\n' => "\\n".to_owned(),
+                    '\r' => "\\r".to_owned(),
+                    '\t' => "\\t".to_owned(),
+                    other => format!("\\u{:04x}", other as u32),
+                };
+                owned(&mut out, &text[..at]).push_str(&escaped);
+            }
+            other => push(&mut out, other),
+        }
+    }
+    out.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Appends to the repaired copy, if there is one by now.
+fn push(out: &mut Option<String>, char: char) {
+    if let Some(out) = out {
+        out.push(char);
+    }
+}
+
+/// The repaired copy, begun with `before` if this is the first repair.
+fn owned<'a>(out: &'a mut Option<String>, before: &str) -> &'a mut String {
+    out.get_or_insert_with(|| before.to_owned())
+}
+
+fn to_serde(value: &JsonValue<'_>) -> Value {
+    match value {
+        JsonValue::Null => Value::Null,
+        JsonValue::Bool(bool) => Value::Bool(*bool),
+        JsonValue::Int(int) => Value::from(*int),
+        JsonValue::BigInt(int) => Value::String(int.to_string()),
+        JsonValue::Float(float) => Value::from(*float),
+        JsonValue::Str(text) => Value::String(text.clone().into_owned()),
+        JsonValue::Array(items) => Value::Array(items.iter().map(to_serde).collect()),
+        JsonValue::Object(members) => {
+            Value::Object(members.iter().map(|(key, value)| (key.to_string(), to_serde(value))).collect())
+        }
+    }
+}
+
+/// JSON text with a replacement character in place of each `\ud83d` without its
+/// other half, which text in UTF-8 cannot hold.
+pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return Cow::Borrowed(text);
+    }
+    let unit = |at: usize| -> Option<u16> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = 0;
+    while let Some(found) = text[rest..].find('\\') {
+        let at = rest + found;
+        out.push_str(&text[rest..at]);
+        let (taken, written) = match (unit(at), unit(at + 6)) {
+            (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => (12, text.get(at..at + 12)),
+            (Some(0xD800..0xE000), _) => (6, Some("\\ufffd")),
+            (Some(_), _) => (6, text.get(at..at + 6)),
+            // The escaped character goes along, so that `\\ud83d` stays what it is.
+            (None, _) => {
+                let escaped = text[at + 1..].chars().next().map_or(0, char::len_utf8);
+                (1 + escaped, text.get(at..at + 1 + escaped))
+            }
+        };
+        out.push_str(written.unwrap_or_default());
+        rest = at + taken;
+    }
+    out.push_str(&text[rest..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unfinished_objects_show_what_has_arrived() {
+        let check = |text: &str, expected: Value| assert_eq!(parse_lenient(text), expected, "{text}");
+        check("", json!({}));
+        check(r#"{"pa"#, json!({}));
+        check(r#"{"path":"notes.md","content":"Hel"#, json!({"path": "notes.md", "content": "Hel"}));
+        check(r#"{"path":"a","edits":[{"oldText":"x\n"#, json!({"path": "a", "edits": [{"oldText": "x\n"}]}));
+        check("{\"a\":\"line\nbreak", json!({"a": "line\nbreak"}));
+        check(r#"[1,2]"#, json!({}));
+    }
+
+    #[test]
+    fn finished_text_must_be_an_object_after_repair() {
+        assert_eq!(parse_strict("  "), Ok(json!({})));
+        assert_eq!(parse_strict("{\"a\":\"x\ty\"}"), Ok(json!({"a": "x\ty"})));
+        assert_eq!(parse_strict(r#"{"re":"\d+"}"#), Ok(json!({"re": "\\d+"})));
+        assert_eq!(parse_strict(r#"{"re":"\\d\u00e9"}"#), Ok(json!({"re": "\\dé"})));
+        assert_eq!(parse_strict("[1]"), Err("expected a JSON object, found an array".to_owned()));
+        let (arguments, error) = finished_arguments("{\"a\":");
+        assert_eq!(arguments, json!({}));
+        assert!(error.is_some_and(|error| error.ends_with("\n\nReceived arguments:\n{\"a\":")));
+    }
+
+    #[test]
+    fn lone_surrogates_are_replaced_and_pairs_kept() {
+        let check =
+            |text: &str, expected: &str| assert_eq!(replace_lone_surrogates(text), expected, "{text}");
+        check(r#""\ud83d\ude00""#, r#""\ud83d\ude00""#);
+        check(r#""\ud83d""#, r#""\ufffd""#);
+        check(r#""\ude00x\ud83d\n\\ud83dé\""#, r#""\ufffdx\ufffd\n\\ud83dé\""#);
+        check(r"\ud83", r"\ud83");
+    }
+}

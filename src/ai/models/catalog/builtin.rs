@@ -1,0 +1,111 @@
+//! The models compiled in.
+//!
+//! A list is read when someone asks for its vendor: most starts need one of them.
+//! A row has the fields below and no others, which is read several times as fast
+//! as a [`Model`] that keeps what it does not know.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::model::{Cost, Modality, Model};
+use super::super::vendors::vendor;
+use crate::ai::messages::{Api, ThinkingLevel};
+
+/// TABLE: the lists of models, by the vendor that has them.
+const LISTS: &[(&str, &str)] = &[
+    ("anthropic", include_str!("../data/models/anthropic.json")),
+    ("openai", include_str!("../data/models/openai.json")),
+    ("openai-codex", include_str!("../data/models/openai-codex.json")),
+    ("google", include_str!("../data/models/google.json")),
+    ("google-vertex", include_str!("../data/models/google-vertex.json")),
+    ("azure", include_str!("../data/models/azure.json")),
+    ("github-copilot", include_str!("../data/models/github-copilot.json")),
+    ("openrouter", include_str!("../data/models/openrouter.json")),
+    ("groq", include_str!("../data/models/groq.json")),
+    ("cerebras", include_str!("../data/models/cerebras.json")),
+    ("xai", include_str!("../data/models/xai.json")),
+    ("deepseek", include_str!("../data/models/deepseek.json")),
+    ("mistral", include_str!("../data/models/mistral.json")),
+    ("moonshotai", include_str!("../data/models/moonshotai.json")),
+    ("kimi-coding", include_str!("../data/models/kimi-coding.json")),
+    ("zai", include_str!("../data/models/zai.json")),
+    ("minimax", include_str!("../data/models/minimax.json")),
+    ("amazon-bedrock", include_str!("../data/models/amazon-bedrock.json")),
+];
+
+/// When the lists were made, milliseconds since the Unix epoch: 2026-10-01 UTC. What
+/// others have stored since then is newer.
+pub(super) const LISTED_MS: u64 = 1_790_812_800_000;
+
+/// The models of a vendor; none for who is no vendor.
+pub(super) fn models(provider: &str) -> Vec<Arc<Model>> {
+    let Some(vendor) = vendor(provider) else { return Vec::new() };
+    let owner = vendor.models_of.unwrap_or(vendor.id);
+    let list = LISTS.iter().find(|(name, _)| *name == owner).map_or("[]", |(_, list)| *list);
+    let rows: Vec<Row> = serde_json::from_str(list).expect("the lists compiled in are valid (tested)");
+    rows.into_iter().map(|row| Arc::new(row.model(vendor.id, vendor.base_url))).collect()
+}
+
+/// What the catalogue says about one model.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Row {
+    id: &'static str,
+    #[serde(borrow)]
+    name: Cow<'static, str>,
+    api: &'static str,
+    #[serde(default)]
+    base_url: &'static str,
+    #[serde(default)]
+    reasoning: bool,
+    input: Vec<Modality>,
+    cost: Cost,
+    context_window: u64,
+    max_tokens: u64,
+    #[serde(default)]
+    thinking_level_map: BTreeMap<ThinkingLevel, Option<Value>>,
+    #[serde(default)]
+    compat: Map<String, Value>,
+}
+
+impl Row {
+    /// The model as a vendor offers it, at its address unless the row has another.
+    fn model(self, provider: &str, base_url: &str) -> Model {
+        let base_url = if self.base_url.is_empty() { base_url } else { self.base_url };
+        Model {
+            id: self.id.to_owned(),
+            name: self.name.into_owned(),
+            api: Api::known(self.api),
+            provider: provider.to_owned(),
+            base_url: base_url.to_owned(),
+            reasoning: self.reasoning,
+            input: self.input,
+            cost: self.cost,
+            context_window: self.context_window,
+            max_tokens: self.max_tokens,
+            thinking_level_map: self.thinking_level_map,
+            compat: self.compat,
+            ..Model::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::vendors::VENDORS;
+    use super::*;
+
+    #[test]
+    fn every_list_is_read_by_its_vendor() {
+        for vendor in VENDORS {
+            assert_eq!(models(vendor.id).is_empty(), vendor.default_model.is_none(), "{}", vendor.id);
+        }
+        for (name, _) in LISTS {
+            assert!(VENDORS.iter().any(|vendor| vendor.id == *name && vendor.models_of.is_none()), "{name}");
+        }
+    }
+}

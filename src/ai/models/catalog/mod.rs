@@ -1,0 +1,254 @@
+//! The models there are: built in, newer ones that the original has stored, those
+//! of the user's `models.json`, and those of servers found on this machine.
+//!
+//! Pure: takes the text of files, not their paths, and what was found, not the
+//! search. An error in the user's file is reported and never hides the built-in
+//! models.
+
+mod builtin;
+mod find;
+mod live;
+mod scope;
+mod stored;
+mod user_models;
+mod wrong_field;
+
+use std::sync::{Arc, OnceLock};
+
+use super::local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer};
+use super::model::{Modality, Model};
+use super::model_lists;
+use super::vendors::VENDORS;
+use crate::ai::messages::Api;
+
+pub use find::{MatchError, Matched};
+pub use live::LiveCatalog;
+pub use scope::ScopedModel;
+
+/// The provider id of the offline demo model.
+pub const DEMO_PROVIDER: &str = "demo";
+
+/// All models, and what is known of their providers.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    providers: Vec<ProviderInfo>,
+    /// In the order of the providers.
+    groups: Vec<Group>,
+    /// Where servers on this machine are looked for.
+    pub local_addresses: LocalAddresses,
+}
+
+/// The models of one provider; those compiled in are read when first wanted.
+#[derive(Debug, Clone)]
+struct Group {
+    provider: String,
+    /// Newer than those compiled in; they take their places when those are read.
+    stored: Vec<Arc<Model>>,
+    models: OnceLock<Vec<Arc<Model>>>,
+}
+
+impl Group {
+    fn new(provider: &str) -> Self {
+        Self { provider: provider.to_owned(), stored: Vec::new(), models: OnceLock::new() }
+    }
+
+    /// The models, read first if nobody has asked before.
+    fn models(&self) -> &Vec<Arc<Model>> {
+        self.models.get_or_init(|| {
+            let mut models = builtin::models(&self.provider);
+            put(&self.stored, &mut models);
+            models
+        })
+    }
+
+    /// Puts newer models in place of those that are or will be read.
+    fn store(&mut self, newer: Vec<Arc<Model>>) {
+        match self.models.get_mut() {
+            Some(models) => put(&newer, models),
+            None => self.stored.extend(newer),
+        }
+    }
+}
+
+/// Puts `newer` models in place of those with their ids, or at the end.
+fn put(newer: &[Arc<Model>], models: &mut Vec<Arc<Model>>) {
+    for newer in newer {
+        match models.iter_mut().find(|model| model.id == newer.id) {
+            Some(model) => model.clone_from(newer),
+            None => models.push(Arc::clone(newer)),
+        }
+    }
+}
+
+/// One provider: a vendor, or one from `models.json`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderInfo {
+    pub id: String,
+    pub name: String,
+    /// The `apiKey` of `models.json`, unresolved: a literal, `$NAME` or `!command`.
+    pub api_key: Option<String>,
+    /// Whether the provider comes from `models.json` alone.
+    pub custom: bool,
+    /// Whether it is a server on this machine whose models are looked up.
+    pub local: bool,
+    /// The key is sent as a bearer token, whatever the API's habit is.
+    pub auth_header: bool,
+    pub default_model: Option<String>,
+    /// What a model is like that only the provider's own list has, which is looked
+    /// up; `None` where the models are compiled in or the user's.
+    pub template: Option<Arc<Model>>,
+}
+
+impl Catalog {
+    /// The built-in models, the demo model last.
+    pub fn builtin() -> Self {
+        let mut catalog = Self::default();
+        for vendor in VENDORS {
+            catalog.groups.push(Group::new(vendor.id));
+            catalog.providers.push(ProviderInfo {
+                id: vendor.id.to_owned(),
+                name: vendor.name.to_owned(),
+                api_key: None,
+                custom: false,
+                local: false,
+                auth_header: false,
+                default_model: vendor.default_model.map(str::to_owned),
+                template: vendor.default_model.is_none().then(|| Arc::new(model_lists::template(vendor))),
+            });
+        }
+        catalog.providers.extend(LOCAL_SERVERS.iter().map(|server| ProviderInfo {
+            id: server.id.to_owned(),
+            name: server.name.to_owned(),
+            api_key: None,
+            custom: true,
+            local: true,
+            auth_header: false,
+            default_model: None,
+            template: None,
+        }));
+        catalog.providers.push(ProviderInfo {
+            id: DEMO_PROVIDER.to_owned(),
+            name: "Demo".to_owned(),
+            api_key: None,
+            custom: false,
+            local: false,
+            auth_header: false,
+            default_model: Some("pi".to_owned()),
+            template: None,
+        });
+        catalog.group(DEMO_PROVIDER).push(Arc::new(demo_model()));
+        catalog
+    }
+
+    /// Replaces what is known of a server on this machine by what it has now.
+    /// Nothing happens if the user has described the server in `models.json`.
+    pub fn set_local(&mut self, server: &LocalServer, models: Vec<Model>) {
+        if self.provider(server.id).is_some_and(|provider| provider.local) {
+            *self.group(server.id) = models.into_iter().map(Arc::new).collect();
+        }
+    }
+
+    /// Adds the models of a provider's own list. Those that the user has described
+    /// stay as they are.
+    pub fn set_listed(&mut self, provider: &str, models: Vec<Model>) {
+        let group = self.group(provider);
+        for model in models {
+            if !group.iter().any(|known| known.id == model.id) {
+                group.push(Arc::new(model));
+            }
+        }
+    }
+
+    /// Fills variables into addresses that name some: `{NAME}`. Those without a value
+    /// stay.
+    pub fn fill_addresses(&mut self, value: impl Fn(&str) -> Option<String>) {
+        for template in self.providers.iter_mut().filter_map(|provider| provider.template.as_mut()) {
+            let filled = model_lists::fill(&template.base_url, &value);
+            Arc::make_mut(template).base_url = filled;
+        }
+    }
+
+    /// Changes every model of a provider.
+    pub fn change_models(&mut self, provider: &str, mut change: impl FnMut(&mut Model)) {
+        for model in self.group(provider) {
+            change(Arc::make_mut(model));
+        }
+    }
+
+    /// Names of the servers found on this machine, and how many models each has.
+    pub fn found_servers(&self) -> Vec<(&'static str, usize)> {
+        let count = |server: &LocalServer| {
+            let is_local = self.provider(server.id).is_some_and(|provider| provider.local);
+            (server.name, if is_local { self.models_of(server.id).len() } else { 0 })
+        };
+        LOCAL_SERVERS.iter().map(count).filter(|(_, n_models)| *n_models > 0).collect()
+    }
+
+    /// All models, those of a provider together.
+    pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
+        self.providers.iter().flat_map(|provider| self.models_of(&provider.id))
+    }
+
+    /// The models of one provider. Reads them first if nobody has asked before.
+    pub fn models_of(&self, provider: &str) -> &[Arc<Model>] {
+        match self.groups.iter().find(|group| group.provider == provider) {
+            Some(group) => group.models(),
+            None => &[],
+        }
+    }
+
+    /// The same, to be changed; a group of its own for a new provider.
+    fn group(&mut self, provider: &str) -> &mut Vec<Arc<Model>> {
+        let group = self.group_of(provider);
+        group.models();
+        group.models.get_mut().expect("read above")
+    }
+
+    fn group_of(&mut self, provider: &str) -> &mut Group {
+        let at = match self.groups.iter().position(|group| group.provider == provider) {
+            Some(at) => at,
+            None => {
+                self.groups.push(Group::new(provider));
+                self.groups.len() - 1
+            }
+        };
+        &mut self.groups[at]
+    }
+
+    pub fn get(&self, provider: &str, id: &str) -> Option<&Arc<Model>> {
+        self.models_of(provider).iter().find(|model| model.id == id)
+    }
+
+    /// The model of a session or of the settings. One the catalogue does not have
+    /// is assumed if `usable` says that the user has access to its provider: it may
+    /// be newer than the program, or on a server that has not been asked yet.
+    pub fn get_or_assume(
+        &self,
+        provider: &str,
+        id: &str,
+        usable: &dyn Fn(&str) -> bool,
+    ) -> Option<Arc<Model>> {
+        let known = self.get(provider, id).cloned();
+        known.or_else(|| self.assumed(id, Some(provider), usable).map(Arc::new))
+    }
+
+    pub fn provider(&self, id: &str) -> Option<&ProviderInfo> {
+        self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    pub fn providers(&self) -> &[ProviderInfo] {
+        &self.providers
+    }
+}
+
+fn demo_model() -> Model {
+    Model {
+        id: "pi".to_owned(),
+        name: "Demo (offline)".to_owned(),
+        api: Api::DEMO,
+        provider: DEMO_PROVIDER.to_owned(),
+        reasoning: true,
+        input: vec![Modality::Text, Modality::Image],
+        ..Model::default()
+    }
+}

@@ -1,0 +1,111 @@
+//! The models a user cycles through.
+
+use std::sync::Arc;
+
+use globset::GlobBuilder;
+
+use super::super::model::Model;
+use super::{Catalog, Matched};
+use crate::ai::messages::ThinkingLevel;
+
+/// A model of the scope, with the thinking level its pattern asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScopedModel {
+    pub model: Arc<Model>,
+    pub thinking: Option<ThinkingLevel>,
+}
+
+impl ScopedModel {
+    /// The pattern that names this model, thinking as here.
+    pub fn pattern(&self) -> String {
+        match self.thinking {
+            Some(level) => format!("{}:{level}", self.model.reference()),
+            None => self.model.reference(),
+        }
+    }
+}
+
+impl Catalog {
+    /// The models that `patterns` name, each once, in their order: globs over
+    /// `provider/id` or id, or references as [`Self::find`] takes them, both with
+    /// an optional `:level`. Also the patterns that name none.
+    pub fn scope(
+        &self,
+        patterns: &[String],
+        usable: &dyn Fn(&str) -> bool,
+    ) -> (Vec<ScopedModel>, Vec<String>) {
+        let mut scope: Vec<ScopedModel> = Vec::new();
+        let mut problems = Vec::new();
+        for pattern in patterns.iter().map(|pattern| pattern.trim()).filter(|pattern| !pattern.is_empty()) {
+            let found = self.matching(pattern, usable);
+            if found.is_empty() {
+                problems.push(format!("no model matches \"{pattern}\""));
+            }
+            for found in found {
+                let is_known = scope.iter().any(|known| known.model.reference() == found.model.reference());
+                if !is_known {
+                    scope.push(found);
+                }
+            }
+        }
+        (scope, problems)
+    }
+
+    fn matching(&self, pattern: &str, usable: &dyn Fn(&str) -> bool) -> Vec<ScopedModel> {
+        if !pattern.contains(['*', '?', '[', '{']) {
+            let found = self.find(pattern, None, usable).ok();
+            let scoped = found.map(|Matched { model, thinking, .. }| ScopedModel { model, thinking });
+            return scoped.into_iter().collect();
+        }
+        let whole = self.globbed(pattern, None, usable);
+        let Some((rest, level)) = pattern.rsplit_once(':') else { return whole };
+        match ThinkingLevel::parse(level) {
+            Some(level) if whole.is_empty() => self.globbed(rest, Some(level), usable),
+            _ => whole,
+        }
+    }
+
+    fn globbed(
+        &self,
+        glob: &str,
+        thinking: Option<ThinkingLevel>,
+        usable: &dyn Fn(&str) -> bool,
+    ) -> Vec<ScopedModel> {
+        // A star stands for slashes too: ids of routers have them.
+        let Ok(glob) = GlobBuilder::new(glob).case_insensitive(true).build() else { return Vec::new() };
+        let matcher = glob.compile_matcher();
+        let usable = self.providers().iter().filter(|info| usable(&info.id));
+        let matching = usable
+            .flat_map(|info| self.models_of(&info.id))
+            .filter(|model| matcher.is_match(&model.id) || matcher.is_match(model.reference()));
+        matching.map(|model| ScopedModel { model: Arc::clone(model), thinking }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_name_each_model_once_and_in_their_order() {
+        let mut catalog = Catalog::default();
+        let text = r#"{"providers":{
+            "a": {"baseUrl": "http://h", "api": "openai-completions", "models": [{"id": "one"}, {"id": "x/two:free"}]},
+            "b": {"baseUrl": "http://h", "api": "openai-completions", "models": [{"id": "one"}, {"id": "three"}]},
+            "c": {"baseUrl": "http://h", "api": "openai-completions", "models": [{"id": "unusable"}]}
+        }}"#;
+        catalog.add_user_models(text).unwrap();
+        let check = |patterns: &[&str], expected: &str| {
+            let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+            let (scope, problems) = catalog.scope(&patterns, &|provider| provider != "c");
+            let shown: Vec<String> = scope.iter().map(ScopedModel::pattern).chain(problems).collect();
+            assert_eq!(shown.join(" "), expected, "{patterns:?}");
+        };
+        check(&["b/three", "a/*"], "b/three a/one a/x/two:free");
+        check(&["*one:high", "b/*:low"], "a/one:high b/one:high b/three:low");
+        check(&["*:free"], "a/x/two:free");
+        check(&["B/ONE", "b/one"], "b/one");
+        check(&["c/*", "nothing", " "], "no model matches \"c/*\" no model matches \"nothing\"");
+        check(&["[", "thre"], "b/three no model matches \"[\"");
+    }
+}

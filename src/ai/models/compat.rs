@@ -1,0 +1,728 @@
+//! How one server's dialect differs from its API, as a typed view of
+//! `Model.compat`.
+//!
+//! Defaults come from the server, recognised by base URL or provider id; each
+//! flag of `models.json` overrides its default. A base URL nobody knows gets
+//! what every server accepts. The facts are those of the vendors' API pages and
+//! of recorded exchanges; the codecs only read the flags and never ask who the
+//! vendor is.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::model::{Cost, Model};
+use crate::ai::messages::Api;
+
+/// Who runs the server, as far as its dialect is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServerKind {
+    OpenAi,
+    Azure,
+    OpenRouter,
+    VercelGateway,
+    Groq,
+    DeepSeek,
+    Mistral,
+    Xai,
+    Cerebras,
+    Moonshot,
+    Zai,
+    Together,
+    Qwen,
+    Copilot,
+    Snowflake,
+    Vllm,
+    Unknown,
+}
+
+/// Who is recognised how: part of the base URL first, else the provider id.
+const SERVERS: &[(ServerKind, &[&str], &[&str])] = &[
+    (ServerKind::OpenAi, &["api.openai.com"], &["openai"]),
+    (
+        ServerKind::Azure,
+        &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"],
+        &["azure", "azure-openai", "azure-openai-responses"],
+    ),
+    (ServerKind::OpenRouter, &["openrouter.ai"], &["openrouter"]),
+    (ServerKind::VercelGateway, &["ai-gateway.vercel.sh"], &["vercel-ai-gateway"]),
+    (ServerKind::Groq, &["api.groq.com"], &["groq"]),
+    (ServerKind::DeepSeek, &["api.deepseek.com"], &["deepseek"]),
+    (ServerKind::Mistral, &["api.mistral.ai"], &["mistral"]),
+    (ServerKind::Xai, &["api.x.ai"], &["xai"]),
+    (ServerKind::Cerebras, &["api.cerebras.ai"], &["cerebras"]),
+    (ServerKind::Moonshot, &["api.moonshot.", "api.kimi.com"], &["moonshotai", "moonshot", "kimi-coding"]),
+    (ServerKind::Zai, &["api.z.ai", "open.bigmodel.cn"], &["zai"]),
+    (ServerKind::Together, &["api.together.xyz", "api.together.ai"], &["together"]),
+    (ServerKind::Qwen, &["dashscope"], &["alibaba", "qwen"]),
+    (ServerKind::Copilot, &["githubcopilot.com"], &["github-copilot"]),
+    (ServerKind::Snowflake, &["snowflakecomputing.com"], &["snowflake"]),
+    (ServerKind::Vllm, &["localhost:8000", "127.0.0.1:8000"], &["vllm"]),
+];
+
+impl ServerKind {
+    fn of(model: &Model) -> Self {
+        let by_url =
+            SERVERS.iter().find(|(_, hosts, _)| hosts.iter().any(|host| model.base_url.contains(host)));
+        let by_id = || SERVERS.iter().find(|(_, _, ids)| ids.contains(&model.provider.as_str()));
+        by_url.or_else(by_id).map_or(Self::Unknown, |(vendor, ..)| *vendor)
+    }
+}
+
+/// What a model reads of the system between the turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::ai) enum Updates {
+    /// Nothing: all is said at the start.
+    #[default]
+    None,
+    /// Instructions.
+    Texts,
+    /// Instructions, and tools that were not there before.
+    Additions,
+    /// Instructions, and every change of the tools.
+    Changes,
+}
+
+/// Whose part of JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) enum Dialect {
+    /// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
+    OpenAi,
+    /// Of Anthropic's models, wherever they are:
+    /// <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs>
+    Claude,
+}
+
+/// What a request adds to the facts of model and server.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::ai) struct RequestTraits {
+    /// An account asks that signed in.
+    pub(in crate::ai) signed_in: bool,
+    /// The prompt is to stay in the cache for long.
+    pub(in crate::ai) long_cache: bool,
+    /// All of the system is said at the start.
+    pub(in crate::ai) without_updates: bool,
+}
+
+/// Dialect of a Chat Completions server.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct ChatCompat {
+    /// Takes `store`, and stores unless told not to.
+    pub(in crate::ai) supports_store: bool,
+    /// Wants instructions of reasoning models in the `developer` role.
+    pub(in crate::ai) supports_developer_role: bool,
+    pub(in crate::ai) supports_reasoning_effort: bool,
+    /// Takes `stream_options.include_usage`.
+    pub(in crate::ai) supports_usage_in_streaming: bool,
+    /// Says why it stops; otherwise a clean end of the stream is taken as the end.
+    pub(in crate::ai) supports_finish_reason: bool,
+    /// Takes sampling parameters for this model.
+    pub(in crate::ai) supports_temperature: bool,
+    /// Takes texts to stop at for this model.
+    pub(in crate::ai) supports_stop: bool,
+    pub(in crate::ai) max_tokens_field: MaxTokensField,
+    pub(in crate::ai) requires_tool_result_name: bool,
+    pub(in crate::ai) requires_assistant_after_tool_result: bool,
+    pub(in crate::ai) requires_non_null_assistant_content: bool,
+    pub(in crate::ai) requires_tools_with_tool_history: bool,
+    pub(in crate::ai) requires_thinking_as_text: bool,
+    pub(in crate::ai) requires_reasoning_content: bool,
+    /// Tool call ids are exactly nine letters and digits.
+    pub(in crate::ai) nine_character_ids: bool,
+    pub(in crate::ai) thinking_format: ThinkingFormat,
+    /// Template arguments for the two `chat-template` formats.
+    pub(in crate::ai) chat_template_kwargs: Option<Map<String, Value>>,
+    /// The same for `baseten`, which has another field for them.
+    pub(in crate::ai) chat_template_args: Option<Map<String, Value>>,
+    /// Field that caps the thinking tokens.
+    pub(in crate::ai) thinking_token_budget_field: Option<String>,
+    pub(in crate::ai) open_router_routing: Option<Value>,
+    pub(in crate::ai) vercel_gateway_routing: Option<Value>,
+    /// What the model reads of the system between the turns.
+    pub(in crate::ai) updates: Updates,
+    /// Takes Anthropic's `cache_control` on text parts and tools.
+    pub(in crate::ai) anthropic_cache_control: bool,
+    /// Takes it on tool results too; other proxies put it where Claude refuses it.
+    pub(in crate::ai) cache_control_on_results: bool,
+    /// Sends `prompt_cache_key`.
+    pub(in crate::ai) prompt_cache_key: bool,
+    /// Keeps a prompt for long if asked to: by `prompt_cache_retention`, or in
+    /// Anthropic's markers.
+    pub(in crate::ai) supports_long_cache: bool,
+    /// Headers that keep a session on one server, all with the session's id.
+    pub(in crate::ai) affinity_headers: &'static [&'static str],
+    pub(in crate::ai) zai_tool_stream: bool,
+    /// Which requests vLLM serves first; lower is sooner.
+    pub(in crate::ai) vllm_priority: Option<i64>,
+    /// Samples arguments by the schema of a function that is marked `strict`, if
+    /// the schema is of this kind.
+    pub(in crate::ai) strict_tools: Option<Dialect>,
+    /// Takes tools whose argument is a text of a grammar.
+    pub(in crate::ai) grammar_tools: bool,
+    /// Has Azure's addresses and takes the key in the `api-key` header.
+    pub(in crate::ai) azure: bool,
+    /// Wants to be told by headers what a request is.
+    pub(in crate::ai) copilot: bool,
+}
+
+/// Name of the field that bounds the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) enum MaxTokensField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// How a Chat Completions server is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) enum ThinkingFormat {
+    OpenAi,
+    OpenRouter,
+    DeepSeek,
+    Together,
+    Baseten,
+    Zai,
+    Qwen,
+    ChatTemplate,
+    /// As [`Self::ChatTemplate`], and earlier thinking stays in the prompt.
+    QwenChatTemplate,
+    StringThinking,
+    AntLing,
+    /// `reasoning_effort`, or `prompt_mode` for the Magistral models.
+    Mistral,
+}
+
+/// Whose names the headers have that keep a session on one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AffinityFormat {
+    /// OpenAI's.
+    Plain,
+    /// The same, for proxies that pass on no header that names a session.
+    Sessionless,
+    /// OpenRouter's.
+    Routed,
+}
+
+impl AffinityFormat {
+    fn of(vendor: ServerKind) -> Self {
+        if vendor == ServerKind::OpenRouter { Self::Routed } else { Self::Plain }
+    }
+}
+
+impl ChatCompat {
+    /// The dialect as far as this request may use it.
+    pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
+        let compat = Self::of(model);
+        if traits.without_updates { Self { updates: Updates::None, ..compat } } else { compat }
+    }
+
+    pub(in crate::ai) fn of(model: &Model) -> Self {
+        let vendor = ServerKind::of(model);
+        // OpenRouter passes these two vendors' dialects through.
+        let routed_to = |name: &str| vendor == ServerKind::OpenRouter && model.id.starts_with(name);
+        let openai = matches!(vendor, ServerKind::OpenAi | ServerKind::Azure);
+        let mistral = vendor == ServerKind::Mistral || model.api == Api::MISTRAL_CONVERSATIONS;
+        let flags = Flags(&model.compat);
+
+        let anthropic_cache_control = match flags.text("cacheControlFormat") {
+            Some(format) => format == "anthropic",
+            None => routed_to("anthropic/"),
+        };
+        Self {
+            supports_store: flags.bool("supportsStore").unwrap_or(openai),
+            supports_developer_role: flags
+                .bool("supportsDeveloperRole")
+                .unwrap_or(openai || routed_to("openai/") || routed_to("anthropic/")),
+            // Sent only for models declared as reasoning, which a model of an
+            // unknown server is not unless its owner says so.
+            supports_reasoning_effort: flags.bool("supportsReasoningEffort").unwrap_or(!matches!(
+                vendor,
+                ServerKind::Xai | ServerKind::Zai | ServerKind::Moonshot | ServerKind::Copilot
+            )),
+            supports_usage_in_streaming: flags.bool("supportsUsageInStreaming").unwrap_or(!mistral),
+            supports_finish_reason: flags
+                .bool("supportsFinishReason")
+                .unwrap_or(vendor != ServerKind::Snowflake),
+            supports_temperature: flags.bool("supportsTemperature").unwrap_or(!(openai && model.reasoning)),
+            // <https://platform.openai.com/docs/api-reference/chat>,
+            // <https://docs.x.ai/docs/guides/reasoning>.
+            supports_stop: !(model.reasoning && (openai || vendor == ServerKind::Xai)),
+            max_tokens_field: max_tokens_field(&flags, vendor),
+            requires_tool_result_name: flags.bool("requiresToolResultName").unwrap_or(mistral),
+            requires_assistant_after_tool_result: flags
+                .bool("requiresAssistantAfterToolResult")
+                .unwrap_or(mistral),
+            requires_non_null_assistant_content: flags
+                .bool("requiresNonNullAssistantContent")
+                .unwrap_or(mistral),
+            requires_tools_with_tool_history: flags.bool("requiresToolsWithToolHistory").unwrap_or(false),
+            requires_thinking_as_text: flags.bool("requiresThinkingAsText").unwrap_or(false),
+            requires_reasoning_content: flags
+                .bool("requiresReasoningContentOnAssistantMessages")
+                .unwrap_or(matches!(vendor, ServerKind::DeepSeek | ServerKind::Moonshot) && model.reasoning),
+            nine_character_ids: mistral,
+            thinking_format: thinking_format(&flags, vendor, mistral),
+            chat_template_kwargs: flags.object("chatTemplateKwargs").cloned(),
+            chat_template_args: flags.object("chatTemplateArgs").cloned(),
+            thinking_token_budget_field: match flags.text("thinkingTokenBudgetField") {
+                None if flags.bool("supportsThinkingTokenBudget") == Some(true) => {
+                    Some("thinking_token_budget".to_owned())
+                }
+                named => named.map(str::to_owned),
+            },
+            open_router_routing: flags.0.get("openRouterRouting").cloned(),
+            vercel_gateway_routing: flags.0.get("vercelGatewayRouting").cloned(),
+            updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                true if flags.is_on("supportsMidConvoToolAdditions") => Updates::Additions,
+                true => Updates::Texts,
+                false => Updates::None,
+            },
+            anthropic_cache_control,
+            cache_control_on_results: anthropic_cache_control && vendor == ServerKind::OpenRouter,
+            prompt_cache_key: flags.prompt_cache_key().unwrap_or(vendor == ServerKind::OpenAi),
+            supports_long_cache: flags
+                .bool("supportsLongCacheRetention")
+                .unwrap_or(vendor == ServerKind::OpenAi || routed_to("anthropic/")),
+            affinity_headers: affinity_headers(&flags, vendor, mistral),
+            vllm_priority: flags.number("vllmPriority"),
+            zai_tool_stream: flags.bool("zaiToolStream").unwrap_or(false),
+            strict_tools: flags
+                .bool("supportsStrictMode")
+                .unwrap_or(false)
+                .then_some(if routed_to("anthropic/") { Dialect::Claude } else { Dialect::OpenAi }),
+            grammar_tools: supports_grammar_tools(model),
+            azure: vendor == ServerKind::Azure,
+            copilot: vendor == ServerKind::Copilot,
+        }
+    }
+}
+
+fn max_tokens_field(flags: &Flags<'_>, vendor: ServerKind) -> MaxTokensField {
+    match flags.text("maxTokensField") {
+        Some("max_completion_tokens") => MaxTokensField::MaxCompletionTokens,
+        Some("max_tokens") => MaxTokensField::MaxTokens,
+        _ => match vendor {
+            ServerKind::OpenAi
+            | ServerKind::Azure
+            | ServerKind::OpenRouter
+            | ServerKind::VercelGateway
+            | ServerKind::Groq
+            | ServerKind::Xai
+            | ServerKind::Cerebras
+            | ServerKind::Copilot
+            | ServerKind::Snowflake => MaxTokensField::MaxCompletionTokens,
+            _ => MaxTokensField::MaxTokens,
+        },
+    }
+}
+
+fn affinity_headers(flags: &Flags<'_>, vendor: ServerKind, mistral: bool) -> &'static [&'static str] {
+    let is_sent =
+        flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == ServerKind::OpenRouter || mistral);
+    match flags.affinity_format() {
+        _ if !is_sent => &[],
+        None if mistral => &["x-affinity"],
+        format => match format.unwrap_or(AffinityFormat::of(vendor)) {
+            AffinityFormat::Plain => &["session_id", "x-client-request-id", "x-session-affinity"],
+            AffinityFormat::Sessionless => &["x-client-request-id", "x-session-affinity"],
+            AffinityFormat::Routed => &["x-session-id"],
+        },
+    }
+}
+
+fn thinking_format(flags: &Flags<'_>, vendor: ServerKind, mistral: bool) -> ThinkingFormat {
+    match flags.text("thinkingFormat") {
+        Some("openrouter") => ThinkingFormat::OpenRouter,
+        Some("deepseek") => ThinkingFormat::DeepSeek,
+        Some("together") => ThinkingFormat::Together,
+        Some("baseten") => ThinkingFormat::Baseten,
+        Some("zai") => ThinkingFormat::Zai,
+        Some("qwen") => ThinkingFormat::Qwen,
+        Some("chat-template") => ThinkingFormat::ChatTemplate,
+        Some("qwen-chat-template") => ThinkingFormat::QwenChatTemplate,
+        Some("string-thinking") => ThinkingFormat::StringThinking,
+        Some("ant-ling") => ThinkingFormat::AntLing,
+        Some("openai") => ThinkingFormat::OpenAi,
+        _ if mistral => ThinkingFormat::Mistral,
+        _ => match vendor {
+            ServerKind::OpenRouter => ThinkingFormat::OpenRouter,
+            ServerKind::DeepSeek | ServerKind::Moonshot => ThinkingFormat::DeepSeek,
+            ServerKind::Zai => ThinkingFormat::Zai,
+            ServerKind::Together => ThinkingFormat::Together,
+            ServerKind::Qwen => ThinkingFormat::Qwen,
+            ServerKind::Vllm => ThinkingFormat::ChatTemplate,
+            _ => ThinkingFormat::OpenAi,
+        },
+    }
+}
+
+/// Dialect of an Anthropic Messages server.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct AnthropicCompat {
+    /// Streams tool arguments per tool when asked to; others need a beta header.
+    pub(in crate::ai) eager_tool_input: bool,
+    pub(in crate::ai) cache_control_on_tools: bool,
+    /// Samples arguments by the schema of a tool that is marked `strict`.
+    pub(in crate::ai) strict_tools: bool,
+    /// Keeps a prompt for an hour if asked to.
+    pub(in crate::ai) supports_long_cache: bool,
+    pub(in crate::ai) supports_temperature: bool,
+    /// Decides itself how long to think; takes an effort instead of a budget.
+    pub(in crate::ai) adaptive_thinking: bool,
+    /// Goes on with an answer whose beginning is the last message of the request.
+    pub(in crate::ai) assistant_prefill: bool,
+    /// Models that may answer in place of one that declines.
+    pub(in crate::ai) fallback_models: Vec<FallbackModel>,
+    /// Sends and takes thinking without a signature.
+    pub(in crate::ai) allow_empty_signature: bool,
+    /// Takes no other ids of calls than those it would make itself.
+    pub(in crate::ai) strict_ids: bool,
+    /// What the model reads of the system between the turns.
+    pub(in crate::ai) updates: Updates,
+    /// Is told there how much to think, so that a change leaves the prompt as it was.
+    pub(in crate::ai) effort_between_turns: bool,
+    /// Headers that keep a session on one server, all with the session's id.
+    pub(in crate::ai) affinity_headers: &'static [&'static str],
+    /// Takes API keys as bearer tokens.
+    pub(in crate::ai) bearer_key: bool,
+    /// Wants to be told by headers what a request is.
+    pub(in crate::ai) copilot: bool,
+}
+
+impl AnthropicCompat {
+    /// The dialect as far as this request may use it.
+    pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
+        let compat = Self::of(model);
+        if !traits.without_updates {
+            return compat;
+        }
+        Self { updates: Updates::None, effort_between_turns: false, fallback_models: Vec::new(), ..compat }
+    }
+
+    pub(in crate::ai) fn of(model: &Model) -> Self {
+        let vendor = ServerKind::of(model);
+        let flags = Flags(&model.compat);
+        let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
+        let adaptive_thinking = flags.bool("forceAdaptiveThinking").unwrap_or(false);
+        let sends_affinity =
+            flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == ServerKind::OpenRouter);
+        let affinity_headers: &'static [&'static str] =
+            match flags.affinity_format().unwrap_or(AffinityFormat::of(vendor)) {
+                _ if !sends_affinity => &[],
+                AffinityFormat::Plain | AffinityFormat::Sessionless => &["x-session-affinity"],
+                AffinityFormat::Routed => &["x-session-id"],
+            };
+        Self {
+            eager_tool_input: flags.bool("supportsEagerToolInputStreaming").unwrap_or(anthropic),
+            supports_long_cache: flags.bool("supportsLongCacheRetention").unwrap_or(anthropic),
+            cache_control_on_tools: flags.bool("supportsCacheControlOnTools").unwrap_or(true),
+            strict_tools: flags.bool("supportsStrictTools").unwrap_or(false),
+            supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
+            adaptive_thinking,
+            // Refused by the models that decide themselves how long to think.
+            assistant_prefill: flags
+                .bool("supportsAssistantPrefill")
+                .unwrap_or(anthropic && !adaptive_thinking),
+            strict_ids: anthropic || model.api == Api::ANTHROPIC_VERTEX,
+            fallback_models: fallback_models(model),
+            allow_empty_signature: flags.bool("allowEmptySignature").unwrap_or(false),
+            updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                true if flags.is_on("supportsMidConvoToolChanges") => Updates::Changes,
+                true => Updates::Texts,
+                false => Updates::None,
+            },
+            effort_between_turns: adaptive_thinking && flags.is_on("supportsMidConvoEffort"),
+            affinity_headers,
+            bearer_key: matches!(vendor, ServerKind::Copilot | ServerKind::OpenRouter),
+            copilot: vendor == ServerKind::Copilot,
+        }
+    }
+}
+
+/// A model that Anthropic may let answer in place of the one asked for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(in crate::ai) struct FallbackModel {
+    pub(in crate::ai) model: String,
+    /// The rates of the model asked for, if it does not say.
+    pub(in crate::ai) cost: Option<Cost>,
+}
+
+impl FallbackModel {
+    /// Whether `answering`, as an answer names it, is this model: by its id, or by
+    /// that and the date of a version.
+    fn is(&self, answering: &str) -> bool {
+        let version = answering.strip_prefix(&self.model);
+        version.is_some_and(|rest| {
+            let date = rest.strip_prefix('-').unwrap_or_default();
+            rest.is_empty() || (date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    }
+}
+
+/// Those that `models.json` allows `model`, the first choice first.
+fn fallback_models(model: &Model) -> Vec<FallbackModel> {
+    let listed = Flags(&model.compat).list("allowedFallbackModels").unwrap_or_default();
+    let read = |entry: &Value| FallbackModel::deserialize(entry).ok();
+    listed.iter().filter_map(read).filter(|fallback| !fallback.model.is_empty()).collect()
+}
+
+/// What an answer to `model` costs that names `answering` as its author; `None`
+/// where that is no model with rates of its own.
+pub(in crate::ai) fn fallback_cost(model: &Model, answering: &str) -> Option<Cost> {
+    fallback_models(model).into_iter().find(|fallback| fallback.is(answering))?.cost
+}
+
+/// Dialect of a Responses server.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct ResponsesCompat {
+    /// Takes `store`, and stores unless told not to.
+    pub(in crate::ai) supports_store: bool,
+    /// Wants instructions of reasoning models in the `developer` role.
+    pub(in crate::ai) supports_developer_role: bool,
+    /// Wants instructions in a field of their own instead.
+    pub(in crate::ai) instructions: bool,
+    /// Takes sampling parameters for this model.
+    pub(in crate::ai) supports_temperature: bool,
+    pub(in crate::ai) supports_max_output_tokens: bool,
+    /// Takes the field `strict` of tools; without a word it counts as true.
+    pub(in crate::ai) takes_strict: bool,
+    /// Samples arguments by the schema of a tool that is marked so.
+    pub(in crate::ai) strict_tools: bool,
+    /// What the model reads of the system between the turns.
+    pub(in crate::ai) updates: Updates,
+    /// Is told there how much to think, so that a change leaves the prompt as it was.
+    pub(in crate::ai) effort_between_turns: bool,
+    /// Takes tools whose argument is a text of a grammar.
+    pub(in crate::ai) grammar_tools: bool,
+    /// Sends `prompt_cache_key`.
+    pub(in crate::ai) prompt_cache_key: bool,
+    pub(in crate::ai) cache_retention: CacheRetention,
+    /// Headers that keep a session on one server, all with the session's id.
+    pub(in crate::ai) affinity_headers: &'static [&'static str],
+    /// Cannot look up reasoning by its id, so it has to come back encrypted.
+    pub(in crate::ai) requires_encrypted_reasoning: bool,
+    /// Is asked for encrypted reasoning even of models not known to reason.
+    pub(in crate::ai) always_encrypted: bool,
+    /// Refuses messages and calls without an id.
+    pub(in crate::ai) requires_item_ids: bool,
+    /// Is the service behind ChatGPT.
+    pub(in crate::ai) codex: bool,
+    /// Has Azure's addresses and takes the key in the `api-key` header.
+    pub(in crate::ai) azure: bool,
+    /// Wants to be told by headers what a request is.
+    pub(in crate::ai) copilot: bool,
+}
+
+/// How long a server is asked to keep its cache of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) enum CacheRetention {
+    /// As long as it pleases the server.
+    Default,
+    /// By `prompt_cache_retention`.
+    Day,
+    /// By `prompt_cache_options`, in place of the former since GPT-5.6.
+    HalfHour,
+}
+
+impl ResponsesCompat {
+    pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
+        let vendor = ServerKind::of(model);
+        let flags = Flags(&model.compat);
+        let codex = model.api == Api::OPENAI_CODEX_RESPONSES;
+        let azure = model.api == Api::AZURE_OPENAI_RESPONSES || (vendor == ServerKind::Azure && !codex);
+        let copilot = vendor == ServerKind::Copilot;
+        // An account that signed in to OpenAI may not choose these itself.
+        let signed_in = vendor == ServerKind::OpenAi && traits.signed_in;
+        let openai_model = codex || azure || copilot || vendor == ServerKind::OpenAi;
+        let takes_wish = traits.long_cache
+            && !(codex || signed_in)
+            && flags.bool("supportsLongCacheRetention").unwrap_or(vendor == ServerKind::OpenAi);
+        let cache_retention = match flags.bool("supportsExplicitPromptCacheMode") {
+            _ if !takes_wish => CacheRetention::Default,
+            Some(true) => CacheRetention::HalfHour,
+            Some(false) | None => CacheRetention::Day,
+        };
+        let sends_affinity = flags
+            .bool("sendSessionAffinityHeaders")
+            .unwrap_or(codex || matches!(vendor, ServerKind::OpenAi | ServerKind::OpenRouter));
+        let affinity_headers: &'static [&'static str] =
+            match flags.affinity_format().unwrap_or(AffinityFormat::of(vendor)) {
+                _ if !sends_affinity => &[],
+                AffinityFormat::Plain => &["session-id", "x-client-request-id"],
+                AffinityFormat::Sessionless => &["x-client-request-id"],
+                AffinityFormat::Routed => &["x-session-id"],
+            };
+        Self {
+            supports_store: flags.bool("supportsStore").unwrap_or(true),
+            supports_developer_role: flags.bool("supportsDeveloperRole").unwrap_or(true),
+            instructions: codex,
+            supports_temperature: !codex
+                && !signed_in
+                && flags.bool("supportsTemperature").unwrap_or(!(openai_model && model.reasoning)),
+            supports_max_output_tokens: !codex
+                && !signed_in
+                && flags.bool("supportsMaxOutputTokens").unwrap_or(true),
+            takes_strict: flags.bool("supportsStrictMode").unwrap_or(true),
+            strict_tools: flags
+                .bool("supportsStrictMode")
+                .unwrap_or(codex || azure || vendor == ServerKind::OpenAi),
+            updates: match flags.is_on("supportsMidConvoSystemMessages") {
+                _ if traits.without_updates => Updates::None,
+                true if flags.is_on("supportsAdditionalTools") => Updates::Changes,
+                true if flags.is_on("supportsToolSearch") => Updates::Additions,
+                true => Updates::Texts,
+                false => Updates::None,
+            },
+            effort_between_turns: model.api == Api::OPENAI_RESPONSES
+                && !traits.without_updates
+                && !signed_in
+                && model.reasoning
+                && flags.is_on("supportsMidConvoEffort"),
+            grammar_tools: supports_grammar_tools(model),
+            prompt_cache_key: flags.prompt_cache_key().unwrap_or(true),
+            cache_retention,
+            affinity_headers,
+            requires_encrypted_reasoning: openai_model,
+            always_encrypted: vendor == ServerKind::Xai,
+            requires_item_ids: vendor == ServerKind::OpenRouter,
+            codex,
+            azure,
+            copilot,
+        }
+    }
+}
+
+/// Whether a tool may be offered with a grammar, see [`GrammarTool`](crate::ai::messages::GrammarTool).
+pub(in crate::ai) fn supports_grammar_tools(model: &Model) -> bool {
+    Flags(&model.compat).bool("supportsOpenAIGrammarTools").unwrap_or(false)
+}
+
+/// Dialect of a server that speaks Google's `generateContent`.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct GoogleCompat {
+    /// Takes JSON Schema for tools; others know a subset of OpenAPI.
+    pub(in crate::ai) json_schema: bool,
+    /// Streams tool arguments when asked to, as Vertex AI does for Gemini 3.
+    pub(in crate::ai) stream_arguments: bool,
+    pub(in crate::ai) supports_temperature: bool,
+}
+
+impl GoogleCompat {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
+        let flags = Flags(&model.compat);
+        Self {
+            json_schema: flags.bool("supportsParametersJsonSchema").unwrap_or(true),
+            stream_arguments: flags.bool("streamFunctionCallArguments").unwrap_or(false),
+            supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
+        }
+    }
+}
+
+/// What `models.json` says of a model on Bedrock, against what its id tells.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct BedrockCompat {
+    /// Decides itself how long to think; takes an effort instead of a budget.
+    pub(in crate::ai) adaptive_thinking: Option<bool>,
+    pub(in crate::ai) supports_temperature: Option<bool>,
+    /// Keeps a prompt for an hour if asked to.
+    pub(in crate::ai) supports_long_cache: bool,
+    /// Samples arguments by the schema of a tool that is marked `strict`.
+    pub(in crate::ai) strict_tools: bool,
+}
+
+impl BedrockCompat {
+    pub(in crate::ai) fn of(model: &Model) -> Self {
+        let flags = Flags(&model.compat);
+        Self {
+            adaptive_thinking: flags.bool("forceAdaptiveThinking"),
+            supports_temperature: flags.bool("supportsTemperature"),
+            supports_long_cache: flags.is_on("supportsLongCacheRetention"),
+            strict_tools: flags.bool("supportsStrictMode").unwrap_or(false),
+        }
+    }
+}
+
+/// The flags as `models.json` has them; a value of the wrong type counts as absent.
+struct Flags<'a>(&'a Map<String, Value>);
+
+impl<'a> Flags<'a> {
+    fn bool(&self, name: &str) -> Option<bool> {
+        self.0.get(name)?.as_bool()
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        self.bool(name).unwrap_or(false)
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name)?.as_str()
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.0.get(name)?.as_i64()
+    }
+
+    /// Whether `prompt_cache_key` is sent, if that is said.
+    fn prompt_cache_key(&self) -> Option<bool> {
+        match self.text("promptCacheKeyMode")? {
+            "enabled" => Some(true),
+            "disabled" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn affinity_format(&self) -> Option<AffinityFormat> {
+        match self.text("sessionAffinityFormat")? {
+            "openai" => Some(AffinityFormat::Plain),
+            "openai-nosession" => Some(AffinityFormat::Sessionless),
+            "openrouter" => Some(AffinityFormat::Routed),
+            _ => None,
+        }
+    }
+
+    fn list(&self, name: &str) -> Option<&'a [Value]> {
+        self.0.get(name)?.as_array().map(Vec::as_slice)
+    }
+
+    fn object(&self, name: &str) -> Option<&'a Map<String, Value>> {
+        self.0.get(name)?.as_object()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn model(provider: &str, base_url: &str, compat: Value) -> Model {
+        let model = json!({"id": "m", "provider": provider, "baseUrl": base_url, "reasoning": true,
+            "api": "openai-completions", "compat": compat});
+        serde_json::from_value(model).unwrap()
+    }
+
+    #[test]
+    fn an_unknown_server_gets_what_all_accept() {
+        let compat = ChatCompat::of(&model("mine", "http://localhost:1234/v1", json!({})));
+        assert!(
+            !compat.supports_store && !compat.supports_developer_role && compat.supports_usage_in_streaming
+        );
+        assert_eq!(compat.max_tokens_field, MaxTokensField::MaxTokens);
+        assert_eq!(compat.thinking_format, ThinkingFormat::OpenAi);
+    }
+
+    #[test]
+    fn the_base_url_decides_before_the_provider_id() {
+        let compat = ChatCompat::of(&model("openai", "https://api.deepseek.com", json!({})));
+        assert_eq!(compat.thinking_format, ThinkingFormat::DeepSeek);
+        assert!(compat.requires_reasoning_content);
+    }
+
+    #[test]
+    fn flags_override_what_was_detected() {
+        let flags = json!({"supportsStore": false, "maxTokensField": "max_tokens", "thinkingFormat": "zai",
+            "supportsDeveloperRole": "no"});
+        let compat = ChatCompat::of(&model("openai", "https://api.openai.com/v1", flags));
+        assert!(!compat.supports_store && compat.supports_developer_role);
+        assert_eq!(compat.max_tokens_field, MaxTokensField::MaxTokens);
+        assert_eq!(compat.thinking_format, ThinkingFormat::Zai);
+    }
+}

@@ -1,0 +1,274 @@
+//! From the bytes of a response to the events of an answer.
+//!
+//! Pure: bytes and the way they ended go in, events come out, the last of them
+//! `Done`. Where the bytes come from, and when to give up waiting for them, is
+//! decided in `http_provider`. What is not an event stream at all (a web page, a
+//! JSON document, nothing) becomes a failure that says so.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::ai::api::{self, Decode, DecodeError, End, WireApi};
+use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
+use crate::ai::messages::{AssistantMessage, Millis, StopReason, StreamEvent};
+use crate::ai::models::{Model, fallback_cost};
+use crate::ai::requests::Request;
+use crate::ai::transport::{CEREBRAS, FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
+
+/// How much is kept of a body that turns out not to be a stream.
+const HEAD_LIMIT_BYTES: usize = 2_000;
+const PAGE_LIMIT_BYTES: usize = 64 << 10;
+/// Longest body without a frame: one frame of the greatest length, and as much again.
+const UNREAD_LIMIT_BYTES: usize = 2 * FRAME_LIMIT_BYTES;
+
+/// How the bytes of an answer came to an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::ai) enum Ending {
+    /// The server closed the stream.
+    Closed,
+    /// The connection broke, perhaps after the last word.
+    Lost(String),
+    /// Not understood, refused, timed out.
+    Failed(RequestError),
+    /// By the caller.
+    Aborted,
+}
+
+/// An answer being read.
+pub(in crate::ai) struct Answer {
+    service: String,
+    content_type: Option<String>,
+    parser: Frames,
+    decoder: Box<dyn Decode>,
+    n_frames: u64,
+    /// Start of the body, until the first frame.
+    head: Vec<u8>,
+    /// What came before the first frame.
+    n_unread_bytes: usize,
+    told_effort: Option<String>,
+}
+
+impl Answer {
+    /// `content_type` is the response's header of that name.
+    pub(in crate::ai) fn new(codec: &dyn WireApi, request: &Request, content_type: Option<&str>) -> Self {
+        Self {
+            service: service(&request.model).to_owned(),
+            content_type: content_type.map(str::to_owned),
+            parser: Frames::new(codec.framing()),
+            decoder: codec.decoder(request),
+            n_frames: 0,
+            head: Vec::new(),
+            n_unread_bytes: 0,
+            told_effort: codec.told_effort(request),
+        }
+    }
+
+    /// Takes bytes and appends the events they complete.
+    ///
+    /// # Errors
+    /// With the failure that ends the answer.
+    pub(in crate::ai) fn feed(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), RequestError> {
+        if self.n_frames == 0 {
+            let limit = if self.is_page() { PAGE_LIMIT_BYTES } else { HEAD_LIMIT_BYTES };
+            let room = limit.saturating_sub(self.head.len());
+            self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            self.n_unread_bytes = self.n_unread_bytes.saturating_add(bytes.len());
+            let is_page = self.is_page();
+            if self.n_unread_bytes > if is_page { PAGE_LIMIT_BYTES } else { UNREAD_LIMIT_BYTES } {
+                return Err(self.not_a_stream().into());
+            }
+            if is_page {
+                return Ok(());
+            }
+        }
+        self.parser.push(bytes);
+        self.frames(out).map_err(|error| error.to_string().into())
+    }
+
+    /// Whether the server has said all, though the connection may stay open.
+    pub(in crate::ai) fn is_complete(&self) -> bool {
+        self.decoder.is_complete()
+    }
+
+    /// Ends the answer and puts what it amounts to into `message`, priced as
+    /// `model` is, or as the model that answered in its place. Times and the final event are the caller's.
+    pub(in crate::ai) fn finish(
+        mut self,
+        ending: Ending,
+        model: &Model,
+        message: &mut AssistantMessage,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        let ending = match ending {
+            Ending::Closed if self.is_complete() => Ending::Closed,
+            Ending::Closed => self.closed(out),
+            Ending::Lost(_) if self.is_page() => Ending::Failed(self.not_a_stream().into()),
+            other => other,
+        };
+        let end = match ending {
+            Ending::Closed => End::Closed,
+            Ending::Lost(_) => End::Lost,
+            Ending::Failed(_) | Ending::Aborted => End::Cut,
+        };
+        let price_factor = self.decoder.price_factor();
+        let finish = self.decoder.finish(end, out);
+        message.content = finish.content;
+        message.usage = finish.usage;
+        let answering = finish.response_model.as_deref();
+        match answering.and_then(|answering| fallback_cost(model, answering)) {
+            Some(cost) => cost.price_at(&mut message.usage, price_factor),
+            None => model.price_at(&mut message.usage, price_factor),
+        }
+        message.response_id = finish.response_id;
+        message.response_model = finish.response_model;
+        message.raw_stop_reason = finish.raw_stop_reason;
+        message.provider_thinking_level = self.told_effort;
+        match (ending, finish.outcome) {
+            (Ending::Closed | Ending::Lost(_), Ok(reason)) => message.stop_reason = reason,
+            (Ending::Closed, Err(text)) => fail(message, Ending::Failed(text.into())),
+            (ending, _) => fail(message, ending),
+        }
+    }
+
+    /// Reads what is left at the end of the body; how the answer ended after all.
+    fn closed(&mut self, out: &mut Vec<StreamEvent>) -> Ending {
+        self.parser.finish();
+        match self.frames(out) {
+            // The last frame was cut off; the decoder knows what is missing.
+            Ok(()) | Err(DecodeError::Malformed(_)) if self.n_frames > 0 => Ending::Closed,
+            Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.to_string().into()),
+            Ok(()) | Err(DecodeError::Malformed(_)) => Ending::Failed(self.not_a_stream().into()),
+        }
+    }
+
+    fn frames(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
+        loop {
+            let item = match self.parser.next() {
+                Ok(item) => item,
+                // What gateways append to a whole answer need not make sense.
+                Err(_) if self.decoder.is_complete() => return Ok(()),
+                Err(error) => return Err(DecodeError::Failed(error.to_string())),
+            };
+            match item {
+                // Says only that the server is alive.
+                Some(SseItem::Frame(frame)) if frame.data.trim().is_empty() => {}
+                Some(SseItem::Frame(frame)) => {
+                    self.n_frames += 1;
+                    self.decoder.frame(&frame, out)?;
+                }
+                Some(SseItem::Bare(document)) if document.trim() == "[DONE]" => {}
+                Some(SseItem::Bare(document)) => {
+                    let items = match serde_json::from_str(&document)? {
+                        // A stream that is one list, which some servers make of it.
+                        Value::Array(items) => items,
+                        other => vec![other],
+                    };
+                    for item in &items {
+                        if let Some(error) = ErrorBody::from_json(item) {
+                            return Err(DecodeError::Failed(error.in_stream()));
+                        }
+                        if !self.decoder.reads_document(item) {
+                            let start = clip(document.trim());
+                            let service = &self.service;
+                            return Err(DecodeError::Failed(format!(
+                                "{service} answered with JSON instead of an event stream: {start}"
+                            )));
+                        }
+                        self.n_frames += 1;
+                        let data = Cow::Owned(item.to_string());
+                        self.decoder.frame(&SseFrame { event: Cow::Borrowed(""), data }, out)?;
+                    }
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether the body is a web page, by its type or first byte.
+    fn is_page(&self) -> bool {
+        let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
+        self.n_frames == 0
+            && (first == Some(&b'<')
+                || self.content_type.as_ref().is_some_and(|kind| kind.contains("text/html")))
+    }
+
+    fn not_a_stream(&self) -> String {
+        let head = String::from_utf8_lossy(&self.head);
+        let head = head.trim();
+        if head.is_empty() {
+            return format!("{} sent an empty answer: stream ended before any data", self.service);
+        }
+        if self.parser.is_binary() {
+            return format!("stream ended before any event of {} was whole", self.service);
+        }
+        if let Some(page) = html_text(head, &self.service) {
+            return page;
+        }
+        match self.content_type.as_deref() {
+            Some(kind) if kind.contains("event-stream") => {
+                format!("stream ended before any event: {} sent only {head:?}", self.service)
+            }
+            kind => {
+                let kind = kind.unwrap_or("no content type");
+                format!("{} did not answer with an event stream ({kind}): {head}", self.service)
+            }
+        }
+    }
+}
+
+/// Makes `message` the account of a failure.
+pub(in crate::ai) fn fail(message: &mut AssistantMessage, ending: Ending) {
+    let RequestError { text, failure } = match ending {
+        Ending::Aborted => {
+            message.stop_reason = StopReason::Aborted;
+            message.error_message = Some("Request was aborted".to_owned());
+            return;
+        }
+        Ending::Failed(error) => error,
+        Ending::Lost(text) => RequestError::of_class(text, FailureClass::Network),
+        Ending::Closed => {
+            RequestError::of_class("stream ended before any data".to_owned(), FailureClass::Network)
+        }
+    };
+    message.stop_reason = StopReason::Error;
+    message.error_message = Some(text);
+    message.failure = Some(Box::new(failure));
+}
+
+/// Who is spoken to, for error texts. Cerebras is named wherever it is behind a
+/// provider of the user's, because its empty answers mean something.
+pub(in crate::ai) fn service(model: &Model) -> &str {
+    match model.provider.as_str() {
+        _ if model.base_url.contains("api.cerebras.ai") => CEREBRAS,
+        "" => "the service",
+        provider => provider,
+    }
+}
+
+/// The events of a recorded response body to `request`, `chunks` being the
+/// pieces in which it arrives. For tests and measurements: no network, no clock.
+pub fn decode_recorded<'a>(
+    request: &Request,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<StreamEvent> {
+    let model = &request.model;
+    let timestamp = Millis(request.options.started_ms);
+    let mut message = AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, timestamp);
+    let mut events = vec![StreamEvent::Start];
+    match api::find(&model.api) {
+        Some(codec) => {
+            let mut answer = Answer::new(codec, request, Some("text/event-stream"));
+            let fed = chunks.into_iter().try_for_each(|chunk| answer.feed(chunk, &mut events));
+            let ending = fed.map_or_else(Ending::Failed, |()| Ending::Closed);
+            answer.finish(ending, model, &mut message, &mut events);
+        }
+        None => fail(&mut message, Ending::Failed(api::unsupported(&model.api).into())),
+    }
+    events.push(StreamEvent::Done(Box::new(message)));
+    events
+}

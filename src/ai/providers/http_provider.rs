@@ -1,0 +1,434 @@
+//! Everything between encoding a request and decoding its answer.
+//!
+//! One stream is one small state machine that runs where it is polled: no task
+//! of its own, so dropping the stream closes the connection. Whatever happens,
+//! it ends in exactly one `Done`, which holds what had arrived.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, Ending, fail, service};
+use crate::ai::api::{self, EncodeError, Encoded, WireApi};
+use crate::ai::failure::{FailureClass, RequestError};
+use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
+use crate::ai::models::Model;
+use crate::ai::providers::Provider;
+use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
+use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
+use crate::util::clock::Clock;
+
+/// How patient a provider is.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// Longest silence, before the headers and between bytes; `None` waits forever.
+    pub idle_timeout: Option<Duration>,
+    /// How often one request is repeated before it fails. The session has its
+    /// own, visible policy, so this is 0 unless the user wants otherwise.
+    pub max_retries: u32,
+    /// Longest wait a server may demand between those; `None` obeys any.
+    pub max_retry_delay: Option<Duration>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            idle_timeout: Some(Duration::from_secs(300)),
+            max_retries: 0,
+            max_retry_delay: Some(Duration::from_secs(60)),
+        }
+    }
+}
+
+/// Answers requests over HTTP, in the API that the model names.
+#[derive(Debug, Clone)]
+pub struct HttpProvider {
+    transport: Transport,
+    clock: Clock,
+    options: HttpOptions,
+    images: ImageFitter,
+    refusals: Refusals,
+}
+
+impl HttpProvider {
+    pub fn new(transport: Transport, clock: Clock, options: HttpOptions) -> Self {
+        Self { transport, clock, options, images: ImageFitter::default(), refusals: Refusals::default() }
+    }
+}
+
+impl Provider for HttpProvider {
+    fn warm_up(&self, model: &Model) {
+        if model.base_url.starts_with("https:") {
+            self.transport.warm_up();
+        }
+    }
+
+    fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
+        let started = self.clock.monotonic();
+        let driver = Box::new(Driver {
+            provider: self.clone(),
+            request,
+            cancel,
+            started,
+            phase: Phase::Ready,
+            queue: VecDeque::new(),
+            events: Vec::new(),
+        });
+        let joiner = continuation::beginning(&driver.request).map(Joiner::new);
+        let events = stream::unfold(driver, |mut driver| async {
+            loop {
+                if let Some(event) = driver.queue.pop_front() {
+                    return Some((event, driver));
+                }
+                if matches!(driver.phase, Phase::Over) {
+                    return None;
+                }
+                driver.step().await;
+            }
+        });
+        match joiner {
+            None => events.boxed(),
+            Some(mut joiner) => events
+                .flat_map(move |event| {
+                    let mut out = Vec::new();
+                    joiner.push(event, &mut out);
+                    stream::iter(out)
+                })
+                .boxed(),
+        }
+    }
+}
+
+/// How long a finished answer waits for its stream to end, so that the next
+/// request can use the connection.
+const DRAIN_HERE: Duration = Duration::from_millis(2);
+/// How long it may take in the background before the connection is given up.
+const DRAIN_LIMIT: Duration = Duration::from_secs(1);
+
+/// What would be sent for a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestPreview {
+    pub url: String,
+    /// Names and values, secrets hidden.
+    pub headers: Vec<(String, String)>,
+    pub body: Value,
+}
+
+/// Encodes `request` without sending it, signed for the time it started at.
+///
+/// # Errors
+/// Says why it cannot be sent.
+pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
+    let api = &request.model.api;
+    let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
+    let mut encoded = to_send(codec, request).map_err(|error| error.to_string())?;
+    codec.sign(request, &mut encoded, request.options.started_ms).map_err(|error| error.to_string())?;
+    let headers = encoded.headers.iter().map(|(name, value)| {
+        let shown =
+            if value.is_sensitive() { "…".into() } else { String::from_utf8_lossy(value.as_bytes()) };
+        (name.to_string(), shown.into_owned())
+    });
+    Ok(RequestPreview {
+        headers: headers.collect(),
+        body: serde_json::from_slice(&encoded.body).map_err(|error| error.to_string())?,
+        url: encoded.url,
+    })
+}
+
+fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, EncodeError> {
+    let url = codec.url(request)?;
+    let Encoded { headers, body } = codec.encode(request)?;
+    Ok(HttpRequest { url, headers, body })
+}
+
+/// The body of `request` as it would be sent, wherever that is.
+///
+/// # Errors
+/// Says why it cannot be sent.
+pub fn request_body(request: &Request) -> Result<Vec<u8>, String> {
+    let api = &request.model.api;
+    let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
+    codec.encode(request).map(|encoded| encoded.body).map_err(|error| error.to_string())
+}
+
+struct Driver {
+    provider: HttpProvider,
+    request: Arc<Request>,
+    cancel: CancellationToken,
+    started: Duration,
+    phase: Phase,
+    /// Events ready to be handed out.
+    queue: VecDeque<StreamEvent>,
+    /// Events of the chunk being read; kept to reuse its memory.
+    events: Vec<StreamEvent>,
+}
+
+enum Phase {
+    Ready,
+    Reading { response: Response, answer: Box<Answer> },
+    Over,
+}
+
+impl Driver {
+    /// Does one thing that can wait, and queues what comes of it.
+    async fn step(&mut self) {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Ready => {
+                let opened = tokio::select! {
+                    biased;
+                    () = self.cancel.cancelled() => Err(Ending::Aborted),
+                    opened = open(&self.provider, &self.request) => opened.map_err(Ending::Failed),
+                };
+                match opened {
+                    Ok((response, answer)) => {
+                        self.queue.push_back(StreamEvent::Start);
+                        self.phase = Phase::Reading { response, answer: Box::new(answer) };
+                    }
+                    Err(ending) => self.end(None, ending),
+                }
+            }
+            Phase::Reading { mut response, mut answer } => {
+                let HttpProvider { clock, options, .. } = &self.provider;
+                let chunk = tokio::select! {
+                    biased;
+                    () = self.cancel.cancelled() => Err(Ending::Aborted),
+                    chunk = next_chunk(&mut response) => chunk,
+                    () = silence(options.idle_timeout, clock) => {
+                        Err(Ending::Failed(silent("data", &self.request, options)))
+                    }
+                };
+                // Everything that has arrived is read before anyone else gets to run.
+                let fed = chunk.and_then(|chunk| match chunk {
+                    Some(bytes) => answer.feed(bytes.as_ref(), &mut self.events).map_err(Ending::Failed),
+                    None => Err(Ending::Closed),
+                });
+                match fed {
+                    Ok(()) if !answer.is_complete() => {
+                        self.queue.extend(self.events.drain(..));
+                        self.phase = Phase::Reading { response, answer };
+                    }
+                    Ok(()) => {
+                        drain(response).await;
+                        self.end(Some(*answer), Ending::Closed);
+                    }
+                    // The response goes with this scope, and with it the connection.
+                    Err(ending) => self.end(Some(*answer), ending),
+                }
+            }
+            Phase::Over => {}
+        }
+    }
+
+    fn end(&mut self, answer: Option<Answer>, ending: Ending) {
+        let Request { model, options, .. } = &*self.request;
+        let clock = &self.provider.clock;
+        let started_ms = match options.started_ms {
+            0 => clock.now_ms(),
+            ms => ms,
+        };
+        let mut message =
+            AssistantMessage::pending(model.api.clone(), &model.provider, &model.id, Millis(started_ms));
+        match answer {
+            Some(answer) => answer.finish(ending, model, &mut message, &mut self.events),
+            None => fail(&mut message, ending),
+        }
+        let elapsed = clock.monotonic().saturating_sub(self.started);
+        message.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
+        message.thinking_level = Some(options.thinking);
+        if let Some(error) = &mut message.error_message {
+            *error = redact::without_secrets(error, &self.request.credential, &self.request.model.headers);
+        }
+        self.queue.extend(self.events.drain(..));
+        self.queue.push_back(StreamEvent::Done(Box::new(message)));
+    }
+}
+
+async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Response, Answer), RequestError> {
+    let request = provider.refusals.apply(provider.images.fit(request).await);
+    let api = &request.model.api;
+    let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
+    let error = match open_with(codec, provider, &request).await {
+        Ok(opened) => return Ok(opened),
+        Err(error) => error,
+    };
+    let Some(repeat) = Refusals::repeat(&request, &error.text, |request| codec.encode(request).ok()) else {
+        return Err(error);
+    };
+    let opened = open_with(codec, provider, &repeat.request).await?;
+    provider.refusals.learn(&repeat);
+    Ok(opened)
+}
+
+/// Writes the request once and sends it, again if that may help, until there is
+/// an answer to read.
+async fn open_with(
+    codec: &dyn WireApi,
+    provider: &HttpProvider,
+    request: &Request,
+) -> Result<(Response, Answer), RequestError> {
+    let mut encoded = to_send(codec, request).map_err(|error| match error {
+        // Most often the key, which is the provider's.
+        EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
+        other => other.to_string(),
+    })?;
+    let HttpProvider { transport, clock, options, .. } = provider;
+    let service = service(&request.model);
+    let mut retries = 0;
+    loop {
+        // A signature is good for minutes, and waits between attempts may be longer.
+        let now_ms = clock.now_ms();
+        codec.sign(request, &mut encoded, now_ms).map_err(|error| error.to_string())?;
+        let sent = tokio::select! {
+            biased;
+            sent = transport.send(&encoded, service, options.idle_timeout, now_ms) => sent,
+            () = silence(options.idle_timeout, clock) => return Err(silent("answer", request, options)),
+        };
+        let failure = match sent {
+            Ok(response) => {
+                let content_type = response.headers().get(CONTENT_TYPE);
+                let content_type = content_type.and_then(|value| value.to_str().ok());
+                let answer = Answer::new(codec, request, content_type);
+                return Ok((response, answer));
+            }
+            Err(error) if may_repeat(&error) && retries < options.max_retries => error,
+            Err(mut error) => {
+                if let Some(hint) = codec.hint(request, &error.text) {
+                    error.text = format!("{}; {hint}", error.text);
+                }
+                return Err(error);
+            }
+        };
+        tokio::time::sleep(retry_wait(&failure, retries, options, clock)?).await;
+        retries += 1;
+    }
+}
+
+/// Whether the same request, sent again soon, may succeed. A tool call that could not
+/// be read is the session's to repeat, with the conversation as it is then.
+fn may_repeat(error: &RequestError) -> bool {
+    let class = error.failure.class;
+    class.is_retryable() && class != FailureClass::ToolUseFailed
+}
+
+/// How long to wait before retry number `retries + 1`.
+fn retry_wait(
+    error: &RequestError,
+    retries: u32,
+    options: &HttpOptions,
+    clock: &Clock,
+) -> Result<Duration, RequestError> {
+    match (error.failure.retry_after, options.max_retry_delay) {
+        (Some(demanded), Some(most)) if demanded > most => {
+            let text = format!(
+                "{}; the demanded retry delay of {}s is above the limit of {}s",
+                error.text,
+                demanded.as_secs_f64(),
+                most.as_secs_f64(),
+            );
+            Err(RequestError { text, failure: error.failure.clone() })
+        }
+        (Some(demanded), _) => Ok(demanded),
+        (None, _) => {
+            let doubled = Duration::from_millis(500).saturating_mul(2_u32.saturating_pow(retries));
+            // Up to a quarter less, so that many clients do not come back at once.
+            let spread = f64::from(clock.monotonic().subsec_nanos() % 1_000) / 4_000.0;
+            Ok(doubled.min(Duration::from_secs(8)).mul_f64(1.0 - spread))
+        }
+    }
+}
+
+/// The next bytes, `None` at the end of the body.
+async fn next_chunk(response: &mut Response) -> Result<Option<impl AsRef<[u8]> + Send + use<>>, Ending> {
+    response.chunk().await.map_err(|error| {
+        Ending::Lost(format!("stream interrupted: connection lost ({})", root_cause(&error)))
+    })
+}
+
+/// Says that a service has sent no `what` for too long.
+fn silent(what: &str, request: &Request, options: &HttpOptions) -> RequestError {
+    let seconds = options.idle_timeout.unwrap_or_default().as_secs_f64();
+    let text = format!("timed out: no {what} from {} for {seconds} s", service(&request.model));
+    RequestError::of_class(text, FailureClass::Network)
+}
+
+/// Reads to the end of a finished body: here if it comes at once, else in a task of
+/// its own, which ends with the body or after [`DRAIN_LIMIT`].
+async fn drain(mut response: Response) {
+    if tokio::time::timeout(DRAIN_HERE, read_rest(&mut response)).await.is_err() {
+        tokio::spawn(async move {
+            tokio::time::timeout(DRAIN_LIMIT, read_rest(&mut response)).await.unwrap_or_default();
+        });
+    }
+}
+
+async fn read_rest(response: &mut Response) {
+    while let Ok(Some(_)) = response.chunk().await {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::ai::api::Decode;
+    use crate::ai::requests::StreamOptions;
+    use crate::ai::transport::Credential;
+
+    /// Counts how often requests are written; they go to `url`.
+    struct Counting {
+        url: String,
+        n_encoded: AtomicUsize,
+    }
+
+    impl WireApi for Counting {
+        fn url(&self, _request: &Request) -> Result<String, EncodeError> {
+            Ok(self.url.clone())
+        }
+
+        fn encode(&self, _request: &Request) -> Result<Encoded, EncodeError> {
+            self.n_encoded.fetch_add(1, Ordering::Relaxed);
+            Ok(Encoded { headers: Default::default(), body: b"{}".to_vec() })
+        }
+
+        fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
+            unreachable!("no answer comes")
+        }
+    }
+
+    /// A long session takes milliseconds to write, and it is the same every time.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_is_written_once_however_often_it_is_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let n_sent = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&n_sent);
+        let server = tokio::spawn(async move {
+            // Hangs up on everyone.
+            while let Ok((socket, _)) = listener.accept().await {
+                counted.fetch_add(1, Ordering::Relaxed);
+                drop(socket);
+            }
+        });
+        let codec = Counting { url, n_encoded: AtomicUsize::new(0) };
+        let options = HttpOptions { max_retries: 3, idle_timeout: None, ..HttpOptions::default() };
+        let provider = HttpProvider::new(Transport::new(), Clock::manual(1), options);
+        let request = Request {
+            model: Arc::default(),
+            credential: Credential::None,
+            messages: Vec::new(),
+            options: StreamOptions::default(),
+        };
+        assert!(open_with(&codec, &provider, &request).await.is_err());
+        server.abort();
+        assert_eq!(codec.n_encoded.load(Ordering::Relaxed), 1);
+        assert!(n_sent.load(Ordering::Relaxed) >= 4);
+    }
+}

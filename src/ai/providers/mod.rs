@@ -1,0 +1,19 @@
+//! Who answers requests.
+//!
+//! `provider` is the seam between callers and answerers. `http_provider` does
+//! everything between encoding a request and decoding its answer, `answer` turns
+//! bytes of a response into events, `router` picks who answers by the model's API,
+//! and `fake` is the scripted provider for tests. The invariant: a stream ends in
+//! exactly one `Done`, with the failure in it if there was one.
+
+mod answer;
+mod fake;
+mod http_provider;
+mod provider;
+mod router;
+
+pub use answer::decode_recorded;
+pub use fake::{FakeAnswer, FakeProvider, TestBarrier};
+pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
+pub use provider::Provider;
+pub use router::Router;

@@ -1,0 +1,547 @@
+//! From the conversation to what a request may contain.
+//!
+//! A conversation can hold answers of other models, failed turns, calls nobody
+//! answered and several system messages. [`prompt`] makes of it something every
+//! API takes: one system text, the tools in force, and turns in which every
+//! tool call owns exactly one result. What changed of the system in between is
+//! part of the start, or a turn of its own where the model reads such. It borrows
+//! from the request; the conversation itself never changes. What a codec's own
+//! wire form needs beyond that is the codec's business.
+
+mod system;
+
+use crate::ai::models::{Model, Updates, image_limits, image_types};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::request::Request;
+use crate::ai::messages::{
+    AssistantBlock, AssistantMessage, ContentBlock, Image, ImageUrl, Message, Thinking, ToolDeclaration,
+    ToolResultMessage, UserContent,
+};
+
+use system::Placement;
+
+pub(in crate::ai) use system::SystemUpdate;
+pub use system::{SystemState, system_state};
+
+/// What a request may contain.
+#[derive(Debug)]
+pub(in crate::ai) struct Prompt<'a> {
+    /// Empty if there is none.
+    pub(in crate::ai) system: String,
+    /// The tools declared at the start.
+    pub(in crate::ai) tools: Vec<Cow<'a, ToolDeclaration>>,
+    /// No tool is in force: `tools` only explains calls of the past.
+    pub(in crate::ai) tools_are_history: bool,
+    /// What the turns say of the system. With less than was asked for, the
+    /// conversation has no place for more.
+    pub(in crate::ai) updates: Updates,
+    pub(in crate::ai) turns: Vec<Turn<'a>>,
+    /// Upper bound of the answer that fits model and window.
+    pub(in crate::ai) max_tokens: u64,
+}
+
+impl Prompt<'_> {
+    pub(in crate::ai) fn has_tool_calls(&self) -> bool {
+        self.turns.iter().any(|turn| matches!(turn, Turn::Assistant(turn) if !turn.results.is_empty()))
+    }
+
+    /// The tools from the start, then those added between the turns.
+    pub(in crate::ai) fn all_tools(&self) -> impl Iterator<Item = &ToolDeclaration> {
+        let added = self.turns.iter().flat_map(|turn| match turn {
+            Turn::System(update) => update.tools_added.as_slice(),
+            Turn::User(_) | Turn::Assistant(_) => &[],
+        });
+        self.tools.iter().map(AsRef::as_ref).chain(added.copied())
+    }
+
+    /// The last declaration of the tool `name`.
+    pub(in crate::ai) fn declared(&self, name: &str) -> Option<&ToolDeclaration> {
+        self.all_tools().filter(|tool| tool.name == name).last()
+    }
+
+    pub(in crate::ai) fn has_images(&self) -> bool {
+        let image = |content: &Content<'_>| matches!(content, Content::Image(_));
+        self.turns.iter().any(|turn| match turn {
+            Turn::System(_) => false,
+            Turn::User(content) => content.iter().any(image),
+            Turn::Assistant(turn) => turn.results.iter().any(|result| result.content.iter().any(image)),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(in crate::ai) enum Turn<'a> {
+    /// Never empty.
+    User(Vec<Content<'a>>),
+    Assistant(AssistantTurn<'a>),
+    /// Only for models that read it between the turns.
+    System(SystemUpdate<'a>),
+}
+
+/// An answer and the results of its calls: one per call, in their order.
+#[derive(Debug)]
+pub(in crate::ai) struct AssistantTurn<'a> {
+    /// Never empty; thinking only if this very model wrote it.
+    pub(in crate::ai) blocks: Vec<Block<'a>>,
+    pub(in crate::ai) results: Vec<ToolResult<'a>>,
+    /// How much this very model was told to think between the turns.
+    pub(in crate::ai) effort: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub(in crate::ai) enum Content<'a> {
+    /// Never blank.
+    Text(Cow<'a, str>),
+    Image(Picture<'a>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ai) enum Picture<'a> {
+    /// Of a type that the API takes, and not empty.
+    Data(&'a Image),
+    /// At an address that the service fetches, of a type that the API takes if
+    /// its type is known.
+    At(&'a ImageUrl),
+}
+
+#[derive(Debug)]
+pub(in crate::ai) enum Block<'a> {
+    /// Blank only with a signature.
+    Text {
+        text: &'a str,
+        /// Of this very model, not empty; the same holds for those of calls.
+        signature: Option<&'a str>,
+    },
+    Thinking(&'a Thinking),
+    ToolCall {
+        id: String,
+        /// Letters, digits, `_` and `-`, unless a tool of this name was declared.
+        name: &'a str,
+        arguments: Cow<'a, Value>,
+        signature: Option<&'a str>,
+    },
+}
+
+#[derive(Debug)]
+pub(in crate::ai) struct ToolResult<'a> {
+    pub(in crate::ai) id: String,
+    pub(in crate::ai) name: &'a str,
+    /// Never empty.
+    pub(in crate::ai) content: Vec<Content<'a>>,
+    pub(in crate::ai) is_error: bool,
+}
+
+/// Which tool call ids an API takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) enum IdRule {
+    /// Letters, digits, `_` and `-`, at most this many.
+    Word { max: usize },
+    /// As [`Self::Word`], and this goes for ids of this very model too: the
+    /// server refuses some of those it made.
+    StrictWord { max: usize },
+    /// Exactly nine letters and digits.
+    Nine,
+    /// As [`Self::Word`], but an id may have two parts, `call|item`. The first is
+    /// what links call and result, and what must be unique and fit. The second
+    /// is kept only if this very model made it and the first part is unchanged.
+    CallAndItem { max: usize },
+}
+
+/// Makes the prompt of `request` for an API with these `ids`, and a model that
+/// reads these `updates`.
+pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
+    let placement = Placement::of(&request.messages, updates);
+    let mut turns = turns(&request.messages, &request.model, ids, &placement);
+    // Most services refuse a conversation that nobody has begun.
+    if !matches!(turns.first(), Some(Turn::User(_))) {
+        turns.insert(0, Turn::User(vec![Content::Text(Cow::Borrowed(NO_TEXT))]));
+    }
+    let tools_are_history = !placement.has_tools;
+    let tools = if placement.tools.is_empty() {
+        past_tools(&turns, &placement.declared)
+    } else {
+        placement.tools.iter().copied().map(Cow::Borrowed).collect()
+    };
+    let updates = placement.updates;
+    let mut prompt =
+        Prompt { system: placement.system, tools, tools_are_history, updates, turns, max_tokens: 0 };
+    let wanted = request.options.max_tokens.unwrap_or(u64::MAX).min(request.model.max_tokens);
+    prompt.max_tokens = wanted.min(room(request.model.context_window, estimate_tokens(&prompt))).max(1);
+    prompt
+}
+
+/// What stands where the API wants words and there are none.
+pub(in crate::ai) const NO_TEXT: &str = "(no text)";
+
+/// Tokens left for the answer of a prompt of about `input` tokens.
+///
+/// The estimate is rough, so a margin of 15 %, at least 4096, stays free. Where
+/// that leaves little, the margin shrinks rather than the answer.
+fn room(window: u64, input: u64) -> u64 {
+    const LITTLE: u64 = 32_768;
+    const MARGIN: u64 = 4_096;
+    let generous = window.saturating_sub(input).saturating_sub(MARGIN.max(input / 100 * 15));
+    if generous >= LITTLE {
+        generous
+    } else {
+        window.saturating_sub(input).saturating_sub(MARGIN).min(LITTLE)
+    }
+}
+
+/// A quarter of the characters, and a flat count per image.
+fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
+    const IMAGE_CHARS: u64 = 4 * 1_200;
+    let chars = |text: &str| text.chars().count() as u64;
+    let content = |content: &[Content<'_>]| -> u64 {
+        let sizes = content.iter().map(|content| match content {
+            Content::Text(text) => chars(text),
+            Content::Image(_) => IMAGE_CHARS,
+        });
+        sizes.sum()
+    };
+    let mut total = chars(&prompt.system);
+    let declaration =
+        |tool: &ToolDeclaration| chars(&tool.name) + chars(&tool.description) + json_chars(&tool.parameters);
+    total += prompt.tools.iter().map(|tool| declaration(tool)).sum::<u64>();
+    for turn in &prompt.turns {
+        match turn {
+            Turn::User(user) => total += content(user),
+            Turn::System(update) => {
+                total += chars(&update.text);
+                total += update.tools_added.iter().map(|tool| declaration(tool)).sum::<u64>();
+            }
+            Turn::Assistant(turn) => {
+                for block in &turn.blocks {
+                    total += match block {
+                        Block::Text { text, signature } => chars(text) + signature.map_or(0, chars),
+                        Block::Thinking(thinking) => {
+                            chars(&thinking.thinking)
+                                + thinking.thinking_signature.as_deref().map_or(0, chars)
+                        }
+                        Block::ToolCall { name, arguments, signature, .. } => {
+                            chars(name) + json_chars(arguments) + signature.map_or(0, chars)
+                        }
+                    };
+                }
+                total += turn.results.iter().map(|result| content(&result.content)).sum::<u64>();
+            }
+        }
+    }
+    total / 4
+}
+
+/// About as many characters as `value` has when written.
+fn json_chars(value: &Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.chars().count() as u64 + 2,
+        Value::Array(items) => items.iter().map(|item| json_chars(item) + 1).sum::<u64>() + 2,
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| key.len() as u64 + 4 + json_chars(value)).sum::<u64>() + 2
+        }
+    }
+}
+
+/// Declarations for the tools that past calls name, for servers that refuse
+/// calls without declarations.
+fn past_tools<'a>(
+    turns: &[Turn<'a>],
+    declared: &HashMap<&str, &'a ToolDeclaration>,
+) -> Vec<Cow<'a, ToolDeclaration>> {
+    let mut tools: Vec<Cow<'a, ToolDeclaration>> = Vec::new();
+    for turn in turns {
+        let Turn::Assistant(turn) = turn else { continue };
+        for result in &turn.results {
+            if tools.iter().any(|tool| tool.name == result.name) {
+                continue;
+            }
+            tools.push(match declared.get(result.name) {
+                Some(tool) => Cow::Borrowed(*tool),
+                None => Cow::Owned(ToolDeclaration {
+                    name: result.name.to_owned(),
+                    description: String::new(),
+                    parameters: serde_json::json!({"type": "object", "properties": {}}),
+                    constrained_sampling: None,
+                    extra: Map::new(),
+                }),
+            });
+        }
+    }
+    tools
+}
+
+fn turns<'a>(
+    messages: &'a [Arc<Message>],
+    model: &Model,
+    rule: IdRule,
+    placement: &Placement<'a>,
+) -> Vec<Turn<'a>> {
+    let declared = &placement.declared;
+    let mut ids = Ids::new(rule);
+    let mut turns: Vec<Turn<'a>> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        match &**message {
+            Message::User(user) => {
+                let content = match &user.content {
+                    UserContent::Text(text) if text.trim().is_empty() => Vec::new(),
+                    UserContent::Text(text) => vec![Content::Text(Cow::Borrowed(text))],
+                    UserContent::Blocks(blocks) => content(blocks, model, USER_IMAGE),
+                };
+                if !content.is_empty() {
+                    turns.push(Turn::User(content));
+                }
+            }
+            Message::Assistant(answer) if !answer.is_failed() => {
+                let results = results_after(&messages[at + 1..]);
+                let turn = assistant_turn(answer, results, model, &mut ids, declared);
+                turns.extend(turn.map(Turn::Assistant));
+            }
+            Message::System(system) => turns.extend(placement.update(at, system).map(Turn::System)),
+            // A failed answer is not repeated to the model, and with it go its results.
+            Message::Assistant(_) | Message::ToolResult(_) => {}
+        }
+    }
+    turns
+}
+
+/// The tool results before the next answer, user messages in between skipped.
+fn results_after(messages: &[Arc<Message>]) -> Vec<&ToolResultMessage> {
+    let until_answer = messages.iter().take_while(|message| !matches!(***message, Message::Assistant(_)));
+    let results = until_answer.filter_map(|message| match &**message {
+        Message::ToolResult(result) => Some(&**result),
+        Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
+    });
+    results.collect()
+}
+
+/// `None` if nothing is left of the answer.
+fn assistant_turn<'a>(
+    answer: &'a AssistantMessage,
+    mut results: Vec<&'a ToolResultMessage>,
+    model: &Model,
+    ids: &mut Ids,
+    declared: &HashMap<&str, &ToolDeclaration>,
+) -> Option<AssistantTurn<'a>> {
+    let same_model = answer.provider == model.provider && answer.api == model.api && answer.model == model.id;
+    // What one model has signed, no other can read.
+    let signature = |signed: &'a Option<String>| {
+        signed.as_deref().filter(|signature| same_model && !signature.is_empty())
+    };
+    let effort = answer.provider_thinking_level.as_deref().filter(|_| same_model);
+    let mut turn = AssistantTurn { blocks: Vec::new(), results: Vec::new(), effort };
+    for block in &answer.content {
+        match block {
+            AssistantBlock::Text(text) => {
+                let signature = signature(&text.text_signature);
+                if signature.is_some() || !text.text.trim().is_empty() {
+                    turn.blocks.push(Block::Text { text: &text.text, signature });
+                }
+            }
+            AssistantBlock::Thinking(thinking) if same_model && is_worth_replaying(thinking) => {
+                turn.blocks.push(Block::Thinking(thinking));
+            }
+            AssistantBlock::ToolCall(call) => {
+                let id = ids.assign(&call.id, same_model);
+                let answered = results.iter().position(|result| result.tool_call_id == call.id);
+                let result = answered.map(|at| results.remove(at));
+                let name = sendable_name(&call.name, declared);
+                turn.results.push(tool_result(id.clone(), name, result, model));
+                let arguments = match &call.arguments {
+                    arguments @ Value::Object(_) => Cow::Borrowed(arguments),
+                    _ => Cow::Owned(Value::Object(Map::new())),
+                };
+                let signature = signature(&call.thought_signature);
+                turn.blocks.push(Block::ToolCall { id, name, arguments, signature });
+            }
+            AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
+        }
+    }
+    (!turn.blocks.is_empty()).then_some(turn)
+}
+
+/// A signed block counts even when it shows nothing: the server keeps its own
+/// account of it.
+fn is_worth_replaying(thinking: &Thinking) -> bool {
+    let signed = thinking.thinking_signature.as_ref().is_some_and(|signature| !signature.is_empty());
+    signed || thinking.redacted || !thinking.thinking.trim().is_empty()
+}
+
+/// What to call the tool `name` in a request. Models make up names that no API
+/// takes back, and one such call would have every later request refused; its
+/// result tells what was wrong.
+fn sendable_name<'a>(name: &'a str, declared: &HashMap<&str, &ToolDeclaration>) -> &'a str {
+    const MAX_NAME: usize = 64;
+    let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_word);
+    if is_fine || declared.contains_key(name) { name } else { "unknown_tool" }
+}
+
+fn tool_result<'a>(
+    id: String,
+    name: &'a str,
+    result: Option<&'a ToolResultMessage>,
+    model: &Model,
+) -> ToolResult<'a> {
+    let Some(result) = result else {
+        let content = vec![Content::Text(Cow::Borrowed("No result provided"))];
+        return ToolResult { id, name, content, is_error: true };
+    };
+    let mut content = content(&result.content, model, TOOL_IMAGE);
+    if content.is_empty() {
+        content.push(Content::Text(Cow::Borrowed("(no tool output)")));
+    }
+    ToolResult { id, name, content, is_error: result.is_error }
+}
+
+/// What stands for images that are not sent: for a model that only reads text,
+/// and for an image of another type than the API takes.
+struct Placeholders {
+    no_images: &'static str,
+    other_type: &'static str,
+}
+
+const USER_IMAGE: Placeholders = Placeholders {
+    no_images: "(image omitted: model does not support images)",
+    other_type: "(image omitted: model does not support its type)",
+};
+const TOOL_IMAGE: Placeholders = Placeholders {
+    no_images: "(tool image omitted: model does not support images)",
+    other_type: "(tool image omitted: model does not support its type)",
+};
+
+/// Blank texts and unknown blocks go; runs of images that are not of a type the
+/// API takes become one placeholder. An image the service does not fetch becomes
+/// its address, as text.
+fn content<'a>(blocks: &'a [ContentBlock], model: &Model, placeholders: Placeholders) -> Vec<Content<'a>> {
+    let images = image_types(model);
+    let mut content = Vec::with_capacity(blocks.len());
+    let mut in_run = false;
+    let placeholder = if images.is_empty() { placeholders.no_images } else { placeholders.other_type };
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) if !text.text.trim().is_empty() => {
+                content.push(Content::Text(Cow::Borrowed(text.text.as_str())));
+                in_run = false;
+            }
+            ContentBlock::Image(image)
+                if images.contains(&image.mime_type.as_str()) && !image.data.is_empty() =>
+            {
+                content.push(Content::Image(Picture::Data(image)));
+                in_run = false;
+            }
+            ContentBlock::ImageUrl(image) if !images.is_empty() => {
+                content.push(if image_limits::fetches(model, image) {
+                    Content::Image(Picture::At(image))
+                } else {
+                    Content::Text(Cow::Owned(image.label()))
+                });
+                in_run = false;
+            }
+            ContentBlock::Image(_) | ContentBlock::ImageUrl(_) if !in_run => {
+                content.push(Content::Text(Cow::Borrowed(placeholder)));
+                in_run = true;
+            }
+            ContentBlock::Text(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::ImageUrl(_)
+            | ContentBlock::Unknown(_) => {}
+        }
+    }
+    content
+}
+
+/// Gives every call of a request an id that the API takes and no other call has.
+#[derive(Debug)]
+pub(in crate::ai) struct Ids {
+    rule: IdRule,
+    used: HashSet<String>,
+    calls: u64,
+}
+
+impl Ids {
+    pub(in crate::ai) fn new(rule: IdRule) -> Self {
+        Self { rule, used: HashSet::new(), calls: 0 }
+    }
+
+    /// The id to send for `id`. The server that made it gets it back unchanged,
+    /// unless an earlier call already has it.
+    pub(in crate::ai) fn assign(&mut self, id: &str, same_model: bool) -> String {
+        let IdRule::CallAndItem { max } = self.rule else { return self.assign_part(id, same_model) };
+        let (call, item) = id.split_once('|').map_or((id, None), |(call, item)| (call, Some(item)));
+        let assigned = self.assign_part(call, same_model && call.len() <= max);
+        match item.filter(|_| same_model && assigned == call) {
+            Some(item) => format!("{assigned}|{item}"),
+            None => assigned,
+        }
+    }
+
+    fn assign_part(&mut self, id: &str, same_model: bool) -> String {
+        self.calls += 1;
+        let is_kept = same_model && !id.is_empty() && !matches!(self.rule, IdRule::StrictWord { .. });
+        let mut candidate = if is_kept { id.to_owned() } else { self.rule.fit(id) };
+        let mut salt = 0;
+        while candidate.is_empty() || self.used.contains(&candidate) {
+            // Counting calls keeps the id of a call the same in every later request.
+            candidate = self.rule.fresh(id, self.calls + (salt << 32));
+            salt += 1;
+        }
+        self.used.insert(candidate.clone());
+        candidate
+    }
+}
+
+impl IdRule {
+    /// `id` itself if allowed, else something made from it.
+    fn fit(self, id: &str) -> String {
+        match self {
+            Self::Word { max } | Self::StrictWord { max } | Self::CallAndItem { max } => {
+                let word: String = id.chars().map(|char| if is_word(char) { char } else { '_' }).collect();
+                if word.len() <= max { word } else { self.fresh(id, 0) }
+            }
+            Self::Nine if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                id.to_owned()
+            }
+            Self::Nine => self.fresh(id, 0),
+        }
+    }
+
+    /// An allowed id that depends on `id` and `salt`.
+    fn fresh(self, id: &str, salt: u64) -> String {
+        let hash = fnv1a(id.bytes().chain(salt.to_le_bytes()));
+        match self {
+            Self::Word { max } | Self::StrictWord { max } | Self::CallAndItem { max } => {
+                let hash = format!("{hash:016x}");
+                let keep = max.saturating_sub(hash.len() + 1);
+                let word = id.chars().map(|char| if is_word(char) { char } else { '_' }).take(keep);
+                word.chain(['_']).chain(hash.chars()).collect()
+            }
+            Self::Nine => {
+                const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+                let mut rest = hash;
+                let digits = (0..9).map(|_| {
+                    let digit = DIGITS[(rest % 36) as usize];
+                    rest /= 36;
+                    char::from(digit)
+                });
+                digits.collect()
+            }
+        }
+    }
+}
+
+fn is_word(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_' || char == '-'
+}
+
+/// <http://www.isthe.com/chongo/tech/comp/fnv/>; stable between versions, so
+/// that a provider's cache of a conversation survives an update.
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests;

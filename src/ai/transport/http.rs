@@ -1,0 +1,466 @@
+//! The one transport: sends a request and hands over the response, or the text
+//! of the failure.
+//!
+//! Clients are built when first needed, those with TLS apart from the plain
+//! ones, because reading the certificates of the system takes far longer than a
+//! request to a local server. Proxies come from the environment, as `reqwest`
+//! reads it; what only this machine can reach is asked without one. There is no total deadline: an answer may take as long as bytes
+//! keep coming.
+
+use std::error::Error as _;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
+
+use super::redact;
+use crate::ai::failure::{
+    ErrorBody, Failure, FailureClass, NO_RETRY, RETRY, RequestError, RequestPath, clip,
+};
+
+/// Answers a conversation that is too long with an empty body.
+pub(in crate::ai) const CEREBRAS: &str = "cerebras";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+const MAX_REDIRECTS: usize = 3;
+/// Most that is read of the body of an error.
+const ERROR_BODY_LIMIT_BYTES: usize = 64 << 10;
+/// Longest wait for the body of an error, whose status is known already.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request ready to send, by `POST`.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::ai) struct HttpRequest {
+    pub(in crate::ai) url: String,
+    pub(in crate::ai) headers: HeaderMap,
+    pub(in crate::ai) body: Vec<u8>,
+}
+
+/// Connections to services, shared by all requests of the process. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Transport {
+    clients: Arc<Clients>,
+}
+
+#[derive(Debug, Default)]
+struct Clients {
+    plain: Slot,
+    tls: Slot,
+    plain_direct: Slot,
+    tls_direct: Slot,
+}
+
+type Slot = OnceLock<Result<Client, String>>;
+
+/// How a service is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ai) struct Route {
+    tls: bool,
+    /// Past any proxy.
+    direct: bool,
+}
+
+impl Route {
+    pub(in crate::ai) fn to(url: &Url) -> Self {
+        Self { tls: url.scheme() == "https", direct: is_near(url) }
+    }
+}
+
+/// Whether an address means this machine, or a service that answers nobody but this
+/// machine and gives it credentials. A proxy could not reach either, or would
+/// answer for its own machine.
+fn is_near(url: &Url) -> bool {
+    /// Amazon's services for instances and containers.
+    const AMAZON: [Ipv6Addr; 2] = [
+        Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254),
+        Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x23),
+    ];
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().map(|ip| ip.to_canonical()) {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
+        Ok(IpAddr::V6(ip)) => {
+            ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unspecified() || AMAZON.contains(&ip)
+        }
+        Err(_) => host == "localhost" || host.ends_with(".localhost") || host == "metadata.google.internal",
+    }
+}
+
+impl Transport {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Builds the client with TLS for services on the net, some tens of milliseconds
+    /// of work, unless it is built. For a background thread while the program starts.
+    pub fn warm_up(&self) {
+        self.client(Route { tls: true, direct: false }).map_or_else(drop, drop);
+    }
+
+    pub(in crate::ai) fn client(&self, route: Route) -> Result<&Client, String> {
+        let slot = match route {
+            Route { tls: false, direct: false } => &self.clients.plain,
+            Route { tls: true, direct: false } => &self.clients.tls,
+            Route { tls: false, direct: true } => &self.clients.plain_direct,
+            Route { tls: true, direct: true } => &self.clients.tls_direct,
+        };
+        slot.get_or_init(|| build(route)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Sends `request` and waits for the headers of a successful response.
+    ///
+    /// `silence` bounds the wait for the headers; `service` and `now_ms` are for
+    /// the failure's text and dates in it. Dropping the future closes the
+    /// connection.
+    ///
+    /// # Errors
+    /// When there is no connection, no answer in time, or another status.
+    pub(in crate::ai) async fn send(
+        &self,
+        request: &HttpRequest,
+        service: &str,
+        silence: Option<Duration>,
+        now_ms: u64,
+    ) -> Result<Response, RequestError> {
+        let url: Url = match request.url.parse() {
+            Ok(url) => url,
+            Err(error) => {
+                let url = redact::shown_url(&request.url);
+                return Err(unsendable(format!("invalid URL {url}: {error}")));
+            }
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            let url = redact::shown_url(url.as_str());
+            return Err(unsendable(format!("unsupported scheme in {url}; use http or https")));
+        }
+        let client = self.client(Route::to(&url)).map_err(unsendable)?;
+        let origin = url.origin().ascii_serialization();
+        let sending = client.post(url).headers(request.headers.clone()).body(request.body.clone()).send();
+        let sent = match silence {
+            Some(silence) => tokio::time::timeout(silence, sending).await.map_err(|_| {
+                let seconds = silence.as_secs_f64();
+                let text = format!("timed out: no answer from {service} for {seconds} s");
+                RequestError::of_class(text, FailureClass::Network)
+            })?,
+            None => sending.await,
+        };
+        let response = sent.map_err(|error| connection_error(&error, &origin))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(status_error(response, service, now_ms).await)
+    }
+}
+
+/// The beginning of every client of this program.
+pub(in crate::ai) fn client_builder() -> ClientBuilder {
+    // Fails if a provider is installed already, which then is the one used.
+    rustls::crypto::ring::default_provider().install_default().unwrap_or_else(drop);
+    Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
+}
+
+fn build(route: Route) -> Result<Client, String> {
+    // What goes along, keys and the conversation, is for the server that was meant:
+    // a redirect to another is not followed.
+    let policy = Policy::custom(|attempt| {
+        let origin = attempt.previous().first().map(Url::origin);
+        if origin == Some(attempt.url().origin()) && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            // The response is one with status 3xx then, and says where it leads.
+            attempt.stop()
+        }
+    });
+    let mut builder = client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(policy);
+    if !route.tls {
+        builder = builder.tls_certs_only([]);
+    }
+    if route.direct {
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
+}
+
+/// A request that would fail again, however often it is sent.
+fn unsendable(text: String) -> RequestError {
+    RequestError::of_class(text, FailureClass::Unknown)
+}
+
+/// A request that got no response.
+pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> RequestError {
+    let cause = root_cause(error);
+    let text = if error.is_timeout() {
+        format!("connection error: connecting to {origin} timed out")
+    } else if error.is_connect() {
+        format!("connection error: cannot reach {origin} ({cause})")
+    } else if error.is_builder() {
+        return unsendable(format!("the request to {origin} cannot be sent: {cause}"));
+    } else {
+        format!("connection lost: {origin} ({cause})")
+    };
+    RequestError::of_class(text, FailureClass::Network)
+}
+
+/// Reads what an unsuccessful response says.
+async fn status_error(response: Response, service: &str, now_ms: u64) -> RequestError {
+    let status = response.status();
+    let headers = response.headers().clone();
+    let mut body = Vec::new();
+    let reading = read_into(&mut body, response, ERROR_BODY_LIMIT_BYTES);
+    // What came in time tells more than nothing.
+    let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
+    let body = String::from_utf8_lossy(&body);
+    error_of_parts(status, &headers, &body, service, now_ms)
+}
+
+fn error_of_parts(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &str,
+    service: &str,
+    now_ms: u64,
+) -> RequestError {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let is_empty = body.trim().is_empty();
+    let mut error = if status.is_redirection() {
+        let target = header(LOCATION.as_str()).map_or("nowhere".into(), redact::shown_url);
+        let message = format!("{service} redirects to {target}; check the base URL");
+        ErrorBody { message, ..ErrorBody::default() }
+    } else if is_empty {
+        ErrorBody { message: format!("{service} answered with an empty body"), ..ErrorBody::default() }
+    } else if let Some(message) = html_text(body, service) {
+        ErrorBody { message, ..ErrorBody::default() }
+    } else {
+        ErrorBody::from_text(body)
+    };
+    if error.code.is_none() {
+        // `ThrottlingException:http://...` at Amazon.
+        let kind = header("x-amzn-errortype").and_then(|kind| kind.split(':').next());
+        error.code = kind.map(str::to_owned);
+    }
+    let retry_after = retry_after(headers, now_ms);
+    if let Some(delay) = retry_after.filter(|delay| !delay.is_zero()) {
+        error.notes.push(format!("retry after {}s", delay.as_secs_f64()));
+    }
+    let verdict = match header("x-should-retry") {
+        Some("true") => Some(RETRY),
+        Some("false") => Some(NO_RETRY),
+        _ => None,
+    };
+    error.notes.extend(verdict.map(str::to_owned));
+    let place = error.place.as_deref().and_then(RequestPath::parse);
+    let text = error.with_status(status.as_u16());
+    let mut failure = Failure::read(&text, Some(status.as_u16()));
+    failure.retry_after = retry_after.or(failure.retry_after);
+    if let (Some(rejection), Some(place)) = (&mut failure.rejection, place) {
+        rejection.place = Some(place);
+    }
+    if is_empty && service == CEREBRAS && matches!(status.as_u16(), 400 | 413) {
+        failure.class = FailureClass::Overflow;
+    }
+    RequestError { text, failure }
+}
+
+/// The wait demanded by `retry-after-ms`, else by `retry-after`: seconds or a date.
+fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
+    let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok();
+    let exact = header("retry-after-ms").and_then(|ms| seconds(ms.parse::<f64>().ok()? / 1_000.0));
+    exact.filter(|delay| !delay.is_zero()).or_else(|| {
+        let value = header(RETRY_AFTER.as_str())?;
+        if let Ok(number) = value.parse::<f64>() {
+            return seconds(number);
+        }
+        let date = jiff::fmt::rfc2822::parse(value).ok()?;
+        let date_ms = u64::try_from(date.timestamp().as_millisecond()).ok()?;
+        Some(Duration::from_millis(date_ms.saturating_sub(now_ms)))
+    })
+}
+
+/// Appends the start of a response's body, as far as it arrives.
+async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usize) {
+    while body.len() < limit_bytes {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk[..chunk.len().min(limit_bytes - body.len())]),
+            Ok(None) | Err(_) => break,
+        }
+    }
+}
+
+/// A response's whole body as text.
+///
+/// # Errors
+/// When it breaks off or is larger than `limit_bytes`: half an answer is none.
+pub(in crate::ai) async fn read_whole(mut response: Response, limit_bytes: usize) -> Result<String, String> {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len().saturating_add(chunk.len()) > limit_bytes => {
+                return Err(format!("an answer of more than {limit_bytes} bytes"));
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return Ok(String::from_utf8_lossy(&body).into_owned()),
+            Err(error) => return Err(root_cause(&error)),
+        }
+    }
+}
+
+/// What a person can learn from an HTML page; `None` if `body` is none.
+pub(in crate::ai) fn html_text(body: &str, service: &str) -> Option<String> {
+    let body = body.trim_start_matches('\u{feff}').trim_start();
+    if !body.starts_with('<') {
+        return None;
+    }
+    let lower = body.to_ascii_lowercase();
+    let title = lower.find("<title").and_then(|tag| {
+        let start = tag + lower[tag..].find('>')? + 1;
+        let end = start + lower[start..].find("</title")?;
+        Some(clip(body[start..end].trim())).filter(|title| !title.is_empty())
+    });
+    let title = title.map_or_else(String::new, |title| format!(" ({title})"));
+    Some(format!("{service} answered with an HTML page{title}; check the base URL"))
+}
+
+/// The innermost cause, which is what a person can act on.
+pub(in crate::ai) fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause = error.source();
+    let mut text = None;
+    while let Some(inner) = cause {
+        text = Some(inner.to_string());
+        cause = inner.source();
+    }
+    text.unwrap_or_else(|| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        pairs.collect()
+    }
+
+    #[test]
+    fn this_machine_and_what_answers_it_alone_are_near() {
+        let check = |url: &str, expected: bool| {
+            assert_eq!(is_near(&url.parse().unwrap()), expected, "{url}");
+        };
+        for near in [
+            "http://localhost:11434",
+            "http://LOCALHOST",
+            "http://api.localhost/v1",
+            "http://127.0.0.1",
+            "http://127.1.2.3:8080",
+            "http://2130706433",
+            "http://0.0.0.0:1",
+            "http://[::1]:1",
+            "http://[::ffff:127.0.0.1]",
+            "http://[fe80::1]",
+            "http://169.254.169.254/latest",
+            "http://169.254.170.2",
+            "http://[fd00:ec2::254]",
+            "http://metadata.google.internal/x",
+            "https://localhost",
+        ] {
+            check(near, true);
+        }
+        for far in [
+            "https://api.openai.com",
+            "http://localhost.example.com",
+            "http://10.0.0.1",
+            "http://gpu.lan:11434",
+            "http://[fd00::1]",
+            "http://127.0.0.1@example.com",
+        ] {
+            check(far, false);
+        }
+    }
+
+    #[test]
+    fn demanded_waits_are_read_from_headers() {
+        let check = |pairs: &[(&'static str, &'static str)], expected: Option<f64>| {
+            let now_ms = 784_111_777_000;
+            assert_eq!(
+                retry_after(&headers(pairs), now_ms).map(|delay| delay.as_secs_f64()),
+                expected,
+                "{pairs:?}"
+            );
+        };
+        check(&[], None);
+        check(&[("retry-after", "12")], Some(12.0));
+        check(&[("retry-after", "12"), ("retry-after-ms", "1500")], Some(1.5));
+        check(&[("retry-after", "1"), ("retry-after-ms", "0")], Some(1.0));
+        check(&[("retry-after", "Sun, 06 Nov 1994 08:49:57 GMT")], Some(20.0));
+        check(&[("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT")], Some(0.0));
+        check(&[("retry-after", "soon")], None);
+        check(&[("retry-after", "1e400")], None);
+    }
+
+    #[test]
+    fn failures_carry_what_is_known_beside_the_text() {
+        let check = |status: u16, pairs: &[(&'static str, &'static str)], body: &str, service: &str| {
+            let status = StatusCode::from_u16(status).unwrap();
+            error_of_parts(status, &headers(pairs), body, service, 0).failure
+        };
+        for status in [400, 413] {
+            assert_eq!(check(status, &[("retry-after", "1")], " ", CEREBRAS).class, FailureClass::Overflow);
+        }
+        assert_eq!(check(400, &[], "", "acme").class, FailureClass::InvalidRequest);
+        let limited = check(429, &[("retry-after-ms", "1500")], "Slow down, retry after 9 s", "acme");
+        assert_eq!(limited.class, FailureClass::RateLimit);
+        assert_eq!(limited.retry_after, Some(Duration::from_millis(1_500)));
+        let body = r#"{"error":{"message":"Invalid image.","param":"input[2].content[0]"}}"#;
+        let refused = check(400, &[], body, "openai").rejection.unwrap();
+        assert_eq!(refused.place, RequestPath::parse("input[2].content[0]"));
+    }
+
+    #[test]
+    fn failures_name_status_service_and_cause() {
+        let check =
+            |status: u16, pairs: &[(&'static str, &'static str)], body: &str, expected: (&str, bool)| {
+                let status = StatusCode::from_u16(status).unwrap();
+                let error = error_of_parts(status, &headers(pairs), body, "acme", 0);
+                assert_eq!((error.text.as_str(), error.failure.class.is_retryable()), expected);
+                assert_eq!(error.failure.status, Some(status.as_u16()));
+            };
+        check(
+            502,
+            &[],
+            "<html><head><title>Bad gateway</title>",
+            ("502: acme answered with an HTML page (Bad gateway); check the base URL", true),
+        );
+        check(500, &[], "", ("500: acme answered with an empty body", true));
+        check(
+            429,
+            &[("retry-after", "3")],
+            r#"{"error":{"message":"slow","type":"t"}}"#,
+            ("429: slow (t, retry after 3s)", true),
+        );
+        check(429, &[("x-should-retry", "false")], "busy", ("429: busy (not to be retried)", false));
+        check(400, &[("x-should-retry", "true")], "busy", ("400: busy (to be retried)", true));
+        check(
+            307,
+            &[("location", "https://u:p@b.c/d?key=k")],
+            "",
+            ("307: acme redirects to https://b.c/d; check the base URL", false),
+        );
+        check(
+            400,
+            &[("x-amzn-errortype", "ThrottlingException:http://x")],
+            r#"{"message":"m"}"#,
+            ("400: m (ThrottlingException)", false),
+        );
+        check(
+            307,
+            &[("location", "https://b.c/")],
+            "",
+            ("307: acme redirects to https://b.c/; check the base URL", false),
+        );
+    }
+}

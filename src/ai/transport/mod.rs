@@ -1,0 +1,31 @@
+//! How requests and answers travel: connections, framing, signatures, silence.
+//!
+//! `http` sends and returns the response or the text of a failure, `http_call` is for
+//! small requests such as signing in, `credential` is what proves who asks, `framing` cuts answers into frames with `sse`
+//! (server-sent events) or `event_stream` (Amazon's binary form), `sigv4` signs,
+//! `silence` detects dead connections, and `redact` removes secrets from error
+//! texts. Nothing here knows messages or models.
+
+mod address;
+mod credential;
+mod event_stream;
+pub(super) mod framing;
+mod http;
+mod http_call;
+pub(super) mod redact;
+pub(super) mod sigv4;
+mod silence;
+mod sse;
+
+pub(super) use address::escape_segment;
+pub use credential::{AwsKeys, Credential, SignIn};
+pub(super) use framing::{Frames, Framing};
+pub use http::Transport;
+pub(super) use http::{
+    CEREBRAS, HttpRequest, Route, client_builder, connection_error, html_text, read_whole, root_cause,
+};
+pub use http_call::{CallBody, CallError, CallReply, HttpCall};
+pub(super) use sigv4::Scope;
+pub(super) use silence::silence;
+pub(super) use sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};
+pub use sse::{RecordedFrame, recorded_frames};
