@@ -16,11 +16,11 @@ use crate::ai::{
 };
 use crate::config::Settings;
 
+use super::project_context::ProjectContext;
 use super::recovery::Again;
 use super::resources::{self, PromptParts};
 use super::selection::Selection;
 use super::services::Services;
-use super::surroundings::Surroundings;
 
 /// An event of the loop; the loop waits until `taken` is answered, if it is set.
 pub(super) struct Report {
@@ -48,7 +48,7 @@ pub(super) struct LiveSelection {
 pub(super) struct RunParts<'a> {
     pub(super) services: &'a Arc<Services>,
     pub(super) cwd: &'a Path,
-    pub(super) surroundings: &'a Surroundings,
+    pub(super) project: &'a ProjectContext,
     pub(super) tools: &'a ToolRegistry,
     pub(super) queues: &'a Arc<Queues>,
     pub(super) session_id: &'a str,
@@ -109,8 +109,8 @@ fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
     let prompt = PromptParts {
         custom: services.prompt.custom.as_deref(),
         addendum: services.prompt.addendum.as_deref(),
-        context_files: &parts.surroundings.context_files,
-        skills: &parts.surroundings.skills,
+        context_files: &parts.project.context_files,
+        skills: &parts.project.skills,
     };
     let wanted = resources::sections(&prompt, parts.tools, parts.cwd);
     let tools: Vec<ToolDeclaration> = parts.tools.iter().map(|tool| tool.spec().declaration()).collect();

@@ -12,7 +12,7 @@ use crate::tools::BashConfig;
 use crate::util::clock::Clock;
 
 use super::recovery::RetryPolicy;
-use super::selection::Wishes;
+use super::selection::ModelPreferences;
 use super::store::Disk;
 
 /// Shared by all sessions of one process; put together in `cli::start`, and by tests.
@@ -27,7 +27,7 @@ pub struct Services {
     pub settings: Settings,
     pub dirs: Dirs,
     pub clock: Clock,
-    pub wishes: Wishes,
+    pub preferences: ModelPreferences,
     pub prompt: PromptOptions,
     pub skills: SkillOptions,
     pub trust: TrustPolicy,

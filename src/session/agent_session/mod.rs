@@ -34,17 +34,17 @@ use super::draft_file::DraftFile;
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
+use super::project_context::{ProjectContext, TrustOverrides};
 use super::projection::{self, Selected};
 use super::queue_file::{QueueFile, StoredQueues};
 use super::recovery::Recovery;
 use super::run::{self, ActiveRun, LiveSelection, Report, RunParts};
-use super::selection::{self, Selection, Wishes};
+use super::selection::{self, ModelPreferences, Selection};
 use super::services::Services;
 use super::state::{ContextUsage, Phase, QueueView, SessionState};
 use super::store::{
     Entry, EntryBody, EntryId, JournalError, OpenError, SessionInfo, SessionStore, Synced, clean_name,
 };
-use super::surroundings::{Decisions, Surroundings};
 use super::urgent::is_urgent;
 use super::user_bash::{UserBash, UserBashEvent};
 
@@ -80,7 +80,7 @@ pub async fn start(
         let opened = Opened { tail: preview.tail, n_earlier: None };
         drop(events.send(SessionEvent::Opened(Arc::new(opened))));
         tokio::spawn(async move {
-            match open::open(&services, &cwd, open, &Decisions::default()).await {
+            match open::open(&services, &cwd, open, &TrustOverrides::default()).await {
                 Ok(opened) => AgentSession::new(services, opened, events, state).run(commands).await,
                 // The client may be gone.
                 Err(error) => drop(events.send(SessionEvent::Ended { reason: error.to_string() })),
@@ -88,7 +88,7 @@ pub async fn start(
         });
         return Ok((handle, event_receiver));
     }
-    let opened = open::open(&services, &cwd, open, &Decisions::default()).await?;
+    let opened = open::open(&services, &cwd, open, &TrustOverrides::default()).await?;
     let (selection, _) = select(&services, &Selected::default());
     let state = watch::Sender::new(Arc::new(SessionState::of(&selection.model, &opened.cwd)));
     let handle = SessionHandle::new(command_sender, state.subscribe());
@@ -98,7 +98,7 @@ pub async fn start(
 }
 
 fn select(services: &Services, selected: &Selected) -> (Selection, Option<String>) {
-    selection::initial(&services.wishes, selected, &services.catalog.get(), &|provider| {
+    selection::initial(&services.preferences, selected, &services.catalog.get(), &|provider| {
         services.is_usable(provider)
     })
 }
@@ -108,15 +108,15 @@ struct AgentSession {
     services: Arc<Services>,
     cwd: PathBuf,
     store: SessionStore,
-    surroundings: Surroundings,
+    project: ProjectContext,
     tools: ToolRegistry,
     /// About trust, for as long as the program runs.
-    decisions: Decisions,
-    /// What was said about the surroundings; it is said once.
+    overrides: TrustOverrides,
+    /// What was said about the project; it is said once.
     told: HashSet<String>,
     selection: Selection,
     /// As the process was started, but with the scope of this session.
-    wishes: Wishes,
+    preferences: ModelPreferences,
     recovery: Recovery,
     queues: Arc<Queues>,
     queue_file: QueueFile,
@@ -178,13 +178,13 @@ impl AgentSession {
         let (steering_mode, follow_up_mode) = services.queue_modes();
         queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
         let mut session = Self {
-            wishes: services.wishes.clone(),
+            preferences: services.preferences.clone(),
             services,
             cwd: opened.cwd,
             store: opened.store,
-            surroundings: opened.surroundings,
+            project: opened.project,
             tools: opened.tools,
-            decisions: Decisions::default(),
+            overrides: TrustOverrides::default(),
             told: HashSet::new(),
             selection,
             recovery: Recovery::default(),
@@ -404,7 +404,7 @@ impl AgentSession {
         let parts = RunParts {
             services: &self.services,
             cwd: &self.cwd,
-            surroundings: &self.surroundings,
+            project: &self.project,
             tools: &self.tools,
             queues: &self.queues,
             session_id: &self.store.header().id.clone(),
@@ -705,9 +705,9 @@ impl AgentSession {
             // The demo model is always there and does not count.
             several_providers: services.has_several_providers(),
             instead_of_demo: services.instead_of_demo(&self.selection.model),
-            scope: self.wishes.scope.as_slice().into(),
-            skills: Arc::clone(&self.surroundings.skills),
-            project: self.surroundings.project.clone(),
+            scope: self.preferences.scope.as_slice().into(),
+            skills: Arc::clone(&self.project.skills),
+            project: self.project.state.clone(),
         };
         services.bash.session.set(open::session_vars(&state));
         self.state.send_replace(Arc::new(state));

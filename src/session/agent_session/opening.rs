@@ -26,7 +26,7 @@ impl AgentSession {
             self.announce_open(None);
             return Ok(Reply::Done);
         }
-        let opened = open::open(&self.services, &self.cwd, open, &self.decisions)
+        let opened = open::open(&self.services, &self.cwd, open, &self.overrides)
             .await
             .map_err(|error| SessionError::Refused(error.to_string()))?;
         self.stop().await;
@@ -48,7 +48,7 @@ impl AgentSession {
         self.draft_file.replace(left);
         self.save_queue();
         self.cwd = opened.cwd;
-        self.surroundings = opened.surroundings;
+        self.project = opened.project;
         self.tools = opened.tools;
         self.selection = selection;
         self.recovery = Recovery::default();
@@ -95,7 +95,7 @@ impl AgentSession {
         if let Some(notice) = notice {
             self.notice(NoticeLevel::Warning, notice);
         }
-        self.tell_surroundings();
+        self.show_project_notices();
     }
 
     /// Ends what is going on, keeping what there is of it, and makes all durable.

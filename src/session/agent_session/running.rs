@@ -11,7 +11,7 @@ use super::super::cache_watch::{self, Miss};
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
 use super::super::recovery::{self, Next};
-use super::super::repair::{self, Asked, Repair};
+use super::super::repair::{self, RefusedRequest, Repair};
 use super::super::run::Report;
 use super::super::selection::Selection;
 use super::super::store::{ContextEdit, EntryBody};
@@ -191,8 +191,8 @@ impl AgentSession {
         let credential = self.credential(model).await.unwrap_or_default();
         let session_id = &self.store.header().id;
         let options = self.services.options(model, self.selection.thinking(), session_id);
-        let asked = Asked { model: Arc::clone(model), credential, options };
-        repair::plan(&rejection, error, &sources, &asked, breadth)
+        let refused = RefusedRequest { model: Arc::clone(model), credential, options };
+        repair::plan(&rejection, error, &sources, &refused, breadth)
     }
 
     /// Takes it out and repeats the request.

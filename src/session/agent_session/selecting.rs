@@ -25,7 +25,8 @@ impl AgentSession {
         if matched.assumed {
             self.notice(NoticeLevel::Warning, selection::assumed(&matched.model));
         }
-        let selection = selection::to_model(&self.selection, matched.model, matched.thinking, &self.wishes);
+        let selection =
+            selection::to_model(&self.selection, matched.model, matched.thinking, &self.preferences);
         self.select(selection).await?;
         if scope == Scope::Default {
             let model = Arc::clone(&self.selection.model);
@@ -61,10 +62,13 @@ impl AgentSession {
 
     pub(super) async fn cycle_model(&mut self, forward: bool) -> Result<Reply, SessionError> {
         let services = Arc::clone(&self.services);
-        let next =
-            selection::cycle(&self.selection, forward, &self.wishes, &services.catalog.get(), &|provider| {
-                services.is_usable(provider)
-            });
+        let next = selection::cycle(
+            &self.selection,
+            forward,
+            &self.preferences,
+            &services.catalog.get(),
+            &|provider| services.is_usable(provider),
+        );
         let Some(selection) = next else {
             return Err(SessionError::Refused("there is no other model to switch to".to_owned()));
         };
@@ -84,7 +88,7 @@ impl AgentSession {
         for problem in problems {
             self.notice(NoticeLevel::Warning, problem);
         }
-        self.wishes.scope = models;
+        self.preferences.scope = models;
         if scope == Scope::Default {
             self.save_settings(vec![("enabledModels", patterns.into())]).await;
         }

@@ -14,9 +14,9 @@ use pi::ai::{
 };
 use pi::config::{Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, TrustPolicy};
 use pi::session::{
-    Disk, Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services,
-    SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, SkillOptions,
-    SystemDisk, WhenBusy, Wishes, start,
+    Disk, Entry, EntryBody, ModelPreferences, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply,
+    Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage,
+    SkillOptions, SystemDisk, WhenBusy, start,
 };
 use pi::tools::{BashConfig, SessionEnv};
 use pi::util::clock::Clock;
@@ -174,7 +174,7 @@ impl SessionBench {
         }})
     }
 
-    fn services(&self, wishes: Wishes) -> Services {
+    fn services(&self, preferences: ModelPreferences) -> Services {
         let mut catalog = Catalog::builtin();
         catalog.add_user_models(&self.models().to_string()).unwrap();
         let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
@@ -194,7 +194,7 @@ impl SessionBench {
             settings,
             dirs: Dirs { home: None, agent: self.path("agent"), sessions: self.path("sessions") },
             clock: self.clock.clone(),
-            wishes,
+            preferences,
             prompt: PromptOptions {
                 custom: Some(self.prompt.to_owned()),
                 addendum: None,
@@ -219,7 +219,7 @@ impl SessionBench {
     }
 
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Session, OpenError> {
-        let wishes = Wishes {
+        let preferences = ModelPreferences {
             model: None,
             thinking: None,
             default_provider: Some("acme".to_owned()),
@@ -228,7 +228,7 @@ impl SessionBench {
             scope: Vec::new(),
             model_thinking: BTreeMap::new(),
         };
-        let (handle, events) = start(Arc::new(self.services(wishes)), self.path("work"), open).await?;
+        let (handle, events) = start(Arc::new(self.services(preferences)), self.path("work"), open).await?;
         Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
     }
 }
