@@ -15,7 +15,7 @@ use crate::ai::{
 
 use super::event::AgentEvent;
 use super::hooks::{Gate, Hooks};
-use super::tool::ToolOutput;
+use super::tool::{Environment, ToolOutput};
 
 /// The error of an answer or a call that a panic ended.
 pub(super) fn crash_error(panic: &str) -> String {
@@ -189,6 +189,10 @@ impl Hooks for Watched<'_> {
 
     fn settle_result<'a>(&'a mut self, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         self.hooks.settle_result(output)
+    }
+
+    fn environment(&self) -> Environment {
+        self.hooks.environment()
     }
 
     fn gate_tool<'a>(&'a mut self, call: &'a ToolCall) -> BoxFuture<'a, Gate> {

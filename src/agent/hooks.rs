@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use crate::ai::{Request, StreamEvent, ToolCall};
 
 use super::event::AgentEvent;
-use super::tool::ToolOutput;
+use super::tool::{Environment, ToolOutput};
 
 /// Implemented by the session and by tests.
 pub trait Hooks: Send {
@@ -25,6 +25,11 @@ pub trait Hooks: Send {
     /// Takes a result before anybody sees or stores it; may change all of it.
     fn settle_result<'a>(&'a mut self, _output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// Returns the environment of a call that is about to start.
+    fn environment(&self) -> Environment {
+        Environment::new()
     }
 
     /// Decides whether a valid call may run.

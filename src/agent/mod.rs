@@ -21,4 +21,6 @@ pub use queue::{
 };
 pub use run::{Run, RunOutcome, run};
 pub use schema::{Problem, describe, validate};
-pub use tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec};
+pub use tool::{
+    Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec,
+};

@@ -19,7 +19,7 @@ use super::event::AgentEvent;
 use super::hooks::{Gate, Hooks};
 use super::run::Run;
 use super::schema;
-use super::tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput};
+use super::tool::{Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput};
 
 /// Most calls of one batch that run at the same time; the others start as these
 /// finish, unless a steering message comes first.
@@ -122,7 +122,7 @@ impl<'a> BatchRun<'a, '_> {
                 if let Some(reason) = self.reason_not_to_start() {
                     self.finish_with_error(ready.call_idx, &ready.call, &reason).await;
                 } else {
-                    running.push(execute(self.run, self.cancel.clone(), ready, progress.clone()));
+                    running.push(self.execute(ready, progress.clone()));
                 }
             }
             tokio::select! {
@@ -165,7 +165,7 @@ impl<'a> BatchRun<'a, '_> {
 
     async fn execute_alone(&mut self, ready: Ready<'a>) {
         let (progress, mut reports) = mpsc::unbounded_channel();
-        let mut execution = execute(self.run, self.cancel.clone(), ready, progress);
+        let mut execution = self.execute(ready, progress);
         let executed = loop {
             tokio::select! {
                 biased;
@@ -204,6 +204,10 @@ impl<'a> BatchRun<'a, '_> {
             Gate::Allow => Ok(Ready { call_idx, call: Arc::clone(call), tool, arguments }),
             Gate::Block { reason } => Err(ToolError::new(reason)),
         }
+    }
+
+    fn execute(&self, ready: Ready<'a>, reports: mpsc::UnboundedSender<Report>) -> Execution<'a> {
+        execute(self.run, self.cancel.clone(), self.hooks.environment(), ready, reports)
     }
 
     /// Why a call that is ready must not start any more.
@@ -265,6 +269,7 @@ impl<'a> BatchRun<'a, '_> {
 fn execute<'a>(
     run: &'a Run<'_>,
     cancel: CancellationToken,
+    environment: Environment,
     ready: Ready<'a>,
     reports: mpsc::UnboundedSender<Report>,
 ) -> Execution<'a> {
@@ -276,7 +281,7 @@ fn execute<'a>(
             drop(reports.send(Report { call_idx, call_id: call_id.clone(), partial: Arc::new(partial) }));
         });
         let started = run.clock.monotonic();
-        let cx = ToolCx { call_id: &call.id, cwd: run.cwd, cancel, progress };
+        let cx = ToolCx { call_id: &call.id, cwd: run.cwd, environment, cancel, progress };
         // A tool that panics has failed like any other; the calls beside it go on.
         let running = AssertUnwindSafe(async { tool.run(arguments, cx).await }).catch_unwind();
         let result = running.await.unwrap_or_else(|panic| {

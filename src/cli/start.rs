@@ -22,7 +22,7 @@ use crate::modes::{self, Prompt, Terminals};
 use crate::session::{
     self, ModelPreferences, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
 };
-use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig};
+use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -173,7 +173,7 @@ impl Setup {
             search_path: self.env.path("PATH").map(PathBuf::into_os_string),
             bin_dir: Some(self.dirs.agent.join("bin")),
             env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
-            ..BashConfig::new(std::env::temp_dir(), SessionEnv::default())
+            ..BashConfig::new(std::env::temp_dir())
         };
         let tools = tools::registry(&self.tools_config(&bash), &self.tool_names(args)?);
         let prompt = PromptOptions {

@@ -12,6 +12,7 @@ mod draft_file;
 mod event;
 mod handle;
 mod open;
+mod outbox;
 mod project_context;
 mod projection;
 mod queue_file;

@@ -38,7 +38,7 @@ pub(super) struct OpenedSession {
     pub(super) store_selected: Selected,
     pub(super) queue_file: QueueFile,
     pub(super) draft_file: DraftFile,
-    pub(super) deferred: DeferredEntries,
+    pub(super) deferred_entries: DeferredEntries,
     pub(super) project: ProjectContext,
     /// Of this session alone.
     pub(super) tools: ToolRegistry,
@@ -112,9 +112,9 @@ fn open_blocking(
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
     let draft_file = DraftFile::open(ours.as_deref(), &cwd);
     let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
-    let deferred = append_deferred(&mut store, ours.as_deref());
+    let deferred_entries = append_deferred(&mut store, ours.as_deref());
     let tools = services.tools.for_session();
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred, project, tools })
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred_entries, project, tools })
 }
 
 /// Appends what an earlier process showed as finished and could not append any more.

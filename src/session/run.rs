@@ -9,18 +9,22 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput, ToolRegistry};
+use crate::agent::{
+    self, AgentEvent, Environment, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput, ToolRegistry,
+};
 use crate::ai::{
     self, ContentBlock, Credential, Extra, Image, Message, Millis, Model, Request, StreamEvent,
     SystemMessage, ThinkingLevel, ToolCall, ToolDeclaration, UserContent, UserMessage,
 };
 use crate::config::Settings;
 
+use super::open;
 use super::project_context::ProjectContext;
 use super::recovery::Again;
 use super::resources::{self, PromptParts};
 use super::selection::Selection;
 use super::services::Services;
+use super::state::SessionState;
 
 /// An event of the loop; the loop waits until `taken` is answered, if it is set.
 pub(super) struct Report {
@@ -57,6 +61,8 @@ pub(super) struct RunParts<'a> {
     /// The conversation so far.
     pub(super) messages: Vec<Arc<Message>>,
     pub(super) live: watch::Receiver<LiveSelection>,
+    /// Where commands of the model read about their session.
+    pub(super) state: watch::Receiver<Arc<SessionState>>,
     /// How this run differs from an ordinary one.
     pub(super) again: Again,
 }
@@ -85,7 +91,13 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let cwd = parts.cwd.to_owned();
     let tools = parts.tools.clone();
     let model = Arc::clone(&parts.selection.model);
-    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), live: parts.live, model };
+    let mut hooks = RunHooks {
+        reports: sender,
+        services: Arc::clone(&services),
+        live: parts.live,
+        state: parts.state,
+        model,
+    };
     let task = tokio::spawn(async move {
         let run = Run {
             provider: &*services.provider,
@@ -137,6 +149,7 @@ struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
     services: Arc<Services>,
     live: watch::Receiver<LiveSelection>,
+    state: watch::Receiver<Arc<SessionState>>,
     /// The one that was asked last.
     model: Arc<Model>,
 }
@@ -184,6 +197,10 @@ impl Hooks for RunHooks {
             output.content.extend(hints.into_iter().map(ContentBlock::text));
         }
         .boxed()
+    }
+
+    fn environment(&self) -> Environment {
+        open::session_vars(&self.state.borrow()).variables()
     }
 
     fn gate_tool<'a>(&'a mut self, _call: &'a ToolCall) -> BoxFuture<'a, Gate> {

@@ -22,7 +22,7 @@ pub struct SessionState {
     pub model: Arc<Model>,
     pub thinking: ThinkingLevel,
     pub phase: Phase,
-    pub queue: QueueView,
+    pub queue: Arc<QueueView>,
     pub totals: Totals,
     pub context: ContextUsage,
     /// Line numbers of the file, from 1, that could not be read.
@@ -54,7 +54,7 @@ impl SessionState {
             model: Arc::clone(model),
             thinking: ThinkingLevel::Off,
             phase: Phase::Idle,
-            queue: QueueView::default(),
+            queue: Arc::default(),
             totals: Totals::default(),
             context: ContextUsage { window: model.context_window, ..ContextUsage::default() },
             damaged_lines: Vec::new(),

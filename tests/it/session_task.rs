@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use pi::agent::{AgentEvent, QueueKind, QueueSlot};
 use pi::ai::{FakeAnswer, Gate, Image, Message, ThinkingLevel, Usage, system_state};
+use pi::config::{Trust, TrustPolicy};
 use pi::session::{
     OpenError, OpenSession, Phase, PromptDraft, Reply, Scope, SessionCommand, SessionError, SessionEvent,
-    TakenQueue, WhenBusy,
+    TakenQueue, TrustChoice, WhenBusy,
 };
 use serde_json::json;
 
@@ -1208,4 +1209,27 @@ async fn one_command_runs_at_a_time_and_can_be_stopped() {
     assert_eq!(execution.timestamp.0, START_MS);
     assert_eq!(execution.output.trim_end(), "begun");
     assert_eq!(Arc::strong_count(&execution), 1);
+}
+
+#[tokio::test]
+async fn two_sessions_of_one_process_see_nothing_of_each_other() {
+    let command = json!({ "command": "echo $PI_SESSION_ID,$PI_MODEL" });
+    let call = || FakeAnswer::new().tool_call("c", "bash", command.clone());
+    let answers = [call(), FakeAnswer::of_text("1"), call(), FakeAnswer::of_text("2")];
+    let bench = SessionBench::new(answers)
+        .builtin_tools()
+        .trust(TrustPolicy { can_ask: true, ..TrustPolicy::default() });
+    bench.skill("work/.pi/skills/greet", "---\nname: greet\ndescription: d\n---\n");
+    let [mut first, mut second] = bench.start_two().await;
+    second.request(set_model("m-2")).await.unwrap();
+    first.request(SessionCommand::DecideTrust { choice: TrustChoice::Session }).await.unwrap();
+    let trust = [&first, &second].map(|session| session.handle.state().project.trust);
+    assert_eq!(trust, [Trust::Trusted, Trust::Undecided]);
+    for (session, model) in [(&mut first, "m-1"), (&mut second, "m-2")] {
+        let lines = session.ask("where am I?").await;
+        let id = session.handle.state().id.clone();
+        let result = format!("tool end c: {id},{model}\n");
+        assert!(lines.contains(&result), "{result} {lines:?}");
+    }
+    assert_ne!(first.handle.state().id, second.handle.state().id);
 }

@@ -518,8 +518,11 @@ impl App {
         self.bash_since = None;
         self.status.status = Status::Idle;
         self.overlays.clear();
-        let session =
-            SessionState { phase: Phase::Idle, queue: QueueView::default(), ..(*self.session).clone() };
+        let session = SessionState {
+            phase: Phase::Idle,
+            queue: QueueView::default().into(),
+            ..(*self.session).clone()
+        };
         self.session = Arc::new(session);
     }
 

@@ -18,7 +18,7 @@ use pi::session::{
     Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage,
     SkillOptions, SystemDisk, WhenBusy, start,
 };
-use pi::tools::{BashConfig, SessionEnv};
+use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -75,6 +75,13 @@ impl SessionBench {
 
     pub(crate) fn tools(mut self, tools: impl IntoIterator<Item = TestTool>) -> Self {
         self.tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+        self
+    }
+
+    /// The tools that come with pi, in place of others.
+    pub(crate) fn builtin_tools(mut self) -> Self {
+        let bash = BashConfig::new(self.path("tmp"));
+        self.tools = builtins(&ToolsConfig { home: None, images: ImageLimits::default(), bash });
         self
     }
 
@@ -190,7 +197,7 @@ impl SessionBench {
             catalog,
             credentials,
             tools: ToolRegistry::new(self.tools.clone()),
-            bash: BashConfig::new(self.path("tmp"), SessionEnv::default()),
+            bash: BashConfig::new(self.path("tmp")),
             settings,
             dirs: Dirs { home: None, agent: self.path("agent"), sessions: self.path("sessions") },
             clock: self.clock.clone(),
@@ -218,8 +225,24 @@ impl SessionBench {
         self.open(OpenSession::File(path.to_owned())).await.unwrap()
     }
 
+    /// Two new sessions of one process, side by side.
+    pub(crate) async fn start_two(&self) -> [Session; 2] {
+        let services = Arc::new(self.services(self.preferences()));
+        let first = self.open_with(&services, OpenSession::New).await.unwrap();
+        [first, self.open_with(&services, OpenSession::New).await.unwrap()]
+    }
+
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Session, OpenError> {
-        let preferences = ModelPreferences {
+        self.open_with(&Arc::new(self.services(self.preferences())), open).await
+    }
+
+    async fn open_with(&self, services: &Arc<Services>, open: OpenSession) -> Result<Session, OpenError> {
+        let (handle, events) = start(Arc::clone(services), self.path("work"), open).await?;
+        Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
+    }
+
+    fn preferences(&self) -> ModelPreferences {
+        ModelPreferences {
             model: None,
             thinking: None,
             default_provider: Some("acme".to_owned()),
@@ -227,9 +250,7 @@ impl SessionBench {
             default_thinking: ThinkingLevel::Medium,
             scope: Vec::new(),
             model_thinking: BTreeMap::new(),
-        };
-        let (handle, events) = start(Arc::new(self.services(preferences)), self.path("work"), open).await?;
-        Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
+        }
     }
 }
 
