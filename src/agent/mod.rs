@@ -15,7 +15,7 @@ mod tool_calls;
 mod turn;
 
 pub use event::AgentEvent;
-pub use hooks::{Gate, Hooks};
+pub use hooks::{Gate, Hooks, NextRequest};
 pub use queue::{
     DUPLICATE_WINDOW_MS, Pushed, QueueKind, QueueMode, QueueSlot, Queued, Queues, SteeringDelivery,
 };

@@ -20,7 +20,7 @@ use crate::config::{
 };
 use crate::modes::{self, Prompt, Terminals};
 use crate::session::{
-    self, ModelPreferences, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
+    self, AllowAll, ModelPreferences, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
 };
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
@@ -214,6 +214,7 @@ impl Setup {
             prompt,
             skills,
             trust,
+            gate: Arc::new(AllowAll),
             disk: Arc::new(SystemDisk),
             sessions,
             wants_deltas: front == Front::Interactive,

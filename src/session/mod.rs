@@ -15,6 +15,7 @@ mod open;
 mod outbox;
 mod project_context;
 mod projection;
+mod question;
 mod queue_file;
 mod recovery;
 mod repair;
@@ -34,6 +35,9 @@ pub use event::{NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;
+pub use question::{
+    AllowAll, PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,
+};
 pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
 pub use selection::{ModelPreferences, assumed};
 pub use services::{PromptOptions, Services, SkillOptions};

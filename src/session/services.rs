@@ -11,6 +11,7 @@ use crate::config::{Credentials, Dirs, Settings, TrustPolicy, load_catalog};
 use crate::tools::BashConfig;
 use crate::util::clock::Clock;
 
+use super::question::ToolGate;
 use super::recovery::RetryPolicy;
 use super::selection::ModelPreferences;
 use super::store::Disk;
@@ -31,6 +32,8 @@ pub struct Services {
     pub prompt: PromptOptions,
     pub skills: SkillOptions,
     pub trust: TrustPolicy,
+    /// Decides about calls of tools.
+    pub gate: Arc<dyn ToolGate>,
     /// What session files are written with.
     pub disk: Arc<dyn Disk>,
     /// Where new sessions go; `None` keeps them in memory.

@@ -7,6 +7,7 @@ use crate::agent::SteeringDelivery;
 use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
 use crate::config::Trust;
 
+use super::question::Question;
 use super::resources::{OutsideLink, Skill};
 
 /// What a session is at one moment.
@@ -40,6 +41,8 @@ pub struct SessionState {
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
     pub project: ProjectState,
+    /// Those that wait for an answer, oldest first.
+    pub questions: Arc<[Arc<Question>]>,
 }
 
 impl SessionState {
@@ -66,6 +69,7 @@ impl SessionState {
             scope: Arc::from([]),
             skills: Arc::from([]),
             project: ProjectState::default(),
+            questions: Arc::from([]),
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Message, Model};
 use crate::config::Trust;
 use crate::session::{
-    EntryBody, NoticeLevel, Opened, Phase, PromptDraft, QueueView, SessionCommand, SessionEvent,
-    SessionMessage, SessionState, SkillBlock, WhenBusy,
+    EntryBody, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, SessionCommand,
+    SessionEvent, SessionMessage, SessionState, SkillBlock, WhenBusy,
 };
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
@@ -502,9 +502,12 @@ impl App {
                 let session = &self.session;
                 self.status.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
             }
+            SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
             SessionEvent::Ended { .. } => self.session_ended(),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::BashOutput { .. }
             | SessionEvent::EntryAppended(_)
@@ -540,9 +543,8 @@ impl App {
         self.overlays.retain(|overlay| !overlay.asks_for_trust());
         if opened.n_earlier.is_some() {
             out.push(Effect::TakeLeftOver);
-            if self.session.project.trust == Trust::Undecided {
-                self.open_trust();
-            } else {
+            // Otherwise a question about it follows.
+            if self.session.project.trust != Trust::Undecided {
                 self.say_held(out);
             }
         }

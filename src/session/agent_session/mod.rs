@@ -12,6 +12,7 @@ mod model_control;
 mod opening;
 mod project;
 mod prompt_queue;
+mod questions;
 mod run_state;
 mod running;
 mod session_log;
@@ -45,6 +46,7 @@ use model_control::ModelControl;
 
 use project::Project;
 use prompt_queue::{Enqueued, PromptQueue};
+use questions::Questions;
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
 
@@ -103,6 +105,7 @@ struct AgentSession {
     project: Project,
     tools: ToolRegistry,
     bash: UserBash,
+    questions: Questions,
     outbox: Outbox,
 }
 
@@ -133,6 +136,7 @@ impl AgentSession {
             project: Project::new(Arc::clone(&services), opened.cwd, opened.project, outbox.clone()),
             tools: opened.tools,
             bash: UserBash::new(outbox.clone()),
+            questions: Questions::new(&services, outbox.clone()),
             services,
             outbox,
         };
@@ -195,6 +199,7 @@ impl AgentSession {
             SessionCommand::DeliverNow => {
                 if self.queue.deliver_now() {
                     self.run.skip_wait();
+                    self.questions.withdraw_calls();
                 }
             }
             SessionCommand::TakeQueue => return Ok(Reply::Queue(self.queue.take_all())),
@@ -238,7 +243,15 @@ impl AgentSession {
                 self.append(EntryBody::SessionInfo(SessionInfo { name, extra: ai::Extra::new() }));
                 self.report_selection();
             }
-            SessionCommand::DecideTrust { choice } => self.project.decide_trust(choice).await?,
+            SessionCommand::DecideTrust { choice } => {
+                self.questions.close_trust();
+                self.project.decide_trust(choice).await?;
+            }
+            SessionCommand::Answer { id, option } => {
+                if let Some(choice) = self.questions.answer(id, option)? {
+                    self.project.decide_trust(choice).await?;
+                }
+            }
             SessionCommand::New => return self.switch(OpenSession::New).await,
             SessionCommand::Open { path } => return self.switch(OpenSession::File(path)).await,
             SessionCommand::Shutdown => {}
@@ -275,6 +288,7 @@ impl AgentSession {
             Enqueued::Queued { interrupts } => {
                 if interrupts {
                     self.run.skip_wait();
+                    self.questions.withdraw_calls();
                 }
                 Ok(Reply::Queued)
             }

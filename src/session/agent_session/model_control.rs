@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
-use crate::ai::{self, Credential, Model, ThinkingLevel};
+use crate::ai::{self, Credential, Model, StreamOptions, ThinkingLevel};
 use crate::config::SettingsFile;
 
 use super::super::event::NoticeLevel;
@@ -12,7 +10,6 @@ use super::super::handle::SessionError;
 use super::super::open;
 use super::super::outbox::Outbox;
 use super::super::projection::Selected;
-use super::super::run::LiveSelection;
 use super::super::selection::{self, ModelPreferences, Selection};
 use super::super::services::Services;
 use super::super::state::SessionState;
@@ -24,8 +21,8 @@ pub(super) struct ModelControl {
     selection: Selection,
     /// As the process was started, but with the scope of this session.
     preferences: ModelPreferences,
-    /// What the next request of a running loop uses.
-    live: watch::Sender<LiveSelection>,
+    /// Something was selected since the last run began.
+    changed: bool,
     services: Arc<Services>,
     outbox: Outbox,
 }
@@ -41,7 +38,7 @@ pub(super) fn initial(services: &Services, selected: &Selected) -> (Selection, O
 impl ModelControl {
     pub(super) fn new(services: Arc<Services>, selection: Selection, outbox: Outbox) -> Self {
         let preferences = services.preferences.clone();
-        Self { selection, preferences, live: watch::Sender::new(LiveSelection::default()), services, outbox }
+        Self { selection, preferences, changed: false, services, outbox }
     }
 
     pub(super) fn selection(&self) -> &Selection {
@@ -118,9 +115,7 @@ impl ModelControl {
     pub(super) async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
         self.credential_of(&selection.model).await?;
         self.replace(selection);
-        self.live.send_replace(LiveSelection {
-            selected: Some((Arc::clone(self.model()), self.selection.thinking())),
-        });
+        self.changed = true;
         Ok(())
     }
 
@@ -129,10 +124,16 @@ impl ModelControl {
         self.selection = selection;
     }
 
-    /// For a run that is about to start with the selection in force.
-    pub(super) fn watch(&mut self) -> watch::Receiver<LiveSelection> {
-        self.live.send_replace(LiveSelection::default());
-        self.live.subscribe()
+    /// A run is about to start with the selection in force.
+    pub(super) fn on_run_start(&mut self) {
+        self.changed = false;
+    }
+
+    /// What the next request of a run differs in, if something was selected since it began.
+    pub(super) fn changed(&self, session_id: &str) -> Option<(Arc<Model>, StreamOptions)> {
+        let (model, thinking) = (Arc::clone(self.model()), self.selection.thinking());
+        let options = self.changed.then(|| self.services.options(&model, thinking, session_id))?;
+        Some((model, options))
     }
 
     pub(super) fn set_scope(&mut self, patterns: &[String]) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::ai::Message;
+use crate::config::Trust;
 
 use super::super::command::Reply;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
@@ -84,6 +85,10 @@ impl AgentSession {
             self.outbox.notice(NoticeLevel::Warning, notice);
         }
         self.project.show_notices();
+        self.questions.close_trust();
+        if self.project.context().state.trust == Trust::Undecided {
+            self.questions.ask_trust(&self.project.shown_cwd());
+        }
     }
 
     /// Ends what is going on, keeping what there is of it, and makes all durable.

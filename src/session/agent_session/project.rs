@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::TrustFile;
+use crate::util::paths;
 
 use super::super::command::TrustChoice;
 use super::super::event::NoticeLevel;
@@ -50,6 +51,11 @@ impl Project {
 
     pub(super) fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// The directory in the words of the user.
+    pub(super) fn shown_cwd(&self) -> String {
+        paths::display(&self.cwd, self.services.dirs.home.as_deref())
     }
 
     pub(super) fn context(&self) -> &ProjectContext {

@@ -129,6 +129,10 @@ impl RunState {
         }
     }
 
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(&self.activity, Activity::Running(run) if run.cancel.is_cancelled())
+    }
+
     // Answers.
 
     /// Takes in an answer, which is entry `id`. A provider keeps its prompt for

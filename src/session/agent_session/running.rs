@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, RunOutcome};
-use crate::ai::{self, AssistantMessage, Credential, Failure, Message, Rejection, StopReason};
+use crate::ai::{self, AssistantMessage, Credential, Failure, Message, Rejection, StopReason, SystemState};
 
 use super::super::cache_watch;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
+use super::super::question::PendingCall;
 use super::super::recovery::{self, Next};
-use super::super::repair::{self, RefusedRequest, Repair};
-use super::super::run::{self, Report, RunParts};
+use super::super::repair::{self, RefusedRequest};
+use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::EntryBody;
 use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN};
@@ -26,7 +28,7 @@ impl AgentSession {
         if !prompts.is_empty() {
             self.queue.on_prompt_sent();
         }
-        let live = self.model.watch();
+        self.model.on_run_start();
         let parts = RunParts {
             services: &self.services,
             cwd: self.project.cwd(),
@@ -37,7 +39,6 @@ impl AgentSession {
             selection: self.model.selection(),
             credential,
             messages,
-            live,
             state: self.outbox.subscribe(),
             again,
         };
@@ -60,7 +61,34 @@ impl AgentSession {
     }
 
     fn on_report(&mut self, report: Report) {
-        let Report { event, taken } = report;
+        match report {
+            Report::Event { event, taken } => self.on_agent_event(event, taken),
+            Report::NextRequest { said, reply } => {
+                // The loop may be gone already.
+                drop(reply.send(self.next_request(&said)));
+            }
+            Report::Gate { call, arguments, reply } => {
+                let (spec, project) =
+                    (self.tools.get(&call.name).map(|tool| tool.spec()), self.project.context());
+                let pending =
+                    PendingCall { call: &call, arguments: &arguments, spec, project: &project.state };
+                self.questions.on_call(&pending, self.run.is_cancelled(), reply);
+            }
+        }
+    }
+
+    /// What changes for the next request of the run: the place for whatever is decided
+    /// about a conversation in the middle of a run.
+    fn next_request(&self, said: &SystemState) -> RequestChange {
+        let (project, cwd) = (self.project.context(), self.project.cwd());
+        RequestChange {
+            selected: self.model.changed(self.log.session_id()),
+            tools: self.tools.clone(),
+            system: run::system_delta(&self.services, project, &self.tools, cwd, said),
+        }
+    }
+
+    fn on_agent_event(&mut self, event: AgentEvent, taken: Option<oneshot::Sender<()>>) {
         match &event {
             AgentEvent::ToolEnd { result, .. } => {
                 // Stored when its call ends: other calls may still run for long.
@@ -104,6 +132,7 @@ impl AgentSession {
 
     async fn on_run_end(&mut self) {
         let Some(run) = self.run.take_ended() else { return };
+        self.questions.withdraw_calls();
         let outcome = run.task.await.unwrap_or_else(|error| {
             self.outbox.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
             RunOutcome { last: None, aborted: true, panic: None }
@@ -152,8 +181,8 @@ impl AgentSession {
         let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
         let failure = Failure::of_answer(answer);
         let rejection = failure.as_ref().and_then(|failure| failure.rejection.clone());
-        if let Some(repair) = self.repair_for(rejection, &error).await {
-            return self.repair(repair, &error).await;
+        if self.repair(rejection, &error).await {
+            return;
         }
         if ai::is_overflow(answer, self.model.model().context_window) {
             let hint = "the conversation no longer fits into the model's context window; go on in a new session \
@@ -186,21 +215,17 @@ impl AgentSession {
         }
     }
 
-    /// What to take out of the conversation so that its service accepts it again.
-    async fn repair_for(&mut self, rejection: Option<Rejection>, error: &str) -> Option<Repair> {
-        let rejection = rejection?;
-        let breadth = self.run.may_repair()?;
+    /// Takes out of the conversation what its service rejected, and retries the request.
+    /// Returns false if there is nothing that could help.
+    async fn repair(&mut self, rejection: Option<Rejection>, error: &str) -> bool {
+        let Some((rejection, breadth)) = rejection.zip(self.run.may_repair()) else { return false };
         let sources = projection::sources(&self.log.context_branch());
         let model = Arc::clone(self.model.model());
         let credential = self.model.credential().await.unwrap_or_default();
         let thinking = self.model.selection().thinking();
         let options = self.services.options(&model, thinking, self.log.session_id());
         let refused = RefusedRequest { model, credential, options };
-        repair::plan(&rejection, error, &sources, &refused, breadth)
-    }
-
-    /// Takes it out and retries the request.
-    async fn repair(&mut self, repair: Repair, error: &str) {
+        let Some(repair) = repair::plan(&rejection, error, &sources, &refused, breadth) else { return false };
         if let Some(edit) = self.run.hide_answer() {
             self.append(edit);
         }
@@ -211,6 +236,7 @@ impl AgentSession {
             self.append(EntryBody::ContextEdit(edit));
         }
         self.retry().await;
+        true
     }
 
     async fn retry(&mut self) {
@@ -227,6 +253,7 @@ impl AgentSession {
 
     pub(super) fn abort(&mut self) {
         self.bash.cancel();
+        self.questions.withdraw_calls();
         if self.run.cancel() {
             self.publish();
             self.outbox.send(SessionEvent::Settled { aborted: true });

@@ -14,9 +14,9 @@ use pi::ai::{
 };
 use pi::config::{Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, TrustPolicy};
 use pi::session::{
-    Disk, Entry, EntryBody, ModelPreferences, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply,
-    Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage,
-    SkillOptions, SystemDisk, WhenBusy, start,
+    AllowAll, Disk, Entry, EntryBody, ModelPreferences, OpenError, OpenSession, Opened, Phase, PromptOptions,
+    Reply, Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
+    SessionMessage, SkillOptions, SystemDisk, ToolGate, WhenBusy, start,
 };
 use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
@@ -46,6 +46,7 @@ pub(crate) struct SessionBench {
     /// URL and API of the server that answers instead of the script.
     server: Option<(String, &'static str)>,
     trust: TrustPolicy,
+    gate: Arc<dyn ToolGate>,
     /// Where new sessions go, below the folder.
     sessions: Option<&'static str>,
     disk: Arc<dyn Disk>,
@@ -68,6 +69,7 @@ impl SessionBench {
             prompt: "Be brief.",
             server: None,
             trust: TrustPolicy::default(),
+            gate: Arc::new(AllowAll),
             sessions: Some("sessions"),
             disk: Arc::new(SystemDisk),
         }
@@ -98,6 +100,12 @@ impl SessionBench {
     /// Who decides about the folder `work`.
     pub(crate) fn trust(mut self, trust: TrustPolicy) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// Who decides about calls of tools.
+    pub(crate) fn gate(mut self, gate: impl ToolGate + 'static) -> Self {
+        self.gate = Arc::new(gate);
         self
     }
 
@@ -209,6 +217,7 @@ impl SessionBench {
             },
             skills: SkillOptions::default(),
             trust: self.trust,
+            gate: Arc::clone(&self.gate),
             disk: Arc::clone(&self.disk),
             sessions: self.sessions.map(|name| self.path(name)),
             wants_deltas: true,
@@ -259,7 +268,7 @@ pub(crate) struct Session {
     pub(crate) handle: SessionHandle,
     events: SessionEvents,
     order: AgentOrder,
-    /// All events so far as lines, pieces of answers and entries left out.
+    /// All events so far as lines, pieces of answers, entries and questions left out.
     pub(crate) lines: Vec<String>,
 }
 
@@ -370,7 +379,9 @@ impl Session {
                     self.lines.push(line(event));
                 }
             }
-            SessionEvent::EntryAppended(_) => {}
+            SessionEvent::EntryAppended(_)
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. } => {}
             SessionEvent::BashEnded(execution) => {
                 self.check_command_on_disk(&execution.command);
                 self.lines.push(event_line(event));
@@ -464,7 +475,10 @@ fn event_line(event: &SessionEvent) -> String {
                 "settled".to_owned()
             }
         }
-        SessionEvent::Agent(_) | SessionEvent::EntryAppended(_) => {
+        SessionEvent::Agent(_)
+        | SessionEvent::EntryAppended(_)
+        | SessionEvent::Question(_)
+        | SessionEvent::QuestionClosed { .. } => {
             unreachable!("shown elsewhere")
         }
     }

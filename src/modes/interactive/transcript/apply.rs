@@ -77,7 +77,10 @@ impl Transcript {
             SessionEvent::EntryAppended(entry) => self.show_standalone(&entry.body),
             SessionEvent::Notice { level, text } => self.notice(*level, text),
             // Footer, status line and dock show these.
-            SessionEvent::QueueChanged | SessionEvent::SelectionChanged => {}
+            SessionEvent::QueueChanged
+            | SessionEvent::SelectionChanged
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. } => {}
             SessionEvent::Settled { .. } => self.abandon_run(ABORTED),
             SessionEvent::Ended { .. } => {
                 self.end_bash(None);
