@@ -322,6 +322,7 @@ impl EntryHead<'_> {
             ("model_change", _) => Kind::ModelChange,
             ("thinking_level_change", _) => Kind::ThinkingLevelChange,
             ("compaction", _) => Kind::Compaction,
+            ("label", _) => Kind::Label,
             _ => Kind::Other,
         };
         Node {
