@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::ai::{
     AssistantMessage, ContentBlock, Extra, Message, Millis, Request, StopReason, StreamEvent, ToolCall,
@@ -14,8 +15,8 @@ use crate::ai::{
 };
 
 use super::event::AgentEvent;
-use super::hooks::{Gate, Hooks};
-use super::tool::ToolOutput;
+use super::hooks::{Gate, Hooks, NextRequest};
+use super::tool::{Environment, ToolOutput};
 
 /// The error of an answer or a call that a panic ended.
 pub(super) fn crash_error(panic: &str) -> String {
@@ -183,16 +184,20 @@ impl Hooks for Watched<'_> {
         self.hooks.update(event);
     }
 
-    fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()> {
-        self.hooks.prepare_request(request)
+    fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()> {
+        self.hooks.prepare_request(next)
     }
 
-    fn settle_result<'a>(&'a mut self, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
-        self.hooks.settle_result(output)
+    fn settle_result<'a>(&'a mut self, call: &'a ToolCall, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
+        self.hooks.settle_result(call, output)
     }
 
-    fn gate_tool<'a>(&'a mut self, call: &'a ToolCall) -> BoxFuture<'a, Gate> {
-        self.hooks.gate_tool(call)
+    fn environment(&self) -> Environment {
+        self.hooks.environment()
+    }
+
+    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate> {
+        self.hooks.gate_tool(call, arguments)
     }
 }
 

@@ -15,10 +15,12 @@ mod tool_calls;
 mod turn;
 
 pub use event::AgentEvent;
-pub use hooks::{Gate, Hooks};
+pub use hooks::{Gate, Hooks, NextRequest};
 pub use queue::{
     DUPLICATE_WINDOW_MS, Pushed, QueueKind, QueueMode, QueueSlot, Queued, Queues, SteeringDelivery,
 };
 pub use run::{Run, RunOutcome, run};
 pub use schema::{Problem, describe, validate};
-pub use tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec};
+pub use tool::{
+    Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec,
+};

@@ -12,7 +12,7 @@ use crate::util::{clock::Clock, panics::panic_text};
 
 use super::crash::{Watched, crash_error};
 use super::event::AgentEvent;
-use super::hooks::Hooks;
+use super::hooks::{Hooks, NextRequest};
 use super::queue::Queues;
 use super::tool::ToolRegistry;
 use super::tool_calls;
@@ -21,6 +21,7 @@ use super::turn::{self, Answered};
 /// Everything one run depends on besides its [`Hooks`].
 pub struct Run<'a> {
     pub provider: &'a dyn Provider,
+    /// For the first request; [`Hooks::prepare_request`] may change them.
     pub tools: &'a ToolRegistry,
     pub queues: &'a Queues,
     /// Model, options and the conversation before `prompts`.
@@ -70,7 +71,8 @@ pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
 }
 
 async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
-    let mut state = State { request: run.request.clone(), new: Vec::new(), last: None, panic: None };
+    let next = NextRequest { request: run.request.clone(), tools: run.tools.clone(), system: None };
+    let mut state = State { next, new: Vec::new(), last: None, panic: None };
     hooks.emit(AgentEvent::AgentStart).await;
     hooks.emit(AgentEvent::TurnStart).await;
     for prompt in run.prompts.iter().cloned() {
@@ -81,16 +83,19 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
     let mut first = true;
     loop {
         if !first {
-            hooks.prepare_request(&mut state.request).await;
+            hooks.prepare_request(&mut state.next).await;
             if pending.is_empty() {
                 pending = run.queues.take_steering();
             }
             hooks.emit(AgentEvent::TurnStart).await;
+            if let Some(system) = state.next.system.take() {
+                state.append(Arc::new(Message::System(system)), hooks).await;
+            }
         }
         first = false;
         if !pending.is_empty() {
             // What was said meanwhile wants an answer of its own.
-            state.request.options.continue_from = None;
+            state.next.request.options.continue_from = None;
         }
         for message in pending.drain(..) {
             state.append(message, hooks).await;
@@ -124,7 +129,7 @@ enum Turn {
 }
 
 struct State {
-    request: Request,
+    next: NextRequest,
     /// Messages of this run, in order.
     new: Vec<Arc<Message>>,
     last: Option<Arc<Message>>,
@@ -140,7 +145,7 @@ impl State {
     }
 
     fn keep(&mut self, message: Arc<Message>) {
-        self.request.messages.push(Arc::clone(&message));
+        self.next.request.messages.push(Arc::clone(&message));
         self.new.push(message);
     }
 
@@ -157,9 +162,9 @@ impl State {
     }
 
     async fn turn_inner(&mut self, run: &Run<'_>, cancel: &CancellationToken, hooks: &mut dyn Hooks) -> Turn {
-        self.request.options.started_ms = run.clock.now_ms();
+        self.next.request.options.started_ms = run.clock.now_ms();
         let Answered { answer, panic } =
-            turn::stream_answer(run.provider, &self.request, cancel, hooks).await;
+            turn::stream_answer(run.provider, &self.next.request, cancel, hooks).await;
         self.panic = panic;
         let message = Arc::new(Message::Assistant(answer));
         hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;
@@ -172,7 +177,7 @@ impl State {
             let interrupted = answer.stop_reason == StopReason::Aborted && !run.cancel.is_cancelled();
             return if interrupted { Turn::Interrupted } else { Turn::Failed };
         }
-        let batch = tool_calls::run_all(answer, run, cancel, hooks).await;
+        let batch = tool_calls::run_all(answer, run, &self.next.tools, cancel, hooks).await;
         for result in &batch.results {
             if !batch.announced {
                 hooks.emit(AgentEvent::MessageStart(Arc::clone(result))).await;

@@ -1,5 +1,6 @@
 //! The contract between the loop and what the model can call.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,11 +67,16 @@ impl ToolSpec {
     }
 }
 
+/// Variables for the processes that a call starts; `None` removes one that they would
+/// inherit.
+pub type Environment = Vec<(OsString, Option<OsString>)>;
+
 /// What a running call may use.
 pub struct ToolCx<'a> {
     pub call_id: &'a str,
     /// The session's directory; relative paths start here.
     pub cwd: &'a Path,
+    pub environment: Environment,
     pub cancel: CancellationToken,
     pub progress: Progress,
 }

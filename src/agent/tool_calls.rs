@@ -19,7 +19,7 @@ use super::event::AgentEvent;
 use super::hooks::{Gate, Hooks};
 use super::run::Run;
 use super::schema;
-use super::tool::{Concurrency, Progress, Tool, ToolCx, ToolError, ToolOutput};
+use super::tool::{Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry};
 
 /// Most calls of one batch that run at the same time; the others start as these
 /// finish, unless a steering message comes first.
@@ -39,14 +39,15 @@ pub(super) struct Batch {
 pub(super) async fn run_all(
     answer: &AssistantMessage,
     run: &Run<'_>,
+    tools: &ToolRegistry,
     cancel: &CancellationToken,
     hooks: &mut dyn Hooks,
 ) -> Batch {
     let calls: Vec<Arc<ToolCall>> = answer.tool_calls().cloned().map(Arc::new).collect();
-    let sequential = calls.iter().any(|call| {
-        run.tools.get(&call.name).is_some_and(|tool| tool.concurrency() == Concurrency::Sequential)
-    });
-    let mut batch = BatchRun { run, cancel, hooks, finished: Vec::new() };
+    let sequential = calls
+        .iter()
+        .any(|call| tools.get(&call.name).is_some_and(|tool| tool.concurrency() == Concurrency::Sequential));
+    let mut batch = BatchRun { run, tools, cancel, hooks, withdrawn: false, finished: Vec::new() };
     if answer.stop_reason == StopReason::Length {
         batch.refuse_all(&calls, &truncated_call()).await;
     } else if sequential {
@@ -66,8 +67,11 @@ pub(super) async fn run_all(
 
 struct BatchRun<'a, 'r> {
     run: &'a Run<'r>,
+    tools: &'a ToolRegistry,
     cancel: &'a CancellationToken,
     hooks: &'a mut dyn Hooks,
+    /// A question about a call was withdrawn; the others ask none.
+    withdrawn: bool,
     finished: Vec<Finished>,
 }
 
@@ -122,7 +126,7 @@ impl<'a> BatchRun<'a, '_> {
                 if let Some(reason) = self.reason_not_to_start() {
                     self.finish_with_error(ready.call_idx, &ready.call, &reason).await;
                 } else {
-                    running.push(execute(self.run, self.cancel.clone(), ready, progress.clone()));
+                    running.push(self.execute(ready, progress.clone()));
                 }
             }
             tokio::select! {
@@ -165,7 +169,7 @@ impl<'a> BatchRun<'a, '_> {
 
     async fn execute_alone(&mut self, ready: Ready<'a>) {
         let (progress, mut reports) = mpsc::unbounded_channel();
-        let mut execution = execute(self.run, self.cancel.clone(), ready, progress);
+        let mut execution = self.execute(ready, progress);
         let executed = loop {
             tokio::select! {
                 biased;
@@ -193,17 +197,33 @@ impl<'a> BatchRun<'a, '_> {
             return Err(ToolError::new(format!("the arguments of {name} are not a JSON object: {error}")));
         }
         let tool = self
-            .run
             .tools
             .get(&call.name)
             .ok_or_else(|| ToolError::new(format!("Tool {} not found", call.name)))?;
         let prepared = tool.prepare_arguments(call.arguments.clone());
         let arguments = schema::validate(&tool.spec().parameters, prepared)
             .map_err(|problems| ToolError::new(schema::describe(&call.name, &problems, &call.arguments)))?;
-        match self.hooks.gate_tool(call).await {
-            Gate::Allow => Ok(Ready { call_idx, call: Arc::clone(call), tool, arguments }),
-            Gate::Block { reason } => Err(ToolError::new(reason)),
+        if self.withdrawn {
+            return Err(self.reason_not_to_start().unwrap_or_else(ToolError::aborted));
         }
+        let arguments = match self.hooks.gate_tool(call, &arguments).await {
+            Gate::Allow => arguments,
+            Gate::Change { arguments } => {
+                schema::validate(&tool.spec().parameters, arguments).map_err(|problems| {
+                    ToolError::new(schema::describe(&call.name, &problems, &call.arguments))
+                })?
+            }
+            Gate::Block { reason } => return Err(ToolError::new(reason)),
+            Gate::Withdrawn => {
+                self.withdrawn = true;
+                return Err(self.reason_not_to_start().unwrap_or_else(ToolError::aborted));
+            }
+        };
+        Ok(Ready { call_idx, call: Arc::clone(call), tool, arguments })
+    }
+
+    fn execute(&self, ready: Ready<'a>, reports: mpsc::UnboundedSender<Report>) -> Execution<'a> {
+        execute(self.run, self.cancel.clone(), self.hooks.environment(), ready, reports)
     }
 
     /// Why a call that is ready must not start any more.
@@ -228,7 +248,7 @@ impl<'a> BatchRun<'a, '_> {
     async fn finish(&mut self, executed: Executed) {
         let Executed { call_idx, call, result, duration_ms } = executed;
         let mut output = result.unwrap_or_else(|error| error_output(&error));
-        self.hooks.settle_result(&mut output).await;
+        self.hooks.settle_result(&call, &mut output).await;
         self.finish_with(call_idx, &call, output, Some(duration_ms)).await;
     }
 
@@ -265,6 +285,7 @@ impl<'a> BatchRun<'a, '_> {
 fn execute<'a>(
     run: &'a Run<'_>,
     cancel: CancellationToken,
+    environment: Environment,
     ready: Ready<'a>,
     reports: mpsc::UnboundedSender<Report>,
 ) -> Execution<'a> {
@@ -276,7 +297,7 @@ fn execute<'a>(
             drop(reports.send(Report { call_idx, call_id: call_id.clone(), partial: Arc::new(partial) }));
         });
         let started = run.clock.monotonic();
-        let cx = ToolCx { call_id: &call.id, cwd: run.cwd, cancel, progress };
+        let cx = ToolCx { call_id: &call.id, cwd: run.cwd, environment, cancel, progress };
         // A tool that panics has failed like any other; the calls beside it go on.
         let running = AssertUnwindSafe(async { tool.run(arguments, cx).await }).catch_unwind();
         let result = running.await.unwrap_or_else(|panic| {

@@ -19,8 +19,10 @@ use crate::config::{
     Settings, SettingsFile, TrustPolicy,
 };
 use crate::modes::{self, Prompt, Terminals};
-use crate::session::{self, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk, Wishes};
-use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig};
+use crate::session::{
+    self, AllowAll, ModelPreferences, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
+};
+use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -82,8 +84,8 @@ impl Setup {
     }
 
     /// The model and thinking level that the command line asks for.
-    fn wishes(&mut self, args: &Args) -> anyhow::Result<Wishes> {
-        let mut wishes = Wishes {
+    fn preferences(&mut self, args: &Args) -> anyhow::Result<ModelPreferences> {
+        let mut preferences = ModelPreferences {
             model: None,
             thinking: args.thinking,
             default_provider: self.settings.default_provider.clone(),
@@ -112,21 +114,22 @@ impl Setup {
             (None, None) => None,
         };
         if let Some((model, thinking)) = matched {
-            wishes.thinking = wishes.thinking.or(thinking);
-            wishes.model = Some(model);
+            preferences.thinking = preferences.thinking.or(thinking);
+            preferences.model = Some(model);
         }
         if let Some(key) = &args.api_key {
-            let model = wishes.model.as_ref().context("--api-key needs --provider or --model")?;
+            let model =
+                preferences.model.as_ref().context("--api-key needs --provider or --model to belong to")?;
             self.credentials.set_command_line_key(&model.provider, key);
         }
-        if let (Some(level), Some(model)) = (wishes.thinking, &wishes.model)
+        if let (Some(level), Some(model)) = (preferences.thinking, &preferences.model)
             && !model.supports(level)
         {
             let clamped = model.clamp_thinking(level);
             self.problems
                 .push(format!("{} does not support thinking level {level}; using {clamped}", model.id));
         }
-        Ok(wishes)
+        Ok(preferences)
     }
 
     fn find(
@@ -160,8 +163,8 @@ impl Setup {
         sessions: Option<PathBuf>,
         front: Front,
     ) -> anyhow::Result<(Services, Vec<String>)> {
-        let wishes = self.wishes(args)?;
-        let chose_demo = wishes.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
+        let preferences = self.preferences(args)?;
+        let chose_demo = preferences.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
         if front == Front::Print && !chose_demo {
             self.credentials.refuse_demo();
         }
@@ -171,7 +174,7 @@ impl Setup {
             search_path: self.env.path("PATH").map(PathBuf::into_os_string),
             bin_dir: Some(self.dirs.agent.join("bin")),
             env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
-            ..BashConfig::new(std::env::temp_dir(), SessionEnv::default())
+            ..BashConfig::new(std::env::temp_dir())
         };
         let tools = tools::registry(&self.tools_config(&bash), &self.tool_names(args)?);
         let prompt = PromptOptions {
@@ -208,10 +211,11 @@ impl Setup {
             settings: self.settings,
             dirs: self.dirs,
             clock,
-            wishes,
+            preferences,
             prompt,
             skills,
             trust,
+            gate: Arc::new(AllowAll),
             disk: Arc::new(SystemDisk),
             sessions,
             wants_deltas: front == Front::Interactive,
@@ -322,7 +326,7 @@ pub(super) fn print(
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Print)?;
-    problems.extend(services.wishes.model.as_ref().and_then(|model| demo_notice(&services, model)));
+    problems.extend(services.preferences.model.as_ref().and_then(|model| demo_notice(&services, model)));
     let credentials = services.credentials.clone();
     runtime.block_on(async move {
         let (handle, events) = session::start(Arc::new(services), cwd, open).await?;

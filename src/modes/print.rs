@@ -98,6 +98,8 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             SessionEvent::Opened(_)
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }

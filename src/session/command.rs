@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{QueueKind, QueueSlot};
 use crate::ai::{Image, ThinkingLevel};
 
+use super::question::QuestionId;
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionCommand {
     /// Says something to the model, or queues it.
@@ -82,6 +84,11 @@ pub enum SessionCommand {
     /// Decides whether what the project of the session brings along is used.
     DecideTrust {
         choice: TrustChoice,
+    },
+    /// Answers a question by the index of an option.
+    Answer {
+        id: QuestionId,
+        option: usize,
     },
     /// Starts a new session in the same directory.
     New,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 
+use super::question::{Question, QuestionId};
 use super::store::{BashExecution, Entry};
 
 /// What happens to a session, in order. Events carry what changed; the state
@@ -55,6 +56,12 @@ pub enum SessionEvent {
     EntryAppended(Arc<Entry>),
     /// Model, thinking level or name changed, or whether everything is saved.
     SelectionChanged,
+    /// The user is to decide something, which something waits for.
+    Question(Arc<Question>),
+    /// A question was answered, by whatever front end, or is of no interest any more.
+    QuestionClosed {
+        id: QuestionId,
+    },
     /// Something the user should know; nothing was lost.
     Notice {
         level: NoticeLevel,

@@ -13,7 +13,10 @@ mod draft_file;
 mod event;
 mod handle;
 mod open;
+mod outbox;
+mod project_context;
 mod projection;
+mod question;
 mod queue_file;
 mod recovery;
 mod repair;
@@ -23,7 +26,6 @@ mod selection;
 mod services;
 mod state;
 mod store;
-mod surroundings;
 mod transfer;
 mod urgent;
 mod user_bash;
@@ -34,8 +36,11 @@ pub use event::{CompactionReason, NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;
+pub use question::{
+    AllowAll, PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,
+};
 pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
-pub use selection::{Wishes, assumed};
+pub use selection::{ModelPreferences, assumed};
 pub use services::{PromptOptions, Services, SkillOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals};
 pub use store::{

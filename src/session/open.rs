@@ -13,12 +13,12 @@ use crate::util::clock;
 
 use super::deferred::DeferredEntries;
 use super::draft_file::DraftFile;
+use super::project_context::{ProjectContext, TrustOverrides};
 use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::services::Services;
 use super::state::SessionState;
 use super::store::{self, DamagedLine, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
-use super::surroundings::{Decisions, Surroundings};
 
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(super) struct OpenedSession {
     pub(super) store_selected: Selected,
     pub(super) queue_file: QueueFile,
     pub(super) draft_file: DraftFile,
-    pub(super) deferred: DeferredEntries,
-    pub(super) surroundings: Surroundings,
+    pub(super) deferred_entries: DeferredEntries,
+    pub(super) project: ProjectContext,
     /// Of this session alone.
     pub(super) tools: ToolRegistry,
 }
@@ -68,17 +68,17 @@ pub(super) fn preview(open: &OpenSession) -> Result<Option<Preview>, OpenError> 
     Ok(Some(Preview { id: header.id, cwd: PathBuf::from(header.cwd), tail }))
 }
 
-/// Opens a session without blocking the caller's thread. `decisions` are those of
+/// Opens a session without blocking the caller's thread. `overrides` are those of
 /// this process.
 pub(super) async fn open(
     services: &Arc<Services>,
     cwd: &Path,
     open: OpenSession,
-    decisions: &Decisions,
+    overrides: &TrustOverrides,
 ) -> Result<OpenedSession, OpenError> {
     let services = Arc::clone(services);
-    let (cwd, decisions) = (cwd.to_owned(), decisions.clone());
-    let opened = tokio::task::spawn_blocking(move || open_blocking(&services, cwd, open, &decisions)).await;
+    let (cwd, overrides) = (cwd.to_owned(), overrides.clone());
+    let opened = tokio::task::spawn_blocking(move || open_blocking(&services, cwd, open, &overrides)).await;
     opened.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
@@ -86,7 +86,7 @@ fn open_blocking(
     services: &Services,
     cwd: PathBuf,
     open: OpenSession,
-    decisions: &Decisions,
+    overrides: &TrustOverrides,
 ) -> Result<OpenedSession, OpenError> {
     let header = || new_header(&cwd, services.clock.now_ms());
     let disk = Arc::clone(&services.disk);
@@ -106,15 +106,15 @@ fn open_blocking(
     if !cwd.is_dir() {
         return Err(OpenError::NoDirectory { cwd: cwd.display().to_string() });
     }
-    let surroundings = Surroundings::read(services, &cwd, decisions);
+    let project = ProjectContext::read(services, &cwd, overrides);
     let store_selected = projection::selected(&store.selecting_entries());
     // What waits in a session that is open elsewhere is that process's business.
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
     let draft_file = DraftFile::open(ours.as_deref(), &cwd);
     let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
-    let deferred = append_deferred(&mut store, ours.as_deref());
+    let deferred_entries = append_deferred(&mut store, ours.as_deref());
     let tools = services.tools.for_session();
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred, surroundings, tools })
+    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred_entries, project, tools })
 }
 
 /// Appends what an earlier process showed as finished and could not append any more.

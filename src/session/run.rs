@@ -1,32 +1,56 @@
-//! A run of the agent loop for a session: it reports events and changes no state.
+//! A run of the agent loop on behalf of a session: it reports, it changes nothing.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::agent::{self, AgentEvent, Gate, Hooks, Queues, Run, RunOutcome, ToolOutput, ToolRegistry};
+use crate::agent::{
+    self, AgentEvent, Environment, Gate, Hooks, NextRequest, Queues, Run, RunOutcome, ToolOutput,
+    ToolRegistry,
+};
 use crate::ai::{
     self, ContentBlock, Credential, Extra, Image, Message, Millis, Model, Request, StreamEvent,
-    SystemContent, SystemMessage, SystemState, ThinkingLevel, ToolCall, ToolDeclaration, UserContent,
-    UserMessage,
+    StreamOptions, SystemContent, SystemMessage, SystemState, ThinkingLevel, ToolCall, ToolDeclaration,
+    UserContent, UserMessage,
 };
 use crate::config::Settings;
 
+use super::open;
+use super::project_context::ProjectContext;
 use super::recovery::Again;
 use super::resources::{self, PromptParts};
 use super::selection::Selection;
 use super::services::Services;
-use super::surroundings::Surroundings;
+use super::state::SessionState;
 
-/// An event of the loop; the loop waits until `taken` is answered, if it is set.
-pub(super) struct Report {
-    pub(super) event: AgentEvent,
-    pub(super) taken: Option<oneshot::Sender<()>>,
+/// What the loop reports or asks; it waits for each reply.
+pub(super) enum Report {
+    /// The loop waits until `taken` is answered, if it is set.
+    Event { event: AgentEvent, taken: Option<oneshot::Sender<()>> },
+    /// What to ask the model next; the transcript says `said` of prompt and tools.
+    NextRequest { said: SystemState, reply: oneshot::Sender<RequestChange> },
+    /// Whether a call with validated arguments may run.
+    Gate { call: Arc<ToolCall>, arguments: Value, reply: oneshot::Sender<Gate> },
+}
+
+impl Report {
+    fn event(event: AgentEvent) -> Self {
+        Self::Event { event, taken: None }
+    }
+}
+
+/// What changes for the next request of a loop.
+pub(super) struct RequestChange {
+    /// If something else was selected since the run began.
+    pub(super) selected: Option<(Arc<Model>, StreamOptions)>,
+    pub(super) tools: ToolRegistry,
+    pub(super) system: Option<SystemMessage>,
 }
 
 /// A running loop. Dropping it cancels the loop; to keep what there is of it,
@@ -35,21 +59,15 @@ pub(super) struct ActiveRun {
     pub(super) task: JoinHandle<RunOutcome>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
     pub(super) cancel: CancellationToken,
-    /// Without a session, nothing would record the run.
+    /// Without a session nobody would write down what the loop does.
     pub(super) _guard: DropGuard,
 }
 
-/// What the user selected while a run was going on; its next request uses it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LiveSelection {
-    pub(super) selected: Option<(Arc<Model>, ThinkingLevel)>,
-}
-
-/// Input of a run.
+/// What a run is started from.
 pub(super) struct RunParts<'a> {
     pub(super) services: &'a Arc<Services>,
     pub(super) cwd: &'a Path,
-    pub(super) surroundings: &'a Surroundings,
+    pub(super) project: &'a ProjectContext,
     pub(super) tools: &'a ToolRegistry,
     pub(super) queues: &'a Arc<Queues>,
     pub(super) session_id: &'a str,
@@ -57,7 +75,8 @@ pub(super) struct RunParts<'a> {
     pub(super) credential: Credential,
     /// The conversation so far.
     pub(super) messages: Vec<Arc<Message>>,
-    pub(super) live: watch::Receiver<LiveSelection>,
+    /// Where commands of the model read about their session.
+    pub(super) state: watch::Receiver<Arc<SessionState>>,
     /// How this run differs from an ordinary one.
     pub(super) again: Again,
 }
@@ -67,7 +86,8 @@ pub(super) struct RunParts<'a> {
 /// `cancel`.
 pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun {
     let services = Arc::clone(parts.services);
-    if let Some(system) = system_delta(&parts) {
+    let said = ai::system_state(&parts.messages);
+    if let Some(system) = system_delta(&services, parts.project, parts.tools, parts.cwd, &said) {
         prompts.insert(0, Message::System(system));
     }
     let thinking = if parts.again.thinking_off { ThinkingLevel::Off } else { parts.selection.thinking() };
@@ -86,7 +106,7 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let cwd = parts.cwd.to_owned();
     let tools = parts.tools.clone();
     let model = Arc::clone(&parts.selection.model);
-    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), live: parts.live, model };
+    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), state: parts.state, model };
     let task = tokio::spawn(async move {
         let run = Run {
             provider: &*services.provider,
@@ -105,18 +125,22 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
 }
 
 /// What the transcript does not say yet about prompt and tools.
-fn system_delta(parts: &RunParts<'_>) -> Option<SystemMessage> {
-    let services = parts.services;
+pub(super) fn system_delta(
+    services: &Services,
+    project: &ProjectContext,
+    tools: &ToolRegistry,
+    cwd: &Path,
+    said: &SystemState,
+) -> Option<SystemMessage> {
     let prompt = PromptParts {
         custom: services.prompt.custom.as_deref(),
         addendum: services.prompt.addendum.as_deref(),
-        context_files: &parts.surroundings.context_files,
-        skills: &parts.surroundings.skills,
+        context_files: &project.context_files,
+        skills: &project.skills,
     };
-    let wanted = resources::sections(&prompt, parts.tools, parts.cwd);
-    let tools: Vec<ToolDeclaration> = parts.tools.iter().map(|tool| tool.spec().declaration()).collect();
-    let said = ai::system_state(&parts.messages);
-    resources::delta(&said, &wanted, &tools, services.clock.now_ms())
+    let wanted = resources::sections(&prompt, tools, cwd);
+    let declarations: Vec<ToolDeclaration> = tools.iter().map(|tool| tool.spec().declaration()).collect();
+    resources::delta(said, &wanted, &declarations, services.clock.now_ms())
 }
 
 /// The system prompt and tools in force, as one message, for a compaction that leaves
@@ -145,7 +169,7 @@ pub(super) async fn user_message(
 struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
     services: Arc<Services>,
-    live: watch::Receiver<LiveSelection>,
+    state: watch::Receiver<Arc<SessionState>>,
     /// The one that was asked last.
     model: Arc<Model>,
 }
@@ -154,11 +178,11 @@ impl Hooks for RunHooks {
     fn emit(&mut self, event: AgentEvent) -> BoxFuture<'_, ()> {
         // The loop waits only for what is stored.
         if !matches!(event, AgentEvent::MessageEnd(_) | AgentEvent::ToolEnd { .. }) {
-            drop(self.reports.send(Report { event, taken: None }));
+            drop(self.reports.send(Report::event(event)));
             return std::future::ready(()).boxed();
         }
         let (taken, done) = oneshot::channel();
-        drop(self.reports.send(Report { event, taken: Some(taken) }));
+        drop(self.reports.send(Report::Event { event, taken: Some(taken) }));
         async move {
             // A closed channel means the session has ended; nothing to wait for.
             drop(done.await);
@@ -168,25 +192,33 @@ impl Hooks for RunHooks {
 
     fn update(&mut self, event: &StreamEvent) {
         if self.services.wants_deltas {
-            let event = AgentEvent::MessageUpdate(event.clone());
-            drop(self.reports.send(Report { event, taken: None }));
+            drop(self.reports.send(Report::event(AgentEvent::MessageUpdate(event.clone()))));
         }
     }
 
-    fn prepare_request<'a>(&'a mut self, request: &'a mut Request) -> BoxFuture<'a, ()> {
+    fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()> {
+        let request = &mut next.request;
         request.options.continue_from = None;
         // A run may outlast a token, and the user may store another key meanwhile.
         request.credential = Credential::None;
-        if let Some((model, thinking)) = &self.live.borrow().selected {
-            request.model = Arc::clone(model);
-            self.model = Arc::clone(model);
-            let session_id = request.options.session_id.take().unwrap_or_default();
-            request.options = self.services.options(model, *thinking, &session_id);
+        let (reply, change) = oneshot::channel();
+        let said = ai::system_state(&request.messages);
+        drop(self.reports.send(Report::NextRequest { said, reply }));
+        async move {
+            // The session has ended, and cancels this run.
+            let Ok(RequestChange { selected, tools, system }) = change.await else { return };
+            if let Some((model, options)) = selected {
+                self.model = Arc::clone(&model);
+                next.request.model = model;
+                next.request.options = options;
+            }
+            next.tools = tools;
+            next.system = system;
         }
-        std::future::ready(()).boxed()
+        .boxed()
     }
 
-    fn settle_result<'a>(&'a mut self, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
+    fn settle_result<'a>(&'a mut self, _call: &'a ToolCall, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         async {
             let auto_resize = self.services.settings.images_auto_resize;
             let hints = ai::fit_for_storing(&mut output.content, &self.model, auto_resize).await;
@@ -195,7 +227,14 @@ impl Hooks for RunHooks {
         .boxed()
     }
 
-    fn gate_tool<'a>(&'a mut self, _call: &'a ToolCall) -> BoxFuture<'a, Gate> {
-        std::future::ready(Gate::Allow).boxed()
+    fn environment(&self) -> Environment {
+        open::session_vars(&self.state.borrow()).variables()
+    }
+
+    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate> {
+        let (reply, gate) = oneshot::channel();
+        let (call, arguments) = (Arc::clone(call), arguments.clone());
+        drop(self.reports.send(Report::Gate { call, arguments, reply }));
+        async move { gate.await.unwrap_or(Gate::Withdrawn) }.boxed()
     }
 }

@@ -24,7 +24,7 @@ impl Selection {
 
 /// The user's model preferences at the start of a session.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct ModelPreferences {
     /// From the command line.
     pub model: Option<Arc<Model>>,
     pub thinking: Option<ThinkingLevel>,
@@ -38,7 +38,7 @@ pub struct Wishes {
     pub model_thinking: BTreeMap<String, ThinkingLevel>,
 }
 
-impl Wishes {
+impl ModelPreferences {
     fn thinking_of(&self, model: &Model) -> Option<ThinkingLevel> {
         let scoped = self.scope.iter().find(|scoped| scoped.model.reference() == model.reference());
         let scoped = scoped.and_then(|scoped| scoped.thinking);
@@ -54,7 +54,7 @@ impl Wishes {
 /// key for, the demo model. That one is only chosen where no other is set up,
 /// unless the command line names it.
 pub(super) fn initial(
-    wishes: &Wishes,
+    preferences: &ModelPreferences,
     selected: &Selected,
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
@@ -69,29 +69,33 @@ pub(super) fn initial(
         }
         model
     });
-    let model = wishes
+    let model = preferences
         .model
         .clone()
         .or(restored)
-        .or_else(|| first_scoped(wishes, catalog, usable))
-        .or_else(|| from_settings(wishes, catalog, &is_usable))
+        .or_else(|| first_scoped(preferences, catalog, usable))
+        .or_else(|| from_settings(preferences, catalog, &is_usable))
         .or_else(|| first_usable(catalog, usable))
         .or_else(|| catalog.get(DEMO_PROVIDER, "pi").cloned())
         .expect("the catalogue always has the demo model");
-    let wanted_thinking = wishes
+    let wanted_thinking = preferences
         .thinking
         .or(selected.thinking)
-        .or_else(|| wishes.thinking_of(&model))
-        .unwrap_or(wishes.default_thinking);
+        .or_else(|| preferences.thinking_of(&model))
+        .unwrap_or(preferences.default_thinking);
     let notice = notice
-        .filter(|_| wishes.model.is_none())
+        .filter(|_| preferences.model.is_none())
         .map(|problem| format!("{problem}; using {} instead", model.reference()));
     (Selection { model, wanted_thinking }, notice)
 }
 
-fn from_settings(wishes: &Wishes, catalog: &Catalog, is_usable: &dyn Fn(&str) -> bool) -> Option<Arc<Model>> {
-    let provider = wishes.default_provider.as_deref();
-    let found = match (provider, wishes.default_model.as_deref()) {
+fn from_settings(
+    preferences: &ModelPreferences,
+    catalog: &Catalog,
+    is_usable: &dyn Fn(&str) -> bool,
+) -> Option<Arc<Model>> {
+    let provider = preferences.default_provider.as_deref();
+    let found = match (provider, preferences.default_model.as_deref()) {
         (Some(provider), Some(id)) => catalog.get_or_assume(provider, id, is_usable),
         (None, Some(id)) => catalog.find(id, None, is_usable).ok().map(|matched| matched.model),
         (Some(provider), None) => default_of(catalog, provider),
@@ -116,11 +120,11 @@ fn first_usable(catalog: &Catalog, usable: &dyn Fn(&ProviderInfo) -> bool) -> Op
 }
 
 fn first_scoped(
-    wishes: &Wishes,
+    preferences: &ModelPreferences,
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> Option<Arc<Model>> {
-    let mut scope = wishes.scope.iter().map(|scoped| &scoped.model).filter(|model| !is_demo(model));
+    let mut scope = preferences.scope.iter().map(|scoped| &scoped.model).filter(|model| !is_demo(model));
     scope.find(|model| catalog.provider(&model.provider).is_some_and(usable)).cloned()
 }
 
@@ -138,9 +142,9 @@ pub(super) fn to_model(
     current: &Selection,
     model: Arc<Model>,
     thinking: Option<ThinkingLevel>,
-    wishes: &Wishes,
+    preferences: &ModelPreferences,
 ) -> Selection {
-    let wanted = thinking.or_else(|| wishes.thinking_of(&model));
+    let wanted = thinking.or_else(|| preferences.thinking_of(&model));
     Selection { model, wanted_thinking: wanted.unwrap_or(current.wanted_thinking) }
 }
 
@@ -153,16 +157,16 @@ fn is_demo(model: &Model) -> bool {
 pub(super) fn cycle(
     current: &Selection,
     forward: bool,
-    wishes: &Wishes,
+    preferences: &ModelPreferences,
     catalog: &Catalog,
     usable: &dyn Fn(&ProviderInfo) -> bool,
 ) -> Option<Selection> {
-    let models: Vec<&Arc<Model>> = if wishes.scope.is_empty() {
+    let models: Vec<&Arc<Model>> = if preferences.scope.is_empty() {
         let usable = catalog.providers().iter().filter(|info| usable(info));
         usable.flat_map(|info| catalog.models_of(&info.id)).collect()
     } else {
         let is_usable = |model: &&Arc<Model>| catalog.provider(&model.provider).is_some_and(usable);
-        wishes.scope.iter().map(|scoped| &scoped.model).filter(is_usable).collect()
+        preferences.scope.iter().map(|scoped| &scoped.model).filter(is_usable).collect()
     };
     let models: Vec<&Arc<Model>> = models.into_iter().filter(|model| !is_demo(model)).collect();
     let n = models.len();
@@ -173,15 +177,15 @@ pub(super) fn cycle(
         (Some(at), false) => (at + n - 1) % n,
     };
     let next = models.get(next).filter(|model| model.reference() != reference)?;
-    Some(to_model(current, Arc::clone(next), None, wishes))
+    Some(to_model(current, Arc::clone(next), None, preferences))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn wishes() -> Wishes {
-        Wishes {
+    fn preferences() -> ModelPreferences {
+        ModelPreferences {
             model: None,
             thinking: None,
             default_provider: None,
@@ -193,12 +197,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(wishes: &Wishes, session: Option<(&str, &str)>, keys: &[&str], expected: &str) {
+    fn check(preferences: &ModelPreferences, session: Option<(&str, &str)>, keys: &[&str], expected: &str) {
         let catalog = Catalog::builtin();
         let selected = Selected { model: session.map(|(p, m)| (p.to_owned(), m.to_owned())), thinking: None };
         let usable =
             |provider: &ProviderInfo| keys.contains(&provider.id.as_str()) || provider.id == DEMO_PROVIDER;
-        let (selection, notice) = initial(wishes, &selected, &catalog, &usable);
+        let (selection, notice) = initial(preferences, &selected, &catalog, &usable);
         let shown = match notice {
             Some(notice) => format!("{} ({notice})", selection.model.reference()),
             None => selection.model.reference(),
@@ -208,9 +212,9 @@ mod tests {
 
     #[test]
     fn the_nearest_wish_that_can_be_granted_wins() {
-        check(&wishes(), None, &[], "demo/pi");
-        check(&wishes(), None, &["deepseek", "anthropic"], "anthropic/claude-opus-5-5");
-        let settings = Wishes { default_provider: Some("deepseek".to_owned()), ..wishes() };
+        check(&preferences(), None, &[], "demo/pi");
+        check(&preferences(), None, &["deepseek", "anthropic"], "anthropic/claude-opus-5-5");
+        let settings = ModelPreferences { default_provider: Some("deepseek".to_owned()), ..preferences() };
         check(&settings, None, &["deepseek", "anthropic"], "deepseek/deepseek-v4-pro");
         check(&settings, None, &["anthropic"], "anthropic/claude-opus-5-5");
         check(&settings, Some(("groq", "openai/gpt-oss-120b")), &["groq"], "groq/openai/gpt-oss-120b");
@@ -223,11 +227,11 @@ mod tests {
         let patterns = ["deepseek/deepseek-v4-pro:high", "groq/*", "anthropic/claude-opus-5-5"];
         let (scope, _) = catalog.scope(&patterns.map(str::to_owned), &|_| true);
         let level = ("anthropic/claude-opus-5-5".to_owned(), ThinkingLevel::Low);
-        let wishes = Wishes { scope, model_thinking: [level].into(), ..wishes() };
-        let (mut selection, _) = initial(&wishes, &Selected::default(), &catalog, &usable);
+        let preferences = ModelPreferences { scope, model_thinking: [level].into(), ..preferences() };
+        let (mut selection, _) = initial(&preferences, &Selected::default(), &catalog, &usable);
         let mut seen = vec![(selection.model.reference(), selection.wanted_thinking)];
         for forward in [true, true, false] {
-            selection = cycle(&selection, forward, &wishes, &catalog, &usable).unwrap();
+            selection = cycle(&selection, forward, &preferences, &catalog, &usable).unwrap();
             seen.push((selection.model.reference(), selection.wanted_thinking));
         }
         let deepseek = ("deepseek/deepseek-v4-pro".to_owned(), ThinkingLevel::High);
@@ -243,20 +247,27 @@ mod tests {
             catalog.scope(&["demo/*".to_owned(), "anthropic/claude-opus-5-5".to_owned()], &|_| true);
         assert!(demo(&scope[0].model.provider));
         let opus = "anthropic/claude-opus-5-5";
-        check(&Wishes { scope: scope.clone(), ..wishes() }, None, &["anthropic"], opus);
-        check(&Wishes { default_provider: Some("demo".to_owned()), ..wishes() }, None, &["anthropic"], opus);
-        check(&wishes(), Some(("demo", "pi")), &["anthropic"], opus);
-        check(&wishes(), Some(("demo", "pi")), &[], "demo/pi");
-        let named = Wishes { model: catalog.get("demo", "pi").cloned(), ..wishes() };
+        check(&ModelPreferences { scope: scope.clone(), ..preferences() }, None, &["anthropic"], opus);
+        check(
+            &ModelPreferences { default_provider: Some("demo".to_owned()), ..preferences() },
+            None,
+            &["anthropic"],
+            opus,
+        );
+        check(&preferences(), Some(("demo", "pi")), &["anthropic"], opus);
+        check(&preferences(), Some(("demo", "pi")), &[], "demo/pi");
+        let named = ModelPreferences { model: catalog.get("demo", "pi").cloned(), ..preferences() };
         check(&named, None, &["anthropic"], "demo/pi");
-        for wishes in [wishes(), Wishes { scope, ..wishes() }] {
+        for preferences in [preferences(), ModelPreferences { scope, ..preferences() }] {
             let usable = |info: &ProviderInfo| ["anthropic", "demo"].contains(&info.id.as_str());
             let first = Selected::default();
-            let (mut selection, _) = initial(&wishes, &first, &catalog, &usable);
+            let (mut selection, _) = initial(&preferences, &first, &catalog, &usable);
             let n_models = catalog.models_of("anthropic").len();
             for forward in [true, false] {
                 for _ in 0..n_models {
-                    let Some(next) = cycle(&selection, forward, &wishes, &catalog, &usable) else { break };
+                    let Some(next) = cycle(&selection, forward, &preferences, &catalog, &usable) else {
+                        break;
+                    };
                     assert!(!demo(&next.model.provider));
                     selection = next;
                 }
@@ -267,7 +278,7 @@ mod tests {
     #[test]
     fn a_session_whose_model_is_gone_says_what_is_used_instead() {
         check(
-            &wishes(),
+            &preferences(),
             Some(("acme", "m-1")),
             &["anthropic"],
             "anthropic/claude-opus-5-5 (the model of this session, acme/m-1, is not available; using \

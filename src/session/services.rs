@@ -11,8 +11,9 @@ use crate::config::{Credentials, Dirs, Settings, TrustPolicy, load_catalog};
 use crate::tools::BashConfig;
 use crate::util::clock::Clock;
 
+use super::question::ToolGate;
 use super::recovery::RetryPolicy;
-use super::selection::Wishes;
+use super::selection::ModelPreferences;
 use super::store::Disk;
 
 /// Shared by all sessions of one process; put together in `cli::start`, and by tests.
@@ -27,10 +28,12 @@ pub struct Services {
     pub settings: Settings,
     pub dirs: Dirs,
     pub clock: Clock,
-    pub wishes: Wishes,
+    pub preferences: ModelPreferences,
     pub prompt: PromptOptions,
     pub skills: SkillOptions,
     pub trust: TrustPolicy,
+    /// Decides about calls of tools.
+    pub gate: Arc<dyn ToolGate>,
     /// What session files are written with.
     pub disk: Arc<dyn Disk>,
     /// Where new sessions go; `None` keeps them in memory.

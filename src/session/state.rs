@@ -7,6 +7,7 @@ use crate::agent::SteeringDelivery;
 use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
 use crate::config::Trust;
 
+use super::question::Question;
 use super::resources::{OutsideLink, Skill};
 
 /// Snapshot of a session.
@@ -22,7 +23,7 @@ pub struct SessionState {
     pub model: Arc<Model>,
     pub thinking: ThinkingLevel,
     pub phase: Phase,
-    pub queue: QueueView,
+    pub queue: Arc<QueueView>,
     pub totals: Totals,
     pub context: ContextUsage,
     /// Line numbers of the file, from 1, that could not be read.
@@ -40,6 +41,8 @@ pub struct SessionState {
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
     pub project: ProjectState,
+    /// Those that wait for an answer, oldest first.
+    pub questions: Arc<[Arc<Question>]>,
 }
 
 impl SessionState {
@@ -54,7 +57,7 @@ impl SessionState {
             model: Arc::clone(model),
             thinking: ThinkingLevel::Off,
             phase: Phase::Idle,
-            queue: QueueView::default(),
+            queue: Arc::default(),
             totals: Totals::default(),
             context: ContextUsage { window: model.context_window, ..ContextUsage::default() },
             damaged_lines: Vec::new(),
@@ -66,6 +69,7 @@ impl SessionState {
             scope: Arc::from([]),
             skills: Arc::from([]),
             project: ProjectState::default(),
+            questions: Arc::from([]),
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The user's own command of a session: at most one at a time.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{Extra, Millis};
-use crate::tools::{BashConfig, UserBashOutcome, run_user_command};
+use crate::tools::{UserBashOutcome, run_user_command};
 use crate::util::clock::Clock;
 
+use super::event::SessionEvent;
+use super::handle::SessionError;
+use super::outbox::Outbox;
+use super::services::Services;
 use super::store::BashExecution;
 
 /// What a running command tells its session.
@@ -21,24 +25,37 @@ pub(super) enum UserBashEvent {
 
 /// The command that runs, if any. The task that runs it ends with it, or soon
 /// after `cancel`.
-#[derive(Default)]
 pub(super) struct UserBash {
+    outbox: Outbox,
     running: Option<(CancellationToken, mpsc::UnboundedReceiver<UserBashEvent>)>,
 }
 
 impl UserBash {
-    pub(super) fn is_running(&self) -> bool {
+    pub(super) fn new(outbox: Outbox) -> Self {
+        Self { outbox, running: None }
+    }
+
+    fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
+    /// Starts a command in `cwd`.
+    ///
+    /// # Errors
+    /// When another is still running.
     pub(super) fn start(
         &mut self,
-        config: BashConfig,
+        services: &Services,
+        cwd: &Path,
         command: String,
         exclude_from_context: bool,
-        cwd: PathBuf,
-        clock: Clock,
-    ) {
+    ) -> Result<(), SessionError> {
+        if self.is_running() {
+            let text = "a command is still running; press Escape to cancel it";
+            return Err(SessionError::Refused(text.to_owned()));
+        }
+        self.outbox.send(SessionEvent::BashStarted { command: command.clone(), exclude_from_context });
+        let (config, clock, cwd) = (services.bash.clone(), services.clock.clone(), cwd.to_owned());
         let cancel = CancellationToken::new();
         let (events, receiver) = mpsc::unbounded_channel();
         self.running = Some((cancel.clone(), receiver));
@@ -57,6 +74,7 @@ impl UserBash {
             };
             drop(events.send(event));
         });
+        Ok(())
     }
 
     pub(super) fn cancel(&mut self) {

@@ -32,7 +32,7 @@ use crate::agent::{Tool, ToolError, ToolRegistry};
 
 pub use crate::util::image::{ImageLimits, ImageProblem, PreparedImage, prepare_image, sniff_mime};
 use crate::util::worker;
-pub use bash::{Bash, BashConfig, SessionEnv, SessionVars, ShellError};
+pub use bash::{Bash, BashConfig, SessionVars, ShellError};
 pub use edit::{DiffRow, Edit, EditPreview, EditTool, preview};
 pub use file_locks::{FileGuard, FileLocks, Place};
 use file_versions::FileVersions;
@@ -184,7 +184,7 @@ mod tests {
         ToolsConfig {
             home: None,
             images: ImageLimits::default(),
-            bash: BashConfig::new(PathBuf::from("/tmp"), SessionEnv::default()),
+            bash: BashConfig::new(PathBuf::from("/tmp")),
         }
     }
 

@@ -255,6 +255,52 @@ async fn a_blocked_call_answers_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_gate_sees_validated_arguments_and_its_changes_are_validated_too() {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    let check = async |changed: Value, expected: &str| {
+        let say = TestTool::say().parameters(schema.clone());
+        let answers = [says("a", "x"), FakeAnswer::of_text("ok")];
+        let mut bench = AgentBench::new(answers).tools([say]);
+        bench.gate = Some(Box::new(move |arguments| {
+            assert_eq!(*arguments, json!({ "text": "x" }));
+            pi::agent::Gate::Change { arguments: changed.clone() }
+        }));
+        let ran = bench.run("go").await;
+        let result = ran.messages()[2].clone();
+        assert!(result.starts_with(expected), "{result}");
+    };
+    check(json!({ "text": "y" }), "result a: y").await;
+    check(json!({ "other": 1 }), "result a failed: Validation failed for tool \"say\"").await;
+}
+
+#[tokio::test]
+async fn the_owner_of_a_run_changes_tools_prompt_and_messages_of_the_next_request() {
+    let other = FakeAnswer::new().tool_call("b", "other", json!({}));
+    let mut bench =
+        AgentBench::new([says("a", "x"), other, FakeAnswer::of_text("ok")]).tools([TestTool::say()]);
+    let mut n_asked = 0;
+    bench.prepare = Some(Box::new(move |next| {
+        n_asked += 1;
+        if n_asked == 1 {
+            let other = TestTool::new("other", |_, _| async { Ok(ToolOutput::text("there")) });
+            next.tools = pi::agent::ToolRegistry::new(vec![Arc::new(other)]);
+            next.request.messages.truncate(1);
+            next.system =
+                Some(serde_json::from_value(json!({"content": "New rules.", "timestamp": 1})).unwrap());
+        }
+    }));
+    let ran = bench.run("go").await;
+    let messages = ran.messages();
+    assert_eq!(
+        messages,
+        ["user go", "answer [a]", "result a: x", "system", "answer [b]", "result b: there", "answer ok"]
+    );
+    let requests = bench.provider.requests();
+    let second: Vec<String> = requests[1].messages.iter().map(|message| message_line(message)).collect();
+    assert_eq!(second, ["user go", "system"]);
+}
+
+#[tokio::test]
 async fn progress_is_told_until_the_call_ends() {
     let late: Arc<Mutex<Option<Progress>>> = Arc::default();
     let kept = Arc::clone(&late);

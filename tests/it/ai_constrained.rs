@@ -13,7 +13,7 @@ use pi::ai::{
     Request, StopReason, StreamEvent, StreamOptions, ThinkingLevel, ToolChoice, Transport, decode_recorded,
     preview_request,
 };
-use pi::tools::{BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
+use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ fn body(request: &Request) -> Value {
 }
 
 fn declared_builtins() -> Value {
-    let bash = BashConfig::new(PathBuf::from("/"), SessionEnv::default());
+    let bash = BashConfig::new(PathBuf::from("/"));
     let tools = builtins(&ToolsConfig { home: None, images: ImageLimits::default(), bash });
     let tools: Vec<Value> =
         tools.iter().map(|tool| serde_json::to_value(tool.spec().declaration()).unwrap()).collect();

@@ -16,7 +16,7 @@ use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{Args, AuthArgs, ExportArgs, IGNORED, ImportArgs};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
-use pi::tools::{BUILTINS, BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
+use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
 use ratatui::layout::Size;
 use serde_json::{Map, Value};
@@ -209,7 +209,7 @@ fn theme_tokens_are_listed() {
 
 #[test]
 fn tools_are_listed() {
-    let bash = BashConfig::new(PathBuf::from("/"), SessionEnv::default());
+    let bash = BashConfig::new(PathBuf::from("/"));
     let tools = builtins(&ToolsConfig { home: None, images: ImageLimits::default(), bash });
     let mut text = String::new();
     for (builtin, tool) in BUILTINS.iter().zip(&tools) {

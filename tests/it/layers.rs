@@ -132,13 +132,13 @@ fn only_the_terminal_writes_escape_sequences() {
     assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
-fn src() -> PathBuf {
+pub(crate) fn src() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
 /// Calls `visit` with file, `file:line` and the line without its comment, for
 /// every line above the unit tests.
-fn for_each_line(folder: &Path, mut visit: impl FnMut(&Path, String, &str)) {
+pub(crate) fn for_each_line(folder: &Path, mut visit: impl FnMut(&Path, String, &str)) {
     for file in rust_files(folder) {
         let text = fs::read_to_string(&file).unwrap();
         for (line_idx, line) in text.lines().enumerate() {

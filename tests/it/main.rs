@@ -22,6 +22,7 @@ mod docs;
 mod foreign;
 mod fuzz_corpus;
 mod google_adc;
+mod house;
 mod layers;
 mod local_servers;
 mod process_print;

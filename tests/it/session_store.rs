@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi::ai::{AssistantMessage, FakeAnswer, Message, Millis, UserMessage};
+use pi::ai::{AssistantMessage, Extra, FakeAnswer, Message, Millis, UserMessage};
 use pi::session::{
-    Entry, EntryBody, FoundSessions, Header, JournalError, ModelChange, OpenError, SessionInfo,
+    Entry, EntryBody, EntryId, FoundSessions, Header, JournalError, ModelChange, OpenError, SessionInfo,
     SessionMessage, SessionStore, file_name, find, latest, list, messages,
 };
 use serde_json::{Value, json};
@@ -1037,4 +1037,56 @@ fn names_and_totals_are_those_of_the_bodies() {
         }
     }
     assert_eq!(totals, counted);
+}
+
+// The tree.
+
+#[test]
+fn a_moved_leaf_starts_a_branch_and_bodies_of_the_other_one_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let line = |id: &str, parent: Option<&str>, text: &str| {
+        let message = json!({"role": "user", "content": text, "timestamp": 1});
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t", "message": message})
+            .to_string()
+    };
+    let label = |id: &str, target: &str, label: Option<&str>| {
+        json!({"type": "label", "id": id, "parentId": "c", "timestamp": "t", "targetId": target, "label": label})
+            .to_string()
+    };
+    let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "t", "cwd": ""}).to_string();
+    let lines = [
+        header,
+        line("a", None, "first"),
+        line("b", Some("a"), "one\n  way,  much too long for a list"),
+        line("c", Some("a"), "other"),
+        label("l", "b", Some("start")),
+        label("m", "a", Some("gone")),
+        label("n", "a", None),
+    ];
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let mut store = SessionStore::open(&path, || unreachable!("there is a header")).unwrap();
+    let id = EntryId::new;
+    assert_eq!(store.children(None), [id("a")]);
+    assert_eq!(store.children(Some(&id("a"))), [id("b"), id("c")]);
+    assert_eq!(store.children(Some(&id("none"))), []);
+    assert_eq!(store.labels(), [(id("b"), "start".to_owned())].into());
+    assert_eq!(store.preview(&id("b"), 10).unwrap(), "one way,…");
+    assert_eq!(store.preview(&id("c"), 10).unwrap(), "other");
+    let texts = |store: &mut SessionStore| -> Vec<String> {
+        store.branch(0).iter().map(|entry| entry.body.preview(80)).filter(|text| !text.is_empty()).collect()
+    };
+    assert_eq!(texts(&mut store), ["first", "other"]);
+
+    assert!(!store.move_leaf(&id("none")));
+    assert!(store.move_leaf(&id("b")));
+    assert_eq!(texts(&mut store), ["first", "one way, much too long for a list"]);
+    // What left memory is read again.
+    assert_eq!(store.release_bodies(), 2, "`a` and `b`; the other branch was released by the move");
+    assert_eq!(texts(&mut store), ["first", "one way, much too long for a list"]);
+    let info = SessionInfo { name: "new".to_owned(), extra: Extra::new() };
+    let (entry, written) = store.append(EntryBody::SessionInfo(info), 0);
+    written.unwrap();
+    assert_eq!(entry.parent_id, Some(id("b")));
+    assert_eq!(store.children(Some(&id("b"))), std::slice::from_ref(&entry.id));
 }

@@ -10,16 +10,18 @@ use std::time::Duration;
 
 use pi::agent::{AgentEvent, QueueKind, QueueSlot};
 use pi::ai::{FakeAnswer, Image, Message, TestBarrier, ThinkingLevel, Usage, system_state};
+use pi::config::{Trust, TrustPolicy};
 use pi::session::{
-    OpenError, OpenSession, Phase, PromptDraft, Reply, Scope, SessionCommand, SessionError, SessionEvent,
-    TakenQueue, WhenBusy,
+    OpenError, OpenSession, PendingCall, Phase, PromptDraft, Question, QuestionKind, Reply, Scope,
+    SessionCommand, SessionError, SessionEvent, TRUST_OPTIONS, TakenQueue, ToolGate, TrustChoice, Verdict,
+    WhenBusy,
 };
 use serde_json::json;
 
 use crate::recovery::picture;
 use crate::support::agent_bench::{TestTool, message_line};
 use crate::support::faulty_disk::FaultyDisk;
-use crate::support::session_bench::{START_MS, SessionBench, entries, entry_line, prompt, sent};
+use crate::support::session_bench::{START_MS, Session, SessionBench, entries, entry_line, prompt, sent};
 
 fn says(id: &str, text: &str) -> FakeAnswer {
     FakeAnswer::new().tool_call(id, "say", json!({ "text": text }))
@@ -1207,4 +1209,143 @@ async fn one_command_runs_at_a_time_and_can_be_stopped() {
     assert_eq!(execution.timestamp.0, START_MS);
     assert_eq!(execution.output.trim_end(), "begun");
     assert_eq!(Arc::strong_count(&execution), 1);
+}
+
+#[tokio::test]
+async fn two_sessions_of_one_process_see_nothing_of_each_other() {
+    let command = json!({ "command": "echo $PI_SESSION_ID,$PI_MODEL" });
+    let call = || FakeAnswer::new().tool_call("c", "bash", command.clone());
+    let answers = [call(), FakeAnswer::of_text("1"), call(), FakeAnswer::of_text("2")];
+    let bench = SessionBench::new(answers)
+        .builtin_tools()
+        .trust(TrustPolicy { can_ask: true, ..TrustPolicy::default() });
+    bench.skill("work/.pi/skills/greet", "---\nname: greet\ndescription: d\n---\n");
+    let [mut first, mut second] = bench.start_two().await;
+    second.request(set_model("m-2")).await.unwrap();
+    first.request(SessionCommand::DecideTrust { choice: TrustChoice::Session }).await.unwrap();
+    let trust = [&first, &second].map(|session| session.handle.state().project.trust);
+    assert_eq!(trust, [Trust::Trusted, Trust::Undecided]);
+    for (session, model) in [(&mut first, "m-1"), (&mut second, "m-2")] {
+        let lines = session.ask("where am I?").await;
+        let id = session.handle.state().id.clone();
+        let result = format!("tool end c: {id},{model}\n");
+        assert!(lines.contains(&result), "{result} {lines:?}");
+    }
+    assert_ne!(first.handle.state().id, second.handle.state().id);
+}
+
+// Questions.
+
+/// Asks about every call of `say`.
+struct AskAboutSay;
+
+impl ToolGate for AskAboutSay {
+    fn check(&self, pending: &PendingCall<'_>) -> Verdict {
+        assert_eq!(pending.spec.map(|spec| spec.name), Some("say"));
+        Verdict::Ask { text: format!("May it say {}?", pending.arguments["text"]) }
+    }
+}
+
+/// A run that waits for permission to say `x`, and the question about it.
+async fn asked(can_ask: bool) -> (SessionBench, Session) {
+    asked_by(says("a", "x"), can_ask).await
+}
+
+async fn asked_by(calls: FakeAnswer, can_ask: bool) -> (SessionBench, Session) {
+    let bench = SessionBench::new([calls, FakeAnswer::of_text("ok")])
+        .tools([TestTool::say()])
+        .trust(TrustPolicy { can_ask, ..TrustPolicy::default() })
+        .gate(AskAboutSay);
+    let session = bench.start().await;
+    session.prompt("go").await;
+    (bench, session)
+}
+
+async fn question(session: &mut Session) -> Arc<Question> {
+    match session.until(|event| matches!(event, SessionEvent::Question(_))).await {
+        SessionEvent::Question(question) => question,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn is_closed(question: &Question) -> impl Fn(&SessionEvent) -> bool {
+    let asked = question.id;
+    move |event| matches!(event, SessionEvent::QuestionClosed { id } if *id == asked)
+}
+
+#[tokio::test]
+async fn a_call_that_needs_permission_waits_for_the_answer() {
+    for (option, expected) in
+        [(0, "tool end a: x"), (1, "tool end a failed: The user did not allow this call.")]
+    {
+        let (_bench, mut session) = asked(true).await;
+        let question = question(&mut session).await;
+        assert_eq!(question.text, "May it say \"x\"?");
+        assert_eq!(session.handle.state().questions[..], [Arc::clone(&question)]);
+        let id = question.id;
+        let refused = session.request(SessionCommand::Answer { id, option: 2 }).await;
+        assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
+        session.request(SessionCommand::Answer { id, option }).await.unwrap();
+        session.until(is_closed(&question)).await;
+        assert!(session.settled().await.contains(&expected.to_owned()));
+        assert!(session.handle.state().questions.is_empty());
+        let late = session.request(SessionCommand::Answer { id, option }).await;
+        assert!(matches!(late, Err(SessionError::Refused(_))), "{late:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_about_a_call_is_withdrawn_when_the_run_is_aborted_or_interrupted() {
+    // The second call asks nothing then.
+    let two = || says("a", "x").tool_call("b", "say", json!({ "text": "y" }));
+    let (_bench, mut session) = asked_by(two(), true).await;
+    let first = question(&mut session).await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    session.until(is_closed(&first)).await;
+    assert!(session.settled().await.contains(&"tool end a failed: Operation aborted".to_owned()));
+
+    let (_bench, mut session) = asked_by(two(), true).await;
+    let first = question(&mut session).await;
+    session.say("rather this", WhenBusy::Now).await;
+    session.until(is_closed(&first)).await;
+    let skipped = "tool end a failed: Skipped due to queued user message.".to_owned();
+    assert!(session.settled().await.contains(&skipped));
+}
+
+#[tokio::test]
+async fn a_call_that_needs_permission_is_blocked_where_nobody_can_be_asked() {
+    let (_bench, mut session) = asked(false).await;
+    let lines = session.settled().await;
+    let expected =
+        "tool end a failed: say was not run: it needs permission, and nobody can be asked".to_owned();
+    assert!(lines.contains(&expected), "{lines:?}");
+}
+
+#[tokio::test]
+async fn trust_is_a_question_and_its_answer_counts_for_the_next_request_of_a_run() {
+    let gate = TestBarrier::new();
+    let wait = FakeAnswer::new().tool_call("a", "wait", json!({ "gate": 0 }));
+    let read = TestTool::new("read", |_, _| async { Ok(pi::agent::ToolOutput::text("read")) });
+    let bench = SessionBench::new([wait, FakeAnswer::of_text("ok")])
+        .tools([TestTool::wait(std::slice::from_ref(&gate)), read])
+        .trust(TrustPolicy { can_ask: true, ..TrustPolicy::default() });
+    bench.skill("work/.pi/skills/greet", "---\nname: greet\ndescription: d\n---\n");
+    let mut session = bench.start().await;
+    let question = question(&mut session).await;
+    assert_eq!(question.kind, QuestionKind::Trust);
+    assert_eq!(question.options[question.default], "Not now");
+    session.prompt("go").await;
+    session.until(|event| matches!(event, SessionEvent::Agent(AgentEvent::ToolStart { .. }))).await;
+    let option = TRUST_OPTIONS.iter().position(|(choice, _)| *choice == TrustChoice::Folder).unwrap();
+    session.request(SessionCommand::Answer { id: question.id, option }).await.unwrap();
+    assert_eq!(session.handle.state().project.trust, Trust::Trusted);
+    gate.open();
+    session.settled().await;
+    let requests = bench.provider.requests();
+    let names = |at: usize| -> Vec<String> {
+        let state = system_state(&requests[at].messages);
+        state.sections.iter().map(|(name, _)| name.clone()).collect()
+    };
+    assert!(!names(0).contains(&"skills".to_owned()), "{:?}", names(0));
+    assert!(names(1).contains(&"skills".to_owned()), "{:?}", names(1));
 }

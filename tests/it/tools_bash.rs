@@ -81,7 +81,7 @@ async fn a_missing_directory_is_an_error() {
 
 #[tokio::test]
 async fn the_environment_tells_of_the_session() {
-    let bench = Workbench::configured(|bash| {
+    let mut bench = Workbench::configured(|bash| {
         bash.env = vec![("EXTRA".into(), "e".into()), ("PI_PROVIDER".into(), "stale".into())];
         bash.bin_dir = Some("/opt/pi/bin".into());
         bash.search_path = Some("/usr/bin:/bin".into());
@@ -89,16 +89,16 @@ async fn the_environment_tells_of_the_session() {
     });
     let command = "echo $PI_SESSION_ID,$PI_SESSION_FILE,${PI_PROVIDER-none},$PI_MODEL,\
                    $PI_REASONING_LEVEL,$EXTRA,$PREFIX,$PATH";
-    bench.session.set(SessionVars {
+    bench.session = SessionVars {
         id: Some("id".to_owned()),
         file: Some("/s.jsonl".into()),
         provider: None,
         model: Some("m".to_owned()),
         reasoning_level: Some("high".to_owned()),
-    });
+    };
     let text = bench.text("bash", json!({ "command": command })).await;
     assert_eq!(text, "id,/s.jsonl,none,m,high,e,p,/opt/pi/bin:/usr/bin:/bin\n");
-    bench.session.set(SessionVars { model: Some("n".to_owned()), ..SessionVars::default() });
+    bench.session = SessionVars { model: Some("n".to_owned()), ..SessionVars::default() };
     let text = bench.text("bash", json!({ "command": command })).await;
     assert_eq!(text, ",,none,n,,e,p,/opt/pi/bin:/usr/bin:/bin\n");
 }
@@ -330,8 +330,7 @@ async fn kill_all_in(folder: &Path) {
 #[tokio::test]
 async fn a_users_command_streams_sanitised_output() {
     let bench = Workbench::new();
-    let config = pi::tools::BashConfig::new(bench.temp_dir.clone(), bench.session.clone());
-    bench.session.set(SessionVars { id: Some("id".to_owned()), ..SessionVars::default() });
+    let config = pi::tools::BashConfig::new(bench.temp_dir.clone());
     let mut streamed = String::new();
     let outcome = run_user_command(
         &config,
@@ -351,7 +350,7 @@ async fn a_users_command_streams_sanitised_output() {
 #[tokio::test]
 async fn a_users_command_can_be_cancelled_and_keeps_its_output() {
     let bench = Workbench::new();
-    let config = pi::tools::BashConfig::new(bench.temp_dir.clone(), bench.session.clone());
+    let config = pi::tools::BashConfig::new(bench.temp_dir.clone());
     let cancel = CancellationToken::new();
     let on_output = |chunk: &str| {
         if chunk.contains("3000") {
@@ -370,7 +369,7 @@ async fn a_users_command_can_be_cancelled_and_keeps_its_output() {
 #[tokio::test]
 async fn a_users_command_that_cannot_start_says_why() {
     let bench = Workbench::new();
-    let mut config = pi::tools::BashConfig::new(bench.temp_dir.clone(), bench.session.clone());
+    let mut config = pi::tools::BashConfig::new(bench.temp_dir.clone());
     config.shell_path = Some("/nonexistent/shell".into());
     let run = run_user_command(&config, "true", Path::new("/"), &CancellationToken::new(), |_| {}).await;
     assert_eq!(run.unwrap_err().to_string(), "The shell in shellPath does not exist: /nonexistent/shell");

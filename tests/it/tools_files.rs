@@ -357,7 +357,7 @@ async fn sessions_do_not_share_what_they_saw_of_files() {
     let config = ToolsConfig {
         home: None,
         images: ImageLimits::default(),
-        bash: BashConfig::new(bench.temp_dir.clone(), bench.session.clone()),
+        bash: BashConfig::new(bench.temp_dir.clone()),
     };
     let names: Vec<String> = ["read", "write"].map(str::to_owned).into();
     let first = registry(&config, &names);
@@ -366,6 +366,7 @@ async fn sessions_do_not_share_what_they_saw_of_files() {
         let cx = ToolCx {
             call_id: "call",
             cwd: &bench.cwd(),
+            environment: Vec::new(),
             cancel: bench.cancel.clone(),
             progress: Progress::ignore(),
         };

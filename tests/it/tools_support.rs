@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use pi::agent::{Progress, Tool, ToolCx, ToolError, ToolOutput, validate};
 use pi::ai::join_text;
-use pi::tools::{BashConfig, ImageLimits, SessionEnv, ToolsConfig, builtins};
+use pi::tools::{BashConfig, ImageLimits, SessionVars, ToolsConfig, builtins};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Workbench {
     folder: tempfile::TempDir,
     pub(crate) temp_dir: PathBuf,
-    pub(crate) session: SessionEnv,
+    pub(crate) session: SessionVars,
     tools: Vec<Arc<dyn Tool>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) reports: Arc<Mutex<Vec<ToolOutput>>>,
@@ -32,8 +32,8 @@ impl Workbench {
         let cwd = folder.path().join("work");
         fs::create_dir(&temp_dir).unwrap();
         fs::create_dir(&cwd).unwrap();
-        let session = SessionEnv::default();
-        let mut bash = BashConfig::new(temp_dir.clone(), session.clone());
+        let session = SessionVars::default();
+        let mut bash = BashConfig::new(temp_dir.clone());
         configure(&mut bash);
         let home = Some(folder.path().join("home"));
         let tools = builtins(&ToolsConfig { home, images: ImageLimits::default(), bash });
@@ -77,7 +77,8 @@ impl Workbench {
         let reports = Arc::clone(&self.reports);
         let progress = Progress::new(move |partial| reports.lock().unwrap().push(partial));
         let cancel = self.cancel.clone();
-        tool.run(arguments, ToolCx { call_id: "call", cwd, cancel, progress }).await
+        let environment = self.session.clone().variables();
+        tool.run(arguments, ToolCx { call_id: "call", cwd, environment, cancel, progress }).await
     }
 
     /// The text of a call that succeeds.

@@ -14,8 +14,8 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Message, Model};
 use crate::config::Trust;
 use crate::session::{
-    EntryBody, NoticeLevel, Opened, Phase, PromptDraft, QueueView, SessionCommand, SessionEvent,
-    SessionMessage, SessionState, SkillBlock, WhenBusy,
+    EntryBody, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, SessionCommand,
+    SessionEvent, SessionMessage, SessionState, SkillBlock, WhenBusy,
 };
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
@@ -506,9 +506,12 @@ impl App {
                 self.status.status = Status::Compacting { since: self.now, reason: *reason };
             }
             SessionEvent::CompactionEnded { .. } => self.status.status = Status::Idle,
+            SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
             SessionEvent::Ended { .. } => self.session_ended(),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::BashOutput { .. }
             | SessionEvent::EntryAppended(_)
@@ -522,8 +525,11 @@ impl App {
         self.bash_since = None;
         self.status.status = Status::Idle;
         self.overlays.clear();
-        let session =
-            SessionState { phase: Phase::Idle, queue: QueueView::default(), ..(*self.session).clone() };
+        let session = SessionState {
+            phase: Phase::Idle,
+            queue: QueueView::default().into(),
+            ..(*self.session).clone()
+        };
         self.session = Arc::new(session);
     }
 
@@ -541,9 +547,8 @@ impl App {
         self.overlays.retain(|overlay| !overlay.asks_for_trust());
         if opened.n_earlier.is_some() {
             out.push(Effect::TakeLeftOver);
-            if self.session.project.trust == Trust::Undecided {
-                self.open_trust();
-            } else {
+            // Otherwise a question about it follows.
+            if self.session.project.trust != Trust::Undecided {
                 self.say_held(out);
             }
         }

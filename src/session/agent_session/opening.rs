@@ -1,121 +1,107 @@
-//! Switches to another session and reports which one is open.
+//! Leaving a session for another, and reporting what is open.
 
 use std::sync::Arc;
 
 use crate::ai::Message;
+use crate::config::Trust;
 
-use super::super::cache_watch::CacheWatch;
 use super::super::command::Reply;
-use super::super::compaction::SummaryError;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
-use super::super::queue_file::StoredQueues;
-use super::super::recovery::Recovery;
-use super::super::state::ContextUsage;
+use super::super::state::Phase;
 use super::super::store::{EntryBody, SessionMessage};
-use super::{Activity, AgentSession, TAIL_ENTRIES, select};
+use super::{AgentSession, TAIL_ENTRIES, model_control};
 
 impl AgentSession {
     pub(super) async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
+        let store = self.log.store();
         if let OpenSession::File(path) = &open
-            && self.store.locked_by().is_none()
-            && self.store.path().is_some_and(|own| open::is_same_file(own, path))
+            && store.locked_by().is_none()
+            && store.path().is_some_and(|own| open::is_same_file(own, path))
         {
             // This task writes the file; there is nothing in it to be read again.
             self.stop().await;
             self.announce_open(None);
             return Ok(Reply::Done);
         }
-        let opened = open::open(&self.services, &self.cwd, open, &self.decisions)
+        let opened = open::open(&self.services, self.project.cwd(), open, self.project.overrides())
             .await
             .map_err(|error| SessionError::Refused(error.to_string()))?;
         self.stop().await;
         // What is in memory only would go with the store.
-        self.flush()?;
+        self.log.flush().map_err(|error| SessionError::Refused(error.to_string()))?;
         let (selection, notice) = if opened.store.is_empty() {
-            // A new session goes on with the model at hand.
-            (self.selection.clone(), None)
+            // A new session continues with the model at hand.
+            (self.model.selection().clone(), None)
         } else {
-            select(&self.services, &opened.store_selected)
+            model_control::initial(&self.services, &opened.store_selected)
         };
-        // What is queued now goes along; it is then not left over in the old session.
-        drop(self.queue_file.save(&StoredQueues::default()));
-        self.store = opened.store;
-        self.queue_file = opened.queue_file;
-        self.deferred = opened.deferred;
-        // The user goes on writing in this one; what is written stays stored meanwhile.
-        let left = std::mem::replace(&mut self.draft_file, opened.draft_file);
-        self.draft_file.replace(left);
-        self.save_queue();
-        self.cwd = opened.cwd;
-        self.surroundings = opened.surroundings;
+        self.log.replace(opened.store, opened.deferred_entries);
+        self.queue.move_to(opened.queue_file, opened.draft_file);
+        self.project.replace(opened.cwd, opened.project);
         self.tools = opened.tools;
-        self.selection = selection;
-        self.recovery = Recovery::default();
-        self.cache = CacheWatch::default();
-        self.last_answer = None;
-        self.unsaved = false;
+        self.model.replace(selection);
+        self.run.reset();
         self.announce_open(notice);
         Ok(Reply::Done)
     }
 
     pub(super) fn announce_open(&mut self, notice: Option<String>) {
-        self.context =
-            ContextUsage { window: self.selection.model.context_window, ..ContextUsage::default() };
-        if let Some(entry) = self.store.last_answer()
+        self.run.clear_context(self.model.model().context_window);
+        if let Some(entry) = self.log.last_answer()
             && let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body
             && let Message::Assistant(answer) = &**message
         {
-            self.context.note(answer);
+            self.run.note_context(answer);
         }
-        self.publish();
-        let (tail, n_earlier) = self.store.branch_tail(TAIL_ENTRIES);
-        let is_cut_off = open::is_cut_off(&tail) && self.store.locked_by().is_none();
-        self.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
+        self.outbox.update(|state| {
+            self.log.show(state);
+            self.project.show(state);
+            self.run.show(state);
+            self.queue.show(state);
+            self.model.show(state);
+        });
+        let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
+        let is_cut_off = open::is_cut_off(&tail) && self.log.store().locked_by().is_none();
+        self.outbox.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
         // What could not be written while the file was opened.
-        let written = self.store.flush();
-        if written.is_err() {
-            self.written(written);
-            self.publish();
+        self.log.flush_and_report();
+        self.follow_log();
+        if let Some(notice) = open::damage(self.log.store().damage()) {
+            self.outbox.notice(NoticeLevel::Warning, notice);
         }
-        self.tell_store();
-        if let Some(notice) = open::damage(self.store.damage()) {
-            self.notice(NoticeLevel::Warning, notice);
-        }
-        if let Some(holder) = self.store.locked_by() {
+        if let Some(holder) = self.log.store().locked_by() {
             let text = format!(
                 "this session is open in another pi process ({holder}), so it is read-only here; quit that process or use /new"
             );
-            self.notice(NoticeLevel::Warning, text);
+            self.outbox.notice(NoticeLevel::Warning, text);
         }
         if is_cut_off {
             let text = "The last answer is incomplete because pi stopped. Send a message to continue.";
-            self.notice(NoticeLevel::Warning, text.to_owned());
+            self.outbox.notice(NoticeLevel::Warning, text);
         }
         if let Some(notice) = notice {
-            self.notice(NoticeLevel::Warning, notice);
+            self.outbox.notice(NoticeLevel::Warning, notice);
         }
-        self.tell_surroundings();
+        self.project.show_notices();
+        self.questions.close_trust();
+        if self.project.context().state.trust == Trust::Undecided {
+            self.questions.ask_trust(&self.project.shown_cwd());
+        }
     }
 
     /// Ends what is going on, keeping what there is of it, and makes all durable.
     pub(super) async fn stop(&mut self) {
         self.abort();
-        while let Activity::Running(run) = &mut self.activity {
-            match run.reports.recv().await {
-                Some(report) => self.take_report(report),
-                None => self.run_ended().await,
-            }
-        }
-        if let Activity::Compacting(active) = &mut self.activity {
-            let summary = (&mut active.task).await;
-            let summary = summary.unwrap_or_else(|error| Err(SummaryError::Failed(error.to_string())));
-            self.compaction_ended(summary).await;
+        while matches!(self.run.phase(), Phase::Running | Phase::Compacting) {
+            let input = self.run.next_input().await;
+            self.on_run_input(input).await;
         }
         if let Some(event) = self.bash.wait().await {
-            self.take_bash(event);
+            self.on_bash(event);
         }
-        self.sync().await;
+        self.log.sync().await;
+        self.follow_log();
     }
 }

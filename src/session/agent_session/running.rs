@@ -1,48 +1,105 @@
-//! Handles a run's reports and its end: retries, repairs, the queue.
+//! Runs: starting one, handling its reports, and its end: retries, repairs, the queue.
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, RunOutcome};
-use crate::ai::{self, AssistantMessage, Failure, Message, Rejection, StopReason, ToolResultMessage};
+use crate::ai::{self, AssistantMessage, Credential, Failure, Message, Rejection, StopReason, SystemState};
 
-use super::super::cache_watch::{self, Miss};
+use super::super::cache_watch;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
+use super::super::question::PendingCall;
 use super::super::recovery::{self, Next};
-use super::super::repair::{self, Asked, Repair};
-use super::super::run::Report;
-use super::super::selection::Selection;
-use super::super::store::{ContextEdit, EntryBody};
-use super::compacting::AfterCompaction;
-use super::{Activity, AgentSession, REPORTS_PER_TURN, queue_view};
+use super::super::repair::{self, RefusedRequest};
+use super::super::run::{self, Report, RequestChange, RunParts};
+use super::super::store::EntryBody;
+use super::compacting::{AfterCompaction, Compacting};
+use super::run_state::RunInput;
+use super::{AgentSession, REPORTS_PER_TURN};
 
 impl AgentSession {
-    /// Handles a report and those that wait behind it.
-    pub(super) fn take_reports(&mut self, first: Report) {
-        self.take_report(first);
-        for _ in 0..REPORTS_PER_TURN {
-            let Activity::Running(run) = &mut self.activity else { return };
-            match run.reports.try_recv() {
-                Ok(report) => self.take_report(report),
-                Err(_) => return,
+    /// Starts a run with `prompts`; none repeats the last request.
+    pub(super) fn start_run(&mut self, credential: Credential, prompts: Vec<Message>) {
+        self.record_selection();
+        let messages = projection::messages(&self.log.context_branch());
+        let again = self.run.prepare(&messages, !prompts.is_empty());
+        if !prompts.is_empty() {
+            self.queue.on_prompt_sent();
+        }
+        self.model.on_run_start();
+        let parts = RunParts {
+            services: &self.services,
+            cwd: self.project.cwd(),
+            project: self.project.context(),
+            tools: &self.tools,
+            queues: self.queue.queues(),
+            session_id: self.log.session_id(),
+            selection: self.model.selection(),
+            credential,
+            messages,
+            state: self.outbox.subscribe(),
+            again,
+        };
+        self.run.on_start(run::spawn(parts, prompts));
+        self.publish();
+    }
+
+    pub(super) async fn on_run_input(&mut self, input: RunInput) {
+        match input {
+            RunInput::Report(first) => {
+                self.on_report(first);
+                for _ in 0..REPORTS_PER_TURN {
+                    let Some(report) = self.run.try_report() else { return };
+                    self.on_report(report);
+                }
+            }
+            RunInput::Ended => self.on_run_end().await,
+            RunInput::RetryNow => self.retry().await,
+            RunInput::Compacted(summary) => Compacting::of(self).on_end(summary).await,
+        }
+    }
+
+    fn on_report(&mut self, report: Report) {
+        match report {
+            Report::Event { event, taken } => self.on_agent_event(event, taken),
+            Report::NextRequest { said, reply } => {
+                // The loop may be gone already.
+                drop(reply.send(self.next_request(&said)));
+            }
+            Report::Gate { call, arguments, reply } => {
+                let (spec, project) =
+                    (self.tools.get(&call.name).map(|tool| tool.spec()), self.project.context());
+                let pending =
+                    PendingCall { call: &call, arguments: &arguments, spec, project: &project.state };
+                self.questions.on_call(&pending, self.run.is_cancelled(), reply);
             }
         }
     }
 
-    pub(super) fn take_report(&mut self, report: Report) {
-        let Report { event, taken } = report;
+    /// What changes for the next request of the run: the place for whatever is decided
+    /// about a conversation in the middle of a run.
+    fn next_request(&self, said: &SystemState) -> RequestChange {
+        let (project, cwd) = (self.project.context(), self.project.cwd());
+        RequestChange {
+            selected: self.model.changed(self.log.session_id()),
+            tools: self.tools.clone(),
+            system: run::system_delta(&self.services, project, &self.tools, cwd, said),
+        }
+    }
+
+    fn on_agent_event(&mut self, event: AgentEvent, taken: Option<oneshot::Sender<()>>) {
         match &event {
-            AgentEvent::ToolEnd { result, .. } => self.tool_ended(result),
-            AgentEvent::MessageEnd(message) => self.message_ended(message),
+            AgentEvent::ToolEnd { result, .. } => {
+                // Stored when its call ends: other calls may still run for long.
+                let message = Arc::new(Message::ToolResult(Arc::clone(result)));
+                self.append(EntryBody::message(message));
+            }
+            AgentEvent::MessageEnd(message) => self.on_message_end(message),
             AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
-                // The borrow must end before `publish`, which takes the same lock to write.
-                let changed = self.state.borrow().queue != queue_view(&self.queues);
-                if changed {
-                    self.publish();
-                    self.send(SessionEvent::QueueChanged);
-                }
+                self.queue.on_message_start();
             }
             _ => {}
         }
@@ -50,76 +107,50 @@ impl AgentSession {
             // The loop may be gone already; then it does not wait either.
             let _gone = taken.send(());
         }
-        self.send(SessionEvent::Agent(event));
+        self.outbox.send(SessionEvent::Agent(event));
     }
 
-    /// Stores a result when its call ends: other calls may still run for long.
-    fn tool_ended(&mut self, result: &Arc<ToolResultMessage>) {
-        self.append(EntryBody::message(Arc::new(Message::ToolResult(Arc::clone(result)))));
-        self.publish();
-    }
-
-    fn message_ended(&mut self, message: &Arc<Message>) {
+    fn on_message_end(&mut self, message: &Arc<Message>) {
         if matches!(**message, Message::ToolResult(_)) {
             // Stored when its call ended.
             return;
         }
         let entry_id = self.append(EntryBody::message(Arc::clone(message)));
-        if let Message::Assistant(answer) = &**message {
-            self.last_answer = Some(entry_id);
-            self.context.note(answer);
-            self.watch_cache(answer);
-            if !answer.is_failed() {
-                self.overflow_recovered &= answer.stop_reason == StopReason::Length;
-                let attempt = self.recovery.answered();
-                if attempt > 0 {
-                    self.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
+        match &**message {
+            Message::Assistant(answer) => {
+                let settings = &self.services.settings;
+                let kept_ms = cache_watch::kept_ms(self.model.model(), settings.sampling.long_cache);
+                let miss = self.run.on_answer(entry_id, answer, kept_ms);
+                if let Some(miss) = miss.filter(|_| settings.show_cache_miss_notices) {
+                    self.run.report_miss(miss);
                 }
+                self.run.on_outcome(answer);
             }
-        }
-        if let Message::System(_) = &**message {
-            self.cache.changed("system prompt or tools changed");
-        }
-        if let Message::User(_) = &**message {
-            // Delivered, and in the session from here on.
-            self.save_queue();
-            self.prompt_landed();
-            self.overflow_recovered = false;
-        }
-        self.publish();
-    }
-
-    fn watch_cache(&mut self, answer: &AssistantMessage) {
-        let settings = &self.services.settings;
-        let shown = settings.show_cache_miss_notices;
-        let kept_ms = cache_watch::kept_ms(&self.selection.model, settings.sampling.long_cache);
-        if let Some(miss) = self.cache.answered(answer, kept_ms)
-            && shown
-        {
-            let Miss { tokens, reason } = miss;
-            let text = format!("Cache miss: {tokens} prompt tokens were billed again; {reason}.");
-            self.notice(NoticeLevel::Info, text);
+            Message::System(_) => self.run.on_prefix_change("system prompt or tools changed"),
+            Message::User(_) => self.queue.on_delivered(),
+            Message::ToolResult(_) => {}
         }
     }
 
-    pub(super) async fn run_ended(&mut self) {
-        let Activity::Running(run) = std::mem::replace(&mut self.activity, Activity::Idle) else { return };
+    async fn on_run_end(&mut self) {
+        let Some(run) = self.run.take_ended() else { return };
+        self.questions.withdraw_calls();
         let outcome = run.task.await.unwrap_or_else(|error| {
-            self.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
+            self.outbox.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
             RunOutcome { last: None, aborted: true, panic: None }
         });
-        self.prompt_landed();
-        // A loop that vanished has left its token behind.
-        self.queues.end_turn();
-        self.append_deferred();
+        self.queue.on_prompt_landed();
+        self.queue.end_turn();
+        self.log.append_deferred();
+        self.follow_log();
         if let Some(panic) = outcome.panic {
-            // The answer in the transcript says what happened; a repetition would meet it again.
-            self.end_retries(panic);
+            // The answer in the transcript says what happened; a retry would meet it again.
+            self.run.end_retries(panic);
             return self.settle(true).await;
         }
         // The abort may have come when the loop was over and its end not yet known here.
         if outcome.aborted || run.cancel.is_cancelled() {
-            self.end_retries("Retry cancelled".to_owned());
+            self.run.end_retries("Retry cancelled".to_owned());
             return self.settle(true).await;
         }
         if let Some(answer) =
@@ -128,30 +159,28 @@ impl AgentSession {
             return self.recover(answer).await;
         }
         if let Some(answer) = outcome.last_assistant()
-            && (ai::is_overflow(answer, self.selection.model.context_window)
-                || self.was_cut_off_by_the_window(answer))
-            && self.recover_overflow(answer).await
+            && Compacting::of(self).recover(answer).await
         {
             return;
         }
-        if self.compact_if_full(AfterCompaction::Queue).await.is_some() {
+        if Compacting::of(self).start_if_full(AfterCompaction::Queue).await.is_some() {
             self.start_queued().await;
         }
     }
 
-    /// Goes on with what was queued in the run's last moment, or settles.
+    /// Continues with what was queued in the run's last moment, or settles.
     pub(super) async fn start_queued(&mut self) {
-        if self.queues.is_empty() {
+        if self.queue.is_empty() {
             return self.settle(false).await;
         }
         // Before anything leaves the queue: without a key it would be lost.
-        match self.credential(&self.selection.model).await {
+        match self.model.credential().await {
             Ok(credential) => {
-                let prompts = self.queues.take_next().iter().map(|message| (**message).clone()).collect();
-                self.start_run_with(credential, prompts);
+                let prompts = self.queue.take_next();
+                self.start_run(credential, prompts);
             }
             Err(error) => {
-                self.notice(NoticeLevel::Error, error.to_string());
+                self.outbox.notice(NoticeLevel::Error, error.to_string());
                 self.settle(false).await;
             }
         }
@@ -161,119 +190,92 @@ impl AgentSession {
         let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
         let failure = Failure::of_answer(answer);
         let rejection = failure.as_ref().and_then(|failure| failure.rejection.clone());
-        if let Some(repair) = self.repair_for(rejection, &error).await {
-            return self.repair(repair, &error).await;
+        if self.repair(rejection, &error).await {
+            return;
         }
-        if ai::is_overflow(answer, self.selection.model.context_window) {
-            if self.recover_overflow(answer).await {
+        if ai::is_overflow(answer, self.model.model().context_window) {
+            if Compacting::of(self).recover(answer).await {
                 return;
             }
             let hint = "the conversation no longer fits into the model's context window; start a new \
                         session with /new, or choose a model with a larger one with /model";
-            self.notice(NoticeLevel::Error, hint.to_owned());
-            self.end_retries(error);
+            self.outbox.notice(NoticeLevel::Error, hint);
+            self.run.end_retries(error);
             return self.settle(false).await;
         }
         let policy = self.services.retry_policy();
         let demanded = failure.and_then(|failure| failure.retry_after);
-        match self.recovery.decide(ai::is_retryable(answer), demanded, &policy) {
+        match self.run.decide(ai::is_retryable(answer), demanded, &policy) {
             Next::Retry { attempt, delay } => {
-                self.hide_answer();
-                self.recovery.continue_from(ai::continuable(&self.selection.model, answer));
-                self.activity = Activity::Retrying { at: Instant::now() + delay, error: error.clone() };
-                self.publish();
+                if let Some(edit) = self.run.hide_answer() {
+                    self.append(edit);
+                }
+                let partial = ai::continuable(self.model.model(), answer);
+                self.run.wait(Instant::now() + delay, error.clone(), partial);
                 let max_attempts = policy.max_retries;
-                self.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
+                self.outbox.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
             }
             Next::TooLong { demanded } => {
-                self.notice(NoticeLevel::Error, recovery::too_long(demanded, policy.max_delay));
-                self.end_retries(error);
+                self.outbox.notice(NoticeLevel::Error, recovery::too_long(demanded, policy.max_delay));
+                self.run.end_retries(error);
                 self.settle(false).await;
             }
             Next::GiveUp => {
-                self.end_retries(error);
+                self.run.end_retries(error);
                 self.settle(false).await;
             }
         }
     }
 
-    /// What to take out of the conversation so that its service takes it again.
-    async fn repair_for(&mut self, rejection: Option<Rejection>, error: &str) -> Option<Repair> {
-        let rejection = rejection?;
-        let breadth = self.recovery.may_repair()?;
-        let sources = projection::sources(&self.store.context_branch());
-        let Selection { model, .. } = &self.selection;
-        let credential = self.credential(model).await.unwrap_or_default();
-        let session_id = &self.store.header().id;
-        let options = self.services.options(model, self.selection.thinking(), session_id);
-        let asked = Asked { model: Arc::clone(model), credential, options };
-        repair::plan(&rejection, error, &sources, &asked, breadth)
-    }
-
-    /// Takes it out and repeats the request.
-    async fn repair(&mut self, repair: Repair, error: &str) {
-        self.hide_answer();
-        self.notice(NoticeLevel::Warning, repair.notice(&self.selection.model.provider, error));
-        self.recovery.repaired(repair.thinking_off, repair.no_continuation);
+    /// Takes out of the conversation what its service rejected, and retries the request.
+    /// Returns false if there is nothing that could help.
+    async fn repair(&mut self, rejection: Option<Rejection>, error: &str) -> bool {
+        let Some((rejection, breadth)) = rejection.zip(self.run.may_repair()) else { return false };
+        let sources = projection::sources(&self.log.context_branch());
+        let model = Arc::clone(self.model.model());
+        let credential = self.model.credential().await.unwrap_or_default();
+        let thinking = self.model.selection().thinking();
+        let options = self.services.options(&model, thinking, self.log.session_id());
+        let refused = RefusedRequest { model, credential, options };
+        let Some(repair) = repair::plan(&rejection, error, &sources, &refused, breadth) else { return false };
+        if let Some(edit) = self.run.hide_answer() {
+            self.append(edit);
+        }
+        let notice = repair.notice(&self.model.model().provider, error);
+        self.outbox.notice(NoticeLevel::Warning, notice);
+        self.run.on_repair(&repair);
         for edit in repair.edits {
             self.append(EntryBody::ContextEdit(edit));
         }
-        self.cache.changed("part of the conversation was removed");
-        self.retry_now().await;
+        self.retry().await;
+        true
     }
 
-    /// The failed answer stays in the file, but the model does not see it again.
-    pub(super) fn hide_answer(&mut self) {
-        if let Some(target_id) = self.last_answer.take() {
-            let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
-            self.append(EntryBody::ContextEdit(edit));
-        }
-    }
-
-    /// Repeats a failed request at once, if one waits.
-    pub(super) fn stop_waiting(&mut self) {
-        if let Activity::Retrying { at, .. } = &mut self.activity {
-            *at = Instant::now();
-        }
-    }
-
-    /// Tells that repeating did not help, if anything was repeated.
-    fn end_retries(&mut self, error: String) {
-        let attempt = self.recovery.give_up();
-        if attempt > 0 {
-            let final_error = Some(error);
-            self.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
-        }
-    }
-
-    pub(super) async fn retry_now(&mut self) {
-        self.activity = Activity::Idle;
-        if let Err(error) = self.start_run(Vec::new()).await {
-            self.end_retries(error.to_string());
-            self.notice(NoticeLevel::Error, error.to_string());
-            self.settle(false).await;
+    pub(super) async fn retry(&mut self) {
+        self.run.end_wait();
+        match self.model.credential().await {
+            Ok(credential) => self.start_run(credential, Vec::new()),
+            Err(error) => {
+                self.run.end_retries(error.to_string());
+                self.outbox.notice(NoticeLevel::Error, error.to_string());
+                self.settle(false).await;
+            }
         }
     }
 
     pub(super) fn abort(&mut self) {
         self.bash.cancel();
-        match &mut self.activity {
-            Activity::Idle => {}
-            Activity::Running(run) => run.cancel.cancel(),
-            Activity::Compacting(active) => active.cancel.cancel(),
-            Activity::Retrying { error, .. } => {
-                let error = format!("Retry cancelled: {error}");
-                self.activity = Activity::Idle;
-                self.end_retries(error);
-                self.publish();
-                self.send(SessionEvent::Settled { aborted: true });
-            }
+        self.questions.withdraw_calls();
+        if self.run.cancel() {
+            self.publish();
+            self.outbox.send(SessionEvent::Settled { aborted: true });
         }
     }
 
     pub(super) async fn settle(&mut self, aborted: bool) {
         self.publish();
-        self.sync().await;
-        self.send(SessionEvent::Settled { aborted });
+        self.log.sync().await;
+        self.follow_log();
+        self.outbox.send(SessionEvent::Settled { aborted });
     }
 }

@@ -48,24 +48,24 @@ const LARGE_BYTES: usize = 1 << 20;
 
 /// Who refused a conversation, and what else was in the request: with other
 /// options the same message may stand at another place.
-pub(super) struct Asked {
+pub(super) struct RefusedRequest {
     pub(super) model: Arc<Model>,
     pub(super) credential: Credential,
     pub(super) options: StreamOptions,
 }
 
 /// Decides what to take out of the conversation `sources`, which was refused as
-/// `asked` with the text `error`. `None` if nothing is found that could help.
+/// `refused` with the text `error`. `None` if nothing is found that could help.
 pub(super) fn plan(
     rejection: &Rejection,
     error: &str,
     sources: &[Source],
-    asked: &Asked,
+    refused: &RefusedRequest,
     breadth: Breadth,
 ) -> Option<Repair> {
     let mut draft = Draft::of(sources);
     let culprits = || match (&rejection.place, breadth) {
-        (Some(place), Breadth::Named) => located(place, sources, asked),
+        (Some(place), Breadth::Named) => located(place, sources, refused),
         _ => Vec::new(),
     };
     let mut repair =
@@ -473,16 +473,16 @@ fn mentions(text: &str, id: &str) -> bool {
 }
 
 /// The parts of the conversation that stand at `place` of its request.
-fn located(place: &RequestPath, sources: &[Source], asked: &Asked) -> Vec<Part> {
+fn located(place: &RequestPath, sources: &[Source], refused: &RefusedRequest) -> Vec<Part> {
     let request = Request {
-        model: Arc::clone(&asked.model),
-        credential: asked.credential.clone(),
+        model: Arc::clone(&refused.model),
+        credential: refused.credential.clone(),
         messages: sources
             .iter()
             .enumerate()
             .map(|(at, source)| Arc::new(marked(at, &source.message)))
             .collect(),
-        options: asked.options.clone(),
+        options: refused.options.clone(),
     };
     let body = ai::request_body(&request).ok().and_then(|body| serde_json::from_slice::<Value>(&body).ok());
     let Some(body) = body else { return Vec::new() };

@@ -33,8 +33,8 @@ fn planned(messages: &[Value], api: &str, error: &str, breadth: Breadth) -> Opti
 fn planned_by(messages: &[Value], model: Arc<Model>, error: &str, breadth: Breadth) -> Option<Repair> {
     let rejection = ai::rejection(error).unwrap();
     let options = StreamOptions { thinking: ThinkingLevel::High, ..StreamOptions::default() };
-    let asked = Asked { model, credential: Credential::None, options };
-    plan(&rejection, error, &projection::sources(&branch(messages)), &asked, breadth)
+    let refused = RefusedRequest { model, credential: Credential::None, options };
+    plan(&rejection, error, &projection::sources(&branch(messages)), &refused, breadth)
 }
 
 /// The conversation after the edits of `repair`.

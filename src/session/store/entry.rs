@@ -98,6 +98,41 @@ pub enum EntryBody {
 }
 
 impl EntryBody {
+    /// One line that recalls the entry, of at most `max_chars` characters.
+    pub fn preview(&self, max_chars: usize) -> String {
+        let text = match self {
+            Self::Message { message: SessionMessage::Model(message), .. } => match &**message {
+                Message::User(user) => user.content.text(),
+                Message::Assistant(answer) => answer.texts().collect(),
+                Message::ToolResult(result) => ai::join_text(&result.content),
+                Message::System(_) => "system prompt".to_owned(),
+            },
+            Self::Message { message: SessionMessage::BashExecution(execution), .. } => {
+                format!("!{}", execution.command)
+            }
+            Self::ModelChange(change) => format!("{}/{}", change.provider, change.model_id),
+            Self::ThinkingLevelChange(change) => change.thinking_level.clone(),
+            Self::Compaction(compaction) => compaction.summary.clone(),
+            Self::BranchSummary(branch) => branch.summary.clone(),
+            Self::Label(label) => label.label.clone().unwrap_or_default(),
+            Self::SessionInfo(info) => info.name.clone(),
+            Self::CustomMessage(message) => {
+                message.content.as_ref().map(UserContent::text).unwrap_or_default()
+            }
+            Self::Message { .. }
+            | Self::Usage(_)
+            | Self::ContextEdit(_)
+            | Self::Custom(_)
+            | Self::Unknown { .. } => String::new(),
+        };
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.chars().count() <= max_chars {
+            return line;
+        }
+        let cut: String = line.chars().take(max_chars.saturating_sub(1)).collect();
+        if max_chars == 0 { cut } else { format!("{}…", cut.trim_end()) }
+    }
+
     /// The body of a message of the model's conversation.
     pub fn message(message: Arc<Message>) -> Self {
         Self::Message { message: SessionMessage::Model(message), extra: Extra::new() }

@@ -15,7 +15,7 @@ mod nesting;
 mod scan;
 mod tree;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -312,7 +312,7 @@ impl SessionStore {
             id: entry.id.clone(),
             parent_id: entry.parent_id.clone(),
             kind: Kind::of(&entry.body),
-            body: Body::Loaded(Arc::clone(&entry)),
+            body: Body::Loaded { entry: Arc::clone(&entry), location: None },
             line: 0,
         });
         self.note(&entry.body);
@@ -342,6 +342,49 @@ impl SessionStore {
     pub fn branch_tail(&mut self, n: usize) -> (Vec<Arc<Entry>>, usize) {
         let n_earlier = self.tree.branch().len().saturating_sub(n);
         (self.branch(n_earlier), n_earlier)
+    }
+
+    /// The entries that follow `parent`, or the roots, in file order.
+    pub fn children(&self, parent: Option<&EntryId>) -> Vec<EntryId> {
+        let idx = parent.map(|id| self.tree.index_of(id));
+        // Nothing follows an entry that is not there.
+        if idx == Some(None) {
+            return Vec::new();
+        }
+        let children = self.tree.children(idx.flatten());
+        children.into_iter().map(|idx| self.tree.node(idx).id.clone()).collect()
+    }
+
+    /// Continues after the entry `id`: the active branch ends there, and what is
+    /// appended next follows it. Bodies that only the branch before needed leave memory.
+    /// Returns false if there is no such entry; nothing changes then.
+    pub fn move_leaf(&mut self, id: &EntryId) -> bool {
+        let Some(idx) = self.tree.index_of(id) else { return false };
+        self.tree.move_leaf(idx);
+        let keep = self.tree.branch().into_iter().collect();
+        self.tree.release(&keep);
+        true
+    }
+
+    /// The labels of entries, on all branches.
+    pub fn labels(&mut self) -> HashMap<EntryId, String> {
+        let entries = self.load_all(self.tree.of_kind(Kind::Label));
+        tree::fold_labels(entries.iter().filter_map(|entry| match &entry.body {
+            EntryBody::Label(label) => Some(label),
+            _ => None,
+        }))
+    }
+
+    /// One line that recalls the entry `id`, of at most `max_chars` characters; `None` if
+    /// it cannot be read.
+    pub fn preview(&mut self, id: &EntryId, max_chars: usize) -> Option<String> {
+        let entry = self.load(self.tree.index_of(id)?)?;
+        Some(entry.body.preview(max_chars))
+    }
+
+    /// Forgets the bodies of all entries that can be read again. Returns how many.
+    pub fn release_bodies(&mut self) -> usize {
+        self.tree.release(&HashSet::new())
     }
 
     /// The part of the active branch a request can depend on: everything from
@@ -410,6 +453,9 @@ impl SessionStore {
             // Lines lie where they lay, or every line that is left is in memory.
             self.source = Some((path.clone(), file));
         }
+        if !is_whole {
+            self.tree.forget_locations();
+        }
         let what = match displaced {
             Displaced::Gone => "was deleted or moved",
             Displaced::Replaced => "was replaced by another file",
@@ -468,7 +514,7 @@ impl SessionStore {
         for idx in indices {
             let node = self.tree.node(idx);
             let location = match &node.body {
-                Body::Loaded(entry) => {
+                Body::Loaded { entry, .. } => {
                     entries.push(Arc::clone(entry));
                     continue;
                 }
@@ -478,7 +524,8 @@ impl SessionStore {
             // Another entry where this one was: the file is not what it was.
             if let Some(entry) = read.filter(|entry| entry.id == node.id) {
                 let entry = Arc::new(entry);
-                self.tree.set_body(idx, Body::Loaded(Arc::clone(&entry)));
+                let location = Some(location);
+                self.tree.set_body(idx, Body::Loaded { entry: Arc::clone(&entry), location });
                 entries.push(entry);
             } else if self.unreadable.insert(idx) {
                 lost.push(DamagedLine { line: node.line, what: node.kind.describe() });

@@ -149,12 +149,12 @@ struct Lines {
 
 impl Lines {
     fn add(&mut self, body: &[u8], location: Location, line: usize) {
-        if let Ok(light) = serde_json::from_slice::<Light<'_>>(body) {
+        if let Ok(head) = serde_json::from_slice::<EntryHead<'_>>(body) {
             if std::str::from_utf8(body).is_err() {
                 // Read with replacement characters, as the original reads it.
-                self.damage.push(DamagedLine { line, what: light.describe() });
+                self.damage.push(DamagedLine { line, what: head.describe() });
             }
-            return self.add_entry(&light, location, line);
+            return self.add_entry(&head, location, line);
         }
         // What hangs below an entry with odd content is still there.
         if let Ok(bare) = serde_json::from_slice::<Bare<'_>>(body) {
@@ -166,15 +166,15 @@ impl Lines {
         self.damage.push(DamagedLine { line, what });
         self.tree.push_gap(gap);
         // A line that broke off, and the next one behind it without a line break.
-        if let Some((start, light)) = entry_at_the_end(body) {
+        if let Some((start, head)) = entry_at_the_end(body) {
             let location = Location { offset: location.offset + start as u64, len: body.len() - start };
-            self.add_entry(&light, location, line);
+            self.add_entry(&head, location, line);
         }
     }
 
-    fn add_entry(&mut self, light: &Light<'_>, location: Location, line: usize) {
-        self.facts.note(light);
-        let node = light.node(location, line);
+    fn add_entry(&mut self, head: &EntryHead<'_>, location: Location, line: usize) {
+        self.facts.note(head);
+        let node = head.node(location, line);
         if self.first_user.is_none() && node.kind == Kind::User {
             self.first_user = Some(location);
         }
@@ -183,14 +183,14 @@ impl Lines {
 }
 
 /// An entry that begins within a damaged line and goes on to its end, and where.
-fn entry_at_the_end(body: &[u8]) -> Option<(usize, Light<'_>)> {
+fn entry_at_the_end(body: &[u8]) -> Option<(usize, EntryHead<'_>)> {
     const START: &[u8] = br#"{"type":""#;
     let starts =
         (1..body.len().saturating_sub(START.len())).rev().filter(|at| body[*at..].starts_with(START));
     starts.take(64).find_map(|at| {
-        let light: Light<'_> = serde_json::from_slice(&body[at..]).ok()?;
+        let head: EntryHead<'_> = serde_json::from_slice(&body[at..]).ok()?;
         // A tool call has type and id, too.
-        light.describe().is_some().then_some((at, light))
+        head.describe().is_some().then_some((at, head))
     })
 }
 
@@ -270,7 +270,7 @@ fn trim(line: &[u8]) -> &[u8] {
 /// An entry without its content.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Light<'a> {
+pub(super) struct EntryHead<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -307,7 +307,7 @@ struct LightMessage<'a> {
     usage: Option<Usage>,
 }
 
-impl Light<'_> {
+impl EntryHead<'_> {
     /// What it holds, in the words of the user.
     fn describe(&self) -> Option<String> {
         damage::describe(&self.kind, self.message.as_ref().map(|message| message.role.as_ref()))
@@ -320,6 +320,7 @@ impl Light<'_> {
             ("model_change", _) => Kind::ModelChange,
             ("thinking_level_change", _) => Kind::ThinkingLevelChange,
             ("compaction", _) => Kind::Compaction,
+            ("label", _) => Kind::Label,
             _ => Kind::Other,
         };
         Node {
@@ -345,11 +346,11 @@ impl Bare<'_> {
 }
 
 impl Facts {
-    fn note(&mut self, light: &Light<'_>) {
-        if let Some(usage) = &light.usage {
+    fn note(&mut self, head: &EntryHead<'_>) {
+        if let Some(usage) = &head.usage {
             self.totals.add_usage(usage);
         }
-        if let Some(message) = &light.message {
+        if let Some(message) = &head.message {
             self.n_messages += 1;
             if let Some(usage) = &message.usage {
                 self.totals.add_usage(usage);
@@ -361,8 +362,8 @@ impl Facts {
                 _ => {}
             }
         }
-        if light.kind == "session_info" {
-            self.name = light.name.as_deref().and_then(clean_name);
+        if head.kind == "session_info" {
+            self.name = head.name.as_deref().and_then(clean_name);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::ai::Message;
 
 use super::damage;
-use super::entry::{Entry, EntryBody, EntryId, SessionMessage};
+use super::entry::{Entry, EntryBody, EntryId, Label, SessionMessage};
 
 /// Bytes of the session file that hold one entry, without the line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,11 @@ pub(super) enum GapParent {
 
 #[derive(Debug, Clone)]
 pub(super) enum Body {
-    Loaded(Arc<Entry>),
+    Loaded {
+        entry: Arc<Entry>,
+        /// Where it was read from; `None` for an entry of this process.
+        location: Option<Location>,
+    },
     OnDisk(Location),
 }
 
@@ -60,6 +64,7 @@ pub(super) enum Kind {
     Compaction,
     ModelChange,
     ThinkingLevelChange,
+    Label,
     /// Anything else, seen or unseen.
     Other,
 }
@@ -75,6 +80,7 @@ impl Kind {
             EntryBody::ModelChange(_) => Self::ModelChange,
             EntryBody::ThinkingLevelChange(_) => Self::ThinkingLevelChange,
             EntryBody::Compaction(_) => Self::Compaction,
+            EntryBody::Label(_) => Self::Label,
             _ => Self::Other,
         }
     }
@@ -89,7 +95,7 @@ impl Kind {
             Self::Compaction => ("compaction", None),
             Self::ModelChange => ("model_change", None),
             Self::ThinkingLevelChange => ("thinking_level_change", None),
-            Self::Other => return None,
+            Self::Label | Self::Other => return None,
         };
         damage::describe(kind, role)
     }
@@ -137,6 +143,50 @@ impl Tree {
 
     pub(super) fn node(&self, idx: usize) -> &Node {
         &self.nodes[idx]
+    }
+
+    /// Makes an entry the leaf: what is added next follows it.
+    pub(super) fn move_leaf(&mut self, idx: usize) {
+        debug_assert!(idx < self.nodes.len(), "no such entry");
+        self.leaf = Some(idx);
+    }
+
+    pub(super) fn index_of(&self, id: &EntryId) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The entries that follow `parent`, or the roots, in file order. Linear in the
+    /// number of entries.
+    pub(super) fn children(&self, parent: Option<usize>) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|idx| self.parent(*idx) == parent).collect()
+    }
+
+    pub(super) fn of_kind(&self, kind: Kind) -> Vec<usize> {
+        (0..self.nodes.len()).filter(|idx| self.nodes[*idx].kind == kind).collect()
+    }
+
+    /// Forgets the bodies of entries that are not in `keep` and can be read again.
+    /// Returns how many.
+    pub(super) fn release(&mut self, keep: &HashSet<usize>) -> usize {
+        let mut n_released = 0;
+        for (idx, node) in self.nodes.iter_mut().enumerate() {
+            if let Body::Loaded { location: Some(location), .. } = node.body
+                && !keep.contains(&idx)
+            {
+                node.body = Body::OnDisk(location);
+                n_released += 1;
+            }
+        }
+        n_released
+    }
+
+    /// The file is another one, in which nothing lies where it lay.
+    pub(super) fn forget_locations(&mut self) {
+        for node in &mut self.nodes {
+            if let Body::Loaded { location, .. } = &mut node.body {
+                *location = None;
+            }
+        }
     }
 
     pub(super) fn set_body(&mut self, idx: usize, body: Body) {
@@ -188,8 +238,23 @@ impl Tree {
     }
 }
 
+/// What is labelled, after all of `labels` in file order: a later one replaces or clears
+/// an earlier one.
+pub(super) fn fold_labels<'a>(labels: impl IntoIterator<Item = &'a Label>) -> HashMap<EntryId, String> {
+    let mut folded = HashMap::new();
+    for Label { target_id, label, .. } in labels {
+        match label.as_deref().map(str::trim).filter(|label| !label.is_empty()) {
+            Some(label) => drop(folded.insert(target_id.clone(), label.to_owned())),
+            None => drop(folded.remove(target_id)),
+        }
+    }
+    folded
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn node(id: &str, parent: Option<&str>) -> Node {
@@ -269,5 +334,63 @@ mod tests {
         assert_eq!(branch(gap("c", GapParent::Unknown)), "a x d");
         assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("c")))), "d", "it names itself");
         assert_eq!(branch(gap("other", GapParent::Unknown)), "d", "it is not the one");
+    }
+
+    /// What may happen to a tree.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Append,
+        /// Moves the leaf to one of the entries there are.
+        Move(proptest::sample::Index),
+        Label(proptest::sample::Index, Option<String>),
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => Just(Step::Append),
+            1 => any::<proptest::sample::Index>().prop_map(Step::Move),
+            1 => (any::<proptest::sample::Index>(), proptest::option::of("[a-c]"))
+                .prop_map(|(at, label)| Step::Label(at, label)),
+        ]
+    }
+
+    proptest! {
+        /// The plain model: the parent of each entry, by its number.
+        #[test]
+        fn tree_agrees_with_a_list_of_parents(steps in proptest::collection::vec(any_step(), 0..40)) {
+            let (mut tree, mut parents, mut leaf) = (Tree::default(), Vec::<Option<usize>>::new(), None);
+            let (mut labels, mut labelled) = (Vec::new(), HashMap::new());
+            for step in steps {
+                match step {
+                    Step::Append => {
+                        let parent = leaf.map(|idx: usize| idx.to_string());
+                        tree.push(node(&parents.len().to_string(), parent.as_deref()));
+                        parents.push(leaf);
+                        leaf = Some(parents.len() - 1);
+                    }
+                    Step::Move(at) if !parents.is_empty() => {
+                        leaf = Some(at.index(parents.len()));
+                        tree.move_leaf(leaf.unwrap());
+                    }
+                    Step::Label(at, label) if !parents.is_empty() => {
+                        let target_id = EntryId::new(&at.index(parents.len()).to_string());
+                        match &label {
+                            Some(label) => drop(labelled.insert(target_id.clone(), label.clone())),
+                            None => drop(labelled.remove(&target_id)),
+                        }
+                        labels.push(Label { target_id, label, extra: crate::ai::Extra::new() });
+                    }
+                    Step::Move(_) | Step::Label(..) => {}
+                }
+            }
+            let mut branch: Vec<usize> = std::iter::successors(leaf, |idx| parents[*idx]).collect();
+            branch.reverse();
+            prop_assert_eq!(tree.branch(), branch);
+            for parent in std::iter::once(None).chain((0..parents.len()).map(Some)) {
+                let expected: Vec<usize> = (0..parents.len()).filter(|idx| parents[*idx] == parent).collect();
+                prop_assert_eq!(tree.children(parent), expected);
+            }
+            prop_assert_eq!(fold_labels(&labels), labelled);
+        }
     }
 }

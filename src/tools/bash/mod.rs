@@ -18,7 +18,7 @@ use crate::util::process::{End, Event, Running};
 
 use super::output::Tail;
 
-pub use shell::{BashConfig, SessionEnv, SessionVars, ShellError};
+pub use shell::{BashConfig, SessionVars, ShellError};
 
 /// Partial output is reported at most this often.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -68,7 +68,7 @@ impl Tool for Bash {
             super::check_cancelled(&cx.cancel)?;
             let timeout = arguments.timeout.map(timeout).transpose()?;
             let mut command = self.config.prepare(&arguments.command, cx.cwd, &cx.cancel).await?;
-            command.env.extend(self.config.session.variables());
+            command.env.extend(cx.environment.iter().cloned());
             command.timeout = timeout;
             let running = self.config.start(&command, cx.cancel.clone())?;
             cx.progress.report(ToolOutput::default());

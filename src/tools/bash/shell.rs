@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::ToolError;
+use crate::agent::{Environment, ToolError};
 use crate::util::process::{Command, Running};
 use crate::util::worker::{self, WorkError};
 
@@ -32,12 +31,10 @@ pub struct BashConfig {
     pub env: Vec<(OsString, OsString)>,
     /// Where long output is kept.
     pub temp_dir: PathBuf,
-    /// Session variables for the model's commands, not for the user's.
-    pub session: SessionEnv,
 }
 
 impl BashConfig {
-    pub fn new(temp_dir: PathBuf, session: SessionEnv) -> Self {
+    pub fn new(temp_dir: PathBuf) -> Self {
         Self {
             shell_path: None,
             command_prefix: None,
@@ -45,7 +42,6 @@ impl BashConfig {
             bin_dir: None,
             env: Vec::new(),
             temp_dir,
-            session,
         }
     }
 
@@ -136,12 +132,7 @@ impl BashConfig {
     }
 }
 
-/// What commands are told about the session; clones share it, so the session can
-/// change it while tools exist.
-#[derive(Debug, Clone, Default)]
-pub struct SessionEnv(Arc<Mutex<SessionVars>>);
-
-/// The environment variables that describe the session; `None` leaves one out.
+/// Describes a session to the commands of its model; `None` leaves a variable out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionVars {
     /// `PI_SESSION_ID`
@@ -159,16 +150,10 @@ pub struct SessionVars {
 const SESSION_VARIABLES: &[&str] =
     &["PI_SESSION_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"];
 
-impl SessionEnv {
-    /// Replaces the variables of commands started from now on.
-    pub fn set(&self, vars: SessionVars) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = vars;
-    }
-
+impl SessionVars {
     /// Every variable, so that none is inherited from an outer session.
-    pub(super) fn variables(&self) -> Vec<(OsString, Option<OsString>)> {
-        let SessionVars { id, file, provider, model, reasoning_level } =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    pub fn variables(self) -> Environment {
+        let Self { id, file, provider, model, reasoning_level } = self;
         let values = [
             id.map(OsString::from),
             file.map(PathBuf::into_os_string),
@@ -206,7 +191,7 @@ mod tests {
     use super::*;
 
     fn config() -> BashConfig {
-        BashConfig::new(PathBuf::from("/tmp"), SessionEnv::default())
+        BashConfig::new(PathBuf::from("/tmp"))
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi::agent::{
-    AgentEvent, Concurrency, Gate, Hooks, Progress, QueueMode, Queued, Queues, Run, RunOutcome,
+    AgentEvent, Concurrency, Gate, Hooks, NextRequest, Progress, QueueMode, Queued, Queues, Run, RunOutcome,
     SteeringDelivery, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec, run,
 };
 use pi::ai::{
@@ -23,6 +23,9 @@ use super::agent_order::AgentOrder;
 /// What a test does when an event comes.
 type OnEvent = Box<dyn FnMut(&AgentEvent) + Send>;
 
+type Prepare = Box<dyn FnMut(&mut NextRequest) + Send>;
+type GateCall = Box<dyn FnMut(&Value) -> Gate + Send>;
+
 /// One loop with everything it depends on.
 pub(crate) struct AgentBench {
     pub(crate) provider: FakeProvider,
@@ -32,6 +35,10 @@ pub(crate) struct AgentBench {
     pub(crate) clock: Clock,
     /// Names of tools whose calls are blocked.
     pub(crate) blocked: Vec<&'static str>,
+    /// Changes each request after the first.
+    pub(crate) prepare: Option<Prepare>,
+    /// Decides about calls by their validated arguments, in place of `blocked`.
+    pub(crate) gate: Option<GateCall>,
     on_event: Option<OnEvent>,
 }
 
@@ -50,6 +57,8 @@ impl AgentBench {
             cancel: CancellationToken::new(),
             clock: Clock::manual(1_000),
             blocked: Vec::new(),
+            prepare: None,
+            gate: None,
             on_event: None,
         }
     }
@@ -81,6 +90,8 @@ impl AgentBench {
             order: AgentOrder::default(),
             on_event: self.on_event.take(),
             blocked: self.blocked.clone(),
+            prepare: self.prepare.take(),
+            gate: self.gate.take(),
         };
         let events = Arc::clone(&hooks.events);
         let parts = Run {
@@ -187,6 +198,8 @@ struct Recorder {
     order: AgentOrder,
     on_event: Option<OnEvent>,
     blocked: Vec<&'static str>,
+    prepare: Option<Prepare>,
+    gate: Option<GateCall>,
 }
 
 impl Recorder {
@@ -210,12 +223,17 @@ impl Hooks for Recorder {
         self.take(AgentEvent::MessageUpdate(event.clone()));
     }
 
-    fn prepare_request<'a>(&'a mut self, _request: &'a mut Request) -> BoxFuture<'a, ()> {
+    fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()> {
+        if let Some(prepare) = &mut self.prepare {
+            prepare(next);
+        }
         std::future::ready(()).boxed()
     }
 
-    fn gate_tool<'a>(&'a mut self, call: &'a ToolCall) -> BoxFuture<'a, Gate> {
-        let gate = if self.blocked.contains(&call.name.as_str()) {
+    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate> {
+        let gate = if let Some(gate) = &mut self.gate {
+            gate(arguments)
+        } else if self.blocked.contains(&call.name.as_str()) {
             Gate::Block { reason: format!("{} is not allowed here", call.name) }
         } else {
             Gate::Allow

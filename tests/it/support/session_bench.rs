@@ -14,11 +14,11 @@ use pi::ai::{
 };
 use pi::config::{Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, TrustPolicy};
 use pi::session::{
-    Disk, Entry, EntryBody, OpenError, OpenSession, Opened, Phase, PromptOptions, Reply, Services,
-    SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionMessage, SkillOptions,
-    SystemDisk, WhenBusy, Wishes, start,
+    AllowAll, Disk, Entry, EntryBody, ModelPreferences, OpenError, OpenSession, Opened, Phase, PromptOptions,
+    Reply, Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
+    SessionMessage, SkillOptions, SystemDisk, ToolGate, WhenBusy, start,
 };
-use pi::tools::{BashConfig, SessionEnv};
+use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -46,6 +46,7 @@ pub(crate) struct SessionBench {
     /// URL and API of the server that answers instead of the script.
     server: Option<(String, &'static str)>,
     trust: TrustPolicy,
+    gate: Arc<dyn ToolGate>,
     /// Where new sessions go, below the folder.
     sessions: Option<&'static str>,
     disk: Arc<dyn Disk>,
@@ -68,6 +69,7 @@ impl SessionBench {
             prompt: "Be brief.",
             server: None,
             trust: TrustPolicy::default(),
+            gate: Arc::new(AllowAll),
             sessions: Some("sessions"),
             disk: Arc::new(SystemDisk),
         }
@@ -75,6 +77,13 @@ impl SessionBench {
 
     pub(crate) fn tools(mut self, tools: impl IntoIterator<Item = TestTool>) -> Self {
         self.tools = tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect();
+        self
+    }
+
+    /// The tools that come with pi, in place of others.
+    pub(crate) fn builtin_tools(mut self) -> Self {
+        let bash = BashConfig::new(self.path("tmp"));
+        self.tools = builtins(&ToolsConfig { home: None, images: ImageLimits::default(), bash });
         self
     }
 
@@ -91,6 +100,12 @@ impl SessionBench {
     /// Who decides about the folder `work`.
     pub(crate) fn trust(mut self, trust: TrustPolicy) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// Who decides about calls of tools.
+    pub(crate) fn gate(mut self, gate: impl ToolGate + 'static) -> Self {
+        self.gate = Arc::new(gate);
         self
     }
 
@@ -174,7 +189,7 @@ impl SessionBench {
         }})
     }
 
-    fn services(&self, wishes: Wishes) -> Services {
+    fn services(&self, preferences: ModelPreferences) -> Services {
         let mut catalog = Catalog::builtin();
         catalog.add_user_models(&self.models().to_string()).unwrap();
         let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
@@ -190,11 +205,11 @@ impl SessionBench {
             catalog,
             credentials,
             tools: ToolRegistry::new(self.tools.clone()),
-            bash: BashConfig::new(self.path("tmp"), SessionEnv::default()),
+            bash: BashConfig::new(self.path("tmp")),
             settings,
             dirs: Dirs { home: None, agent: self.path("agent"), sessions: self.path("sessions") },
             clock: self.clock.clone(),
-            wishes,
+            preferences,
             prompt: PromptOptions {
                 custom: Some(self.prompt.to_owned()),
                 addendum: None,
@@ -202,6 +217,7 @@ impl SessionBench {
             },
             skills: SkillOptions::default(),
             trust: self.trust,
+            gate: Arc::clone(&self.gate),
             disk: Arc::clone(&self.disk),
             sessions: self.sessions.map(|name| self.path(name)),
             wants_deltas: true,
@@ -218,8 +234,24 @@ impl SessionBench {
         self.open(OpenSession::File(path.to_owned())).await.unwrap()
     }
 
+    /// Two new sessions of one process, side by side.
+    pub(crate) async fn start_two(&self) -> [Session; 2] {
+        let services = Arc::new(self.services(self.preferences()));
+        let first = self.open_with(&services, OpenSession::New).await.unwrap();
+        [first, self.open_with(&services, OpenSession::New).await.unwrap()]
+    }
+
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Session, OpenError> {
-        let wishes = Wishes {
+        self.open_with(&Arc::new(self.services(self.preferences())), open).await
+    }
+
+    async fn open_with(&self, services: &Arc<Services>, open: OpenSession) -> Result<Session, OpenError> {
+        let (handle, events) = start(Arc::clone(services), self.path("work"), open).await?;
+        Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
+    }
+
+    fn preferences(&self) -> ModelPreferences {
+        ModelPreferences {
             model: None,
             thinking: None,
             default_provider: Some("acme".to_owned()),
@@ -227,9 +259,7 @@ impl SessionBench {
             default_thinking: ThinkingLevel::Medium,
             scope: Vec::new(),
             model_thinking: BTreeMap::new(),
-        };
-        let (handle, events) = start(Arc::new(self.services(wishes)), self.path("work"), open).await?;
-        Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
+        }
     }
 }
 
@@ -238,7 +268,7 @@ pub(crate) struct Session {
     pub(crate) handle: SessionHandle,
     events: SessionEvents,
     order: AgentOrder,
-    /// All events so far as lines, pieces of answers and entries left out.
+    /// All events so far as lines, pieces of answers, entries and questions left out.
     pub(crate) lines: Vec<String>,
 }
 
@@ -349,7 +379,9 @@ impl Session {
                     self.lines.push(line(event));
                 }
             }
-            SessionEvent::EntryAppended(_) => {}
+            SessionEvent::EntryAppended(_)
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. } => {}
             SessionEvent::BashEnded(execution) => {
                 self.check_command_on_disk(&execution.command);
                 self.lines.push(event_line(event));
@@ -445,7 +477,10 @@ fn event_line(event: &SessionEvent) -> String {
                 "settled".to_owned()
             }
         }
-        SessionEvent::Agent(_) | SessionEvent::EntryAppended(_) => {
+        SessionEvent::Agent(_)
+        | SessionEvent::EntryAppended(_)
+        | SessionEvent::Question(_)
+        | SessionEvent::QuestionClosed { .. } => {
             unreachable!("shown elsewhere")
         }
     }

@@ -110,13 +110,13 @@ impl Overlay for QueuedMessages {
     }
 
     fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
-        if session.queue == self.queue {
+        if *session.queue == self.queue {
             return OverlayStep::Stay;
         }
         if session.queue.is_empty() {
             return OverlayStep::Close;
         }
-        self.queue = session.queue.clone();
+        self.queue = (*session.queue).clone();
         self.picker.set_items(items(&self.queue));
         if let Some(moved) = self.moved.take() {
             self.picker.select(|slot| *slot == moved);

@@ -80,7 +80,9 @@ impl Transcript {
             SessionEvent::QueueChanged
             | SessionEvent::SelectionChanged
             | SessionEvent::CompactionStarted { .. }
-            | SessionEvent::CompactionEnded { .. } => {}
+            | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. } => {}
             SessionEvent::Settled { .. } => self.abandon_run(ABORTED),
             SessionEvent::Ended { .. } => {
                 self.end_bash(None);

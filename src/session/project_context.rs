@@ -17,27 +17,27 @@ use super::services::Services;
 use super::state::ProjectState;
 
 /// What the user decided about folders for as long as the program runs.
-pub(super) type Decisions = HashMap<PathBuf, bool>;
+pub(super) type TrustOverrides = HashMap<PathBuf, bool>;
 
-pub(super) struct Surroundings {
+pub(super) struct ProjectContext {
     pub(super) context_files: Vec<ContextFile>,
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
-    pub(super) project: ProjectState,
+    pub(super) state: ProjectState,
     /// What is wrong with skills, instruction files or `trust.json`, one line each.
     pub(super) problems: Vec<String>,
     /// What is left out for want of trust.
     pub(super) untrusted: Option<(NoticeLevel, String)>,
 }
 
-impl Surroundings {
+impl ProjectContext {
     /// Reads what surrounds `cwd`. Blocks.
-    pub(super) fn read(services: &Services, cwd: &Path, decisions: &Decisions) -> Self {
+    pub(super) fn read(services: &Services, cwd: &Path, overrides: &TrustOverrides) -> Self {
         let dirs = &services.dirs;
         let home = dirs.home.as_deref();
         let trust_file = TrustFile::load(dirs.trust_file());
         let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
-        let flag = decisions.get(cwd).copied().or(services.trust.flag);
+        let flag = overrides.get(cwd).copied().or(services.trust.flag);
         // What cannot be read may hold a no.
         let default = match trust_file.problem() {
             Some(_) if services.trust.default == TrustDefault::Always => TrustDefault::Ask,
@@ -68,7 +68,7 @@ impl Surroundings {
         });
         problems.extend(wrong.iter().map(ToString::to_string));
         let untrusted = untrusted(&project, !services.skills.only_paths, cwd, home);
-        Self { context_files: context.files, skills: skills.into(), project, problems, untrusted }
+        Self { context_files: context.files, skills: skills.into(), state: project, problems, untrusted }
     }
 }
 

@@ -1,0 +1,167 @@
+//! The project a session works in: its directory, what it brings along, and whether
+//! that is trusted.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::TrustFile;
+use crate::util::paths;
+
+use super::super::command::TrustChoice;
+use super::super::event::NoticeLevel;
+use super::super::handle::SessionError;
+use super::super::outbox::Outbox;
+use super::super::project_context::{ProjectContext, TrustOverrides};
+use super::super::resources::{expand_skill, skill_call};
+use super::super::services::Services;
+use super::super::state::{ProjectState, SessionState};
+
+/// Problems that are shown one by one; of more than these only the number is.
+const MAX_SHOWN: usize = 5;
+
+/// The project of a session, and what its user was shown and decided about it.
+pub(super) struct Project {
+    cwd: PathBuf,
+    context: ProjectContext,
+    /// For as long as the session's task runs.
+    overrides: TrustOverrides,
+    /// Each notice is shown once.
+    shown_notices: HashSet<String>,
+    services: Arc<Services>,
+    outbox: Outbox,
+}
+
+impl Project {
+    pub(super) fn new(
+        services: Arc<Services>,
+        cwd: PathBuf,
+        context: ProjectContext,
+        outbox: Outbox,
+    ) -> Self {
+        let (overrides, shown_notices) = (TrustOverrides::default(), HashSet::new());
+        Self { cwd, context, overrides, shown_notices, services, outbox }
+    }
+
+    /// Continues with the project of another session.
+    pub(super) fn replace(&mut self, cwd: PathBuf, context: ProjectContext) {
+        self.cwd = cwd;
+        self.context = context;
+    }
+
+    pub(super) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The directory in the words of the user.
+    pub(super) fn shown_cwd(&self) -> String {
+        paths::display(&self.cwd, self.services.dirs.home.as_deref())
+    }
+
+    pub(super) fn context(&self) -> &ProjectContext {
+        &self.context
+    }
+
+    pub(super) fn overrides(&self) -> &TrustOverrides {
+        &self.overrides
+    }
+
+    /// What the model reads for what the user typed: a skill's text for its name.
+    pub(super) async fn expanded(&self, text: &str) -> Result<String, SessionError> {
+        let Some((name, args)) = skill_call(text) else { return Ok(text.to_owned()) };
+        let (name, args) = (name.to_owned(), args.to_owned());
+        let skills = Arc::clone(&self.context.skills);
+        let reading = tokio::task::spawn_blocking(move || expand_skill(&name, &args, &skills));
+        match reading.await {
+            Ok(Ok(expanded)) => Ok(expanded),
+            Ok(Err(error)) => Err(SessionError::Refused(format!("{error}{}", self.trust_hint()))),
+            Err(error) => Err(SessionError::Refused(error.to_string())),
+        }
+    }
+
+    /// Where else a skill may be that was not found.
+    fn trust_hint(&self) -> &'static str {
+        let project: &ProjectState = &self.context.state;
+        let is_left_out = self.context.untrusted.is_some() && project.skill_folders().next().is_some();
+        if is_left_out && !project.trust.is_trusted() {
+            "; this folder's skills are not loaded because it isn't trusted (use /trust or --approve)"
+        } else {
+            ""
+        }
+    }
+
+    /// Shows what was not shown before.
+    pub(super) fn show_notices(&mut self) {
+        let mut problems = std::mem::take(&mut self.context.problems);
+        problems.retain(|problem| self.shown_notices.insert(problem.clone()));
+        let n_more = problems.len().saturating_sub(MAX_SHOWN);
+        problems.truncate(MAX_SHOWN);
+        if n_more > 0 {
+            problems.push(format!("skills: {n_more} more problems of this kind"));
+        }
+        for problem in problems {
+            self.outbox.notice(NoticeLevel::Warning, problem);
+        }
+        if let Some((level, text)) = self.context.untrusted.clone()
+            && self.shown_notices.insert(format!("{}: {text}", self.cwd.display()))
+        {
+            self.outbox.notice(level, text);
+        }
+    }
+
+    /// Stores the decision, if it is to be stored, and uses what it allows.
+    pub(super) async fn decide_trust(&mut self, choice: TrustChoice) -> Result<(), SessionError> {
+        let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
+        // Counts even if it cannot be stored.
+        self.overrides.insert(cwd.clone(), choice.is_trusted());
+        let overrides = self.overrides.clone();
+        let deciding = tokio::task::spawn_blocking(move || {
+            let stored = store_decision(&services, &cwd, choice);
+            (stored, ProjectContext::read(&services, &cwd, &overrides))
+        });
+        let (stored, context) = deciding.await.map_err(|error| SessionError::Refused(error.to_string()))?;
+        let n_before = self.context.skills.len();
+        self.context = context;
+        self.outbox.update(|state| self.show(state));
+        if let Err(error) = stored {
+            self.outbox.notice(NoticeLevel::Error, error.to_string());
+        }
+        if choice.is_trusted() {
+            let n_new = self.context.skills.len().saturating_sub(n_before);
+            let text = match n_new {
+                0 => "This folder is trusted.".to_owned(),
+                1 => "This folder is trusted. Loaded one skill.".to_owned(),
+                n => format!("This folder is trusted. Loaded {n} skills."),
+            };
+            self.outbox.notice(NoticeLevel::Info, text);
+        }
+        self.show_notices();
+        Ok(())
+    }
+
+    /// Sets the fields of a snapshot that tell of the project.
+    pub(super) fn show(&self, state: &mut SessionState) {
+        state.cwd.clone_from(&self.cwd);
+        state.skills = Arc::clone(&self.context.skills);
+        state.project = self.context.state.clone();
+    }
+}
+
+/// Blocks.
+fn store_decision(
+    services: &Services,
+    cwd: &Path,
+    choice: TrustChoice,
+) -> Result<(), crate::config::TrustError> {
+    // Above a link may be another folder than above what it leads to.
+    let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
+    let folder = match choice {
+        TrustChoice::Folder | TrustChoice::No => Some(real.as_path()),
+        TrustChoice::Parent => real.parent(),
+        TrustChoice::Session | TrustChoice::NotNow => None,
+    };
+    match folder {
+        Some(folder) => TrustFile::load(services.dirs.trust_file()).save(folder, choice.is_trusted()),
+        None => Ok(()),
+    }
+}

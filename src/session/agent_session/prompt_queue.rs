@@ -1,0 +1,275 @@
+//! Prompts that wait, and the draft of the next one: in memory and on disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::{Pushed, QueueKind, QueueSlot, Queued, Queues, SteeringDelivery};
+use crate::ai::{ContentBlock, Message, UserContent, UserMessage};
+
+use super::super::command::{PromptDraft, TakenQueue, WhenBusy};
+use super::super::draft_file::DraftFile;
+use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::handle::SessionError;
+use super::super::outbox::Outbox;
+use super::super::queue_file::{QueueFile, StoredQueues};
+use super::super::services::Services;
+use super::super::state::{QueueView, SessionState};
+use super::super::urgent::is_urgent;
+
+/// The queues of a session with their file, and the draft with its own: no prompt is
+/// ever in neither.
+pub(super) struct PromptQueue {
+    queues: Arc<Queues>,
+    queue_file: QueueFile,
+    draft_file: DraftFile,
+    /// Waits until the prompt that left the editor is stored; with its ticket.
+    waiting_draft: Option<(PromptDraft, u64)>,
+    /// Prompts were handed to a run and are not in the session file yet.
+    prompt_in_flight: bool,
+    /// The draft cannot be saved; the user knows.
+    draft_unsaved: bool,
+    urgent_words: Arc<[String]>,
+    outbox: Outbox,
+}
+
+/// What became of a prompt for a session that works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Enqueued {
+    Duplicate,
+    Queued {
+        /// It must not wait for the end of the turn, nor for that of a retry's wait.
+        interrupts: bool,
+    },
+}
+
+impl PromptQueue {
+    pub(super) fn new(
+        services: &Services,
+        queue_file: QueueFile,
+        draft_file: DraftFile,
+        outbox: Outbox,
+    ) -> Self {
+        let queues = Arc::new(Queues::default());
+        let (steering_mode, follow_up_mode) = services.queue_modes();
+        queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
+        Self {
+            queues,
+            queue_file,
+            draft_file,
+            waiting_draft: None,
+            prompt_in_flight: false,
+            draft_unsaved: false,
+            urgent_words: services.settings.urgent_words.clone().into(),
+            outbox,
+        }
+    }
+
+    /// Goes along to another session, with what is queued and what is being written.
+    pub(super) fn move_to(&mut self, queue_file: QueueFile, draft_file: DraftFile) {
+        // What is queued now is then not left over in the old session.
+        drop(self.queue_file.save(&StoredQueues::default()));
+        self.queue_file = queue_file;
+        // What is written stays stored meanwhile.
+        let left = std::mem::replace(&mut self.draft_file, draft_file);
+        self.draft_file.replace(left);
+        self.save();
+    }
+
+    /// Continues beside the session at `session`, which was somewhere else before.
+    pub(super) fn follow(&mut self, session: Option<&Path>) {
+        self.queue_file.follow(session);
+        self.draft_file.follow(session);
+        self.save();
+    }
+
+    /// For the loop, which empties them.
+    pub(super) fn queues(&self) -> &Arc<Queues> {
+        &self.queues
+    }
+
+    // The queues.
+
+    /// Queues a prompt of the user while the session works.
+    pub(super) fn push(
+        &mut self,
+        text: String,
+        message: UserMessage,
+        when_busy: WhenBusy,
+        now_ms: u64,
+    ) -> Result<Enqueued, SessionError> {
+        let urgent = is_urgent(&text, &self.urgent_words);
+        let queued = Queued { text, message: Arc::new(Message::User(message)) };
+        let interrupts = matches!(when_busy, WhenBusy::Now)
+            || (matches!(when_busy, WhenBusy::Steer)
+                && (urgent || self.queues.delivery() == SteeringDelivery::Now));
+        let pushed = match when_busy {
+            WhenBusy::Refuse => {
+                return Err(SessionError::Refused(
+                    "the agent is still working; press Escape to cancel it".to_owned(),
+                ));
+            }
+            WhenBusy::Now => self.queues.push_now(queued, now_ms),
+            WhenBusy::Steer if urgent => self.queues.push_now(queued, now_ms),
+            WhenBusy::Steer => self.queues.push(QueueKind::Steering, queued, now_ms),
+            WhenBusy::FollowUp => self.queues.push(QueueKind::FollowUp, queued, now_ms),
+        };
+        if pushed == Pushed::Duplicate {
+            let text = "ignored the message: the same text was queued a moment ago";
+            self.outbox.notice(NoticeLevel::Info, text);
+            return Ok(Enqueued::Duplicate);
+        }
+        self.on_change();
+        Ok(Enqueued::Queued { interrupts })
+    }
+
+    /// Lets everything queued interrupt; returns whether anything was.
+    pub(super) fn deliver_now(&mut self) -> bool {
+        let delivers = self.queues.deliver_now();
+        if delivers {
+            self.on_change();
+        }
+        delivers
+    }
+
+    pub(super) fn take_all(&mut self) -> TakenQueue {
+        let (steering, follow_up) = self.queues.take_all();
+        self.give_back(steering, follow_up)
+    }
+
+    pub(super) fn take_one(&mut self, slot: &QueueSlot) -> TakenQueue {
+        let taken: Vec<Queued> = self.queues.take_one(slot).into_iter().collect();
+        match slot.kind {
+            QueueKind::Steering => self.give_back(taken, Vec::new()),
+            QueueKind::FollowUp => self.give_back(Vec::new(), taken),
+        }
+    }
+
+    pub(super) fn move_one(&mut self, slot: &QueueSlot, kind: QueueKind, index: usize) {
+        self.queues.move_one(slot, kind, index);
+        self.on_change();
+    }
+
+    /// What an earlier process left: messages it had not delivered, and the draft.
+    pub(super) fn take_left_over(&mut self) -> TakenQueue {
+        let left_over = self.queue_file.take_left_over();
+        TakenQueue { draft: self.draft_file.take_recovered(), ..left_over }
+    }
+
+    /// The messages the next run begins with, which it has not taken itself.
+    pub(super) fn take_next(&mut self) -> Vec<Message> {
+        self.queues.take_next().iter().map(|message| (**message).clone()).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queues.is_empty()
+    }
+
+    /// A loop that vanished has left its token behind.
+    pub(super) fn end_turn(&mut self) {
+        self.queues.end_turn();
+    }
+
+    /// Hands messages back to the user. They stay in the queue file until a draft that
+    /// holds them is stored.
+    fn give_back(&mut self, steering: Vec<Queued>, follow_up: Vec<Queued>) -> TakenQueue {
+        let drafts = |queued: Vec<Queued>| queued.iter().map(draft_of).collect();
+        let taken = self.queue_file.give_back(drafts(steering), drafts(follow_up));
+        self.on_change();
+        taken
+    }
+
+    fn on_change(&mut self) {
+        self.save();
+        self.outbox.update(|state| self.show(state));
+        self.outbox.send(SessionEvent::QueueChanged);
+    }
+
+    /// The loop has begun a message, which it may have taken from a queue.
+    pub(super) fn on_message_start(&mut self) {
+        if *self.outbox.snapshot().queue != self.view() {
+            self.outbox.update(|state| self.show(state));
+            self.outbox.send(SessionEvent::QueueChanged);
+        }
+    }
+
+    /// Keeps the file of queued messages in step with the queue.
+    fn save(&mut self) {
+        let (steering, follow_up) = self.queues.map(draft_of);
+        let queues = StoredQueues { steering: steering.into(), follow_up: follow_up.into() };
+        if let Err(error) = self.queue_file.save(&queues) {
+            let text = format!("cannot save queued messages, so a crash would lose them: {error}");
+            self.outbox.notice(NoticeLevel::Warning, text);
+        }
+    }
+
+    // The draft.
+
+    /// Stores what is in the editor, in place of the draft before it.
+    pub(super) fn save_draft(&mut self, draft: PromptDraft, ticket: u64) {
+        if self.prompt_in_flight {
+            // Until it is in the session file, the stored draft is the only copy of it.
+            self.waiting_draft = Some((draft, ticket));
+            return;
+        }
+        let holds = self.queue_file.held_by(ticket);
+        match self.draft_file.save(&draft, &holds) {
+            Ok(()) => {
+                self.draft_unsaved = false;
+                self.queue_file.forget(ticket);
+                self.save();
+            }
+            Err(error) if !std::mem::replace(&mut self.draft_unsaved, true) => {
+                let text = format!("cannot save the draft, so a crash would lose it: {error}");
+                self.outbox.notice(NoticeLevel::Warning, text);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// A run begins with a prompt that is in no file of the session yet.
+    pub(super) fn on_prompt_sent(&mut self) {
+        self.prompt_in_flight = true;
+    }
+
+    /// A prompt was delivered, and is in the session from here on.
+    pub(super) fn on_delivered(&mut self) {
+        self.save();
+        self.on_prompt_landed();
+    }
+
+    /// The prompt that left the editor is stored, or its run is over.
+    pub(super) fn on_prompt_landed(&mut self) {
+        self.prompt_in_flight = false;
+        if let Some((draft, ticket)) = self.waiting_draft.take() {
+            self.save_draft(draft, ticket);
+        }
+    }
+
+    fn view(&self) -> QueueView {
+        let (steering, follow_up) = self.queues.texts();
+        QueueView { steering, follow_up }
+    }
+
+    /// Sets the fields of a snapshot that tell of the queues.
+    pub(super) fn show(&self, state: &mut SessionState) {
+        let view = self.view();
+        if *state.queue != view {
+            state.queue = Arc::new(view);
+        }
+        state.steering_delivery = self.queues.delivery();
+        state.urgent_words = Arc::clone(&self.urgent_words);
+    }
+}
+
+/// A queued message as the user wrote it.
+fn draft_of(queued: &Queued) -> PromptDraft {
+    let blocks = match &*queued.message {
+        Message::User(UserMessage { content: UserContent::Blocks(blocks), .. }) => blocks.as_slice(),
+        Message::User(_) | Message::System(_) | Message::Assistant(_) | Message::ToolResult(_) => &[],
+    };
+    let images = blocks.iter().filter_map(|block| match block {
+        ContentBlock::Image(image) => Some(image.clone()),
+        _ => None,
+    });
+    PromptDraft { text: queued.text.clone(), images: images.collect() }
+}

@@ -1,0 +1,156 @@
+//! The questions of a session that wait for an answer, each with who waits.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::agent::Gate;
+use crate::ai::ToolCall;
+
+use super::super::command::TrustChoice;
+use super::super::event::SessionEvent;
+use super::super::handle::SessionError;
+use super::super::outbox::Outbox;
+use super::super::question::{
+    PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,
+};
+use super::super::services::Services;
+use super::super::state::SessionState;
+
+/// Option of a question about a call that lets it run, and the one that does not.
+const TOOL_OPTIONS: [&str; 2] = ["Allow", "Don't allow"];
+
+pub(super) struct Questions {
+    open: Vec<OpenQuestion>,
+    last_id: u64,
+    /// Whether there is somebody to ask.
+    can_ask: bool,
+    gate: Arc<dyn ToolGate>,
+    outbox: Outbox,
+}
+
+struct OpenQuestion {
+    question: Arc<Question>,
+    /// The call that waits; `None` for a question of the session itself.
+    reply: Option<oneshot::Sender<Gate>>,
+}
+
+impl Questions {
+    pub(super) fn new(services: &Services, outbox: Outbox) -> Self {
+        let (can_ask, gate) = (services.trust.can_ask, Arc::clone(&services.gate));
+        Self { open: Vec::new(), last_id: 0, can_ask, gate, outbox }
+    }
+
+    /// Asks whether the project is trusted.
+    pub(super) fn ask_trust(&mut self, folder: &str) {
+        self.close_trust();
+        let options = TRUST_OPTIONS.iter().map(|(_, label)| (*label).to_owned()).collect();
+        self.ask(QuestionKind::Trust, format!("Do you trust {folder}?"), options, 0, None);
+    }
+
+    /// Lets the gate decide about a call, and asks the user if it says so.
+    pub(super) fn on_call(
+        &mut self,
+        pending: &PendingCall<'_>,
+        is_cancelled: bool,
+        reply: oneshot::Sender<Gate>,
+    ) {
+        let gate = match self.gate.check(pending) {
+            Verdict::Allow => Gate::Allow,
+            Verdict::Change { arguments } => Gate::Change { arguments },
+            Verdict::Block { reason } => Gate::Block { reason },
+            Verdict::Ask { .. } if is_cancelled => Gate::Withdrawn,
+            Verdict::Ask { text } => return self.ask_tool(Arc::clone(pending.call), text, reply),
+        };
+        // The run may be over.
+        drop(reply.send(gate));
+    }
+
+    /// Asks whether a call may run; without anybody to ask it may not.
+    fn ask_tool(&mut self, call: Arc<ToolCall>, text: String, reply: oneshot::Sender<Gate>) {
+        if !self.can_ask {
+            let reason = format!("{} was not run: it needs permission, and nobody can be asked", call.name);
+            // The run may be over.
+            drop(reply.send(Gate::Block { reason }));
+            return;
+        }
+        let options = TOOL_OPTIONS.map(str::to_owned).to_vec();
+        self.ask(QuestionKind::ToolCall(call), text, options, 1, Some(reply));
+    }
+
+    fn ask(
+        &mut self,
+        kind: QuestionKind,
+        text: String,
+        options: Vec<String>,
+        default: usize,
+        reply: Option<oneshot::Sender<Gate>>,
+    ) {
+        self.last_id += 1;
+        let question = Arc::new(Question { id: QuestionId(self.last_id), kind, text, options, default });
+        self.open.push(OpenQuestion { question: Arc::clone(&question), reply });
+        self.outbox.update(|state| self.show(state));
+        self.outbox.send(SessionEvent::Question(question));
+    }
+
+    /// Takes an answer. Returns the choice if the question was about trust.
+    ///
+    /// # Errors
+    /// When the question is not open, or has no such option; it stays open then.
+    pub(super) fn answer(
+        &mut self,
+        id: QuestionId,
+        option: usize,
+    ) -> Result<Option<TrustChoice>, SessionError> {
+        let open = self.open.iter().position(|open| open.question.id == id);
+        let at = open.ok_or_else(|| SessionError::Refused("the question is no longer open".to_owned()))?;
+        let n_options = self.open[at].question.options.len();
+        if option >= n_options {
+            let text = format!("the question has options 0 to {}; {option} is none", n_options - 1);
+            return Err(SessionError::Refused(text));
+        }
+        let OpenQuestion { question, reply } = self.open.remove(at);
+        if let Some(reply) = reply {
+            let gate = match option {
+                0 => Gate::Allow,
+                _ => Gate::Block { reason: "The user did not allow this call.".to_owned() },
+            };
+            drop(reply.send(gate));
+        }
+        self.on_closed(&question);
+        let is_trust = question.kind == QuestionKind::Trust;
+        Ok(TRUST_OPTIONS.get(option).map(|(choice, _)| *choice).filter(|_| is_trust))
+    }
+
+    /// Withdraws the question about trust: it was decided otherwise, or is asked anew.
+    pub(super) fn close_trust(&mut self) {
+        self.close(|open| open.reply.is_none());
+    }
+
+    /// Withdraws the questions of a run that is cancelled or interrupted.
+    pub(super) fn withdraw_calls(&mut self) {
+        self.close(|open| open.reply.is_some());
+    }
+
+    fn close(&mut self, is_meant: impl Fn(&OpenQuestion) -> bool) {
+        let (closed, open) = std::mem::take(&mut self.open).into_iter().partition(|open| is_meant(open));
+        self.open = open;
+        let closed: Vec<OpenQuestion> = closed;
+        for OpenQuestion { question, reply } in closed {
+            if let Some(reply) = reply {
+                drop(reply.send(Gate::Withdrawn));
+            }
+            self.on_closed(&question);
+        }
+    }
+
+    fn on_closed(&self, question: &Question) {
+        self.outbox.update(|state| self.show(state));
+        self.outbox.send(SessionEvent::QuestionClosed { id: question.id });
+    }
+
+    /// Sets the fields of a snapshot that tell of questions.
+    pub(super) fn show(&self, state: &mut SessionState) {
+        state.questions = self.open.iter().map(|open| Arc::clone(&open.question)).collect();
+    }
+}

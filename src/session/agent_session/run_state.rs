@@ -1,0 +1,301 @@
+//! What the session is doing: a run, the wait before a retry, or nothing; and what its
+//! answers say about the next one.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::ai::{self, AssistantMessage, Message, StopReason};
+
+use super::super::cache_watch::{CacheWatch, Miss};
+use super::super::compaction::{Summary, SummaryError};
+use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::outbox::Outbox;
+use super::super::recovery::{Again, Breadth, Next, Recovery, RetryPolicy};
+use super::super::repair::Repair;
+use super::super::run::{ActiveRun, Report};
+use super::super::state::{ContextUsage, Phase, SessionState};
+use super::super::store::{ContextEdit, EntryBody, EntryId};
+use super::compacting::ActiveCompaction;
+
+pub(super) struct RunState {
+    activity: Activity,
+    recovery: Recovery,
+    cache: CacheWatch,
+    /// Entry of the latest answer of the current run.
+    last_answer: Option<EntryId>,
+    /// The conversation was compacted because the prompt in progress did not fit.
+    overflow_recovered: bool,
+    context: ContextUsage,
+    outbox: Outbox,
+}
+
+/// What the session is doing, with what it takes to stop it.
+enum Activity {
+    Idle,
+    Running(ActiveRun),
+    Retrying { at: Instant, error: String },
+    Compacting(ActiveCompaction),
+}
+
+/// What wakes a session that works.
+#[expect(clippy::large_enum_variant, reason = "one is passed on at a time; a box for each costs more")]
+pub(super) enum RunInput {
+    Report(Report),
+    Ended,
+    RetryNow,
+    Compacted(Result<Summary, SummaryError>),
+}
+
+impl RunState {
+    pub(super) fn new(outbox: Outbox) -> Self {
+        Self {
+            activity: Activity::Idle,
+            recovery: Recovery::default(),
+            cache: CacheWatch::default(),
+            last_answer: None,
+            overflow_recovered: false,
+            context: ContextUsage::default(),
+            outbox,
+        }
+    }
+
+    /// Forgets all; for another session, while nothing runs.
+    pub(super) fn reset(&mut self) {
+        *self = Self::new(self.outbox.clone());
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        match self.activity {
+            Activity::Idle => Phase::Idle,
+            Activity::Running(_) => Phase::Running,
+            Activity::Retrying { .. } => Phase::Retrying,
+            Activity::Compacting(_) => Phase::Compacting,
+        }
+    }
+
+    /// The next input; never, while nothing goes on.
+    pub(super) async fn next_input(&mut self) -> RunInput {
+        match &mut self.activity {
+            Activity::Idle => std::future::pending().await,
+            Activity::Running(run) => run.reports.recv().await.map_or(RunInput::Ended, RunInput::Report),
+            Activity::Retrying { at, .. } => {
+                tokio::time::sleep_until(*at).await;
+                RunInput::RetryNow
+            }
+            Activity::Compacting(active) => {
+                let summary = (&mut active.task).await;
+                RunInput::Compacted(
+                    summary.unwrap_or_else(|error| Err(SummaryError::Failed(error.to_string()))),
+                )
+            }
+        }
+    }
+
+    /// A report that has arrived already.
+    pub(super) fn try_report(&mut self) -> Option<Report> {
+        let Activity::Running(run) = &mut self.activity else { return None };
+        run.reports.try_recv().ok()
+    }
+
+    // Beginning and end.
+
+    /// Prepares for a run after `messages`; returns how it differs from an ordinary one.
+    pub(super) fn prepare(&mut self, messages: &[Arc<Message>], is_prompted: bool) -> Again {
+        self.cache.catch_up(messages);
+        if is_prompted {
+            self.recovery.prompted();
+            self.overflow_recovered = false;
+        }
+        self.recovery.again()
+    }
+
+    pub(super) fn on_start(&mut self, run: ActiveRun) {
+        self.activity = Activity::Running(run);
+        self.last_answer = None;
+    }
+
+    /// The run that has ended; `None` if none goes on.
+    pub(super) fn take_ended(&mut self) -> Option<ActiveRun> {
+        match std::mem::replace(&mut self.activity, Activity::Idle) {
+            Activity::Running(run) => Some(run),
+            other => {
+                self.activity = other;
+                None
+            }
+        }
+    }
+
+    /// Cancels what goes on. A run ends by itself then; a wait ends here, and the result
+    /// says so.
+    pub(super) fn cancel(&mut self) -> bool {
+        match &mut self.activity {
+            Activity::Idle => false,
+            Activity::Running(run) => {
+                run.cancel.cancel();
+                false
+            }
+            Activity::Compacting(active) => {
+                active.cancel.cancel();
+                false
+            }
+            Activity::Retrying { error, .. } => {
+                let error = format!("Retry cancelled: {error}");
+                self.activity = Activity::Idle;
+                self.end_retries(error);
+                true
+            }
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        matches!(&self.activity, Activity::Running(run) if run.cancel.is_cancelled())
+    }
+
+    // Answers.
+
+    /// Takes in an answer, which is entry `id`. A provider keeps its prompt for
+    /// `kept_ms`; the result is the part of it that was paid for again.
+    pub(super) fn on_answer(&mut self, id: EntryId, answer: &AssistantMessage, kept_ms: u64) -> Option<Miss> {
+        self.last_answer = Some(id);
+        self.context.note(answer);
+        let miss = self.cache.answered(answer, kept_ms);
+        self.outbox.update(|state| self.show(state));
+        miss
+    }
+
+    /// Ends retries if the answer is a good one.
+    pub(super) fn on_outcome(&mut self, answer: &AssistantMessage) {
+        if answer.is_failed() {
+            return;
+        }
+        self.overflow_recovered &= answer.stop_reason == StopReason::Length;
+        let attempt = self.recovery.answered();
+        if attempt > 0 {
+            self.outbox.send(SessionEvent::RetryEnded { success: true, attempt, final_error: None });
+        }
+    }
+
+    /// Something before the end of the conversation is different from now on.
+    pub(super) fn on_prefix_change(&mut self, what: &'static str) {
+        self.cache.changed(what);
+    }
+
+    /// The entry that hides a failed answer: it stays in the file, but the model does not
+    /// see it again.
+    pub(super) fn hide_answer(&mut self) -> Option<EntryBody> {
+        let target_id = self.last_answer.take()?;
+        let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
+        Some(EntryBody::ContextEdit(edit))
+    }
+
+    // The model and its window.
+
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.context.window = window;
+    }
+
+    /// Another model is in force: none continues the answer of another.
+    pub(super) fn on_model_change(&mut self) {
+        self.recovery.continue_from(None);
+    }
+
+    /// How full the window is after the last answer of a conversation.
+    pub(super) fn note_context(&mut self, answer: &AssistantMessage) {
+        self.context.note(answer);
+    }
+
+    pub(super) fn clear_context(&mut self, window: u64) {
+        self.context = ContextUsage { window, ..ContextUsage::default() };
+    }
+
+    // Compaction.
+
+    pub(super) fn on_compaction_start(&mut self, active: ActiveCompaction) {
+        self.activity = Activity::Compacting(active);
+        self.outbox.update(|state| self.show(state));
+    }
+
+    /// The compaction that has ended; `None` if none goes on.
+    pub(super) fn take_compaction(&mut self) -> Option<ActiveCompaction> {
+        match std::mem::replace(&mut self.activity, Activity::Idle) {
+            Activity::Compacting(active) => Some(active),
+            other => {
+                self.activity = other;
+                None
+            }
+        }
+    }
+
+    /// Whether a request that did not fit may be repeated after a compaction: once for
+    /// each prompt. It counts as done then.
+    pub(super) fn take_overflow_recovery(&mut self) -> bool {
+        !std::mem::replace(&mut self.overflow_recovered, true)
+    }
+
+    /// A summary has taken the place of the beginning: how full the window is, is
+    /// unknown until the next answer.
+    pub(super) fn on_compacted(&mut self) {
+        self.cache.changed("the conversation was compacted");
+        self.context.tokens = None;
+    }
+
+    // Retries and repairs.
+
+    pub(super) fn decide(
+        &mut self,
+        transient: bool,
+        demanded: Option<std::time::Duration>,
+        policy: &RetryPolicy,
+    ) -> Next {
+        self.recovery.decide(transient, demanded, policy)
+    }
+
+    /// Waits until `at`; the retry then continues after `partial`.
+    pub(super) fn wait(&mut self, at: Instant, error: String, partial: Option<String>) {
+        self.recovery.continue_from(partial);
+        self.activity = Activity::Retrying { at, error };
+        self.outbox.update(|state| self.show(state));
+    }
+
+    /// Retries at once, if a retry waits.
+    pub(super) fn skip_wait(&mut self) {
+        if let Activity::Retrying { at, .. } = &mut self.activity {
+            *at = Instant::now();
+        }
+    }
+
+    pub(super) fn end_wait(&mut self) {
+        self.activity = Activity::Idle;
+    }
+
+    /// Reports that retrying did not help, if anything was retried.
+    pub(super) fn end_retries(&mut self, error: String) {
+        let attempt = self.recovery.give_up();
+        if attempt > 0 {
+            let final_error = Some(error);
+            self.outbox.send(SessionEvent::RetryEnded { success: false, attempt, final_error });
+        }
+    }
+
+    pub(super) fn may_repair(&self) -> Option<Breadth> {
+        self.recovery.may_repair()
+    }
+
+    pub(super) fn on_repair(&mut self, repair: &Repair) {
+        self.recovery.repaired(repair.thinking_off, repair.no_continuation);
+        self.cache.changed("part of the conversation was removed");
+    }
+
+    pub(super) fn report_miss(&self, miss: Miss) {
+        let Miss { tokens, reason } = miss;
+        let text = format!("Cache miss: {tokens} prompt tokens were billed again; {reason}.");
+        self.outbox.notice(NoticeLevel::Info, text);
+    }
+
+    /// Sets the fields of a snapshot that tell of the run.
+    pub(super) fn show(&self, state: &mut SessionState) {
+        state.phase = self.phase();
+        state.context = self.context;
+    }
+}

@@ -1,0 +1,311 @@
+//! The session file as its task sees it: entries are appended, synced, and kept for
+//! later where they cannot be written.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::util::clock::Clock;
+
+use super::super::deferred::DeferredEntries;
+use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::handle::SessionError;
+use super::super::outbox::Outbox;
+use super::super::state::SessionState;
+use super::super::store::{Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
+
+/// How long a written line may wait to be made durable against power loss.
+const SYNC_DELAY: Duration = Duration::from_millis(100);
+/// How long to wait before what could not be saved is tried again.
+const SAVE_AGAIN_DELAY: Duration = Duration::from_secs(5);
+
+/// Entries and their file; the only part of a session that writes it.
+pub(super) struct SessionLog {
+    store: SessionStore,
+    /// Entries that must not come between a tool call and its result.
+    deferred_entries: DeferredEntries,
+    /// When to make lines durable, or to try again to write them.
+    sync_at: Option<Instant>,
+    /// Lines that are being made durable.
+    syncing: Option<JoinHandle<Synced>>,
+    /// Entries could not be written; the user knows.
+    unsaved: bool,
+    /// The session may be in another file than before.
+    moved: bool,
+    clock: Clock,
+    outbox: Outbox,
+}
+
+/// What wakes the log.
+pub(super) enum LogInput {
+    Sync,
+    /// A sync has ended; `None` if its thread panicked.
+    Synced(Option<Synced>),
+}
+
+impl SessionLog {
+    pub(super) fn new(
+        store: SessionStore,
+        deferred_entries: DeferredEntries,
+        clock: Clock,
+        outbox: Outbox,
+    ) -> Self {
+        Self {
+            store,
+            deferred_entries,
+            sync_at: None,
+            syncing: None,
+            unsaved: false,
+            moved: false,
+            clock,
+            outbox,
+        }
+    }
+
+    /// Continues with another session.
+    pub(super) fn replace(&mut self, store: SessionStore, deferred_entries: DeferredEntries) {
+        self.store = store;
+        self.deferred_entries = deferred_entries;
+        self.unsaved = false;
+    }
+
+    pub(super) fn store(&self) -> &SessionStore {
+        &self.store
+    }
+
+    pub(super) fn session_id(&self) -> &str {
+        &self.store.header().id
+    }
+
+    /// See [`SessionStore::context_branch`].
+    /// The whole active branch, oldest first.
+    pub(super) fn branch(&mut self) -> Vec<Arc<Entry>> {
+        self.store.branch(0)
+    }
+
+    pub(super) fn context_branch(&mut self) -> Vec<Arc<Entry>> {
+        self.store.context_branch()
+    }
+
+    pub(super) fn selecting_entries(&mut self) -> Vec<Arc<Entry>> {
+        self.store.selecting_entries()
+    }
+
+    pub(super) fn branch_tail(&mut self, n_max: usize) -> (Vec<Arc<Entry>>, usize) {
+        self.store.branch_tail(n_max)
+    }
+
+    pub(super) fn last_answer(&mut self) -> Option<Arc<Entry>> {
+        self.store.last_answer()
+    }
+
+    /// The next thing to do for the file; never, without any.
+    pub(super) async fn next_input(&mut self) -> LogInput {
+        let sync_at = self.sync_at;
+        tokio::select! {
+            biased;
+            () = super::until(sync_at) => LogInput::Sync,
+            synced = ended(&mut self.syncing) => LogInput::Synced(synced),
+        }
+    }
+
+    /// Writes an entry; a failure is reported and the entry kept for later.
+    pub(super) fn append(&mut self, body: EntryBody) -> EntryId {
+        let appended = self.store.append(body, self.clock.now_ms());
+        self.appended(appended)
+    }
+
+    /// Keeps an entry for the end of the run, on disk.
+    pub(super) fn defer(&mut self, body: EntryBody) {
+        if let Err(error) = self.deferred_entries.push(body, self.clock.now_ms()) {
+            let text = format!(
+                "cannot save the command's result yet; it stays in memory until the run ends: {error}"
+            );
+            self.outbox.notice(NoticeLevel::Warning, text);
+        }
+    }
+
+    /// Appends what waited for the end of the run.
+    pub(super) fn append_deferred(&mut self) {
+        let entries = self.deferred_entries.take();
+        if entries.is_empty() {
+            return;
+        }
+        for entry in entries {
+            let appended = self.store.append_entry(entry);
+            self.appended(appended);
+        }
+        if !self.unsaved {
+            self.deferred_entries.forget();
+        }
+    }
+
+    fn appended(&mut self, (entry, written): (Arc<Entry>, Result<(), JournalError>)) -> EntryId {
+        self.on_written(written);
+        let id = entry.id.clone();
+        self.outbox.send(SessionEvent::EntryAppended(entry));
+        id
+    }
+
+    /// Reports the result of a write, and plans what follows.
+    fn on_written(&mut self, written: Result<(), JournalError>) {
+        self.report_store();
+        self.publish();
+        match written {
+            Ok(()) => {
+                if std::mem::take(&mut self.unsaved) {
+                    let text = "the session file is writable again; nothing was lost";
+                    self.outbox.notice(NoticeLevel::Info, text);
+                }
+                self.sync_at.get_or_insert_with(|| Instant::now() + SYNC_DELAY);
+            }
+            Err(error) => {
+                if self.store.unsaved().is_some() {
+                    self.sync_at.get_or_insert_with(|| Instant::now() + SAVE_AGAIN_DELAY);
+                }
+                // Once, not for every entry; the status line goes on showing it.
+                if !std::mem::replace(&mut self.unsaved, true) {
+                    self.outbox.notice(NoticeLevel::Error, error.to_string());
+                }
+            }
+        }
+    }
+
+    /// Passes on what happened to the file.
+    pub(super) fn report_store(&mut self) {
+        let notices = self.store.take_notices();
+        if !notices.is_empty() && self.store.locked_by().is_none() {
+            self.deferred_entries.follow(self.store.path());
+            self.moved = true;
+        }
+        for text in notices {
+            self.outbox.notice(NoticeLevel::Warning, text);
+        }
+    }
+
+    /// Whether the session may be in another file since the last call.
+    pub(super) fn take_moved(&mut self) -> bool {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Writes what could not be written before.
+    pub(super) fn flush(&mut self) -> Result<(), JournalError> {
+        self.store.flush()
+    }
+
+    /// As [`Self::flush`], and reports a failure.
+    pub(super) fn flush_and_report(&mut self) {
+        let written = self.store.flush();
+        if written.is_err() {
+            self.on_written(written);
+        }
+        self.report_store();
+    }
+
+    /// Before the session ends: what cannot be saved goes into a copy in the first of
+    /// `folders` that takes it.
+    ///
+    /// # Errors
+    /// Says what is not saved, and where the copy is.
+    pub(super) fn save_or_copy(&mut self, folders: &[PathBuf]) -> Result<(), SessionError> {
+        // Why it fails is reported below.
+        drop(self.store.flush());
+        let Some(reason) = self.store.unsaved().map(str::to_owned) else { return Ok(()) };
+        let what = match self.store.n_unsaved_messages() {
+            0 => "the end of this session may not be saved".to_owned(),
+            1 => "1 message of this session is not saved".to_owned(),
+            n => format!("{n} messages of this session are not saved"),
+        };
+        let copy = match self.store.write_copy(folders) {
+            None => return Ok(()),
+            Some(Ok(path)) => format!("saved a copy of the whole session to {}", path.display()),
+            Some(Err(error)) => format!("cannot write a copy either ({error})"),
+        };
+        Err(SessionError::Refused(format!("{what}: {reason}; {copy}")))
+    }
+
+    pub(super) fn on_input(&mut self, input: LogInput) {
+        match input {
+            LogInput::Sync => self.sync_later(),
+            LogInput::Synced(synced) => self.on_synced(synced),
+        }
+    }
+
+    /// Makes the file durable without waiting for it, and tries again to write what
+    /// could not be written.
+    fn sync_later(&mut self) {
+        self.sync_at = None;
+        if self.unsaved && self.store.unsaved().is_some() {
+            let written = self.store.flush();
+            let is_saved = written.is_ok();
+            self.on_written(written);
+            if is_saved {
+                self.outbox.send(SessionEvent::SelectionChanged);
+            }
+        }
+        if self.syncing.is_some() {
+            self.sync_at.get_or_insert_with(|| Instant::now() + SYNC_DELAY);
+        } else if let Some(unsynced) = self.store.take_unsynced() {
+            self.syncing = Some(tokio::task::spawn_blocking(move || unsynced.sync()));
+        }
+    }
+
+    pub(super) async fn sync(&mut self) {
+        self.sync_at = None;
+        if let Some(task) = self.syncing.take() {
+            self.on_synced(task.await.ok());
+        }
+        if let Some(unsynced) = self.store.take_unsynced() {
+            let task = tokio::task::spawn_blocking(move || unsynced.sync());
+            self.on_synced(task.await.ok());
+        }
+    }
+
+    fn on_synced(&mut self, synced: Option<Synced>) {
+        self.syncing = None;
+        let was_unsaved = self.store.unsaved().is_some();
+        if let Some(synced) = synced {
+            self.store.synced(synced);
+        }
+        self.report_store();
+        let is_unsaved = self.store.unsaved().is_some();
+        if is_unsaved {
+            self.sync_at.get_or_insert_with(|| Instant::now() + SAVE_AGAIN_DELAY);
+        }
+        if is_unsaved != was_unsaved {
+            self.publish();
+            self.outbox.send(SessionEvent::SelectionChanged);
+        }
+    }
+
+    fn publish(&self) {
+        self.outbox.update(|state| self.show(state));
+    }
+
+    /// Sets the fields of a snapshot that tell of the file.
+    pub(super) fn show(&self, state: &mut SessionState) {
+        let store = &self.store;
+        state.id.clone_from(&store.header().id);
+        if state.path.as_deref() != store.path() {
+            state.path = store.path().map(std::path::Path::to_owned);
+        }
+        state.on_disk = store.is_on_disk();
+        state.name = store.name().map(str::to_owned);
+        state.totals = store.totals().clone();
+        if state.damaged_lines != store.damaged_lines() {
+            state.damaged_lines = store.damaged_lines().to_vec();
+        }
+        state.unsaved = store.unsaved().map(Arc::from);
+    }
+}
+
+/// The result of a sync, once it has ended; never, without one.
+async fn ended(syncing: &mut Option<JoinHandle<Synced>>) -> Option<Synced> {
+    match syncing {
+        Some(task) => task.await.ok(),
+        None => std::future::pending().await,
+    }
+}
