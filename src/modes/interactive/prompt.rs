@@ -1,13 +1,17 @@
 //! The composer with pi's rules: what Enter means, what the border says.
 
+use std::sync::Arc;
+
 use ratatui::style::Style;
 
 use crate::agent::SteeringDelivery;
-use crate::session::{Phase, PromptDraft, SessionState, TakenQueue, is_urgent};
+use crate::session::{
+    Entry, EntryBody, Phase, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue, is_urgent,
+};
 use crate::tui::composer::{Composer, ComposerRows, ComposerView};
 use crate::tui::theme::{Theme, Token};
 
-use crate::ai::{Image, ThinkingLevel};
+use crate::ai::{Image, Message, ThinkingLevel};
 
 use super::super::slash::command_name;
 
@@ -80,8 +84,31 @@ impl PromptEditor {
         (draft, self.ticket)
     }
 
-    /// Takes messages of the queue back, in front of what is in the editor.
-    pub(super) fn take_back(&mut self, taken: TakenQueue) {
+    /// Remembers the user's prompts and commands among `entries`, in place of those of
+    /// an earlier session.
+    pub(super) fn set_history(&mut self, entries: &[Arc<Entry>]) {
+        self.composer.clear_history();
+        for entry in entries {
+            let EntryBody::Message { message, .. } = &entry.body else { continue };
+            match message {
+                SessionMessage::Model(message) => {
+                    if let Message::User(user) = &**message {
+                        let text = user.content.text();
+                        let typed = SkillBlock::parse(&text).map(|block| block.command());
+                        self.composer.add_to_history(typed.as_deref().unwrap_or(text.trim()));
+                    }
+                }
+                SessionMessage::BashExecution(execution) => {
+                    let mark = if execution.exclude_from_context == Some(true) { "!!" } else { "!" };
+                    self.composer.add_to_history(&format!("{mark}{}", execution.command));
+                }
+                SessionMessage::Unknown(_) => {}
+            }
+        }
+    }
+
+    /// Puts messages that were queued in front of what is in the editor.
+    pub(super) fn restore(&mut self, taken: TakenQueue) {
         self.ticket = self.ticket.max(taken.ticket);
         self.prepend(taken.into_prompts());
     }
