@@ -13,7 +13,7 @@ use crate::config::Env;
 use crate::session::{self, OpenSession, Services, SessionHandle};
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::tui::markdown::Highlighter;
-use crate::tui::term::{InputBroker, Screen, TerminalGuard, TerminalModes};
+use crate::tui::term::{InlineWindow, InputBroker, TerminalGuard, TerminalModes};
 use crate::tui::theme::Theme;
 use crate::util::process;
 
@@ -70,7 +70,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let size = input.size().unwrap_or(Size::new(80, 24));
     let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
     let cursor = cursor.unwrap_or(Position::new(0, 0));
-    let mut screen = Screen::new(sink, size, cursor);
+    let mut screen = InlineWindow::new(sink, size, cursor);
     let mut problems = start.problems.clone();
     let theme = appearance::theme(&start, &mut input, &mut problems);
     let links = appearance::shows_links(&start);

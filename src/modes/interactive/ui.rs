@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::tui::term::{Anchor, Cursor, Frame, Overlay as ScreenOverlay, Screen};
+use crate::tui::term::{Anchor, Cursor, Frame, InlineWindow, Overlay as ScreenOverlay};
 use crate::tui::text::Row;
 
 use super::app::App;
@@ -12,7 +12,7 @@ use super::pending;
 /// The painter and the rows below the transcript. `W` is the terminal, or an emulator
 /// in tests.
 pub(super) struct Ui<W> {
-    pub(super) screen: Screen<W>,
+    pub(super) screen: InlineWindow<W>,
     dock: Vec<Row>,
 }
 
@@ -25,7 +25,7 @@ struct Dock {
 }
 
 impl<W: Write> Ui<W> {
-    pub(super) fn new(screen: Screen<W>) -> Self {
+    pub(super) fn new(screen: InlineWindow<W>) -> Self {
         Self { screen, dock: Vec::new() }
     }
 
