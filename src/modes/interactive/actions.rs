@@ -6,7 +6,6 @@ use crate::tui::keymap::{Binding, Context};
 use super::app::App;
 use super::commands;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
-use super::transcript::ViewOptions;
 
 /// One action: its binding, and what it does.
 pub(super) struct Action {
@@ -100,15 +99,17 @@ fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 fn toggle_expanded(app: &mut App, out: &mut Vec<Effect>) {
-    let view = app.transcript.view();
-    app.transcript.set_view(ViewOptions { expanded: !view.expanded, ..view });
+    let mut view = app.transcript.view().clone();
+    view.expanded = !view.expanded;
+    app.transcript.set_view(view);
     out.push(ScreenEffect::Replay.into());
 }
 
 fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {
-    let view = app.transcript.view();
+    let mut view = app.transcript.view().clone();
     let hide_thinking = !view.hide_thinking;
-    app.transcript.set_view(ViewOptions { hide_thinking, ..view });
+    view.hide_thinking = hide_thinking;
+    app.transcript.set_view(view);
     out.push(WorldEffect::SaveSetting { key: "hideThinkingBlock", value: hide_thinking.into() }.into());
     let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
     app.status.hint = Some(hint.to_owned());

@@ -27,7 +27,7 @@ use super::frames::FrameClock;
 use super::overlays::ModelChoice;
 use super::session_link::SessionLink;
 use super::terminal::Terminal;
-use super::transcript::{Transcript, ViewOptions};
+use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
 
@@ -76,8 +76,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let links = appearance::shows_links(&start);
     screen.set_links(links);
     let highlighter = Highlighter::new();
-    let mut app = app(&start, &handle, theme, &highlighter, &mut problems);
-    app.transcript.set_links(links);
+    let app = app(&start, &handle, theme, links, &highlighter, &mut problems);
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = Effects {
         link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),
@@ -113,6 +112,7 @@ fn app(
     start: &InteractiveStart,
     handle: &SessionHandle,
     theme: Theme,
+    links: bool,
     highlighter: &Highlighter,
     problems: &mut Vec<String>,
 ) -> App {
@@ -132,9 +132,9 @@ fn app(
     }
     let models = ModelChoice::of(&services.usable_models());
     let home = services.dirs.home.clone();
-    let mut transcript = Transcript::new(highlighter.clone(), start.cwd.clone(), home.clone());
-    transcript.set_expand_key(&keymap.hint("app.tools.expand"));
-    transcript.set_view(ViewOptions { expanded: false, hide_thinking: services.settings.hide_thinking });
+    let mut view = ViewSettings::new(keymap.hint("app.tools.expand"), start.cwd.clone(), home.clone());
+    (view.hide_thinking, view.links) = (services.settings.hide_thinking, links);
+    let transcript = Transcript::new(highlighter.clone(), view);
     let mut app = App::new(AppParts {
         session: handle.state(),
         transcript,
