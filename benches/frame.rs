@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream};
-use pi::tui::term::{Document, Frame, Screen};
+use pi::tui::term::{Document, Frame, InlineWindow};
 use pi::tui::text::{Row, wrap_plain};
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use ratatui::layout::{Position, Size};
@@ -47,7 +47,7 @@ fn streamed_delta(bencher: divan::Bencher<'_, '_>, n_settled: usize) {
     let settled: Vec<Row> = (0..n_settled)
         .flat_map(|n| wrap_plain(&format!("row {n} of the transcript"), SIZE.width, Style::new()))
         .collect();
-    let mut screen = Screen::new(io::sink(), SIZE, Position::new(0, 0));
+    let mut screen = InlineWindow::new(io::sink(), SIZE, Position::new(0, 0));
     let mut stream = MarkdownStream::new(MarkdownOptions::default());
     // Longer answers than this are rare, and the rows of one are kept by the caller.
     const MAX_ANSWER_BYTES: usize = 20_000;
@@ -78,7 +78,7 @@ fn replay(bencher: divan::Bencher<'_, '_>, n_settled: usize) {
     let settled: Vec<Row> =
         (0..n_settled).map(|n| Row::styled(format!("row {n} of the transcript"), Style::new())).collect();
     let document = Transcript { settled: &settled, live: &[], live_stable: 0 };
-    let mut screen = Screen::new(io::sink(), SIZE, Position::new(0, 0));
+    let mut screen = InlineWindow::new(io::sink(), SIZE, Position::new(0, 0));
     bencher.bench_local(|| {
         screen.reset(SIZE);
         screen.draw(&Frame::new(&document)).expect("a sink takes all bytes");

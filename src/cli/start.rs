@@ -118,8 +118,7 @@ impl Setup {
             preferences.model = Some(model);
         }
         if let Some(key) = &args.api_key {
-            let model =
-                preferences.model.as_ref().context("--api-key needs --provider or --model to belong to")?;
+            let model = preferences.model.as_ref().context("--api-key needs --provider or --model")?;
             self.credentials.set_command_line_key(&model.provider, key);
         }
         if let (Some(level), Some(model)) = (preferences.thinking, &preferences.model)

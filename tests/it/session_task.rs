@@ -117,6 +117,34 @@ async fn kill_between_parallel_results_keeps_the_first() {
 }
 
 #[tokio::test]
+async fn a_tool_result_is_one_object_from_the_tool_to_the_next_prompt() {
+    let bench = SessionBench::new([vec![says("a", "x")], texts(["1", "2"]).to_vec()].concat())
+        .tools([TestTool::say()]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    let result_of = |message: &Message| match message {
+        Message::ToolResult(result) => Some(Arc::clone(result)),
+        Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
+    };
+    let is_end = |event: &SessionEvent| matches!(event, SessionEvent::Agent(AgentEvent::ToolEnd { .. }));
+    let SessionEvent::Agent(AgentEvent::ToolEnd { result, .. }) = session.until(is_end).await else {
+        panic!("not the end of the call");
+    };
+    let is_message = |event: &SessionEvent| matches!(event, SessionEvent::Agent(AgentEvent::MessageEnd(message)) if result_of(message).is_some());
+    let SessionEvent::Agent(AgentEvent::MessageEnd(message)) = session.until(is_message).await else {
+        panic!("not the message");
+    };
+    assert!(Arc::ptr_eq(&result_of(&message).unwrap(), &result), "the message");
+    session.settled().await;
+    session.ask("again").await;
+    for (at, from) in [(1, "the loop"), (2, "the session")] {
+        let request = &bench.provider.requests()[at];
+        let sent = request.messages.iter().find_map(|message| result_of(message)).unwrap();
+        assert!(Arc::ptr_eq(&sent, &result), "request {at}, from {from}");
+    }
+}
+
+#[tokio::test]
 async fn the_prompt_is_said_once_and_only_changes_after_that() {
     let mut bench = SessionBench::new(texts(["1", "2", "3"]));
     let mut session = bench.start().await;

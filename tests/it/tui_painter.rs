@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use pi::tui::term::{Anchor, Cursor, Document, Frame, Overlay, Screen};
+use pi::tui::term::{Anchor, Canvas, Cursor, Document, Frame, InlineWindow, Overlay};
 use pi::tui::text::{LinkTarget, Row, Run};
 use proptest::prelude::*;
 use ratatui::layout::{Position, Size};
@@ -43,7 +43,7 @@ fn rows(name: &str, range: std::ops::Range<usize>) -> Vec<Row> {
 /// A document, its screen and the terminal, with the invariants as methods.
 struct Stage {
     doc: Doc,
-    screen: Screen<VirtualTerminal>,
+    screen: InlineWindow<VirtualTerminal>,
     settled: usize,
     shell: usize,
     may_reset: bool,
@@ -57,7 +57,7 @@ impl Stage {
             terminal.shell(&format!("S{n:05}\n"));
         }
         let cursor = terminal.cursor();
-        let screen = Screen::new(terminal, size, cursor);
+        let screen = InlineWindow::new(terminal, size, cursor);
         let doc = Doc { dock: rows("dock", 0..1), ..Doc::default() };
         let shell = usize::from(shell_rows);
         Self { doc, screen, settled: 0, shell, may_reset: false, replayed: false }
@@ -275,7 +275,7 @@ fn a_screen_of_one_cell_and_of_none_is_survived() {
         stage.draw(&[]);
         stage.check_scrollback();
     }
-    let mut screen = Screen::new(Vec::new(), Size::new(0, 0), Position::new(3, 7));
+    let mut screen = InlineWindow::new(Vec::new(), Size::new(0, 0), Position::new(3, 7));
     let doc = Doc { settled: rows("H", 0..3), ..Doc::default() };
     screen.draw(&Frame::new(&doc)).unwrap();
     screen.height_changed(Size::new(0, 9), Some(8));
@@ -357,7 +357,7 @@ impl Document for Counting {
 #[test]
 fn a_frame_looks_at_the_screen_and_not_at_the_transcript() {
     let size = Size::new(80, 24);
-    let mut screen = Screen::new(Vec::new(), size, Position::new(0, 0));
+    let mut screen = InlineWindow::new(Vec::new(), size, Position::new(0, 0));
     let mut document = Counting { len: 20_000, asked: Cell::new(0) };
     screen.draw(&Frame::new(&document)).unwrap();
     for _ in 0..10 {
@@ -386,7 +386,7 @@ fn painting_resumes_below_text_the_shell_left() {
     let mut terminal = VirtualTerminal::new(Size::new(20, 4));
     terminal.shell("one\ntwo\nthree\nno line end");
     let cursor = terminal.cursor();
-    let mut screen = Screen::new(terminal, Size::new(20, 4), cursor);
+    let mut screen = InlineWindow::new(terminal, Size::new(20, 4), cursor);
     let doc = Doc { settled: rows("H", 0..1), ..Doc::default() };
     screen.draw(&Frame::new(&doc)).unwrap();
     assert_eq!(screen.sink().screen(), ["two", "three", "no line end", "H00000"]);
@@ -397,7 +397,7 @@ fn links_are_opened_and_closed_around_their_cells() {
     let link = |url| LinkTarget::new(url).unwrap();
     let row =
         |target| Row::from_runs([Run::new("a ", Style::new()), Run::linked("bc", Style::new(), target)]);
-    let mut screen = Screen::new(Vec::new(), Size::new(10, 2), Position::new(0, 0));
+    let mut screen = InlineWindow::new(Vec::new(), Size::new(10, 2), Position::new(0, 0));
     screen.set_links(true);
     let doc = |target| Doc { settled: vec![row(link(target))], ..Doc::default() };
 
@@ -420,7 +420,7 @@ fn links_are_opened_and_closed_around_their_cells() {
 #[test]
 fn text_behind_emoji_stays_in_its_columns_and_nothing_of_them_is_left() {
     let size = Size::new(24, 3);
-    let mut screen = Screen::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+    let mut screen = InlineWindow::new(VirtualTerminal::new(size), size, Position::new(0, 0));
     let mut draw = |text: &str| {
         let live = vec![Row::styled(text, Style::new()), Row::styled("below", Style::new())];
         screen.draw(&Frame::new(&Doc { live, ..Doc::default() })).unwrap();
@@ -448,7 +448,7 @@ fn text_behind_emoji_stays_in_its_columns_and_nothing_of_them_is_left() {
 #[test]
 fn a_row_with_emoji_is_repainted_as_a_whole_and_others_by_the_cell() {
     let size = Size::new(40, 2);
-    let mut screen = Screen::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+    let mut screen = InlineWindow::new(VirtualTerminal::new(size), size, Position::new(0, 0));
     let mut draw = |text: &str| {
         let live = vec![Row::styled(text, Style::new())];
         screen.draw(&Frame::new(&Doc { live, ..Doc::default() })).unwrap();
@@ -476,7 +476,7 @@ proptest! {
     ) {
         let paint = |texts: &[&str]| {
             let size = Size::new(16, 2);
-            let mut screen = Screen::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+            let mut screen = InlineWindow::new(VirtualTerminal::new(size), size, Position::new(0, 0));
             for text in texts {
                 let doc = Doc { live: vec![Row::styled(*text, Style::new())], ..Doc::default() };
                 screen.draw(&Frame::new(&doc)).unwrap();
@@ -484,5 +484,34 @@ proptest! {
             screen.sink().screen()
         };
         prop_assert_eq!(paint(&[before.as_str(), after.as_str()]), paint(&[after.as_str()]));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// As a window with a scroll offset does, which shares the canvas and nothing else.
+    #[test]
+    fn a_canvas_shows_any_part_of_a_document_and_scrolls_nothing(
+        size in (1_u16..30, 1_u16..12),
+        offsets in prop::collection::vec(0_usize..60, 1..20),
+    ) {
+        let size = Size::new(size.0, size.1);
+        let mut canvas = Canvas::new(VirtualTerminal::new(size), size, Position::new(0, 0));
+        let document = rows("H", 0..50);
+        for offset in offsets {
+            let shown = document.iter().skip(offset).map(Cow::Borrowed);
+            let shown = shown.chain(std::iter::repeat_with(Cow::default));
+            canvas.show((0..size.height).zip(shown)).unwrap();
+            canvas.place_cursor(Position::new(0, 0), false).unwrap();
+            canvas.flush().unwrap();
+            prop_assert!(canvas.sink_mut().take_writes().len() <= 1);
+            let expected = (offset..offset + usize::from(size.height)).map(|index| {
+                let text = document.get(index).map(Row::text).unwrap_or_default();
+                text.chars().take(usize::from(size.width)).collect::<String>()
+            });
+            prop_assert_eq!(canvas.sink().screen(), expected.collect::<Vec<_>>());
+        }
+        prop_assert_eq!(canvas.sink_mut().scrollback(), Vec::<String>::new());
     }
 }

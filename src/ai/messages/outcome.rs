@@ -25,7 +25,9 @@ pub fn failure_text(message: &AssistantMessage) -> Option<String> {
     }
     let error = message.error_message.as_deref().unwrap_or("the request failed");
     let provider = message.provider.as_str();
-    let names_it = provider.is_empty() || error.to_lowercase().contains(&provider.to_lowercase());
+    // Lines below the first are about the key, and name it anyway.
+    let first = error.lines().next().unwrap_or_default();
+    let names_it = provider.is_empty() || first.to_lowercase().contains(&provider.to_lowercase());
     Some(if names_it { error.to_owned() } else { format!("{provider}: {error}") })
 }
 

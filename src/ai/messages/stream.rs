@@ -65,27 +65,34 @@ impl MessageBuilder {
 
     /// Applies one event. Events for unknown blocks are ignored.
     pub fn push(&mut self, event: &StreamEvent) {
+        self.accept(event);
+    }
+
+    /// As [`Self::push`], and returns whether the event was applied: whoever shows the
+    /// blocks has to ignore the same events.
+    pub fn accept(&mut self, event: &StreamEvent) -> bool {
         match event {
             StreamEvent::Start => {}
             StreamEvent::BlockStart { index, kind } => {
-                if *index == self.message.content.len() {
-                    self.message.content.push(empty_block(kind));
-                    self.arguments.push(String::new());
+                if *index != self.message.content.len() {
+                    return false;
                 }
+                self.message.content.push(empty_block(kind));
+                self.arguments.push(String::new());
             }
             StreamEvent::Delta { index, text } => match self.message.content.get_mut(*index) {
                 Some(AssistantBlock::Text(block)) => block.text.push_str(text),
                 Some(AssistantBlock::Thinking(block)) => block.thinking.push_str(text),
                 Some(AssistantBlock::ToolCall(_)) => self.arguments[*index].push_str(text),
-                Some(AssistantBlock::Unknown(_)) | None => {}
+                Some(AssistantBlock::Unknown(_)) | None => return false,
             },
             StreamEvent::BlockEnd { index, block } => {
-                if let Some(slot) = self.message.content.get_mut(*index) {
-                    *slot = block.clone();
-                }
+                let Some(slot) = self.message.content.get_mut(*index) else { return false };
+                *slot = block.clone();
             }
             StreamEvent::Done(message) => self.message = (**message).clone(),
         }
+        true
     }
 
     /// The message so far. Arguments of open tool calls are `{}`; see

@@ -1,10 +1,11 @@
 //! TABLE: what keys do besides editing, with their default keys and help.
 
-use crate::session::SessionCommand;
+use crate::session::{SessionCommand, WhenBusy};
 use crate::tui::keymap::{Binding, Context};
 
 use super::app::App;
-use super::msg::Effect;
+use super::commands;
+use super::msg::{Effect, ScreenEffect, WorldEffect};
 
 /// One action: its binding, and what it does.
 pub(super) struct Action {
@@ -34,41 +35,42 @@ pub(super) const ACTIONS: &[Action] = &[
         "Interrupt the agent and return queued messages to the editor",
         App::interrupt,
     ),
-    action(
-        "app.message.followUp",
-        "alt+enter",
-        "Queue the message until the agent is done",
-        App::submit_follow_up,
-    ),
+    action("app.message.followUp", "alt+enter", "Queue the message until the agent is done", |app, out| {
+        app.submit(WhenBusy::FollowUp, out);
+    }),
     action(
         "app.message.deliverNow",
         "ctrl+enter",
         "Interrupt the agent and send the message now",
-        App::submit_now,
+        |app, out| app.submit(WhenBusy::Now, out),
     ),
     action("app.message.dequeue", "alt+up", "Return queued messages to the editor", |_, out| {
-        out.push(Effect::TakeQueue);
+        out.push(WorldEffect::TakeQueue.into());
     }),
-    action("app.message.queue", "", "Reorder, edit or remove queued messages", |app, _| app.open_queue()),
-    action("app.message.copy", "ctrl+x", "Copy the last answer", App::copy_answer),
-    action("app.clear", "ctrl+c", "Clear the editor; press twice to quit", App::clear_or_quit),
-    action("app.exit", "ctrl+d", "Quit if the editor is empty", App::exit_if_empty),
+    action("app.message.queue", "", "Reorder, edit or remove queued messages", |app, _| {
+        commands::open_queue(app);
+    }),
+    action("app.message.copy", "ctrl+x", "Copy the last answer", copy_answer),
+    action("app.clear", "ctrl+c", "Clear the editor; press twice to quit", |app, _| {
+        app.input.clear_or_quit(app.now);
+    }),
+    action("app.exit", "ctrl+d", "Quit if the editor is empty", exit_if_empty),
     action("app.suspend", "ctrl+z", "Suspend; resume with fg in the shell", |_, out| {
-        out.push(Effect::Suspend);
+        out.push(ScreenEffect::Suspend.into());
     }),
-    action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", App::toggle_expanded),
-    action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", App::toggle_thinking),
+    action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
+    action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {
-        out.push(Effect::Session(SessionCommand::CycleThinking));
+        out.push(Effect::session(SessionCommand::CycleThinking));
     }),
-    action("app.model.select", "ctrl+l", "Choose a model", App::open_models),
+    action("app.model.select", "ctrl+l", "Choose a model", |app, out| commands::open_models(app, "", out)),
     action("app.model.cycleForward", "ctrl+p", "Next model", |_, out| {
-        out.push(Effect::Session(SessionCommand::CycleModel { forward: true }));
+        out.push(Effect::session(SessionCommand::CycleModel { forward: true }));
     }),
     action("app.model.cycleBackward", "shift+ctrl+p", "Previous model", |_, out| {
-        out.push(Effect::Session(SessionCommand::CycleModel { forward: false }));
+        out.push(Effect::session(SessionCommand::CycleModel { forward: false }));
     }),
-    action("app.editor.external", "ctrl+g", "Edit the message in $VISUAL or $EDITOR", App::open_editor),
+    action("app.editor.external", "ctrl+g", "Edit the message in $VISUAL or $EDITOR", open_editor),
     listed("app.models.save", Context::Models, "ctrl+s", "Choose and save as default"),
     listed("app.models.scope", Context::Models, "tab", "Switch between all models and the cycle list"),
     listed("app.models.toggle", Context::Models, "enter", "Add a model to the cycle list, or remove it"),
@@ -84,16 +86,54 @@ pub(super) const ACTIONS: &[Action] = &[
         "Switch a queued message between steering and follow-up",
     ),
     listed("app.queue.drop", Context::Select, "delete", "Remove a queued message"),
-    action("app.session.new", "", "Start a new session", App::new_session),
-    action("app.session.resume", "", "Choose a session to continue", |_, out| out.push(Effect::ListSessions)),
+    action("app.session.new", "", "Start a new session", commands::new_session),
+    action("app.session.resume", "", "Choose a session to continue", |_, out| {
+        out.push(WorldEffect::ListSessions.into());
+    }),
 ];
+
+fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {
+    if app.input.prompt.composer.is_empty() {
+        out.push(ScreenEffect::Quit.into());
+    }
+}
+
+fn toggle_expanded(app: &mut App, out: &mut Vec<Effect>) {
+    let mut view = app.transcript.view().clone();
+    view.expanded = !view.expanded;
+    app.transcript.set_view(view);
+    out.push(ScreenEffect::Replay.into());
+}
+
+fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {
+    let mut view = app.transcript.view().clone();
+    let hide_thinking = !view.hide_thinking;
+    view.hide_thinking = hide_thinking;
+    app.transcript.set_view(view);
+    out.push(WorldEffect::SaveSetting { key: "hideThinkingBlock", value: hide_thinking.into() }.into());
+    let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
+    app.status.hint = Some(hint.to_owned());
+    out.push(ScreenEffect::Replay.into());
+}
+
+/// Puts the last answer on the clipboard.
+pub(super) fn copy_answer(app: &mut App, out: &mut Vec<Effect>) {
+    match app.transcript.last_answer() {
+        Some(text) => out.push(ScreenEffect::Copy(text).into()),
+        None => app.status.hint = Some("there is no answer to copy yet".to_owned()),
+    }
+}
+
+fn open_editor(app: &mut App, out: &mut Vec<Effect>) {
+    out.push(ScreenEffect::OpenEditor(app.input.prompt.composer.expanded_text()).into());
+}
 
 /// The bindings of all actions.
 pub(super) fn bindings() -> Vec<Binding> {
     ACTIONS.iter().map(|action| action.binding).collect()
 }
 
-/// Does what a key is bound to.
+/// Performs the action of this id.
 pub(super) fn perform(id: &str, app: &mut App, out: &mut Vec<Effect>) {
     if let Some(action) = ACTIONS.iter().find(|action| action.binding.id == id) {
         (action.run)(app, out);

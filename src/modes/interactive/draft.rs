@@ -1,4 +1,4 @@
-//! Decides when the editor's draft is saved.
+//! When the draft in the editor is stored.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ const LONGEST_UNSAVED: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(super) struct DraftWatch {
     due_at: Option<Instant>,
-    /// The draft last sent to the session, and its ticket.
-    told: (PromptDraft, u64),
+    /// The draft the session got last, and its ticket.
+    sent: (PromptDraft, u64),
 }
 
 impl DraftWatch {
-    /// Something happened that may have changed the editor.
-    pub(super) fn touched(&mut self) {
+    /// An input may have changed the editor.
+    pub(super) fn on_input(&mut self) {
         self.due_at.get_or_insert_with(|| Instant::now() + LONGEST_UNSAVED);
     }
 
@@ -29,18 +29,18 @@ impl DraftWatch {
         self.due_at
     }
 
-    /// Whether the session has to be told of `draft`; it counts as told then.
-    pub(super) fn is_news(&mut self, draft: &PromptDraft, ticket: u64) -> bool {
+    /// Whether `draft` differs from the one sent last; it counts as sent from then on.
+    pub(super) fn take_change(&mut self, draft: &PromptDraft, ticket: u64) -> bool {
         self.due_at = None;
-        if self.told.0 == *draft && self.told.1 == ticket {
+        if self.sent.0 == *draft && self.sent.1 == ticket {
             return false;
         }
-        self.told = (draft.clone(), ticket);
+        self.sent = (draft.clone(), ticket);
         true
     }
 
-    /// Another session was opened; no draft was sent to it yet.
+    /// Another session is open, which got no draft yet.
     pub(super) fn forget(&mut self) {
-        self.told = (PromptDraft::default(), 0);
+        self.sent = (PromptDraft::default(), 0);
     }
 }

@@ -1,4 +1,5 @@
-//! Does what [`Effect`]s say; the only place of interactive mode with side effects.
+//! Performs [`WorldEffect`]s; the only place of interactive mode with side effects
+//! besides the terminal.
 //!
 //! Nothing here waits: what takes time runs in a task of its own and answers with
 //! a message. Each such task ends by itself, at the latest when the program does.
@@ -10,18 +11,18 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::config::{Env, SettingsFile};
-use crate::session::{
-    self, PromptDraft, Reply, Services, SessionCommand, SessionError, SessionHandle, TakenQueue,
-};
+use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
+use super::appearance::in_tmux;
 use super::login::SignInTask;
-use super::msg::{Effect, EffectDone};
+use super::msg::{EffectDone, WorldEffect};
+use super::session_link::SessionLink;
 
-/// What effects are done with.
+/// The session, and everything else that effects work with.
 pub(super) struct Effects {
-    pub(super) handle: SessionHandle,
+    pub(super) link: SessionLink,
     pub(super) done: mpsc::UnboundedSender<EffectDone>,
     /// Folder of this project's sessions, and the directory to filter them by.
     pub(super) sessions: PathBuf,
@@ -36,39 +37,47 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    /// Starts an effect; those of the screen are the loop's own.
-    pub(super) fn start(&mut self, effect: Effect) {
+    /// Starts an effect.
+    pub(super) fn start(&mut self, effect: WorldEffect) {
         match effect {
-            Effect::Session(command) => self.command(command),
-            Effect::TakeQueue => self.take_queue(SessionCommand::TakeQueue, EffectDone::QueueTaken),
-            Effect::TakeQueued(slot) => {
+            WorldEffect::Session(command) => self.command(command),
+            WorldEffect::TakeQueue => self.take_queue(SessionCommand::TakeQueue, EffectDone::QueueTaken),
+            WorldEffect::TakeQueued(slot) => {
                 self.take_queue(SessionCommand::TakeQueued { slot }, EffectDone::QueueTaken);
             }
-            Effect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
-            Effect::ListSessions => self.list_sessions(),
-            Effect::RefreshModels { with_services } => self.refresh_models(with_services),
-            Effect::ReadBranch => self.read_branch(),
-            Effect::SaveSetting { key, value } => self.save_setting(key, value),
-            Effect::Login(effect) => self.login(effect),
-            Effect::LoadGrammars => self.highlighter.load_in_background(|| {}),
-            Effect::Copy(_)
-            | Effect::SetTitle(_)
-            | Effect::OpenEditor(_)
-            | Effect::Suspend
-            | Effect::Replay
-            | Effect::Quit => {}
+            WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
+            WorldEffect::ListSessions => self.list_sessions(),
+            WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
+            WorldEffect::ReadBranch => self.read_branch(),
+            WorldEffect::SaveSetting { key, value } => self.save_setting(key, value),
+            WorldEffect::Login(effect) => self.start_login(effect),
+            WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
+        }
+    }
+
+    /// Starts work that may take a while and is wanted soon, but not for the first
+    /// frame.
+    pub(super) fn prepare(&mut self) {
+        // The user types meanwhile.
+        let model = Arc::clone(&self.link.handle().state().model);
+        let (provider, warmed) = (Arc::clone(&self.services.provider), Arc::clone(&model));
+        tokio::task::spawn_blocking(move || provider.warm_up(&warmed));
+        // Only without anything better: asking the ports of this machine is not for
+        // everyone. The answer also tells the window of a local model.
+        if self.services.is_local_or_demo(&model) {
+            self.refresh_models(false);
         }
     }
 
     /// Sends a command; a prompt that is refused comes back into the editor.
-    fn command(&self, command: SessionCommand) {
+    fn command(&mut self, command: SessionCommand) {
         let SessionCommand::Prompt { text, images, .. } = &command else {
-            return self.handle.send(command);
+            return self.link.send(command);
         };
         let prompt = PromptDraft { text: text.clone(), images: images.clone() };
-        let (handle, done) = (self.handle.clone(), self.done.clone());
+        let done = self.done.clone();
         // Sent here, not in the task, so that commands keep their order.
-        let answer = handle.post(command);
+        let answer = self.link.handle().post(command);
         tokio::spawn(async move {
             if let Err(error) = answer.await {
                 // That the session is gone is told elsewhere.
@@ -79,7 +88,7 @@ impl Effects {
     }
 
     fn take_queue(&self, command: SessionCommand, wrap: fn(TakenQueue) -> EffectDone) {
-        let (answer, done) = (self.handle.post(command), self.done.clone());
+        let (answer, done) = (self.link.handle().post(command), self.done.clone());
         tokio::spawn(async move {
             if let Ok(Reply::Queue(taken)) = answer.await {
                 drop(done.send(wrap(taken)));
@@ -96,7 +105,8 @@ impl Effects {
     }
 
     fn refresh_models(&self, with_services: bool) {
-        let (services, handle, done) = (Arc::clone(&self.services), self.handle.clone(), self.done.clone());
+        let (services, handle, done) =
+            (Arc::clone(&self.services), self.link.handle().clone(), self.done.clone());
         tokio::spawn(async move {
             let problems = services.refresh_models().await;
             handle.send(SessionCommand::ModelsChanged);
@@ -115,7 +125,7 @@ impl Effects {
     }
 
     fn read_branch(&self) {
-        let (cwd, done) = (self.handle.state().cwd.clone(), self.done.clone());
+        let (cwd, done) = (self.link.handle().state().cwd.clone(), self.done.clone());
         tokio::task::spawn_blocking(move || {
             let head = Repository::find(&cwd).and_then(|repository| repository.head());
             let branch = head.map(|head| match head {
@@ -134,13 +144,33 @@ impl Effects {
             }
         });
     }
+
+    /// Whether this machine has a clipboard, and the user is in front of it.
+    pub(super) fn has_clipboard(&self) -> bool {
+        let env = &self.env;
+        let remote = env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION") || in_tmux(env);
+        let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
+        !remote && has_display
+    }
+
+    /// Copies to this machine's clipboard; answers with [`EffectDone::Told`].
+    pub(super) fn copy(&self, text: String) {
+        let done = self.done.clone();
+        tokio::task::spawn_blocking(move || {
+            let told = match copy_locally(&text) {
+                Ok(()) => EffectDone::Told("copied".to_owned()),
+                Err(error) => EffectDone::Failed(format!("cannot copy: {error}")),
+            };
+            drop(done.send(told));
+        });
+    }
 }
 
 /// Puts text on the clipboard of this machine. Blocks.
 ///
 /// # Errors
 /// When there is none, as over ssh; the terminal may still have one.
-pub(super) fn copy_locally(text: &str) -> Result<(), String> {
+fn copy_locally(text: &str) -> Result<(), String> {
     let mut clipboard = arboard::Clipboard::new().map_err(|error| error.to_string())?;
     clipboard.set_text(text).map_err(|error| error.to_string())
 }

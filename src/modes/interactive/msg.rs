@@ -1,42 +1,40 @@
-//! Messages to the app, and effects it requests.
+//! Effects that the app asks for, and their results.
+//!
+//! [`ScreenEffect`]s concern the terminal and the loop that owns it; `terminal.rs`
+//! and the loop perform them. [`WorldEffect`]s concern session, files and network;
+//! `effects.rs` performs them.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::QueueSlot;
-use crate::ai::{Model, ThinkingLevel};
-use crate::session::{PromptDraft, Scope, SessionCommand, SessionSummary, TakenQueue, TrustChoice};
+use crate::ai::Model;
+use crate::session::{PromptDraft, SessionCommand, SessionSummary, TakenQueue};
 
-use super::login::{LoginDone, LoginEffect, LoginMsg};
+use super::login::{LoginDone, LoginEffect};
 
-/// Something for the app to take in.
-#[derive(Debug)]
-pub(super) enum AppMsg {
-    ModelChosen {
-        reference: String,
-        scope: Scope,
-    },
-    ThinkingChosen {
-        level: ThinkingLevel,
-        scope: Scope,
-    },
-    SessionChosen(PathBuf),
-    TrustChosen(TrustChoice),
-    ScopeChosen {
-        patterns: Vec<String>,
-        scope: Scope,
-    },
-    /// Something for the session to do.
-    Session(SessionCommand),
-    /// A queued message to edit.
-    TakeQueued(QueueSlot),
-    Login(LoginMsg),
-    Done(EffectDone),
-}
-
-/// What happens outside of the app. `effects.rs` is the only place that does it.
+/// Something to happen outside of the app.
 #[derive(Debug, PartialEq)]
 pub(super) enum Effect {
+    Screen(ScreenEffect),
+    World(WorldEffect),
+}
+
+/// An effect on the terminal, or on the loop that owns it.
+#[derive(Debug, PartialEq)]
+pub(super) enum ScreenEffect {
+    Copy(String),
+    SetTitle(String),
+    /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
+    OpenEditor(String),
+    Suspend,
+    /// Draws everything again: rows that had settled changed.
+    Replay,
+    Quit,
+}
+
+/// An effect on the session, on files or on services.
+#[derive(Debug, PartialEq)]
+pub(super) enum WorldEffect {
     Session(SessionCommand),
     /// Takes the queue back; answers with [`EffectDone::QueueTaken`].
     TakeQueue,
@@ -50,38 +48,30 @@ pub(super) enum Effect {
     /// Reads `models.json` again and asks the servers on this machine; answers with
     /// [`EffectDone::Models`].
     RefreshModels {
-        /// Also those of services that tell what they have, which takes a key and the net.
+        /// Also asks services that list their models, which needs a key and the network.
         with_services: bool,
     },
-    /// Looks at the repository; answers with [`EffectDone::Branch`].
+    /// Reads the repository's head; answers with [`EffectDone::Branch`].
     ReadBranch,
-    Copy(String),
-    SetTitle(String),
     /// Saves one top-level setting.
     SaveSetting {
         key: &'static str,
         value: serde_json::Value,
     },
-    /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
-    OpenEditor(String),
     /// Something about keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
-    Suspend,
     /// Loads the grammars for highlighting, on a thread of its own.
     LoadGrammars,
-    /// Shows everything anew: rows that had settled changed.
-    Replay,
-    Quit,
 }
 
-/// What an effect came to.
+/// The result of an effect.
 #[derive(Debug)]
 pub(super) enum EffectDone {
     QueueTaken(TakenQueue),
     LeftOver(TakenQueue),
     Sessions(Vec<SessionSummary>),
     Models {
-        /// Those there is a key for.
+        /// Models with a key.
         models: Vec<Arc<Model>>,
         /// Names of the servers that were found on this machine, and how many models
         /// each has.
@@ -93,7 +83,7 @@ pub(super) enum EffectDone {
     Branch(Option<String>),
     /// The text as the editor left it; `Err` says why there is none.
     Edited(Result<String, String>),
-    /// A prompt the session did not take, and why.
+    /// A prompt the session rejected, and why.
     Refused {
         prompt: PromptDraft,
         /// `None` where the session itself is gone.
@@ -102,4 +92,29 @@ pub(super) enum EffectDone {
     Login(LoginDone),
     Failed(String),
     Told(String),
+}
+
+impl Effect {
+    /// Sends a command to the session.
+    pub(super) fn session(command: SessionCommand) -> Self {
+        Self::World(WorldEffect::Session(command))
+    }
+}
+
+impl From<ScreenEffect> for Effect {
+    fn from(effect: ScreenEffect) -> Self {
+        Self::Screen(effect)
+    }
+}
+
+impl From<WorldEffect> for Effect {
+    fn from(effect: WorldEffect) -> Self {
+        Self::World(effect)
+    }
+}
+
+impl From<LoginEffect> for Effect {
+    fn from(effect: LoginEffect) -> Self {
+        Self::World(WorldEffect::Login(effect))
+    }
 }

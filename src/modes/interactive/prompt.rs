@@ -1,13 +1,17 @@
 //! The composer with pi's rules: what Enter means, what the border says.
 
+use std::sync::Arc;
+
 use ratatui::style::Style;
 
 use crate::agent::SteeringDelivery;
-use crate::session::{Phase, PromptDraft, SessionState, TakenQueue, is_urgent};
+use crate::session::{
+    Entry, EntryBody, Phase, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue, is_urgent,
+};
 use crate::tui::composer::{Composer, ComposerRows, ComposerView};
 use crate::tui::theme::{Theme, Token};
 
-use crate::ai::{Image, ThinkingLevel};
+use crate::ai::{Image, Message, ThinkingLevel};
 
 use super::super::slash::command_name;
 
@@ -80,11 +84,33 @@ impl PromptEditor {
         (draft, self.ticket)
     }
 
-    /// Takes messages of the queue back, in front of what is in the editor.
-    /// A draft that is in there already, because the session was opened again, is not
-    /// put there twice.
-    pub(super) fn take_back(&mut self, mut taken: TakenQueue) {
+    /// Remembers the user's prompts and commands among `entries`, in place of those of
+    /// an earlier session.
+    pub(super) fn set_history(&mut self, entries: &[Arc<Entry>]) {
+        self.composer.clear_history();
+        for entry in entries {
+            let EntryBody::Message { message, .. } = &entry.body else { continue };
+            match message {
+                SessionMessage::Model(message) => {
+                    if let Message::User(user) = &**message {
+                        let text = user.content.text();
+                        let typed = SkillBlock::parse(&text).map(|block| block.command());
+                        self.composer.add_to_history(typed.as_deref().unwrap_or(text.trim()));
+                    }
+                }
+                SessionMessage::BashExecution(execution) => {
+                    let mark = if execution.exclude_from_context == Some(true) { "!!" } else { "!" };
+                    self.composer.add_to_history(&format!("{mark}{}", execution.command));
+                }
+                SessionMessage::Unknown(_) => {}
+            }
+        }
+    }
+
+    /// Puts messages that were queued in front of what is in the editor.
+    pub(super) fn restore(&mut self, mut taken: TakenQueue) {
         self.ticket = self.ticket.max(taken.ticket);
+        // The session was opened again while its draft was in the editor.
         let current = self.composer.expanded_text();
         taken
             .draft
@@ -220,9 +246,9 @@ mod tests {
         let mut prompt = PromptEditor::new();
         prompt.composer.set_text("half a thought, and more");
         let taken = |text: &str| TakenQueue { draft: Some(text.into()), ..TakenQueue::default() };
-        prompt.take_back(taken("half a thought"));
+        prompt.restore(taken("half a thought"));
         assert_eq!(prompt.draft().0.text, "half a thought, and more");
-        prompt.take_back(taken("another"));
+        prompt.restore(taken("another"));
         assert_eq!(prompt.draft().0.text, "another\n\nhalf a thought, and more");
     }
 

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::session::CompactionReason;
+use crate::agent::AgentEvent;
+use crate::session::{CompactionReason, Phase, SessionEvent, SessionState};
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
-/// The session's current activity.
+/// What the session is busy with.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Status {
     #[default]
@@ -35,25 +36,83 @@ pub(super) struct StatusLine {
     pub(super) status: Status,
     /// A short answer to what the user just did; goes with the next key.
     pub(super) hint: Option<String>,
+    /// Since when the user's own command has been running.
+    bash_since: Option<Duration>,
 }
 
 impl StatusLine {
+    /// Follows the session; `now` is monotonic.
+    pub(super) fn on_session_event(&mut self, event: &SessionEvent, session: &SessionState, now: Duration) {
+        let is_idle = session.phase == Phase::Idle;
+        match event {
+            SessionEvent::Agent(AgentEvent::AgentStart) => self.status = Status::Working { since: now },
+            SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. } => {
+                let (attempt, max_attempts, at) = (*attempt, *max_attempts, now + *delay);
+                self.status = Status::Retrying { attempt, max_attempts, at };
+            }
+            SessionEvent::BashStarted { .. } => {
+                self.bash_since = Some(now);
+                if is_idle {
+                    self.status = Status::RunningBash { since: now };
+                }
+            }
+            SessionEvent::BashEnded(_) => {
+                self.bash_since = None;
+                if is_idle {
+                    self.status = Status::Idle;
+                }
+            }
+            SessionEvent::Settled { .. } => {
+                self.status = self.bash_since.map_or(Status::Idle, |since| Status::RunningBash { since });
+            }
+            SessionEvent::SelectionChanged => {
+                self.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
+            }
+            SessionEvent::CompactionStarted { reason } => {
+                self.status = Status::Compacting { since: now, reason: *reason };
+            }
+            SessionEvent::CompactionEnded { .. } => self.status = Status::Idle,
+            SessionEvent::Ended { .. } => {
+                self.bash_since = None;
+                self.status = Status::Idle;
+            }
+            SessionEvent::Opened(_)
+            | SessionEvent::Agent(_)
+            | SessionEvent::QueueChanged
+            | SessionEvent::Question(_)
+            | SessionEvent::QuestionClosed { .. }
+            | SessionEvent::RetryEnded { .. }
+            | SessionEvent::BashOutput { .. }
+            | SessionEvent::EntryAppended(_)
+            | SessionEvent::Notice { .. } => {}
+        }
+    }
+
+    /// Whether the user's own command is running.
+    pub(super) fn is_bash_running(&self) -> bool {
+        self.bash_since.is_some()
+    }
+
     /// Whether the row changes by itself.
     pub(super) fn is_animated(&self) -> bool {
         self.status != Status::Idle
     }
 
-    /// `unsaved` says why something of the session is not on the disk; that is shown
-    /// until it is.
+    /// `quit_hint` is shown unless something else was answered since. `unsaved` says
+    /// why something of the session is not on the disk; that is shown until it is.
     pub(super) fn row(
         &self,
         now: Duration,
         interrupt_key: &str,
+        quit_hint: Option<&str>,
         unsaved: Option<&str>,
         width: u16,
         theme: &Theme,
     ) -> Row {
-        let activity = self.activity(now, interrupt_key, width, theme);
+        let activity = match self.hint.as_deref().or(quit_hint) {
+            Some(hint) => hint_row(hint, width, theme),
+            None => self.activity(now, interrupt_key, width, theme),
+        };
         let Some(reason) = unsaved else { return activity };
         let warning = format!(" Not saved: {}", sanitize_line(reason));
         let mut row = Row::styled(warning, theme.style(Token::Warning));
@@ -84,14 +143,6 @@ impl StatusLine {
                 format!("Retrying ({attempt}/{max_attempts}) in {seconds:.0}s… ({interrupt_key} to cancel)")
             }
         };
-        let columns = usize::from(width);
-        if let Some(hint) = &self.hint {
-            let hint = sanitize_line(hint);
-            return Row::styled(
-                truncate(&format!(" {hint}"), columns, Ellipsis::One),
-                theme.style(Token::Dim),
-            );
-        }
         if text.is_empty() {
             return Row::default();
         }
@@ -103,6 +154,11 @@ impl StatusLine {
         row.clip(width);
         row
     }
+}
+
+fn hint_row(hint: &str, width: u16, theme: &Theme) -> Row {
+    let text = format!(" {}", sanitize_line(hint));
+    Row::styled(truncate(&text, usize::from(width), Ellipsis::One), theme.style(Token::Dim))
 }
 
 /// `12s `, or nothing in the first seconds, when it would only flicker.
@@ -123,10 +179,11 @@ mod tests {
     #[test]
     fn a_wait_is_counted_down_second_by_second() {
         let at = Duration::from_secs(12);
-        let line = StatusLine { status: Status::Retrying { attempt: 1, max_attempts: 3, at }, hint: None };
+        let status = Status::Retrying { attempt: 1, max_attempts: 3, at };
+        let line = StatusLine { status, ..StatusLine::default() };
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let shown = |now_ms: u64| {
-            let row = line.row(Duration::from_millis(now_ms), "esc", None, 80, &theme);
+            let row = line.row(Duration::from_millis(now_ms), "esc", None, None, 80, &theme);
             row.text().trim().chars().skip(2).collect::<String>()
         };
         assert_eq!(shown(10_000), "Retrying (1/3) in 2s… (esc to cancel)");
@@ -141,7 +198,7 @@ mod tests {
         let mut line = StatusLine::default();
         let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let shown = |line: &StatusLine, width| {
-            let row = line.row(Duration::ZERO, "esc", Some("No space\nleft"), width, &theme);
+            let row = line.row(Duration::ZERO, "esc", None, Some("No space\nleft"), width, &theme);
             row.text().trim().to_owned()
         };
         assert!(shown(&line, 80).starts_with("Not saved: No space"), "{}", shown(&line, 80));

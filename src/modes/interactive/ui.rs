@@ -2,17 +2,17 @@
 
 use std::io::{self, Write};
 
-use crate::tui::term::{Anchor, Cursor, Frame, Overlay as ScreenOverlay, Screen};
+use crate::tui::term::{Anchor, Cursor, Frame, InlineWindow, Overlay as ScreenOverlay};
 use crate::tui::text::Row;
 
 use super::app::App;
 use super::layout::{Page, editor_rows};
 use super::pending;
 
-/// App and painter. `W` is the terminal, or an emulator in tests.
+/// The painter and the rows below the transcript. `W` is the terminal, or an emulator
+/// in tests.
 pub(super) struct Ui<W> {
-    pub(super) app: App,
-    pub(super) screen: Screen<W>,
+    pub(super) screen: InlineWindow<W>,
     dock: Vec<Row>,
 }
 
@@ -25,45 +25,38 @@ struct Dock {
 }
 
 impl<W: Write> Ui<W> {
-    pub(super) fn new(app: App, screen: Screen<W>) -> Self {
-        Self { app, screen, dock: Vec::new() }
-    }
-
-    pub(super) fn set_links(&mut self, enabled: bool) {
-        self.screen.set_links(enabled);
-        self.app.transcript.set_links(enabled);
+    pub(super) fn new(screen: InlineWindow<W>) -> Self {
+        Self { screen, dock: Vec::new() }
     }
 
     /// Draws what changed.
     ///
     /// # Errors
     /// When the terminal cannot be written to.
-    pub(super) fn draw(&mut self) -> io::Result<()> {
+    pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
         let size = self.screen.size();
-        let app = &mut self.app;
         app.transcript.layout(size.width, &app.theme, app.now);
         let dock = compose_dock(app, size.width, size.height);
         let n_rows = app.transcript.len();
         self.dock = dock.rows;
 
         let mut overlays = Vec::new();
-        let drawn =
-            app.overlays.last_mut().map(|overlay| overlay.render(size.width, size.height, &app.theme));
-        let completion = app.completion.rows(size.width, &app.theme);
+        let drawn = app.dialogs.render(size.width, size.height, &app.theme);
+        let completion = app.input.completion.rows(size.width, &app.theme);
         let mut cursor = Some(Cursor::Document { row: n_rows + dock.cursor.0, column: dock.cursor.1 });
         if let Some((rows, at)) = &drawn {
             overlays.push(ScreenOverlay { rows, anchor: Anchor::Bottom });
             cursor = at.map(|(row, column)| Cursor::Overlay { overlay: 0, row, column });
-        } else if app.completion.is_open() {
+        } else if app.input.completion.is_open() {
             overlays.push(ScreenOverlay { rows: &completion, anchor: Anchor::Above(n_rows + dock.editor) });
         }
         let page = Page { transcript: &app.transcript, dock: &self.dock };
         self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })
     }
 
-    /// Removes dock and live rows from the screen, so that another program can write there.
-    pub(super) fn release(&mut self) -> io::Result<()> {
-        let page = Page { transcript: &self.app.transcript, dock: &self.dock };
+    /// Takes dock and live rows off the screen, for somebody else to write there.
+    pub(super) fn release(&mut self, app: &App) -> io::Result<()> {
+        let page = Page { transcript: &app.transcript, dock: &self.dock };
         self.screen.release(&page)
     }
 }
@@ -74,14 +67,16 @@ fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     let theme = &app.theme;
     if height >= 6 {
         let interrupt_key = app.keymap.hint("app.interrupt");
-        rows.push(app.status.row(app.now, &interrupt_key, app.session.unsaved.as_deref(), width, theme));
+        let quit_hint = app.input.quit_hint(&app.keymap);
+        let unsaved = app.session.unsaved.as_deref();
+        rows.push(app.status.row(app.now, &interrupt_key, quit_hint.as_deref(), unsaved, width, theme));
     }
     if height >= 12 {
         let dequeue_key = app.keymap.hint("app.message.dequeue");
         rows.extend(pending::rows(&app.session.queue, &dequeue_key, width, theme));
     }
     let editor = rows.len();
-    let drawn = app.prompt.render(width, editor_rows(height), theme, &app.session);
+    let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session);
     let (mut cursor_row, column) = (usize::from(drawn.cursor.0), drawn.cursor.1);
     let mut editor_rows = drawn.rows;
     if height < 5 && editor_rows.len() > 2 {

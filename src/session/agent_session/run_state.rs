@@ -39,7 +39,6 @@ enum Activity {
 }
 
 /// What wakes a session that works.
-#[expect(clippy::large_enum_variant, reason = "one is passed on at a time; a box for each costs more")]
 pub(super) enum RunInput {
     Report(Report),
     Ended,

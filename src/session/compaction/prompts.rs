@@ -70,7 +70,9 @@ pub(super) fn history(plan: &CompactionPlan, focus: Option<&str>) -> Option<Stri
     let mut text = conversation(&plan.history);
     let instructions = match &plan.previous_summary {
         Some(previous) => {
-            text.push_str(&format!("\n\n<previous-summary>\n{previous}\n</previous-summary>"));
+            text.push_str("\n\n<previous-summary>\n");
+            text.push_str(previous);
+            text.push_str("\n</previous-summary>");
             UPDATE
         }
         None => FIRST,

@@ -545,7 +545,7 @@ impl SessionStore {
             EntryBody::Usage(usage) => self.totals.add_usage(&usage.usage),
             EntryBody::Compaction(Compaction { usage: Some(usage), .. })
             | EntryBody::BranchSummary(BranchSummary { usage: Some(usage), .. }) => {
-                self.totals.add_usage(usage)
+                self.totals.add_usage(usage);
             }
             _ => {}
         }

@@ -106,6 +106,12 @@ enum Jump {
     Backward,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Browse {
+    Older,
+    Newer,
+}
+
 impl Default for Composer {
     fn default() -> Self {
         Self::new()
@@ -177,9 +183,10 @@ impl Composer {
     pub fn insert(&mut self, text: &str) {
         let text = &normalize_paste(text);
         if let Some(jump) = self.jump.take() {
-            self.jump_to(text, jump);
-            self.settle(Last::Other);
-            return;
+            if let Some(place) = self.jump_target(text, jump) {
+                self.model.go_to(place);
+            }
+            return self.settle(Last::Other);
         }
         let blank = text.chars().all(char::is_whitespace);
         let same_word = match self.last {
@@ -278,19 +285,20 @@ impl Composer {
             EditorAction::CursorLineEnd => self.move_to(self.line_end(cursor)),
             EditorAction::JumpForward => self.start_jump(Jump::Forward),
             EditorAction::JumpBackward => self.start_jump(Jump::Backward),
-            EditorAction::HistoryPrevious => self.history_previous(),
-            EditorAction::HistoryNext => self.history_next(),
-            EditorAction::DeleteCharBackward => self.delete(self.before(cursor)),
-            EditorAction::DeleteCharForward => self.delete(self.after(cursor)),
-            EditorAction::DeleteWordBackward => self.kill(self.word_before(cursor)),
-            EditorAction::DeleteWordForward => self.kill(self.word_after(cursor)),
+            EditorAction::HistoryPrevious => self.browse(Browse::Older),
+            EditorAction::HistoryNext => self.browse(Browse::Newer),
+            EditorAction::DeleteCharBackward => self.delete(self.before(cursor), Last::Other),
+            EditorAction::DeleteCharForward => self.delete(self.after(cursor), Last::Other),
+            EditorAction::DeleteWordBackward => self.delete(self.word_before(cursor), Last::Kill),
+            EditorAction::DeleteWordForward => self.delete(self.word_after(cursor), Last::Kill),
             EditorAction::DeleteToLineStart => {
                 // At its start the line end before goes, so that the key can be repeated.
-                self.kill(if cursor.byte > 0 { Place::new(cursor.line, 0) } else { self.before(cursor) })
+                let start = Place::new(cursor.line, 0);
+                self.delete(if cursor > start { start } else { self.before(cursor) }, Last::Kill)
             }
             EditorAction::DeleteToLineEnd => {
                 let end = self.line_end(cursor);
-                self.kill(if cursor < end { end } else { self.after(cursor) })
+                self.delete(if cursor < end { end } else { self.after(cursor) }, Last::Kill)
             }
             EditorAction::Yank => self.yank(),
             EditorAction::YankPop => self.yank_pop(),
@@ -319,29 +327,20 @@ impl Composer {
         true
     }
 
-    fn delete(&mut self, to: Place) -> bool {
+    /// Removes the text between the cursor and `to`; a [`Last::Kill`] can be yanked.
+    fn delete(&mut self, to: Place, last: Last) -> bool {
         let cursor = self.model.cursor();
         if to == cursor {
             return false;
         }
         self.model.begin();
-        self.model.remove(cursor, to);
-        self.history.stop();
-        self.settle(Last::Other);
-        true
-    }
-
-    fn kill(&mut self, to: Place) -> bool {
-        let cursor = self.model.cursor();
-        if to == cursor {
-            return false;
+        let removed = self.model.remove(cursor, to);
+        if last == Last::Kill {
+            let side = if to < cursor { Side::Before } else { Side::After };
+            self.kills.kill(&removed, side, self.last == Last::Kill);
         }
-        self.model.begin();
-        let side = if to < cursor { Side::Before } else { Side::After };
-        let killed = self.model.remove(cursor, to);
-        self.kills.kill(&killed, side, self.last == Last::Kill);
         self.history.stop();
-        self.settle(Last::Kill);
+        self.settle(last);
         true
     }
 
@@ -386,10 +385,11 @@ impl Composer {
         true
     }
 
-    fn jump_to(&mut self, wanted: &str, jump: Jump) {
+    /// The next place of `wanted` in the direction of the jump.
+    fn jump_target(&self, wanted: &str, jump: Jump) -> Option<Place> {
         let cursor = self.model.cursor();
         let lines = self.model.lines();
-        let found = match jump {
+        match jump {
             Jump::Forward => (cursor.line..lines.len()).find_map(|line| {
                 let from = if line == cursor.line { self.after(cursor) } else { Place::new(line, 0) };
                 let rest = (from.line == line).then(|| lines[line].get(from.byte..)).flatten()?;
@@ -399,9 +399,6 @@ impl Composer {
                 let to = if line == cursor.line { cursor.byte } else { lines[line].len() };
                 lines[line].get(..to)?.rfind(wanted).map(|at| Place::new(line, at))
             }),
-        };
-        if let Some(place) = found {
-            self.model.go_to(place);
         }
     }
 
@@ -411,7 +408,7 @@ impl Composer {
             return self.vertical(-1);
         }
         if column == 0 || self.history.is_browsing() || self.is_empty() {
-            return self.history_previous();
+            return self.browse(Browse::Older);
         }
         self.move_to(Place::default())
     }
@@ -422,23 +419,24 @@ impl Composer {
             return self.vertical(1);
         }
         if self.history.is_browsing() {
-            return self.history_next();
+            return self.browse(Browse::Newer);
         }
         let end = self.model.end();
         self.move_to(end)
     }
 
-    fn history_previous(&mut self) -> bool {
-        let Some(entry) = self.history.older(&self.model.text()) else { return false };
+    /// Shows the next entry of the history; the cursor is where the next one is a key
+    /// away.
+    fn browse(&mut self, direction: Browse) -> bool {
+        let entry = match direction {
+            Browse::Older => self.history.older(&self.model.text()),
+            Browse::Newer => self.history.newer(),
+        };
+        let Some(entry) = entry else { return false };
         self.replace_all(&entry);
-        self.model.go_to(Place::default());
-        self.settle(Last::Other);
-        true
-    }
-
-    fn history_next(&mut self) -> bool {
-        let Some(entry) = self.history.newer() else { return false };
-        self.replace_all(&entry);
+        if direction == Browse::Older {
+            self.model.go_to(Place::default());
+        }
         self.settle(Last::Other);
         true
     }

@@ -26,5 +26,5 @@ fn list(app: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
         return app.fail("enter only the provider's name; pi asks for the key next");
     }
     let wanted = (!args.is_empty()).then(|| args.to_owned());
-    out.push(Effect::Login(LoginEffect::List { purpose, wanted }));
+    out.push(LoginEffect::List { purpose, wanted }.into());
 }

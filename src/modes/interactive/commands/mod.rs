@@ -8,6 +8,9 @@ mod view;
 use super::app::App;
 use super::msg::Effect;
 
+pub(super) use model::open_models;
+pub(super) use session::{new_session, open_queue};
+
 /// A slash command.
 pub(super) struct Command {
     pub(super) name: &'static str,

@@ -4,7 +4,7 @@ use crate::ai::ThinkingLevel;
 use crate::session::{Scope, SessionCommand};
 
 use super::super::app::App;
-use super::super::msg::Effect;
+use super::super::msg::{Effect, WorldEffect};
 use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -13,30 +13,41 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "scoped-models",
         args: "",
         help: "Choose and order the models to cycle through",
-        run: |app, _, out| app.open_scope(out),
+        run: |app, _, out| open_scope(app, out),
     },
     Command { name: "thinking", args: "[LEVEL]", help: "Set how much the model thinks", run: thinking },
 ];
 
 fn model(app: &mut App, args: &str, out: &mut Vec<Effect>) {
-    if args.is_empty() {
-        return app.open_models(out);
-    }
-    if app.models.iter().any(|choice| choice.is_named(args)) {
+    if app.dialogs.has_model(args) {
         let reference = args.to_owned();
-        out.push(Effect::Session(SessionCommand::SetModel { reference, scope: Scope::Session }));
+        out.push(Effect::session(SessionCommand::SetModel { reference, scope: Scope::Session }));
     } else {
-        app.open_models_with(args, out);
+        open_models(app, args, out);
     }
+}
+
+/// Lists the known models, filtered by `query`, and looks for others meanwhile.
+pub(in super::super) fn open_models(app: &mut App, query: &str, out: &mut Vec<Effect>) {
+    out.push(WorldEffect::RefreshModels { with_services: true }.into());
+    app.dialogs.open_models(&app.session, query, &app.keymap);
+}
+
+fn open_scope(app: &mut App, out: &mut Vec<Effect>) {
+    out.push(WorldEffect::RefreshModels { with_services: true }.into());
+    app.dialogs.open_scope(&app.session, &app.keymap);
 }
 
 fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     if args.is_empty() {
-        return app.open_thinking();
+        if let Err(refusal) = app.dialogs.open_thinking(&app.session, &app.keymap) {
+            app.fail(&refusal);
+        }
+        return;
     }
     match ThinkingLevel::parse(args) {
         Some(level) => {
-            out.push(Effect::Session(SessionCommand::SetThinking { level, scope: Scope::Session }));
+            out.push(Effect::session(SessionCommand::SetThinking { level, scope: Scope::Session }));
         }
         None => {
             let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();

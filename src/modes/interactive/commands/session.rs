@@ -1,11 +1,11 @@
 //! Commands about the session.
 
-use crate::session::{SessionCommand, SessionState};
+use crate::session::{Phase, SessionCommand, SessionState};
 use crate::util::paths;
 
 use super::super::app::App;
 use super::super::footer::tokens_short;
-use super::super::msg::Effect;
+use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -14,7 +14,7 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Choose a session to continue",
         run: |_, _, out| {
-            out.push(Effect::ListSessions);
+            out.push(WorldEffect::ListSessions.into());
         },
     },
     Command { name: "name", args: "[TEXT]", help: "Name the session or show its name", run: name },
@@ -24,10 +24,10 @@ pub(super) const COMMANDS: &[Command] = &[
         help: "Replace the beginning of the conversation by a summary",
         run: |_, args, out| {
             let focus = (!args.is_empty()).then(|| args.to_owned());
-            out.push(Effect::Session(SessionCommand::Compact { focus }));
+            out.push(Effect::session(SessionCommand::Compact { focus }));
         },
     },
-    Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| app.new_session(out) },
+    Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| new_session(app, out) },
     Command {
         name: "session",
         args: "",
@@ -47,9 +47,9 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "queue",
         args: "",
         help: "Reorder, edit or remove queued messages",
-        run: |app, _, _| app.open_queue(),
+        run: |app, _, _| open_queue(app),
     },
-    Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(Effect::Quit) },
+    Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(ScreenEffect::Quit.into()) },
 ];
 
 fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
@@ -60,8 +60,24 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
         };
         return app.tell(&text);
     }
-    out.push(Effect::Session(SessionCommand::SetName { name: args.to_owned() }));
+    out.push(Effect::session(SessionCommand::SetName { name: args.to_owned() }));
     app.tell(&format!("This session is now called “{args}”."));
+}
+
+/// Starts a new session; asks first if that would stop work.
+pub(in super::super) fn new_session(app: &mut App, out: &mut Vec<Effect>) {
+    if app.session.phase == Phase::Idle && !app.status.is_bash_running() {
+        return out.push(Effect::session(SessionCommand::New));
+    }
+    app.dialogs.confirm_new_session();
+}
+
+/// Lists the queued messages.
+pub(in super::super) fn open_queue(app: &mut App) {
+    if app.session.queue.is_empty() {
+        return app.tell("The queue is empty. While the agent works, Enter and Alt+Enter queue a message.");
+    }
+    app.dialogs.open_queue(&app.session, &app.keymap);
 }
 
 /// Everything about a session, as markdown.

@@ -1,12 +1,18 @@
 //! Commands about what is on the screen.
 
+use super::super::actions;
 use super::super::app::App;
 use super::super::msg::Effect;
 use super::super::reference;
 use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
-    Command { name: "copy", args: "", help: "Copy the last answer", run: |app, _, out| app.copy_answer(out) },
+    Command {
+        name: "copy",
+        args: "",
+        help: "Copy the last answer",
+        run: |app, _, out| actions::copy_answer(app, out),
+    },
     Command { name: "hotkeys", args: "", help: "Show all keys and commands", run: hotkeys },
 ];
 

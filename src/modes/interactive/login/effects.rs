@@ -13,7 +13,7 @@ use crate::session::Services;
 use super::super::effects::Effects;
 use super::super::msg::EffectDone;
 use super::super::overlays::ModelChoice;
-use super::{Changed, LoginDone, LoginEffect, LoginProvider, Purpose};
+use super::{KeyChange, LoginDone, LoginEffect, LoginProvider, Purpose};
 
 /// A sign-in that goes on.
 pub(in super::super) struct SignInTask {
@@ -22,7 +22,7 @@ pub(in super::super) struct SignInTask {
 }
 
 impl Effects {
-    pub(in super::super) fn login(&mut self, effect: LoginEffect) {
+    pub(in super::super) fn start_login(&mut self, effect: LoginEffect) {
         match effect {
             LoginEffect::List { purpose, wanted } => self.list_logins(purpose, wanted),
             LoginEffect::SaveKey { provider, key } => {
@@ -78,7 +78,7 @@ impl Effects {
                         "Saved" => format!("Saved the key for {provider}."),
                         _ => format!("{verb} the credentials of {provider}."),
                     };
-                    LoginDone::Changed(changed(&services, &provider, text))
+                    LoginDone::Changed(key_change(&services, &provider, text))
                 }
                 Ok(false) => LoginDone::Failed(format!("no key or account is saved for {provider}")),
                 Err(error) => LoginDone::Failed(error.to_string()),
@@ -109,7 +109,7 @@ impl Effects {
             let outcome = match ended {
                 Ok(()) => {
                     let text = format!("You are signed in to {provider}.");
-                    LoginDone::Changed(changed(&services, &provider, text))
+                    LoginDone::Changed(key_change(&services, &provider, text))
                 }
                 Err(error) => LoginDone::Failed(format!("cannot sign in to {provider}: {error}")),
             };
@@ -130,7 +130,7 @@ impl Effects {
 }
 
 /// What the app has to know after keys changed.
-fn changed(services: &Services, provider: &str, text: String) -> Changed {
+fn key_change(services: &Services, provider: &str, text: String) -> KeyChange {
     let catalog = services.catalog.get();
     let info = catalog.provider(provider).filter(|info| services.credentials.is_available(info));
     let default_model = info.and_then(|info| {
@@ -138,7 +138,7 @@ fn changed(services: &Services, provider: &str, text: String) -> Changed {
         let id = info.default_model.clone().or_else(|| first().map(|model| model.id.clone()))?;
         Some(format!("{}/{id}", info.id))
     });
-    Changed { text, models: ModelChoice::of(&services.usable_models()), default_model }
+    KeyChange { text, models: ModelChoice::of(&services.usable_models()), default_model }
 }
 
 /// Opens a web address with whatever the desktop opens them with. Blocks.

@@ -5,9 +5,8 @@ use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, wrap_plain};
 use crate::tui::theme::{Theme, Token};
 
-use super::super::msg::AppMsg;
 use super::dialog::Dialog;
-use super::{Overlay, OverlayStep};
+use super::{DialogOutcome, Overlay, OverlayStep};
 
 /// A question with two answers: leave it, which is chosen first, or do it.
 pub(in super::super) struct Confirmation {
@@ -15,8 +14,8 @@ pub(in super::super) struct Confirmation {
     pub(in super::super) about: &'static str,
     pub(in super::super) leave: &'static str,
     pub(in super::super) confirm: &'static str,
-    /// What happens then; taken when it does.
-    pub(in super::super) then: Option<AppMsg>,
+    /// The outcome of confirming; taken when that happens.
+    pub(in super::super) then: Option<DialogOutcome>,
     pub(in super::super) is_confirmed: bool,
 }
 
@@ -27,7 +26,7 @@ impl Overlay for Confirmation {
             Some("tui.select.up" | "tui.select.down") => self.is_confirmed = !self.is_confirmed,
             Some("tui.select.confirm") => {
                 return match self.then.take().filter(|_| self.is_confirmed) {
-                    Some(msg) => OverlayStep::CloseWith(msg),
+                    Some(outcome) => OverlayStep::CloseWith(outcome),
                     None => OverlayStep::Close,
                 };
             }

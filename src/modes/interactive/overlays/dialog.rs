@@ -8,19 +8,19 @@ use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::Field;
 
 /// One frame of a dialog.
-pub(super) struct Dialog<'a> {
-    pub(super) title: &'a str,
+pub(in super::super) struct Dialog<'a> {
+    pub(in super::super) title: &'a str,
     /// As wide as asked already.
-    pub(super) body: Vec<Row>,
-    pub(super) field: Option<&'a Field>,
+    pub(in super::super) body: Vec<Row>,
+    pub(in super::super) field: Option<&'a Field>,
     /// A word to the user, and its colour.
-    pub(super) note: Option<(&'a str, Token)>,
-    pub(super) hints: &'a str,
+    pub(in super::super) note: Option<(&'a str, Token)>,
+    pub(in super::super) hints: &'a str,
 }
 
 impl Dialog<'_> {
     /// The rows, and where the cursor is. On a small screen the text goes first.
-    pub(super) fn render(
+    pub(in super::super) fn render(
         mut self,
         width: u16,
         max_rows: u16,

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use crate::ai::Model;
-use crate::session::{Scope, SessionState};
+use crate::session::{Scope, SessionCommand, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::msg::AppMsg;
 use super::{Overlay, OverlayStep};
 
 /// A model that can be chosen.
@@ -106,16 +105,17 @@ impl Models {
     }
 }
 
+fn chosen(reference: String, scope: Scope) -> OverlayStep {
+    OverlayStep::close_with(SessionCommand::SetModel { reference, scope })
+}
+
 impl Overlay for Models {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         if let InputEvent::Key(key) = input
             && keymap.is("app.models.save", key)
         {
             return match self.picker.selected() {
-                Some(reference) => OverlayStep::CloseWith(AppMsg::ModelChosen {
-                    reference: reference.clone(),
-                    scope: Scope::Default,
-                }),
+                Some(reference) => chosen(reference.clone(), Scope::Default),
                 None => OverlayStep::Stay,
             };
         }
@@ -129,9 +129,7 @@ impl Overlay for Models {
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
-            PickerOutcome::Chosen(reference) => {
-                OverlayStep::CloseWith(AppMsg::ModelChosen { reference, scope: Scope::Session })
-            }
+            PickerOutcome::Chosen(reference) => chosen(reference, Scope::Session),
         }
     }
 

@@ -8,8 +8,8 @@ use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::msg::AppMsg;
-use super::{Overlay, OverlayStep};
+use super::super::msg::WorldEffect;
+use super::{DialogOutcome, Overlay, OverlayStep};
 
 /// The messages that wait, in the order they are delivered.
 pub(in super::super) struct QueuedMessages {
@@ -41,7 +41,7 @@ impl QueuedMessages {
 
     fn put(&mut self, slot: QueueSlot, kind: QueueKind, index: usize) -> OverlayStep {
         self.moved = Some(QueueSlot { kind, index, text: slot.text.clone() });
-        OverlayStep::StayWith(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index }))
+        OverlayStep::StayWith(DialogOutcome::session(SessionCommand::MoveQueued { slot, kind, index }))
     }
 
     /// Up within its queue and from the first follow-up on to the steering messages,
@@ -99,13 +99,13 @@ impl Overlay for QueuedMessages {
                 return self.put(slot, other, end);
             }
             if is("app.queue.drop") {
-                return OverlayStep::StayWith(AppMsg::Session(SessionCommand::TakeQueued { slot }));
+                return OverlayStep::StayWith(DialogOutcome::session(SessionCommand::TakeQueued { slot }));
             }
         }
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
-            PickerOutcome::Chosen(slot) => OverlayStep::CloseWith(AppMsg::TakeQueued(slot)),
+            PickerOutcome::Chosen(slot) => OverlayStep::CloseWith(WorldEffect::TakeQueued(slot).into()),
         }
     }
 
@@ -137,6 +137,7 @@ mod tests {
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::super::actions;
+    use super::super::super::msg::Effect;
     use super::*;
 
     /// Presses a key on the message at `at` and names what is asked for.
@@ -150,14 +151,18 @@ mod tests {
         for _ in 0..at {
             overlay.handle(&key(KeyCode::Down, KeyModifiers::NONE), &keymap);
         }
-        match overlay.handle(&key(code, modifiers), &keymap) {
-            OverlayStep::Stay => "stay".to_owned(),
-            OverlayStep::Close => "close".to_owned(),
-            OverlayStep::CloseWith(AppMsg::TakeQueued(slot)) => format!("edit {}", slot.text),
-            OverlayStep::StayWith(AppMsg::Session(SessionCommand::TakeQueued { slot })) => {
-                format!("drop {}", slot.text)
+        let effect = match overlay.handle(&key(code, modifiers), &keymap) {
+            OverlayStep::Stay => return "stay".to_owned(),
+            OverlayStep::Close => return "close".to_owned(),
+            OverlayStep::CloseWith(DialogOutcome::Effect(Effect::World(WorldEffect::TakeQueued(slot)))) => {
+                return format!("edit {}", slot.text);
             }
-            OverlayStep::StayWith(AppMsg::Session(SessionCommand::MoveQueued { slot, kind, index })) => {
+            OverlayStep::StayWith(DialogOutcome::Effect(Effect::World(effect))) => effect,
+            other => return format!("{other:?}"),
+        };
+        match effect {
+            WorldEffect::Session(SessionCommand::TakeQueued { slot }) => format!("drop {}", slot.text),
+            WorldEffect::Session(SessionCommand::MoveQueued { slot, kind, index }) => {
                 format!("{} to {kind:?} {index}", slot.text)
             }
             other => format!("{other:?}"),

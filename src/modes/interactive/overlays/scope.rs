@@ -1,14 +1,13 @@
 //! Choosing and ordering the models to cycle through.
 
 use crate::ai::ScopedModel;
-use crate::session::Scope;
+use crate::session::{Scope, SessionCommand};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::msg::AppMsg;
 use super::{ModelChoice, Overlay, OverlayStep};
 
 /// All models there is a key for; those of the scope are marked and come first.
@@ -66,11 +65,9 @@ impl ModelScope {
         }
     }
 
-    fn chosen(&self, scope: Scope) -> AppMsg {
-        AppMsg::ScopeChosen {
-            patterns: self.scope.iter().map(|(_, pattern)| pattern.clone()).collect(),
-            scope,
-        }
+    fn chosen(&self, scope: Scope) -> OverlayStep {
+        let patterns = self.scope.iter().map(|(_, pattern)| pattern.clone()).collect();
+        OverlayStep::close_with(SessionCommand::SetScope { patterns, scope })
     }
 }
 
@@ -79,7 +76,7 @@ impl Overlay for ModelScope {
         if let InputEvent::Key(key) = input {
             let is = |id| keymap.is(id, key);
             if is("app.models.save") {
-                return OverlayStep::CloseWith(self.chosen(Scope::Default));
+                return self.chosen(Scope::Default);
             }
             let selected = self.picker.selected().cloned();
             let moved = is("app.models.moveUp") || is("app.models.moveDown");
@@ -95,7 +92,7 @@ impl Overlay for ModelScope {
         }
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored | PickerOutcome::Chosen(_) => OverlayStep::Stay,
-            PickerOutcome::Cancelled => OverlayStep::CloseWith(self.chosen(Scope::Session)),
+            PickerOutcome::Cancelled => self.chosen(Scope::Session),
         }
     }
 

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::session::SessionSummary;
+use crate::session::{SessionCommand, SessionSummary};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::msg::AppMsg;
 use super::{Overlay, OverlayStep};
 
 /// The sessions of this directory, newest first.
@@ -59,7 +58,7 @@ impl Overlay for Sessions {
         match self.0.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
-            PickerOutcome::Chosen(path) => OverlayStep::CloseWith(AppMsg::SessionChosen(path)),
+            PickerOutcome::Chosen(path) => OverlayStep::close_with(SessionCommand::Open { path }),
         }
     }
 

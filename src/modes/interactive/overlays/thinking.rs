@@ -1,14 +1,13 @@
 //! Choosing how much the model thinks.
 
 use crate::ai::{Model, ThinkingLevel};
-use crate::session::Scope;
+use crate::session::{Scope, SessionCommand};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::msg::AppMsg;
 use super::{Overlay, OverlayStep};
 
 /// The levels the current model supports.
@@ -44,23 +43,23 @@ fn describe(level: ThinkingLevel) -> &'static str {
     }
 }
 
+fn chosen(level: ThinkingLevel, scope: Scope) -> OverlayStep {
+    OverlayStep::close_with(SessionCommand::SetThinking { level, scope })
+}
+
 impl Overlay for ThinkingLevels {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let save = matches!(input, InputEvent::Key(key) if keymap.is("app.thinking.save", key));
         if save {
             return match self.0.selected() {
-                Some(level) => {
-                    OverlayStep::CloseWith(AppMsg::ThinkingChosen { level: *level, scope: Scope::Default })
-                }
+                Some(level) => chosen(*level, Scope::Default),
                 None => OverlayStep::Stay,
             };
         }
         match self.0.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
-            PickerOutcome::Chosen(level) => {
-                OverlayStep::CloseWith(AppMsg::ThinkingChosen { level, scope: Scope::Session })
-            }
+            PickerOutcome::Chosen(level) => chosen(level, Scope::Session),
         }
     }
 

@@ -10,9 +10,8 @@ use crate::tui::text::{Row, sanitize_line, wrap_plain};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
-use super::super::msg::AppMsg;
 use super::dialog::Dialog;
-use super::{Overlay, OverlayStep};
+use super::{DialogOutcome, Overlay, OverlayStep};
 
 /// Most of what is protected that is named.
 const MAX_NAMED: usize = 6;
@@ -81,11 +80,11 @@ impl Overlay for TrustDialog {
             Some("tui.select.down") => self.selected = (self.selected + 1) % n,
             Some("tui.select.confirm") => {
                 if let Some((choice, _)) = self.options.get(self.selected) {
-                    return OverlayStep::CloseWith(AppMsg::TrustChosen(*choice));
+                    return OverlayStep::CloseWith(DialogOutcome::TrustChosen(*choice));
                 }
             }
             Some("tui.select.cancel") if self.is_open => {
-                return OverlayStep::CloseWith(AppMsg::TrustChosen(TrustChoice::NotNow));
+                return OverlayStep::CloseWith(DialogOutcome::TrustChosen(TrustChoice::NotNow));
             }
             Some("tui.select.cancel") => return OverlayStep::Close,
             _ => {}
@@ -109,10 +108,6 @@ impl Overlay for TrustDialog {
         let hints =
             if self.is_open { "enter: choose · escape: not now" } else { "enter: choose · escape: leave" };
         Dialog { title: &self.title, body, field: None, note: None, hints }.render(width, max_rows, theme)
-    }
-
-    fn asks_for_trust(&self) -> bool {
-        true
     }
 }
 
@@ -147,7 +142,7 @@ mod tests {
         let mut chosen = None;
         for &code in codes {
             let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
-            if let OverlayStep::CloseWith(AppMsg::TrustChosen(choice)) = dialog.handle(&key, &keymap) {
+            if let OverlayStep::CloseWith(DialogOutcome::TrustChosen(choice)) = dialog.handle(&key, &keymap) {
                 chosen = Some(choice);
             }
         }

@@ -101,7 +101,7 @@ pub(in super::super) fn tail(
 /// Reports hidden lines and how to show them.
 pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> Row {
     let noun = if n_lines == 1 { "line" } else { "lines" };
-    let key = cx.expand_key;
+    let key = &cx.view.expand_key;
     let plain = format!("... ({n_lines} {which} {noun})");
     let texts = match cx.view.expanded {
         true => vec![plain],

@@ -1,32 +1,36 @@
 //! The transcript: messages and tool calls as rows.
 //!
-//! [`Transcript`] turns session events into cells (`apply`), keeps the cells with
-//! their rows (`document`), and lets each kind draw itself (`cells`). Where the
+//! [`Transcript`] turns session events into cells (`apply`, with `answer` for the
+//! answer that is being given and `calls` for open tool calls), keeps the cells with
+//! their rows (`cell_list`), and lets each kind draw itself (`cells`). Where the
 //! rows end up is the caller's business. Nothing here reads a clock or a disk.
 //! Invariant: a row below [`Transcript::stable`] never changes, unless the caller
 //! was told to start over on the screen.
 
+mod answer;
 mod apply;
+mod calls;
+mod cell_list;
 mod cells;
-mod document;
+mod notices;
 mod render;
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Message;
-use crate::session::{NoticeLevel, Opened, SessionEvent};
+use crate::session::{NoticeLevel, Opened};
 use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
 use apply::Live;
-use cells::{BlockCell, Cell, HeaderCell, NoticeCell, Tone};
-use document::CellList;
+use cell_list::CellList;
+use cells::{BlockCell, HeaderCell, ToolCell};
 
-pub(super) use render::{RenderCx, ViewOptions};
+pub(super) use render::{RenderCx, ViewSettings};
 
 /// What was said and done in a session, ready to be shown.
 ///
@@ -36,52 +40,32 @@ pub(super) struct Transcript {
     cells: CellList,
     live: Live,
     highlighter: Highlighter,
-    view: ViewOptions,
-    links: bool,
-    expand_key: String,
-    cwd: PathBuf,
-    home: Option<PathBuf>,
+    view: ViewSettings,
     /// The last answer that has text.
     last_answer: Option<Arc<Message>>,
 }
 
 impl Transcript {
-    /// An empty transcript. Paths are shown relative to `cwd`, or with `~` for `home`.
-    pub(super) fn new(highlighter: Highlighter, cwd: PathBuf, home: Option<PathBuf>) -> Self {
+    /// An empty transcript.
+    pub(super) fn new(highlighter: Highlighter, view: ViewSettings) -> Self {
         let mut cells = CellList::default();
         cells.reset(0, Some(0));
-        cells.push(Cell::Header(HeaderCell::default()));
-        Self {
-            cells,
-            live: Live::default(),
-            highlighter,
-            view: ViewOptions::default(),
-            links: false,
-            expand_key: "ctrl+o".to_owned(),
-            cwd,
-            home,
-            last_answer: None,
-        }
+        cells.push(HeaderCell::default());
+        Self { cells, live: Live::default(), highlighter, view, last_answer: None }
     }
 
     /// Forgets everything but the header and shows the entries of a session that
     /// works in `cwd`. The caller starts over on the screen.
     pub(super) fn open(&mut self, opened: &Opened, cwd: &Path) {
-        cwd.clone_into(&mut self.cwd);
+        cwd.clone_into(&mut self.view.cwd);
         self.show(opened);
-    }
-
-    /// Shows what an event tells; `now` is monotonic. After `Opened` the caller
-    /// starts over on the screen; [`Self::open`] does the same with a new directory.
-    pub(super) fn apply(&mut self, event: &SessionEvent, now: Duration) {
-        self.take_event(event, now);
     }
 
     /// Sets what stands above everything: name and version of the program, and
     /// lines about its keys. Meant for before the first frame; afterwards the caller
     /// starts over on the screen.
     pub(super) fn header(&mut self, name: &str, version: &str, hints: &[&str]) {
-        if let Some(Cell::Header(header)) = self.cells.get_mut(0) {
+        if let Some(header) = self.cells.first::<HeaderCell>().and_then(|id| self.cells.get_mut(id)) {
             name.clone_into(&mut header.name);
             version.clone_into(&mut header.version);
             header.hints = hints.iter().map(|&hint| hint.to_owned()).collect();
@@ -92,36 +76,21 @@ impl Transcript {
     /// Shows a line about the program. One of level info takes the place of the one
     /// before, if nothing else came between.
     pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
-        let tone = match level {
-            NoticeLevel::Warning => Tone::Warning,
-            NoticeLevel::Error => Tone::Error,
-            NoticeLevel::Info => return self.passing(text),
-        };
-        self.cells.push(Cell::Notice(NoticeCell::new(tone, text)));
+        notices::show(level, text, &mut self.cells);
     }
 
     /// Shows a markdown text of the program.
     pub(super) fn block(&mut self, markdown: &str) {
-        self.cells.push(Cell::Block(BlockCell { markdown: markdown.to_owned() }));
+        self.cells.push(BlockCell { markdown: markdown.to_owned() });
     }
 
-    /// Changes how much is shown. The caller starts over on the screen.
-    pub(super) fn set_view(&mut self, view: ViewOptions) {
+    /// Changes how everything is shown. The caller starts over on the screen.
+    pub(super) fn set_view(&mut self, view: ViewSettings) {
         self.view = view;
     }
 
-    pub(super) fn view(&self) -> ViewOptions {
-        self.view
-    }
-
-    /// Whether the terminal shows links. The caller starts over on the screen.
-    pub(super) fn set_links(&mut self, links: bool) {
-        self.links = links;
-    }
-
-    /// The key that hints name for showing everything; `ctrl+o` until it is set.
-    pub(super) fn set_expand_key(&mut self, key: &str) {
-        key.clone_into(&mut self.expand_key);
+    pub(super) fn view(&self) -> &ViewSettings {
+        &self.view
     }
 
     /// Ends whatever is still going on, so that all rows become stable: for leaving
@@ -134,17 +103,8 @@ impl Transcript {
     /// draws the last few thousand rows again; the caller starts over on the screen.
     pub(super) fn layout(&mut self, width: u16, theme: &Theme, now: Duration) {
         self.read_partial_arguments();
-        let cx = RenderCx {
-            width: width.max(1),
-            theme,
-            highlighter: &self.highlighter,
-            view: self.view,
-            links: self.links,
-            expand_key: &self.expand_key,
-            cwd: &self.cwd,
-            home: self.home.as_deref(),
-            now,
-        };
+        let cx =
+            RenderCx { width: width.max(1), theme, highlighter: &self.highlighter, view: &self.view, now };
         self.cells.layout(&cx);
     }
 
@@ -166,7 +126,7 @@ impl Transcript {
     /// Whether something shows how long it has been running, so that there should be
     /// a frame every second.
     pub(super) fn wants_tick(&self) -> bool {
-        self.cells.any_live(|cell| matches!(cell, Cell::Tool(tool) if tool.shows_elapsed()))
+        self.cells.any_live(ToolCell::shows_elapsed)
     }
 
     /// The text of the last answer that has any.
@@ -185,17 +145,6 @@ impl Transcript {
     #[cfg(test)]
     pub(super) fn renders(&self) -> u64 {
         self.cells.renders()
-    }
-
-    fn passing(&mut self, text: &str) {
-        if let Some((last, Cell::Notice(notice))) = self.cells.last()
-            && notice.is_passing()
-            && let Some(Cell::Notice(notice)) = self.cells.get_mut(last)
-        {
-            *notice = NoticeCell::passing(text);
-        } else {
-            self.cells.push(Cell::Notice(NoticeCell::passing(text)));
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Inputs of drawing a cell other than the cell itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
@@ -10,13 +10,27 @@ use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
-/// How much of the transcript is shown; the same for all cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ViewOptions {
+/// How the transcript is shown; the same for all cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ViewSettings {
     /// Tool output, summaries and long errors are shown whole.
     pub(crate) expanded: bool,
     /// Of thinking only a line says that there was some.
     pub(crate) hide_thinking: bool,
+    /// Whether the terminal shows links.
+    pub(crate) links: bool,
+    /// The key that expands, as hints name it.
+    pub(crate) expand_key: String,
+    /// Paths are shown relative to this directory, or with `~` for `home`.
+    pub(crate) cwd: PathBuf,
+    pub(crate) home: Option<PathBuf>,
+}
+
+impl ViewSettings {
+    /// Collapsed, with thinking and without links.
+    pub(crate) fn new(expand_key: String, cwd: PathBuf, home: Option<PathBuf>) -> Self {
+        Self { expanded: false, hide_thinking: false, links: false, expand_key, cwd, home }
+    }
 }
 
 /// Paths longer than this many cells lose their middle.
@@ -29,13 +43,7 @@ pub(crate) struct RenderCx<'a> {
     pub(crate) width: u16,
     pub(crate) theme: &'a Theme,
     pub(crate) highlighter: &'a Highlighter,
-    pub(crate) view: ViewOptions,
-    /// Whether the terminal shows links.
-    pub(crate) links: bool,
-    /// The key that expands, as hints name it.
-    pub(crate) expand_key: &'a str,
-    pub(crate) cwd: &'a Path,
-    pub(crate) home: Option<&'a Path>,
+    pub(crate) view: &'a ViewSettings,
     /// Monotonic time of this frame.
     pub(crate) now: Duration,
 }
@@ -55,23 +63,25 @@ impl<'a> RenderCx<'a> {
     }
 
     pub(crate) fn markdown(&self, base: Style) -> MarkdownOptions {
-        MarkdownOptions { base, links: self.links, ..MarkdownOptions::default() }
+        MarkdownOptions { base, links: self.view.links, ..MarkdownOptions::default() }
     }
 
     /// A path as a model or a person wrote it, shown relative to the session's
     /// directory or to the home directory, and linked where the terminal can.
     pub(crate) fn path(&self, path: &str, style: Style) -> Run {
+        let (cwd, home): (&Path, Option<&Path>) = (&self.view.cwd, self.view.home.as_deref());
         let clean = sanitize_line(path);
         let clean = clean.strip_prefix('@').unwrap_or(&clean);
-        let whole = paths::normalise(&self.cwd.join(paths::expand_home(clean, self.home)));
-        let relative = paths::relative(&whole, self.cwd);
+        let whole = paths::normalise(&cwd.join(paths::expand_home(clean, home)));
+        let relative = paths::relative(&whole, cwd);
         let shown = if relative.is_absolute() {
-            paths::display(&relative, self.home)
+            paths::display(&relative, home)
         } else {
             relative.display().to_string()
         };
         let shown = truncate_middle(&shown, MAX_PATH_CELLS).into_owned();
-        let url = whole.to_str().filter(|path| self.links && path.starts_with('/') && !path.contains('%'));
+        let url =
+            whole.to_str().filter(|path| self.view.links && path.starts_with('/') && !path.contains('%'));
         match url.and_then(|path| LinkTarget::new(&format!("file://{path}"))) {
             Some(link) => Run::linked(shown, style, link),
             None => Run::new(shown, style),

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use crate::tui::text::Row;
 
-use super::document::Painted;
+use super::cell_list::Painted;
 use super::render::RenderCx;
 
 pub(super) use bash::BashCell;
@@ -47,6 +47,47 @@ pub(super) enum Cell {
     Custom(CustomCell),
     Block(BlockCell),
     Notice(NoticeCell),
+}
+
+/// A type of cell, by which a list names its cells.
+pub(super) trait CellKind: Sized {
+    fn into_cell(self) -> Cell;
+
+    /// The cell as this kind; `None` if it is of another.
+    fn of(cell: &Cell) -> Option<&Self>;
+
+    fn of_mut(cell: &mut Cell) -> Option<&mut Self>;
+}
+
+macro_rules! cell_kinds {
+    ($($variant:ident: $kind:ty),* $(,)?) => {$(
+        impl CellKind for $kind {
+            fn into_cell(self) -> Cell {
+                Cell::$variant(self.into())
+            }
+
+            fn of(cell: &Cell) -> Option<&Self> {
+                if let Cell::$variant(cell) = cell { Some(cell) } else { None }
+            }
+
+            fn of_mut(cell: &mut Cell) -> Option<&mut Self> {
+                if let Cell::$variant(cell) = cell { Some(cell) } else { None }
+            }
+        }
+    )*};
+}
+
+cell_kinds! {
+    Header: HeaderCell,
+    User: UserCell,
+    Text: TextCell,
+    Thinking: ThinkingCell,
+    Tool: ToolCell,
+    Bash: BashCell,
+    Summary: SummaryCell,
+    Custom: CustomCell,
+    Block: BlockCell,
+    Notice: NoticeCell,
 }
 
 impl Cell {

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use crate::tui::markdown::MarkdownStream;
 use crate::tui::text::Row;
 
-use super::super::document::Painted;
+use super::super::cell_list::Painted;
 use super::super::render::{RenderCx, indented, side};
 
 /// A text that grows until it is finished, drawn incrementally.

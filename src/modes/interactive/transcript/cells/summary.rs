@@ -42,7 +42,7 @@ impl SummaryCell {
             Run::new(format!(" {}", self.headline), text),
         ];
         if has_more && !cx.view.expanded {
-            title.push(Run::new(format!(" ({} to expand)", cx.expand_key), cx.style(Token::Muted)));
+            title.push(Run::new(format!(" ({} to expand)", cx.view.expand_key), cx.style(Token::Muted)));
         }
         let mut content = Wrap::new(inner.width).runs(&title);
         if has_more && cx.view.expanded {

@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 
-use super::super::document::Painted;
+use super::super::cell_list::Painted;
 use super::super::render::RenderCx;
 use super::streamed::StreamedText;
 

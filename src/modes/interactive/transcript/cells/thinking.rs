@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 use crate::tui::text::{Ellipsis, Row, truncate_row};
 use crate::tui::theme::Token;
 
-use super::super::document::Painted;
+use super::super::cell_list::Painted;
 use super::super::render::{RenderCx, indented};
 use super::streamed::StreamedText;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::agent::ToolOutput;
-use crate::ai::{ContentBlock, Message, ToolCall, ToolResultMessage, join_text};
+use crate::ai::{ContentBlock, ToolCall, ToolResultMessage, join_text};
 use crate::tui::text::Row;
 use crate::tui::theme::Token;
 
@@ -47,9 +47,8 @@ enum State {
 
 #[derive(Debug)]
 enum Outcome {
-    Event(Arc<ToolResultMessage>),
-    /// A tool result, as the session keeps it.
-    Stored(Arc<Message>),
+    /// The result that the tool gave and the session keeps.
+    Result(Arc<ToolResultMessage>),
     /// There is no result; this is why.
     Missing(String),
 }
@@ -102,17 +101,11 @@ impl ToolCell {
         }
     }
 
-    pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>, now: Duration) {
-        let took = result.duration_ms.map(Duration::from_millis).or_else(|| self.elapsed(now));
-        self.finish(Outcome::Event(Arc::clone(result)), took);
-    }
-
-    /// Takes the result from a stored message, which is a tool result.
-    pub(in super::super) fn end_with(&mut self, message: &Arc<Message>) {
-        if let Message::ToolResult(result) = &**message {
-            let took = result.duration_ms.map(Duration::from_millis);
-            self.finish(Outcome::Stored(Arc::clone(message)), took);
-        }
+    /// `now` is when it ended; `None` for a result from a file.
+    pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>, now: Option<Duration>) {
+        let elapsed = || now.and_then(|now| self.elapsed(now));
+        let took = result.duration_ms.map(Duration::from_millis).or_else(elapsed);
+        self.finish(Outcome::Result(Arc::clone(result)), took);
     }
 
     /// Ends a call that will have no result.
@@ -173,28 +166,19 @@ impl ToolCell {
 }
 
 impl Outcome {
-    fn result(&self) -> Option<&ToolResultMessage> {
+    fn is_error(&self) -> bool {
         match self {
-            Self::Event(result) => Some(result),
-            Self::Stored(message) => match &**message {
-                Message::ToolResult(result) => Some(result),
-                Message::System(_) | Message::User(_) | Message::Assistant(_) => None,
-            },
-            Self::Missing(_) => None,
+            Self::Result(result) => result.is_error,
+            Self::Missing(_) => true,
         }
     }
 
-    fn is_error(&self) -> bool {
-        self.result().is_none_or(|result| result.is_error)
-    }
-
     fn output(&self) -> Output<'_> {
-        match (self.result(), self) {
-            (Some(result), _) => output(&result.content, result.details.as_ref(), result.is_error),
-            (None, Self::Missing(reason)) => {
+        match self {
+            Self::Result(result) => output(&result.content, result.details.as_ref(), result.is_error),
+            Self::Missing(reason) => {
                 Output { text: Cow::Borrowed(reason), images: Vec::new(), details: None, is_error: true }
             }
-            (None, Self::Event(_) | Self::Stored(_)) => Output::default(),
         }
     }
 }

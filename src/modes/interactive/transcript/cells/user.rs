@@ -69,7 +69,7 @@ impl Skill {
             Run::new(format!(" {}", sanitize_line(&self.name)), cx.style(Token::UserMessageText)),
         ];
         if !cx.view.expanded {
-            title.push(Run::new(format!(" ({} to expand)", cx.expand_key), cx.style(Token::Muted)));
+            title.push(Run::new(format!(" ({} to expand)", cx.view.expand_key), cx.style(Token::Muted)));
         }
         Wrap::new(cx.width).runs(&title)
     }

@@ -80,7 +80,7 @@ fn thinking_runs_are_one_cell_and_can_be_hidden() {
     |
     | Done.
     ");
-    stage.transcript.set_view(ViewOptions { expanded: false, hide_thinking: true });
+    stage.change_view(|view| view.hide_thinking = true);
     insta::assert_snapshot!(stage.text(40), @"
     |
     | Thinking...

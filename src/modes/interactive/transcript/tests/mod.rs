@@ -19,7 +19,7 @@ use crate::session::{Opened, SessionEvent};
 use crate::tui::markdown::Highlighter;
 use crate::tui::theme::{Appearance, ColorDepth, Theme};
 
-use super::{Transcript, ViewOptions};
+use super::{Transcript, ViewSettings};
 
 /// A transcript with what it needs to be drawn.
 struct Stage {
@@ -33,7 +33,7 @@ impl Stage {
         let highlighter = Highlighter::new();
         let (cwd, home) = (PathBuf::from("/home/me/proj"), PathBuf::from("/home/me"));
         Self {
-            transcript: Transcript::new(highlighter, cwd, Some(home)),
+            transcript: Transcript::new(highlighter, ViewSettings::new("ctrl+o".to_owned(), cwd, Some(home))),
             theme: Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap(),
             now: Duration::ZERO,
         }
@@ -89,7 +89,12 @@ impl Stage {
     }
 
     fn expanded(&mut self, expanded: bool) -> &mut Self {
-        let view = ViewOptions { expanded, ..self.transcript.view() };
+        self.change_view(|view| view.expanded = expanded)
+    }
+
+    fn change_view(&mut self, change: impl FnOnce(&mut ViewSettings)) -> &mut Self {
+        let mut view = self.transcript.view().clone();
+        change(&mut view);
         self.transcript.set_view(view);
         self
     }

@@ -137,6 +137,27 @@ fn an_error_that_is_retried_is_shown_once() {
 }
 
 #[test]
+fn a_result_is_shared_with_its_cell_and_never_copied() {
+    let read = call("read", json!({ "path": "a.txt" }));
+    let shared = Arc::new(result(&read, "alpha"));
+    let mut stage = Stage::new();
+    stage.run_call(&read);
+    stage.agent(AgentEvent::ToolEnd { call_id: read.id.clone(), result: Arc::clone(&shared) });
+    assert_eq!(Arc::strong_count(&shared), 2, "the test has one, and the cell");
+    stage.agent(AgentEvent::MessageEnd(Arc::new(Message::ToolResult(Arc::clone(&shared)))));
+    assert!(stage.expanded(true).text(40).contains("alpha"));
+    assert_eq!(Arc::strong_count(&shared), 2, "the message is of the result the cell has");
+
+    let stored = Arc::new(result(&read, "beta"));
+    let mut stage = Stage::with([
+        answer(StopReason::ToolUse, vec![AssistantBlock::ToolCall(read.clone())]),
+        Message::ToolResult(Arc::clone(&stored)),
+    ]);
+    assert!(stage.expanded(true).text(40).contains("beta"));
+    assert_eq!(Arc::strong_count(&stored), 2, "the test has one, and the cell");
+}
+
+#[test]
 fn an_aborted_run_ends_its_calls() {
     let mut stage = Stage::new();
     stage.run_call(&call("bash", json!({ "command": "sleep 9" }))).layout(80);
@@ -200,7 +221,7 @@ fn paths_lead_to_their_files_where_the_terminal_can() {
     let links = |path: &str| -> Vec<String> {
         let read = call("read", json!({ "path": path }));
         let mut stage = called(&read, result(&read, "x"));
-        stage.transcript.set_links(true);
+        stage.change_view(|view| view.links = true);
         stage.layout(40);
         let row = stage.transcript.row(2);
         row.links.iter().map(|(range, link)| format!("{range:?} {}", link.as_str())).collect()
@@ -214,7 +235,7 @@ fn paths_lead_to_their_files_where_the_terminal_can() {
 fn hints_name_the_key_that_expands() {
     let ls = call("ls", json!({}));
     let mut stage = called(&ls, result(&ls, &numbered(20)));
-    stage.transcript.set_expand_key("alt+e");
+    stage.change_view(|view| view.expand_key = "alt+e".to_owned());
     assert!(stage.text(80).contains("... (5 more lines, alt+e to expand)"));
     assert!(stage.text(30).contains("... (5 more lines, alt+e)"));
     assert!(stage.text(12).contains("... (5 mo"));
@@ -304,7 +325,7 @@ proptest! {
         batches in prop::collection::vec(prop::collection::vec(any_event(), 1..4), 1..25),
     ) {
         let mut stage = Stage::new();
-        stage.transcript.set_view(ViewOptions { expanded: view.0, hide_thinking: view.1 });
+        stage.change_view(|settings| (settings.expanded, settings.hide_thinking) = view);
         let mut stable: Vec<Row> = Vec::new();
         for batch in batches {
             for event in batch {

@@ -6,14 +6,16 @@
 //! later: the screen has handed them to the terminal.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
 use ratatui::style::Style;
 
 use crate::tui::text::{Row, wrap_plain};
 use crate::tui::theme::Token;
 
-use super::cells::Cell;
-use super::render::{RenderCx, ViewOptions, indented, side};
+use super::cells::{Cell, CellKind};
+use super::render::{RenderCx, ViewSettings, indented, side};
 
 /// When everything is drawn again, no more than about this many rows are.
 const REPLAY_ROWS: usize = 5_000;
@@ -54,12 +56,47 @@ struct Slot {
 }
 
 /// What the rows of settled cells depend on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, PartialEq)]
 struct Key {
     width: u16,
     theme: u64,
-    view: ViewOptions,
-    links: bool,
+    view: ViewSettings,
+}
+
+impl Key {
+    fn new(cx: &RenderCx<'_>) -> Self {
+        Self { width: cx.width, theme: cx.theme.generation(), view: cx.view.clone() }
+    }
+
+    fn is_of(&self, cx: &RenderCx<'_>) -> bool {
+        self.width == cx.width && self.theme == cx.theme.generation() && self.view == *cx.view
+    }
+}
+
+/// Names a cell of kind `T` in its list, until the list is reset.
+pub(super) struct CellId<T> {
+    index: usize,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> CellId<T> {
+    fn new(index: usize) -> Self {
+        Self { index, kind: PhantomData }
+    }
+}
+
+impl<T> Clone for CellId<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for CellId<T> {}
+
+impl<T> fmt::Debug for CellId<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CellId({})", self.index)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -94,49 +131,67 @@ impl CellList {
         self.key = None;
     }
 
-    /// Adds a cell below the others, and returns its index.
-    pub(super) fn push(&mut self, cell: Cell) -> usize {
+    /// Adds a cell below the others.
+    pub(super) fn push<T: CellKind>(&mut self, cell: T) -> CellId<T> {
+        let cell = cell.into_cell();
         if let Some(last) = self.slots.last_mut() {
             last.dirty |= last.cell.succeeded();
         }
         self.slots.push(Slot { cell, painted: Painted::default(), dirty: true, end: 0 });
-        self.slots.len() - 1
+        CellId::new(self.slots.len() - 1)
     }
 
-    /// The cell at `index`, to be changed and drawn again.
-    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Cell> {
-        let slot = self.slots.get_mut(index)?;
+    /// A cell, to be changed and drawn again.
+    pub(super) fn get_mut<T: CellKind>(&mut self, id: CellId<T>) -> Option<&mut T> {
+        let slot = self.slots.get_mut(id.index)?;
+        let cell = T::of_mut(&mut slot.cell)?;
         slot.dirty = true;
-        Some(&mut slot.cell)
+        Some(cell)
     }
 
-    pub(super) fn last(&self) -> Option<(usize, &Cell)> {
-        let slot = self.slots.last()?;
-        Some((self.slots.len() - 1, &slot.cell))
+    /// The first cell, if it is of this kind.
+    pub(super) fn first<T: CellKind>(&self) -> Option<CellId<T>> {
+        T::of(&self.slots.first()?.cell).map(|_| CellId::new(0))
     }
 
-    /// Runs `change` on all cells that are not settled; it says whether it did
-    /// anything.
-    pub(super) fn change_live(&mut self, mut change: impl FnMut(&mut Cell) -> bool) {
+    /// The last cell, if it is of this kind.
+    pub(super) fn last<T: CellKind>(&self) -> Option<(CellId<T>, &T)> {
+        let cell = T::of(&self.slots.last()?.cell)?;
+        Some((CellId::new(self.slots.len() - 1), cell))
+    }
+
+    /// Runs `change` on all cells of a kind that are not settled; it returns whether
+    /// it did anything.
+    pub(super) fn change_live<T: CellKind>(&mut self, mut change: impl FnMut(&mut T) -> bool) {
         for slot in self.slots.iter_mut().skip(self.first_live) {
-            if !slot.cell.is_settled() {
-                slot.dirty |= change(&mut slot.cell);
+            if !slot.cell.is_settled()
+                && let Some(cell) = T::of_mut(&mut slot.cell)
+            {
+                slot.dirty |= change(cell);
             }
         }
     }
 
-    pub(super) fn any_live(&self, test: impl Fn(&Cell) -> bool) -> bool {
-        self.slots.iter().skip(self.first_live).any(|slot| test(&slot.cell))
+    /// Settles cells that only wait for one below them.
+    pub(super) fn settle(&mut self) {
+        for slot in self.slots.iter_mut().skip(self.first_live) {
+            if !slot.cell.is_settled() {
+                slot.dirty |= slot.cell.succeeded();
+            }
+        }
+    }
+
+    pub(super) fn any_live<T: CellKind>(&self, test: impl Fn(&T) -> bool) -> bool {
+        self.slots.iter().skip(self.first_live).filter_map(|slot| T::of(&slot.cell)).any(test)
     }
 
     /// Draws what has to be drawn. Time passed to running cells is `cx.now`.
     pub(super) fn layout(&mut self, cx: &RenderCx<'_>) {
-        let key = Key { width: cx.width, theme: cx.theme.generation(), view: cx.view, links: cx.links };
-        if self.key != Some(key) {
-            self.key = Some(key);
-            self.replay(cx);
-        } else {
+        if self.key.as_ref().is_some_and(|key| key.is_of(cx)) {
             self.draw_live(cx);
+        } else {
+            self.key = Some(Key::new(cx));
+            self.replay(cx);
         }
         self.measure();
     }
@@ -148,20 +203,27 @@ impl CellList {
         let most = if std::mem::take(&mut self.opening) { OPENING_ROWS } else { REPLAY_ROWS };
         let mut n_rows = 0;
         self.first_shown = 0;
-        for (index, slot) in self.slots.iter_mut().enumerate().rev() {
-            slot.painted = Painted::default();
+        for index in (0..self.slots.len()).rev() {
             // The cells of the answer that is being given are always there, and so is the header.
             if n_rows >= most && index < first_live && index > 0 {
+                self.slots[index].painted = Painted::default();
                 self.first_shown = self.first_shown.max(index + 1);
                 continue;
             }
-            draw(slot, cx);
-            self.renders += 1;
-            n_rows += slot.painted.rows.len();
+            n_rows += self.draw_anew(index, cx);
         }
         self.first_live = 0;
         let left_out = self.first_shown.saturating_sub(1);
         self.lead = lead(self.n_earlier, left_out).map(|text| lead_rows(&text, cx)).unwrap_or_default();
+    }
+
+    /// Draws a cell of any age again, and returns its number of rows.
+    fn draw_anew(&mut self, index: usize, cx: &RenderCx<'_>) -> usize {
+        let Some(slot) = self.slots.get_mut(index) else { return 0 };
+        slot.painted = Painted::default();
+        draw(slot, cx);
+        self.renders += 1;
+        slot.painted.rows.len()
     }
 
     fn draw_live(&mut self, cx: &RenderCx<'_>) {
@@ -206,14 +268,18 @@ impl CellList {
     }
 
     pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {
-        let found = self.slots.partition_point(|slot| slot.end <= index);
-        let start = found.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end);
-        let row = self.slots.get(found).and_then(|slot| {
-            let rows = &slot.painted.rows;
-            let at = index - start;
+        let row = self.cell_at(index).and_then(|(found, at)| {
+            let rows = &self.slots.get(found)?.painted.rows;
             rows.get(at).or_else(|| self.lead.get(at.checked_sub(rows.len())?))
         });
         row.map_or_else(|| Cow::Owned(Row::default()), Cow::Borrowed)
+    }
+
+    /// The cell that row `index` belongs to, and the row's place in it.
+    fn cell_at(&self, index: usize) -> Option<(usize, usize)> {
+        let found = self.slots.partition_point(|slot| slot.end <= index);
+        let start = found.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end);
+        (found < self.slots.len()).then(|| (found, index - start))
     }
 
     #[cfg(test)]
@@ -261,4 +327,49 @@ fn lead_rows(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
     let inner = cx.narrower(side(cx.width));
     rows.extend(wrap_plain(text, inner.width, style).into_iter().map(|row| indented(row, cx.width)));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tui::markdown::Highlighter;
+    use crate::tui::theme::{Appearance, ColorDepth, Theme};
+
+    use super::super::cells::{HeaderCell, NoticeCell, TextCell};
+    use super::*;
+
+    #[test]
+    fn rows_lead_to_their_cells_and_cells_of_any_age_can_be_drawn() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let view = ViewSettings::new(String::new(), "/p".into(), None);
+        let highlighter = Highlighter::new();
+        let now = std::time::Duration::ZERO;
+        let cx = RenderCx { width: 40, theme: &theme, highlighter: &highlighter, view: &view, now };
+        let mut cells = CellList::default();
+        cells.reset(0, Some(0));
+        cells.push(HeaderCell::default());
+        for n in 0..OPENING_ROWS {
+            cells.push(TextCell::finished(&format!("text {n}")));
+        }
+        cells.layout(&cx);
+        // Each text has a blank row above it.
+        let n_shown = OPENING_ROWS / 2;
+        let last = cells.len() - 1;
+        assert_eq!(cells.cell_at(last), Some((OPENING_ROWS, 1)));
+        assert_eq!(cells.cell_at(last - 2), Some((OPENING_ROWS - 1, 1)));
+        assert_eq!(cells.cell_at(last + 1), None);
+        assert_eq!(cells.first_shown, OPENING_ROWS - n_shown + 1);
+        assert_eq!(cells.draw_anew(1, &cx), 2, "it was left out before");
+        assert_eq!(cells.slots[1].painted.rows[1].text().trim(), "text 0");
+    }
+
+    #[test]
+    fn an_id_names_only_cells_of_its_kind() {
+        let mut cells = CellList::default();
+        let text = cells.push(TextCell::default());
+        assert!(cells.get_mut(text).is_some());
+        cells.reset(0, Some(0));
+        cells.push(NoticeCell::failure("no"));
+        assert!(cells.get_mut(text).is_none());
+        assert!(cells.last::<TextCell>().is_none() && cells.last::<NoticeCell>().is_some());
+    }
 }

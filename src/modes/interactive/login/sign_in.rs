@@ -7,13 +7,11 @@ use crate::tui::text::{LinkTarget, Row, Run, Wrap, sanitize_line, wrap_plain};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::Field;
 
-use super::super::login::LoginMsg;
-use super::super::msg::AppMsg;
-use super::dialog::Dialog;
-use super::{Overlay, OverlayStep};
+use super::super::overlays::{Dialog, Overlay, OverlayStep};
+use super::LoginMsg;
 
 /// The dialog of a sign-in. Closing it gives the sign-in up.
-pub(in super::super) struct SignInDialog {
+pub(super) struct SignInDialog {
     title: String,
     copy_key: String,
     phase: Phase,
@@ -36,34 +34,54 @@ enum Phase {
 
 impl SignInDialog {
     /// `copy_key` copies the address, or the code.
-    pub(in super::super) fn new(name: &str, copy_key: &str) -> Self {
+    pub(super) fn new(name: &str, copy_key: &str) -> Self {
         let note = Some(("contacting the provider…".to_owned(), Token::Muted));
         Self { title: name.to_owned(), copy_key: copy_key.to_owned(), phase: Phase::Starting, note }
     }
 
-    fn confirm(&mut self) -> OverlayStep {
+    /// Shows a step of the sign-in.
+    pub(super) fn on_step(&mut self, step: &SignInStep) {
+        match step {
+            SignInStep::Browser { url } => {
+                let starting = matches!(self.phase, Phase::Starting);
+                self.phase = Phase::Browser { url: url.clone(), pasted: Field::hidden() };
+                // A problem told before the address stays.
+                if starting && self.note.as_ref().is_some_and(|(_, token)| *token == Token::Muted) {
+                    self.note = None;
+                }
+            }
+            SignInStep::Device { url, code } => {
+                self.phase = Phase::Device { url: url.clone(), code: code.clone() };
+                self.note = Some(("waiting for you to enter the code…".to_owned(), Token::Muted));
+            }
+            SignInStep::Progress(text) => self.note = Some((text.clone(), Token::Muted)),
+            SignInStep::Problem(text) => self.note = Some((text.clone(), Token::Warning)),
+        }
+    }
+
+    fn confirm(&mut self) -> OverlayStep<LoginMsg> {
         match &mut self.phase {
             Phase::Starting => OverlayStep::Stay,
             Phase::Browser { pasted, .. } if !pasted.is_empty() => {
                 let text = Secret::typed(pasted.text());
                 pasted.clear();
                 self.note = None;
-                OverlayStep::StayWith(AppMsg::Login(LoginMsg::Pasted(text)))
+                OverlayStep::StayWith(LoginMsg::Pasted(text))
             }
             Phase::Browser { url, .. } | Phase::Device { url, .. } => {
-                OverlayStep::StayWith(AppMsg::Login(LoginMsg::Open(url.clone())))
+                OverlayStep::StayWith(LoginMsg::Open(url.clone()))
             }
         }
     }
 
-    fn copy(&mut self) -> OverlayStep {
+    fn copy(&mut self) -> OverlayStep<LoginMsg> {
         let (text, what) = match &self.phase {
             Phase::Starting => return OverlayStep::Stay,
             Phase::Browser { url, .. } => (url.clone(), "the address"),
             Phase::Device { code, .. } => (code.clone(), "the code"),
         };
         self.note = Some((format!("copied {what}"), Token::Muted));
-        OverlayStep::StayWith(AppMsg::Login(LoginMsg::Copy(text)))
+        OverlayStep::StayWith(LoginMsg::Copy(text))
     }
 
     fn body(&self, width: u16, theme: &Theme) -> Vec<Row> {
@@ -96,12 +114,12 @@ fn address(url: &str, width: u16, theme: &Theme) -> Vec<Row> {
     Wrap::new(width).runs(&[run])
 }
 
-impl Overlay for SignInDialog {
-    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+impl Overlay<LoginMsg> for SignInDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<LoginMsg> {
         if let InputEvent::Key(key) = input {
             match keymap.lookup(Context::Select, key) {
                 Some("tui.select.cancel") => {
-                    return OverlayStep::CloseWith(AppMsg::Login(LoginMsg::Cancelled));
+                    return OverlayStep::CloseWith(LoginMsg::Cancelled);
                 }
                 Some("tui.select.confirm") => return self.confirm(),
                 _ if keymap.is("app.message.copy", key) => return self.copy(),
@@ -139,30 +157,6 @@ impl Overlay for SignInDialog {
         };
         dialog.render(width, max_rows, theme)
     }
-
-    fn sign_in_step(&mut self, step: &SignInStep) -> bool {
-        match step {
-            SignInStep::Browser { url } => {
-                let starting = matches!(self.phase, Phase::Starting);
-                self.phase = Phase::Browser { url: url.clone(), pasted: Field::hidden() };
-                // A problem told before the address stays.
-                if starting && self.note.as_ref().is_some_and(|(_, token)| *token == Token::Muted) {
-                    self.note = None;
-                }
-            }
-            SignInStep::Device { url, code } => {
-                self.phase = Phase::Device { url: url.clone(), code: code.clone() };
-                self.note = Some(("waiting for you to enter the code…".to_owned(), Token::Muted));
-            }
-            SignInStep::Progress(text) => self.note = Some((text.clone(), Token::Muted)),
-            SignInStep::Problem(text) => self.note = Some((text.clone(), Token::Warning)),
-        }
-        true
-    }
-
-    fn is_sign_in(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]
@@ -192,8 +186,8 @@ mod tests {
     #[test]
     fn a_browser_is_told_where_to_go_and_its_last_address_can_be_pasted() {
         let mut dialog = SignInDialog::new("Sign in with ChatGPT", "ctrl+x");
-        dialog.sign_in_step(&SignInStep::Browser { url: "https://a.example/authorize?state=1".to_owned() });
-        dialog.sign_in_step(&SignInStep::Problem("port 1455 is in use".to_owned()));
+        dialog.on_step(&SignInStep::Browser { url: "https://a.example/authorize?state=1".to_owned() });
+        dialog.on_step(&SignInStep::Problem("port 1455 is in use".to_owned()));
         let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
         dialog.handle(&InputEvent::Paste("http://127.0.0.1/canary\n".to_owned()), &keymap);
         insta::assert_snapshot!(screen(&mut dialog, 50, 20), @"
@@ -208,18 +202,18 @@ mod tests {
         enter: continue · escape: cancel
         ");
         let step = press(&mut dialog, KeyCode::Enter, KeyModifiers::NONE);
-        assert_eq!(step, "StayWith(Login(Pasted(Secret(…))))");
+        assert_eq!(step, "StayWith(Pasted(Secret(…)))");
         let step = press(&mut dialog, KeyCode::Enter, KeyModifiers::NONE);
-        assert_eq!(step, "StayWith(Login(Open(\"https://a.example/authorize?state=1\")))");
+        assert_eq!(step, "StayWith(Open(\"https://a.example/authorize?state=1\"))");
         let step = press(&mut dialog, KeyCode::Esc, KeyModifiers::NONE);
-        assert_eq!(step, "CloseWith(Login(Cancelled))");
+        assert_eq!(step, "CloseWith(Cancelled)");
     }
 
     #[test]
     fn a_device_code_can_be_copied() {
         let mut dialog = SignInDialog::new("Sign in with GitHub", "ctrl+x");
         let url = "https://github.com/login/device".to_owned();
-        dialog.sign_in_step(&SignInStep::Device { url, code: "ABCD-1234".to_owned() });
+        dialog.on_step(&SignInStep::Device { url, code: "ABCD-1234".to_owned() });
         insta::assert_snapshot!(screen(&mut dialog, 66, 20), @"
         ──────────────────────────────────────────────────────────────────
         Sign in with GitHub
@@ -230,7 +224,7 @@ mod tests {
         enter: open the browser · ctrl+x: copy the code · escape: cancel
         ");
         let step = press(&mut dialog, KeyCode::Char('x'), KeyModifiers::CONTROL);
-        assert_eq!(step, "StayWith(Login(Copy(\"ABCD-1234\")))");
+        assert_eq!(step, "StayWith(Copy(\"ABCD-1234\"))");
         for (width, max_rows) in [(0, 0), (1, 1), (7, 3), (200, 2)] {
             screen(&mut dialog, width, max_rows);
         }

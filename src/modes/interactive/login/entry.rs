@@ -6,41 +6,40 @@ use crate::tui::text::{Row, wrap_plain};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::Field;
 
-use super::super::msg::AppMsg;
-use super::dialog::Dialog;
-use super::{Overlay, OverlayStep};
+use super::super::overlays::{Dialog, Overlay, OverlayStep};
+use super::LoginMsg;
 
 /// A dialog with a line to type into. An empty line is not taken.
-pub(in super::super) struct Entry {
+pub(super) struct Entry {
     title: String,
     about: Vec<String>,
     field: Field,
     is_refused: bool,
-    entered: Box<dyn Fn(&str) -> AppMsg>,
+    entered: Box<dyn Fn(&str) -> LoginMsg>,
 }
 
 impl Entry {
     /// Shows dots. `entered` makes the message of what was typed.
-    pub(in super::super) fn hidden(
+    pub(super) fn hidden(
         title: String,
         about: Vec<String>,
-        entered: impl Fn(&str) -> AppMsg + 'static,
+        entered: impl Fn(&str) -> LoginMsg + 'static,
     ) -> Self {
         Self { title, about, field: Field::hidden(), is_refused: false, entered: Box::new(entered) }
     }
 
     /// Shows what is typed.
-    pub(in super::super) fn plain(
+    pub(super) fn plain(
         title: String,
         about: Vec<String>,
-        entered: impl Fn(&str) -> AppMsg + 'static,
+        entered: impl Fn(&str) -> LoginMsg + 'static,
     ) -> Self {
         Self { field: Field::plain(), ..Self::hidden(title, about, entered) }
     }
 }
 
-impl Overlay for Entry {
-    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+impl Overlay<LoginMsg> for Entry {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<LoginMsg> {
         let bound = match input {
             InputEvent::Key(key) => keymap.lookup(Context::Select, key),
             _ => None,

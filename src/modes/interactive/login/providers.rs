@@ -7,18 +7,17 @@ use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::login::{LoginMethod, LoginMsg, LoginProvider, Purpose};
-use super::super::msg::AppMsg;
-use super::{Overlay, OverlayStep};
+use super::super::overlays::{Overlay, OverlayStep};
+use super::{LoginMethod, LoginMsg, LoginProvider, Purpose};
 
 /// The providers, each with where its key comes from.
-pub(in super::super) struct Logins {
+pub(super) struct Logins {
     picker: Picker<LoginProvider>,
     purpose: Purpose,
 }
 
 impl Logins {
-    pub(in super::super) fn new(purpose: Purpose, providers: Vec<LoginProvider>) -> Self {
+    pub(super) fn new(purpose: Purpose, providers: Vec<LoginProvider>) -> Self {
         let items = providers
             .into_iter()
             .map(|provider| {
@@ -39,15 +38,15 @@ impl Logins {
     }
 }
 
-impl Overlay for Logins {
-    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+impl Overlay<LoginMsg> for Logins {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<LoginMsg> {
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
-            PickerOutcome::Chosen(provider) => OverlayStep::CloseWith(AppMsg::Login(match self.purpose {
+            PickerOutcome::Chosen(provider) => OverlayStep::CloseWith(match self.purpose {
                 Purpose::Login => LoginMsg::Chosen(provider),
                 Purpose::Logout => LoginMsg::ForgetChosen(provider.keys.id),
-            })),
+            }),
         }
     }
 
@@ -58,13 +57,13 @@ impl Overlay for Logins {
 }
 
 /// The ways to get access to one provider.
-pub(in super::super) struct LoginMethods {
+pub(super) struct LoginMethods {
     picker: Picker<LoginMethod>,
     provider: LoginProvider,
 }
 
 impl LoginMethods {
-    pub(in super::super) fn new(provider: &LoginProvider) -> Self {
+    pub(super) fn new(provider: &LoginProvider) -> Self {
         let items = provider.methods().into_iter().map(|method| {
             let (label, note) = match (method, provider.offer) {
                 (LoginMethod::SignIn(method), Some(offer)) => {
@@ -85,14 +84,13 @@ impl LoginMethods {
     }
 }
 
-impl Overlay for LoginMethods {
-    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+impl Overlay<LoginMsg> for LoginMethods {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<LoginMsg> {
         match self.picker.handle(input, keymap) {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
             PickerOutcome::Chosen(method) => {
-                let msg = LoginMsg::MethodChosen(self.provider.clone(), method);
-                OverlayStep::CloseWith(AppMsg::Login(msg))
+                OverlayStep::CloseWith(LoginMsg::MethodChosen(self.provider.clone(), method))
             }
         }
     }

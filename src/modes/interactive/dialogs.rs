@@ -1,0 +1,271 @@
+//! The lists and dialogs that are open, and the models they choose from.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::ai::Model;
+use crate::config::SignInStep;
+use crate::session::{SessionCommand, SessionState, SessionSummary};
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::theme::Theme;
+
+use super::login::LoginDialog;
+use super::overlays::{
+    Confirmation, DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
+    QueuedMessages, Sessions, ThinkingLevels, TrustDialog,
+};
+
+/// A stack of dialogs: the last one has the keyboard and is shown.
+pub(super) struct Dialogs {
+    open: Vec<Open>,
+    /// Models with a key.
+    models: Vec<ModelChoice>,
+}
+
+/// A dialog; those that something outside of it closes or changes have a variant of
+/// their own.
+enum Open {
+    Trust(TrustDialog),
+    Login(LoginDialog),
+    Other(Box<dyn Overlay>),
+}
+
+impl Open {
+    fn overlay(&mut self) -> &mut dyn Overlay {
+        match self {
+            Self::Trust(dialog) => dialog,
+            Self::Login(dialog) => dialog,
+            Self::Other(overlay) => &mut **overlay,
+        }
+    }
+}
+
+impl Dialogs {
+    pub(super) fn new(models: Vec<ModelChoice>) -> Self {
+        Self { open: Vec::new(), models }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Hands an input to the dialog on top.
+    pub(super) fn on_input(&mut self, input: &InputEvent, keymap: &Keymap) -> Option<DialogOutcome> {
+        let step = self.open.last_mut()?.overlay().handle(input, keymap);
+        self.finish(step)
+    }
+
+    /// The session has changed; the dialog on top may follow, or close.
+    pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
+        let step = self.open.last_mut()?.overlay().session_changed(session);
+        self.finish(step)
+    }
+
+    fn finish(&mut self, step: OverlayStep) -> Option<DialogOutcome> {
+        match step {
+            OverlayStep::Stay => None,
+            OverlayStep::StayWith(outcome) => Some(outcome),
+            OverlayStep::Close => {
+                self.open.pop();
+                None
+            }
+            OverlayStep::CloseWith(outcome) => {
+                self.open.pop();
+                Some(outcome)
+            }
+        }
+    }
+
+    /// Rows and cursor of the dialog on top, if one is open.
+    pub(super) fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Option<Drawn> {
+        Some(self.open.last_mut()?.overlay().render(width, max_rows, theme))
+    }
+
+    /// Closes all.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    fn push(&mut self, overlay: impl Overlay + 'static) {
+        self.open.push(Open::Other(Box::new(overlay)));
+    }
+
+    // Models.
+
+    /// Whether `reference` names exactly one of the models.
+    pub(super) fn has_model(&self, reference: &str) -> bool {
+        self.models.iter().any(|choice| choice.is_named(reference))
+    }
+
+    /// Replaces the models, also in the dialog on top.
+    pub(super) fn on_models(&mut self, models: &[Arc<Model>]) {
+        self.models = ModelChoice::of(models);
+        if let Some(open) = self.open.last_mut() {
+            open.overlay().models_changed(&self.models);
+        }
+    }
+
+    /// Replaces the models after keys changed, and closes the sign-in that did it.
+    pub(super) fn on_keys_changed(&mut self, models: Vec<ModelChoice>) {
+        self.close_sign_in();
+        self.models = models;
+    }
+
+    /// Opens the list of models, filtered by `query`.
+    pub(super) fn open_models(&mut self, session: &SessionState, query: &str, keymap: &Keymap) {
+        self.push(Models::new(&self.models, session, query, keymap));
+    }
+
+    pub(super) fn open_scope(&mut self, session: &SessionState, keymap: &Keymap) {
+        self.push(ModelScope::new(&self.models, &session.scope, keymap));
+    }
+
+    /// `Err` says why there is nothing to choose from.
+    pub(super) fn open_thinking(&mut self, session: &SessionState, keymap: &Keymap) -> Result<(), String> {
+        let model = &session.model;
+        if model.thinking_levels().len() < 2 {
+            return Err(format!("{} has no thinking levels", model.id));
+        }
+        let save_key = keymap.hint("app.thinking.save");
+        self.push(ThinkingLevels::new(model, session.thinking, &save_key));
+        Ok(())
+    }
+
+    // Sessions.
+
+    /// Lists `sessions` but the current one. `false` if there is no other.
+    #[must_use]
+    pub(super) fn open_sessions(
+        &mut self,
+        sessions: &[SessionSummary],
+        current: Option<&Path>,
+        now_ms: u64,
+    ) -> bool {
+        if sessions.iter().all(|session| Some(session.path.as_path()) == current) {
+            return false;
+        }
+        self.push(Sessions::new(sessions, current, now_ms));
+        true
+    }
+
+    /// Asks before a new session stops work.
+    pub(super) fn confirm_new_session(&mut self) {
+        self.push(Confirmation {
+            title: "Start a new session?",
+            about: "The agent or a command is still working. A new session cancels it; finished work is kept.",
+            leave: "Keep working",
+            confirm: "Cancel and start a new session",
+            then: Some(DialogOutcome::session(SessionCommand::New)),
+            is_confirmed: false,
+        });
+    }
+
+    pub(super) fn open_queue(&mut self, session: &SessionState, keymap: &Keymap) {
+        self.push(QueuedMessages::new(&session.queue, keymap));
+    }
+
+    /// Asks whether the session's folder is trusted, in place of an earlier question.
+    /// Paths are shown with `~` for `home`.
+    pub(super) fn open_trust(&mut self, session: &SessionState, home: Option<&Path>) {
+        self.close_trust();
+        self.open.push(Open::Trust(TrustDialog::new(&session.project, &session.cwd, home)));
+    }
+
+    /// Withdraws the question about trust.
+    pub(super) fn close_trust(&mut self) {
+        self.open.retain(|open| !matches!(open, Open::Trust(_)));
+    }
+
+    // Logging in.
+
+    pub(super) fn open_login(&mut self, dialog: LoginDialog) {
+        self.open.push(Open::Login(dialog));
+    }
+
+    pub(super) fn on_sign_in_step(&mut self, step: &SignInStep) {
+        let signing_in = self.open.iter_mut().find_map(|open| match open {
+            Open::Login(dialog) if dialog.is_signing_in() => Some(dialog),
+            Open::Login(_) | Open::Trust(_) | Open::Other(_) => None,
+        });
+        if let Some(dialog) = signing_in {
+            dialog.on_sign_in_step(step);
+        }
+    }
+
+    /// Closes a dialog whose sign-in has ended.
+    pub(super) fn close_sign_in(&mut self) {
+        self.open.retain(|open| !matches!(open, Open::Login(dialog) if dialog.is_signing_in()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use crate::config::{KeySource, ProviderKeys, Secret};
+    use crate::tui::keymap::{BINDINGS, Platform};
+
+    use super::super::login::{LoginEffect, LoginProvider, Purpose};
+    use super::*;
+
+    fn press(dialogs: &mut Dialogs, code: KeyCode) -> Option<DialogOutcome> {
+        let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        dialogs.on_input(&InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)), &keymap)
+    }
+
+    /// Providers without a sign-in: there is only a key to ask for.
+    fn provider(id: &str) -> LoginProvider {
+        let (id, name, source) = (id.to_owned(), id.to_uppercase(), KeySource::Stored);
+        let keys = ProviderKeys { id, name, source, is_stored: true, is_known: true };
+        LoginProvider { keys, offer: None, asks_for_client_id: false }
+    }
+
+    #[test]
+    fn a_login_leads_from_the_list_to_the_key_and_closes() {
+        let mut dialogs = Dialogs::new(vec![]);
+        let providers = vec![provider("acme"), provider("umbrella")];
+        dialogs.open_login(LoginDialog::new(Purpose::Login, providers, "ctrl+x".to_owned()));
+        assert_eq!(press(&mut dialogs, KeyCode::Down), None);
+        assert_eq!(press(&mut dialogs, KeyCode::Enter), None);
+        assert!(dialogs.is_open(), "it asks for the key");
+        press(&mut dialogs, KeyCode::Char('k'));
+        let provider = "umbrella".to_owned();
+        let save = LoginEffect::SaveKey { provider, key: Secret::typed("k") };
+        assert_eq!(press(&mut dialogs, KeyCode::Enter), Some(DialogOutcome::Effect(save.into())));
+        assert!(!dialogs.is_open());
+    }
+
+    #[test]
+    fn a_logout_asks_only_for_the_provider() {
+        let mut dialogs = Dialogs::new(vec![]);
+        dialogs.open_login(LoginDialog::new(Purpose::Logout, vec![provider("acme")], String::new()));
+        let forget = LoginEffect::Forget("acme".to_owned());
+        assert_eq!(press(&mut dialogs, KeyCode::Enter), Some(DialogOutcome::Effect(forget.into())));
+        assert!(!dialogs.is_open());
+    }
+
+    #[test]
+    fn a_failed_sign_in_closes_no_other_stage() {
+        let mut dialogs = Dialogs::new(vec![]);
+        let (dialog, outcome) = LoginDialog::for_provider(provider("acme"), String::new());
+        assert_eq!(outcome, None);
+        dialogs.open_login(dialog);
+        dialogs.close_sign_in();
+        assert!(dialogs.is_open(), "the key is still being typed");
+    }
+
+    #[test]
+    fn a_new_session_is_started_only_when_that_is_confirmed() {
+        let check = |codes: &[KeyCode], expected: Option<DialogOutcome>| {
+            let mut dialogs = Dialogs::new(vec![]);
+            dialogs.confirm_new_session();
+            let outcomes = codes.iter().filter_map(|&code| press(&mut dialogs, code));
+            assert_eq!(outcomes.last(), expected, "{codes:?}");
+            assert!(!dialogs.is_open());
+        };
+        check(&[KeyCode::Enter], None);
+        check(&[KeyCode::Esc], None);
+        check(&[KeyCode::Down, KeyCode::Enter], Some(DialogOutcome::session(SessionCommand::New)));
+    }
+}

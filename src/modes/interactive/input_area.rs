@@ -1,0 +1,197 @@
+//! The editor with its completion, and the wait for the second key that quits.
+
+use std::time::Duration;
+
+use crossterm::event::KeyEvent;
+
+use crate::session::{Skill, WhenBusy};
+use crate::tui::composer::EditorAction;
+use crate::tui::keymap::{Chord, Context, Keymap};
+
+use super::completion::Completion;
+use super::prompt::PromptEditor;
+
+/// How long the key that clears the editor quits when it is pressed again. Longer,
+/// and clearing the editor twice would quit unintentionally.
+const QUIT_WAIT: Duration = Duration::from_millis(500);
+
+/// Where prompts, commands and their arguments are typed.
+pub(super) struct InputArea {
+    pub(super) prompt: PromptEditor,
+    pub(super) completion: Completion,
+    /// Until when the key that has just cleared the editor quits, as the hint says.
+    quit_until: Option<Duration>,
+}
+
+/// What a key asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum InputOutcome {
+    /// The editor has handled it.
+    Handled,
+    /// The action of this id.
+    Action(&'static str),
+    Submit(WhenBusy),
+    Quit,
+}
+
+impl InputArea {
+    pub(super) fn new(offers_skills: bool) -> Self {
+        Self { prompt: PromptEditor::new(), completion: Completion::new(offers_skills), quit_until: None }
+    }
+
+    /// Completion gets a key first, then the actions, then the editor. `quits` is
+    /// whether a key that clears the editor quits, from [`Self::take_quit_wait`].
+    pub(super) fn on_key(&mut self, key: &KeyEvent, quits: bool, keymap: &Keymap) -> InputOutcome {
+        if quits && keymap.is("app.clear", key) {
+            return InputOutcome::Quit;
+        }
+        if self.completion.is_open()
+            && let Some(outcome) = self.completion_key(key, keymap)
+        {
+            return outcome;
+        }
+        match keymap.lookup(Context::App, key) {
+            // Not empty: the same key deletes.
+            Some("app.exit") if !self.prompt.composer.is_empty() => {}
+            Some(id) => return InputOutcome::Action(id),
+            None => {}
+        }
+        match keymap.lookup(Context::Editor, key) {
+            Some("tui.input.submit") => {
+                if !self.prompt.composer.backslash_to_new_line() {
+                    return InputOutcome::Submit(WhenBusy::Steer);
+                }
+            }
+            Some(id) => {
+                if let Some(action) = EditorAction::from_id(id) {
+                    self.prompt.composer.handle(action);
+                }
+            }
+            None => {
+                if let Some(char) = Chord::typed(key) {
+                    self.prompt.composer.insert(char.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+        InputOutcome::Handled
+    }
+
+    /// Keys that mean something else while suggestions are shown.
+    fn completion_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<InputOutcome> {
+        if keymap.is("app.interrupt", key) {
+            let text = self.prompt.composer.text();
+            self.completion.dismiss(&text);
+            return Some(InputOutcome::Handled);
+        }
+        match keymap.lookup(Context::Editor, key) {
+            Some("tui.editor.cursorUp") => self.completion.select_previous(),
+            Some("tui.editor.cursorDown") => self.completion.select_next(),
+            Some("tui.input.tab") => {
+                if let Some(text) = self.completion.accept() {
+                    self.prompt.composer.set_text(&text);
+                }
+            }
+            Some("tui.input.submit") => {
+                let ends_something = self.completion.is_surprising();
+                let text = self.completion.accept()?;
+                self.prompt.composer.set_text(&text);
+                // Enter again runs it.
+                if !ends_something {
+                    return Some(InputOutcome::Submit(WhenBusy::Steer));
+                }
+            }
+            _ => return None,
+        }
+        Some(InputOutcome::Handled)
+    }
+
+    pub(super) fn on_paste(&mut self, text: &str) {
+        self.prompt.composer.paste(text);
+    }
+
+    /// Shows the suggestions for the text that is in the editor now.
+    pub(super) fn update_completion(&mut self, skills: &[Skill]) {
+        let text = self.prompt.composer.text();
+        self.completion.update(&text, skills);
+    }
+
+    /// Clears the editor; the same key again quits, as the hint says meanwhile.
+    pub(super) fn clear_or_quit(&mut self, now: Duration) {
+        self.quit_until = Some(now + QUIT_WAIT);
+        self.prompt.clear();
+    }
+
+    /// Ends the wait for the second key. Whether that key would still have quit.
+    pub(super) fn take_quit_wait(&mut self, now: Duration) -> bool {
+        self.quit_until.take().is_some_and(|until| now < until)
+    }
+
+    /// Ends the wait if its time is over.
+    pub(super) fn expire(&mut self, now: Duration) {
+        if self.quit_until.is_some_and(|until| until <= now) {
+            self.quit_until = None;
+        }
+    }
+
+    /// When the hint goes by itself.
+    pub(super) fn changes_at(&self) -> Option<Duration> {
+        self.quit_until
+    }
+
+    /// Tells of the second key while there is a wait for it.
+    pub(super) fn quit_hint(&self, keymap: &Keymap) -> Option<String> {
+        self.quit_until.map(|_| format!("{} again to quit", keymap.hint("app.clear")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyModifiers};
+
+    use crate::tui::keymap::{BINDINGS, Platform};
+
+    use super::super::actions;
+    use super::*;
+
+    const CTRL_C: KeyEvent = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+
+    fn keymap() -> Keymap {
+        Keymap::new(&[BINDINGS, &actions::bindings()], Platform::Unix)
+    }
+
+    #[test]
+    fn the_key_that_clears_quits_only_within_the_wait() {
+        let check = |later_ms: u64, expected: InputOutcome| {
+            let (keymap, mut input) = (keymap(), InputArea::new(false));
+            let start = Duration::from_secs(1);
+            input.on_paste("draft");
+            assert!(!input.take_quit_wait(start));
+            assert_eq!(input.on_key(&CTRL_C, false, &keymap), InputOutcome::Action("app.clear"));
+            input.clear_or_quit(start);
+            assert!(input.prompt.composer.is_empty());
+            assert_eq!(input.quit_hint(&keymap).as_deref(), Some("ctrl+c again to quit"));
+            let quits = input.take_quit_wait(start + Duration::from_millis(later_ms));
+            assert_eq!(input.on_key(&CTRL_C, quits, &keymap), expected, "{later_ms}");
+            assert_eq!(input.quit_hint(&keymap), None, "{later_ms}");
+        };
+        check(499, InputOutcome::Quit);
+        check(500, InputOutcome::Action("app.clear"));
+    }
+
+    #[test]
+    fn enter_submits_unless_a_command_was_hardly_typed() {
+        let check = |typed: &str, expected: InputOutcome| {
+            let (keymap, mut input) = (keymap(), InputArea::new(false));
+            for char in typed.chars() {
+                input.on_key(&KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), false, &keymap);
+                input.update_completion(&[]);
+            }
+            let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+            assert_eq!(input.on_key(&enter, false, &keymap), expected, "{typed}");
+        };
+        check("hello", InputOutcome::Submit(WhenBusy::Steer));
+        check("hello\\", InputOutcome::Handled);
+        check("/quit", InputOutcome::Submit(WhenBusy::Steer));
+        check("/qt", InputOutcome::Handled);
+    }
+}

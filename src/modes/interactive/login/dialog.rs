@@ -1,0 +1,158 @@
+//! The dialog of `/login` and `/logout`, which leads from one stage to the next.
+
+use crate::config::{CLIENT_ID_HELP, Secret, SignInMethod, SignInRequest, SignInStep};
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+
+use super::super::msg::{Effect, ScreenEffect};
+use super::super::overlays::{DialogOutcome, Overlay, OverlayStep};
+use super::entry::Entry;
+use super::providers::{LoginMethods, Logins};
+use super::sign_in::SignInDialog;
+use super::{LoginEffect, LoginMethod, LoginMsg, LoginProvider, Purpose};
+
+/// Provider, then method, then a key or a sign-in; stages that leave no choice are
+/// skipped.
+pub(in super::super) struct LoginDialog {
+    stage: Stage,
+    /// The key that copies the address of a sign-in, as hints name it.
+    copy_key: String,
+}
+
+enum Stage {
+    Providers(Logins),
+    Methods(LoginMethods),
+    Entry(Entry),
+    SignIn(SignInDialog),
+}
+
+impl LoginDialog {
+    /// Begins with the list of providers.
+    pub(in super::super) fn new(purpose: Purpose, providers: Vec<LoginProvider>, copy_key: String) -> Self {
+        Self { stage: Stage::Providers(Logins::new(purpose, providers)), copy_key }
+    }
+
+    /// Begins where `provider` is chosen already. The outcome is due at once.
+    pub(in super::super) fn for_provider(
+        provider: LoginProvider,
+        copy_key: String,
+    ) -> (Self, Option<DialogOutcome>) {
+        let mut dialog = Self { stage: Stage::Methods(LoginMethods::new(&provider)), copy_key };
+        let outcome = match dialog.choose(provider) {
+            OverlayStep::StayWith(outcome) | OverlayStep::CloseWith(outcome) => Some(outcome),
+            OverlayStep::Stay | OverlayStep::Close => None,
+        };
+        (dialog, outcome)
+    }
+
+    /// Whether it shows a sign-in, which ends the dialog when it ends.
+    pub(in super::super) fn is_signing_in(&self) -> bool {
+        matches!(self.stage, Stage::SignIn(_))
+    }
+
+    pub(in super::super) fn on_sign_in_step(&mut self, step: &SignInStep) {
+        if let Stage::SignIn(dialog) = &mut self.stage {
+            dialog.on_step(step);
+        }
+    }
+
+    fn stage(&mut self) -> &mut dyn Overlay<LoginMsg> {
+        match &mut self.stage {
+            Stage::Providers(list) => list,
+            Stage::Methods(list) => list,
+            Stage::Entry(entry) => entry,
+            Stage::SignIn(dialog) => dialog,
+        }
+    }
+
+    fn on_msg(&mut self, msg: LoginMsg) -> OverlayStep {
+        match msg {
+            LoginMsg::Chosen(provider) => self.choose(provider),
+            LoginMsg::MethodChosen(provider, LoginMethod::Key) => {
+                self.show(Stage::Entry(key_entry(&provider)))
+            }
+            LoginMsg::MethodChosen(provider, LoginMethod::SignIn(method)) => {
+                self.begin_sign_in(provider, method, None)
+            }
+            LoginMsg::ClientIdEntered { provider, method, id } => {
+                self.begin_sign_in(provider, method, Some(id))
+            }
+            LoginMsg::KeyEntered { provider, key } => {
+                OverlayStep::CloseWith(outcome(LoginEffect::SaveKey { provider, key }))
+            }
+            LoginMsg::ForgetChosen(provider) => {
+                OverlayStep::CloseWith(outcome(LoginEffect::Forget(provider)))
+            }
+            LoginMsg::Pasted(text) => OverlayStep::StayWith(outcome(LoginEffect::Paste(text))),
+            LoginMsg::Open(url) => OverlayStep::StayWith(outcome(LoginEffect::Open(url))),
+            LoginMsg::Copy(text) => OverlayStep::StayWith(outcome(ScreenEffect::Copy(text))),
+            LoginMsg::Cancelled => OverlayStep::CloseWith(DialogOutcome::SignInCancelled),
+        }
+    }
+
+    fn choose(&mut self, provider: LoginProvider) -> OverlayStep {
+        match provider.methods().as_slice() {
+            [only] => self.on_msg(LoginMsg::MethodChosen(provider, *only)),
+            _ => self.show(Stage::Methods(LoginMethods::new(&provider))),
+        }
+    }
+
+    fn begin_sign_in(
+        &mut self,
+        provider: LoginProvider,
+        method: SignInMethod,
+        client_id: Option<String>,
+    ) -> OverlayStep {
+        if provider.asks_for_client_id && client_id.is_none() {
+            return self.show(Stage::Entry(client_id_entry(provider, method)));
+        }
+        let name = provider.offer.map_or(provider.keys.name.as_str(), |offer| offer.name);
+        self.stage = Stage::SignIn(SignInDialog::new(name, &self.copy_key));
+        let request = SignInRequest { provider: provider.keys.id, method, client_id, domain: None };
+        OverlayStep::StayWith(outcome(LoginEffect::SignIn(request)))
+    }
+
+    fn show(&mut self, stage: Stage) -> OverlayStep {
+        self.stage = stage;
+        OverlayStep::Stay
+    }
+}
+
+fn outcome(effect: impl Into<Effect>) -> DialogOutcome {
+    DialogOutcome::Effect(effect.into())
+}
+
+fn key_entry(provider: &LoginProvider) -> Entry {
+    let id = provider.keys.id.clone();
+    let title = format!("Key for {}", provider.keys.name);
+    let about = "pi saves it in auth.json, which only you can read, and never shows it.".to_owned();
+    Entry::hidden(title, vec![about], move |text| LoginMsg::KeyEntered {
+        provider: id.clone(),
+        key: Secret::typed(text),
+    })
+}
+
+fn client_id_entry(provider: LoginProvider, method: SignInMethod) -> Entry {
+    let title = format!("Client id for {}", provider.keys.name);
+    let about = CLIENT_ID_HELP.map(str::to_owned).to_vec();
+    Entry::plain(title, about, move |text| {
+        let (provider, id) = (provider.clone(), text.trim().to_owned());
+        LoginMsg::ClientIdEntered { provider, method, id }
+    })
+}
+
+impl Overlay for LoginDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match self.stage().handle(input, keymap) {
+            OverlayStep::Stay => OverlayStep::Stay,
+            OverlayStep::Close => OverlayStep::Close,
+            OverlayStep::StayWith(msg) | OverlayStep::CloseWith(msg) => self.on_msg(msg),
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        self.stage().render(width, max_rows, theme)
+    }
+}

@@ -1,0 +1,154 @@
+//! Puts interactive mode together: session, terminal, app.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use ratatui::layout::{Position, Size};
+use tokio::sync::mpsc;
+
+use crate::config::Env;
+use crate::session::{self, OpenSession, Services, SessionHandle};
+use crate::tui::keymap::{BINDINGS, Keymap, Platform};
+use crate::tui::markdown::Highlighter;
+use crate::tui::term::{InlineWindow, InputBroker, TerminalGuard, TerminalModes};
+use crate::tui::theme::Theme;
+use crate::util::process;
+
+use super::super::Prompt;
+use super::super::signals::EndSignals;
+use super::actions;
+use super::app::{App, AppParts};
+use super::appearance::{self, in_tmux};
+use super::effects::Effects;
+use super::frames::FrameClock;
+use super::overlays::ModelChoice;
+use super::session_link::SessionLink;
+use super::terminal::Terminal;
+use super::transcript::{Transcript, ViewSettings};
+use super::ui::Ui;
+use super::{Interactive, welcome};
+
+/// What interactive mode starts from.
+pub struct InteractiveStart {
+    pub services: Arc<Services>,
+    pub cwd: PathBuf,
+    pub open: OpenSession,
+    pub env: Env,
+    /// Said one after the other, once the screen is up.
+    pub prompts: Vec<Prompt>,
+    /// What is wrong in the user's files, one line each.
+    pub problems: Vec<String>,
+    /// Begin with the list of sessions.
+    pub pick_session: bool,
+    /// Folder of this project's sessions, and the directory to filter them by.
+    pub sessions: PathBuf,
+    pub sessions_filter: Option<PathBuf>,
+    /// The sessions are not where a later start looks for them by itself.
+    pub custom_sessions: bool,
+    pub name: Option<String>,
+}
+
+/// Works in the terminal until the user quits. The terminal is as it was when
+/// this returns, whatever happens.
+///
+/// # Errors
+/// When the session cannot be opened or the terminal cannot be used.
+pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
+    let (handle, events) =
+        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
+    // Before the terminal is taken: from there on no signal may end the program by itself.
+    let signals = EndSignals::new().context("cannot listen for signals")?;
+    let (panics, panicked) = mpsc::unbounded_channel();
+    let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
+    let guard = TerminalGuard::enter(modes, panics)
+        .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
+    let mut input = InputBroker::new();
+    let cursor = input.cursor_position();
+    let size = input.size().unwrap_or(Size::new(80, 24));
+    let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
+    let cursor = cursor.unwrap_or(Position::new(0, 0));
+    let mut screen = InlineWindow::new(sink, size, cursor);
+    let mut problems = start.problems.clone();
+    let theme = appearance::theme(&start, &mut input, &mut problems);
+    let links = appearance::shows_links(&start);
+    screen.set_links(links);
+    let highlighter = Highlighter::new();
+    let app = app(&start, &handle, theme, links, &highlighter, &mut problems);
+    let (done, effects_done) = mpsc::unbounded_channel();
+    let effects = Effects {
+        link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),
+        done,
+        sessions: start.sessions.clone(),
+        sessions_filter: start.sessions_filter.clone(),
+        custom_sessions: start.custom_sessions,
+        settings_file: start.services.dirs.settings_file(),
+        env: start.env.clone(),
+        highlighter,
+        services: Arc::clone(&start.services),
+        sign_in: None,
+    };
+    let mut interactive = Interactive {
+        app,
+        terminal: Terminal { ui: Ui::new(screen), guard, signals, input },
+        frames: FrameClock::default(),
+        effects,
+        effects_done,
+        panicked,
+        clock: start.services.clock.clone(),
+        exit: None,
+        problems,
+    };
+    interactive.begin(start);
+    let code = interactive.run().await;
+    process::kill_all();
+    Ok(code)
+}
+
+/// The app before anything happened. Adds to what is wrong in the user's files.
+fn app(
+    start: &InteractiveStart,
+    handle: &SessionHandle,
+    theme: Theme,
+    links: bool,
+    highlighter: &Highlighter,
+    problems: &mut Vec<String>,
+) -> App {
+    let services = &start.services;
+    let actions = actions::bindings();
+    let mut keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
+    let path = services.dirs.keybindings_file();
+    if let Ok(text) = std::fs::read_to_string(&path) {
+        let shown = services.dirs.display(&path);
+        match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+            Ok(serde_json::Value::Object(overrides)) => {
+                problems.extend(keymap.apply(&overrides).iter().map(|problem| format!("{shown}: {problem}")));
+            }
+            Ok(_) => problems.push(format!("{shown}: expected an object")),
+            Err(error) => problems.push(format!("{shown}: {error}")),
+        }
+    }
+    let models = ModelChoice::of(&services.usable_models());
+    let home = services.dirs.home.clone();
+    let mut view = ViewSettings::new(keymap.hint("app.tools.expand"), start.cwd.clone(), home.clone());
+    (view.hide_thinking, view.links) = (services.settings.hide_thinking, links);
+    let transcript = Transcript::new(highlighter.clone(), view);
+    let mut app = App::new(AppParts {
+        session: handle.state(),
+        transcript,
+        keymap,
+        theme,
+        models,
+        home,
+        offers_skills: services.settings.skill_commands,
+        prompts: start.prompts.clone(),
+    });
+    if !services.settings.quiet_startup {
+        let hints = welcome::hints(&app.keymap, &app.session);
+        let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
+        app.transcript.header("pi", env!("CARGO_PKG_VERSION"), &hints);
+    }
+    app
+}

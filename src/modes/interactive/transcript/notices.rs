@@ -1,0 +1,40 @@
+//! Lines about the program and about failed requests, at the end of the list.
+
+use crate::session::NoticeLevel;
+
+use super::cell_list::CellList;
+use super::cells::{NoticeCell, Tone};
+
+/// Shows a line about the program. One of level info takes the place of the one
+/// before, if nothing else came between.
+pub(super) fn show(level: NoticeLevel, text: &str, cells: &mut CellList) {
+    let tone = match level {
+        NoticeLevel::Warning => Tone::Warning,
+        NoticeLevel::Error => Tone::Error,
+        NoticeLevel::Info => return show_passing(text, cells),
+    };
+    cells.push(NoticeCell::new(tone, text));
+}
+
+fn show_passing(text: &str, cells: &mut CellList) {
+    if let Some((last, notice)) = cells.last::<NoticeCell>()
+        && notice.is_passing()
+        && let Some(notice) = cells.get_mut(last)
+    {
+        *notice = NoticeCell::passing(text);
+    } else {
+        cells.push(NoticeCell::passing(text));
+    }
+}
+
+/// Shows why a request failed. The same reason again, with nothing between, is
+/// counted.
+pub(super) fn show_failure(text: &str, cells: &mut CellList) {
+    if let Some((last, _)) = cells.last::<NoticeCell>()
+        && let Some(notice) = cells.get_mut(last)
+        && notice.repeat(text)
+    {
+        return;
+    }
+    cells.push(NoticeCell::failure(text));
+}

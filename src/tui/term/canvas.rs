@@ -1,0 +1,260 @@
+//! The canvas: writes the cells of the terminal that change, and no others.
+//!
+//! It knows rows, cells, links and the cursor of one screen, and neither documents
+//! nor scrollback: those are the business of the window on top of it, such as
+//! [`InlineWindow`](super::InlineWindow). A window that may show any part of a
+//! document just shows other rows; [`Canvas::scroll`] is for one that hands rows to
+//! the terminal's scrollback.
+//!
+//! Invariants, checked against a terminal emulator in `tests/it/tui_painter.rs`: a
+//! frame is at most one write, and none if nothing changed; no erase-display outside
+//! of a reset (it makes several terminals save the screen to scrollback) and no
+//! scroll regions (a region of one row scrolls everything).
+//!
+//! A row with clusters that terminals measure differently, such as flags, is
+//! repainted as a whole whenever it changes: where the terminal's idea of a column
+//! is not ours, single cells would end up beside their places.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::{Position, Size};
+
+use super::super::text::{LinkTarget, Row, is_uncertain};
+use super::cell_grid::CellGrid;
+use super::control::Control;
+
+/// A terminal of which each cell is known. `W` is the terminal, or an emulator in
+/// tests. Nothing reaches it before [`Self::flush`].
+#[derive(Debug)]
+pub struct Canvas<W> {
+    sink: W,
+    /// The frame being composed.
+    bytes: Vec<u8>,
+    size: Size,
+    /// What is on the screen now.
+    shown: CellGrid,
+    /// Another copy of `shown`, on which the next frame is composed: only the rows
+    /// that differ are touched.
+    next: CellGrid,
+    cursor: Position,
+    cursor_visible: Option<bool>,
+    links: bool,
+}
+
+impl<W: Write> Canvas<W> {
+    /// A canvas that takes the screen for blank and the cursor for being at `cursor`.
+    pub fn new(sink: W, size: Size, cursor: Position) -> Self {
+        let mut canvas = Self {
+            sink,
+            bytes: Vec::new(),
+            size: Size::new(1, 1),
+            shown: CellGrid::default(),
+            next: CellGrid::default(),
+            cursor,
+            cursor_visible: None,
+            links: false,
+        };
+        canvas.set_size(size);
+        canvas
+    }
+
+    /// Whether links are written as OSC 8; off by default.
+    pub fn set_links(&mut self, enabled: bool) {
+        self.links = enabled;
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    pub fn sink(&self) -> &W {
+        &self.sink
+    }
+
+    pub fn sink_mut(&mut self) -> &mut W {
+        &mut self.sink
+    }
+
+    /// Where the last frame left the cursor.
+    pub fn cursor(&self) -> Position {
+        self.cursor
+    }
+
+    /// Adopts a size and takes the screen for blank; a terminal that reports no size at
+    /// all counts as one cell.
+    pub fn set_size(&mut self, size: Size) {
+        self.size = Size::new(size.width.max(1), size.height.max(1));
+        self.forget();
+    }
+
+    /// Takes the whole screen for blank, because something else erased it.
+    pub fn forget(&mut self) {
+        self.shown.blank(self.size);
+        self.next.blank(self.size);
+    }
+
+    /// Takes the cursor for being at `cursor`, because something else moved it.
+    pub fn forget_cursor(&mut self, cursor: Position) {
+        self.cursor = cursor;
+        self.cursor_visible = None;
+    }
+
+    /// Replaces screen rows. Rows that are not named stay as they are.
+    ///
+    /// # Errors
+    /// None in practice: the frame is composed in memory.
+    pub fn show<'r>(&mut self, rows: impl IntoIterator<Item = (u16, Cow<'r, Row>)>) -> io::Result<()> {
+        let mut changed = Vec::new();
+        for (y, row) in rows {
+            if self.next.put(y, &row) {
+                changed.push(y);
+            }
+        }
+        self.paint(&changed)
+    }
+
+    /// Writes the rows of `next` that differ from what is shown.
+    fn paint(&mut self, changed: &[u16]) -> io::Result<()> {
+        let mut has_uncertain = false;
+        for &y in changed {
+            if self.shown.is_uncertain(y) || self.next.is_uncertain(y) {
+                has_uncertain = true;
+                self.erase_row(y)?;
+                self.shown.erase_from(0, y);
+            }
+            // Blanks written out would count as text: when it is copied, and when the
+            // terminal wraps its rows anew.
+            let end = self.next.text_end(y);
+            if self.shown.text_end(y) > end {
+                write!(self.bytes, "\x1b[{};{}H\x1b[K", y + 1, end + 1)?;
+                self.shown.erase_from(end, y);
+            }
+            if self.links {
+                self.next.mark_changed_links(&self.shown, y);
+            }
+        }
+        let rows: Vec<(Buffer, Buffer)> =
+            changed.iter().map(|&y| (self.shown.row_buffer(y), self.next.row_buffer(y))).collect();
+        let updates: Vec<(u16, u16, &Cell)> =
+            rows.iter().flat_map(|(shown, next)| shown.diff_iter(next)).collect();
+        let link_of =
+            |update: &(u16, u16, &Cell)| self.links.then(|| self.next.link(update.0, update.1)).flatten();
+        if has_uncertain {
+            // A cluster drawn wider than it is must not wrap into the next row.
+            self.bytes.extend_from_slice(b"\x1b[?7l");
+        }
+        // Each run begins by moving the cursor to its place.
+        let is_one_run = |a: &(u16, u16, &Cell), b: &(u16, u16, &Cell)| {
+            link_of(a) == link_of(b) && !is_uncertain(a.2.symbol())
+        };
+        for run in updates.chunk_by(is_one_run) {
+            let link = run.first().and_then(link_of);
+            if let Some(link) = link {
+                write!(self.bytes, "\x1b]8;id={:x};{}\x1b\\", link_id(link), link.as_str())?;
+            }
+            CrosstermBackend::new(&mut self.bytes).draw(run.iter().copied())?;
+            if link.is_some() {
+                write!(self.bytes, "\x1b]8;;\x1b\\")?;
+            }
+        }
+        if has_uncertain {
+            self.bytes.extend_from_slice(b"\x1b[?7h");
+        }
+        for &y in changed {
+            self.next.unmark(y);
+            self.shown.copy_row(y, &self.next);
+        }
+        Ok(())
+    }
+
+    /// Scrolls the whole screen up; the one way rows reach the scrollback.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    pub fn scroll(&mut self, rows: u16) -> io::Result<()> {
+        if rows == 0 {
+            return Ok(());
+        }
+        write!(self.bytes, "\x1b[{};1H", self.size.height)?;
+        self.write(&"\n".repeat(usize::from(rows)))?;
+        self.shown.scroll_up(rows);
+        self.next.scroll_up(rows);
+        Ok(())
+    }
+
+    /// Blanks a row of the terminal, whatever is known of it.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    pub fn erase_row(&mut self, y: u16) -> io::Result<()> {
+        write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[2K", y + 1)
+    }
+
+    /// Blanks screen and scrollback of the terminal.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    pub fn erase_all(&mut self) -> io::Result<()> {
+        // `3J` comes after `2J`, which itself may move the screen to scrollback.
+        self.write("\x1b[r\x1b[0m\x1b[H\x1b[2J\x1b[3J")
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.bytes.write_all(text.as_bytes())
+    }
+
+    /// Moves the cursor, which ends a frame.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    pub fn place_cursor(&mut self, at: Position, visible: bool) -> io::Result<()> {
+        let untouched = self.bytes.is_empty();
+        let shown_before = self.cursor_visible.replace(visible);
+        if untouched && self.cursor == at && shown_before == Some(visible) {
+            return Ok(());
+        }
+        write!(self.bytes, "\x1b[{};{}H", at.y + 1, at.x + 1)?;
+        // Every frame begins by hiding the cursor.
+        if visible {
+            self.write("\x1b[?25h")?;
+        }
+        self.cursor = at;
+        Ok(())
+    }
+
+    /// Hands the frame to the terminal, as one synchronized update.
+    /// See <https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036>.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to. The state is then as if the frame had
+    /// been shown.
+    pub fn flush(&mut self) -> io::Result<()> {
+        let body = std::mem::take(&mut self.bytes);
+        if body.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::with_capacity(body.len() + 32);
+        bytes.extend_from_slice(b"\x1b[?2026h\x1b[?25l");
+        bytes.extend_from_slice(&body);
+        bytes.extend_from_slice(b"\x1b[?2026l");
+        self.sink.write_all(&bytes)?;
+        self.sink.flush()
+    }
+
+    /// Tells the terminal something that is not on the screen.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to.
+    pub fn control(&mut self, control: &Control) -> io::Result<()> {
+        self.sink.write_all(control.encode().as_bytes())?;
+        self.sink.flush()
+    }
+}
+
+/// Rows of one link share an id, so that a terminal lights them up together (FNV-1a).
+fn link_id(link: &LinkTarget) -> u32 {
+    link.as_str().bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,152 @@
+//! The cells of a screen, with the link of each and the row they were drawn from.
+
+use std::num::NonZeroU16;
+use std::ops::Range;
+
+use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
+use ratatui::layout::{Rect, Size};
+
+use super::super::text::{LinkTarget, Row, graphemes, is_uncertain};
+
+/// A screenful of cells, and the link of each.
+#[derive(Debug, Default)]
+pub(super) struct CellGrid {
+    cells: Buffer,
+    links: Vec<Option<LinkTarget>>,
+    /// What each screen row was drawn from; `None` where that is not known.
+    sources: Vec<Option<Row>>,
+}
+
+impl CellGrid {
+    /// Takes all cells for blank, and the screen for one of `size`.
+    pub(super) fn blank(&mut self, size: Size) {
+        let area = Rect::new(0, 0, size.width, size.height);
+        if self.cells.area != area {
+            self.cells = Buffer::empty(area);
+        } else {
+            self.cells.content.fill(Cell::EMPTY);
+        }
+        self.links.clear();
+        self.links.resize(self.cells.content.len(), None);
+        self.sources.clear();
+        self.sources.resize(usize::from(size.height), None);
+    }
+
+    fn index(&self, x: u16, y: u16) -> usize {
+        usize::from(y) * usize::from(self.cells.area.width) + usize::from(x)
+    }
+
+    pub(super) fn link(&self, x: u16, y: u16) -> Option<&LinkTarget> {
+        self.links.get(self.index(x, y))?.as_ref()
+    }
+
+    /// Replaces screen row `y` and says whether that changes it. What does not fit
+    /// is left out.
+    pub(super) fn put(&mut self, y: u16, row: &Row) -> bool {
+        let Some(source) = self.sources.get_mut(usize::from(y)) else { return false };
+        if source.as_ref() == Some(row) {
+            return false;
+        }
+        *source = Some(row.clone());
+        let width = self.cells.area.width;
+        let (start, end) = (self.index(0, y), self.index(0, y) + usize::from(width));
+        self.cells.content[start..end].fill(Cell::EMPTY);
+        self.links[start..end].fill(None);
+        let mut x = 0_u16;
+        for span in &row.line.spans {
+            let style = row.line.style.patch(span.style);
+            for (grapheme, cells) in graphemes(&span.content) {
+                let cells = narrow(cells);
+                let Some(room) = (width - x).checked_sub(cells) else { break };
+                let Some(forced) = NonZeroU16::new(cells) else { continue };
+                let cell = &mut self.cells.content[start + usize::from(x)];
+                cell.set_symbol(grapheme).set_style(style);
+                if cell.cell_width() != cells {
+                    cell.diff_option = CellDiffOption::ForcedWidth(forced);
+                }
+                x = width - room;
+            }
+        }
+        for (range, target) in &row.links {
+            for x in range.start..range.end.min(width) {
+                self.links[start + usize::from(x)] = Some(target.clone());
+            }
+        }
+        true
+    }
+
+    /// Row `y` as a buffer of its own, at its place on the screen.
+    pub(super) fn row_buffer(&self, y: u16) -> Buffer {
+        let area = Rect::new(0, y, self.cells.area.width, 1);
+        Buffer { area, content: self.cells.content[self.range(y)].to_vec() }
+    }
+
+    pub(super) fn copy_row(&mut self, y: u16, from: &Self) {
+        let range = self.range(y);
+        self.cells.content[range.clone()].clone_from_slice(&from.cells.content[range.clone()]);
+        self.links[range.clone()].clone_from_slice(&from.links[range]);
+        self.sources[usize::from(y)].clone_from(&from.sources[usize::from(y)]);
+    }
+
+    /// Whether row `y` holds something that terminals measure differently.
+    pub(super) fn is_uncertain(&self, y: u16) -> bool {
+        self.cells.content[self.range(y)].iter().any(|cell| is_uncertain(cell.symbol()))
+    }
+
+    /// Where the cells of row `y` are.
+    fn range(&self, y: u16) -> Range<usize> {
+        self.index(0, y)..self.index(0, y + 1)
+    }
+
+    /// The column behind the last cell of a row that is not blank.
+    pub(super) fn text_end(&self, y: u16) -> u16 {
+        let start = self.index(0, y);
+        let row = &self.cells.content[start..start + usize::from(self.cells.area.width)];
+        let last = row.iter().rposition(|cell| *cell != Cell::EMPTY);
+        last.map_or(0, |x| narrow(x).saturating_add(row[x].cell_width().max(1)).min(self.cells.area.width))
+    }
+
+    pub(super) fn erase_from(&mut self, x: u16, y: u16) {
+        let (from, to) = (self.index(x, y), self.index(0, y + 1));
+        self.cells.content[from..to].fill(Cell::EMPTY);
+        self.links[from..to].fill(None);
+    }
+
+    pub(super) fn scroll_up(&mut self, rows: u16) {
+        let gone = self.index(0, rows).min(self.cells.content.len());
+        self.cells.content.rotate_left(gone);
+        self.links.rotate_left(gone);
+        let kept = self.cells.content.len() - gone;
+        self.cells.content[kept..].fill(Cell::EMPTY);
+        self.links[kept..].fill(None);
+        let n_gone = usize::from(rows).min(self.sources.len());
+        self.sources.rotate_left(n_gone);
+        let kept = self.sources.len() - n_gone;
+        self.sources[kept..].fill(None);
+    }
+
+    /// Makes the diff of row `y` yield cells whose text is the same but whose link
+    /// is not.
+    pub(super) fn mark_changed_links(&mut self, shown: &Self, y: u16) {
+        for idx in self.range(y) {
+            let cell = &mut self.cells.content[idx];
+            if self.links[idx] != shown.links[idx] && cell.diff_option == CellDiffOption::None {
+                cell.diff_option = CellDiffOption::AlwaysUpdate;
+            }
+        }
+    }
+
+    pub(super) fn unmark(&mut self, y: u16) {
+        let range = self.range(y);
+        for cell in &mut self.cells.content[range] {
+            if cell.diff_option == CellDiffOption::AlwaysUpdate {
+                cell.diff_option = CellDiffOption::None;
+            }
+        }
+    }
+}
+
+/// A count of rows or cells of a screen; those beyond its range are all off it.
+pub(super) fn narrow(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
