@@ -128,7 +128,7 @@ async fn steering_after_the_turn_lets_all_tools_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn queued_messages_are_reordered_and_edited() {
     let gate = TestBarrier::new();
-    let answer = Reply::stream("text/event-stream").piece(chat::delta("Working")).gate(&gate);
+    let answer = Reply::stream("text/event-stream").piece(chat::delta("The work")).gate(&gate);
     let answer = answer.piece(chat::delta(" is done.")).piece(chat::end("stop"));
     let more = ["One.", "Two.", "Three."].map(|text| Reply::sse(chat::text(text)));
     let server = SseServer::start([answer].into_iter().chain(more)).await;
@@ -136,7 +136,8 @@ async fn queued_messages_are_reordered_and_edited() {
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
     pty.keys("go\r");
-    pty.wait_text("Working");
+    // Not the status line, which says that the run has begun before the request is made.
+    pty.wait_text("The work");
     for text in ["alpha", "beta", "gamma"] {
         pty.keys(&format!("{text}\r"));
         pty.wait_text(&format!("Steering: {text}"));
