@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::util::clock;
 
+use super::sidecar;
 use super::store::{Entry, EntryBody, EntryId};
 
 /// The entries of one session that wait, oldest first.
@@ -25,7 +26,7 @@ pub(super) struct DeferredEntries {
 impl DeferredEntries {
     /// The entries beside the session at `session`. Blocks, briefly.
     pub(super) fn open(session: Option<&Path>) -> Self {
-        let path = beside(session);
+        let path = sidecar::path(session, ".deferred");
         let text = path.as_deref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
         // The last line may be torn; its command had not been shown as finished.
         let entries = text.lines().filter_map(|line| Entry::parse(line).ok()).collect();
@@ -34,7 +35,7 @@ impl DeferredEntries {
 
     /// Goes on beside the session at `session`, which was somewhere else before.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
-        let path = beside(session);
+        let path = sidecar::path(session, ".deferred");
         if let (Some(old), Some(new)) = (&self.path, &path) {
             // Entries that stay behind are in memory as well.
             drop(fs::rename(old, new));
@@ -71,12 +72,6 @@ impl DeferredEntries {
             drop(fs::remove_file(path));
         }
     }
-}
-
-fn beside(session: Option<&Path>) -> Option<PathBuf> {
-    let session = session?;
-    let name = session.file_name()?.to_string_lossy();
-    Some(session.with_file_name(format!(".{name}.deferred")))
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::util::atomic_file;
 
 use super::command::PromptDraft;
+use super::sidecar;
 
 const SUFFIX: &str = ".draft";
 
@@ -54,7 +55,7 @@ struct DraftLock {
 impl DraftFile {
     /// The file beside the session at `session`, which works in `cwd`. Blocks, briefly.
     pub(super) fn open(session: Option<&Path>, cwd: &Path) -> Self {
-        let path = beside(session);
+        let path = sidecar::path(session, SUFFIX);
         let recovered = path.as_deref().and_then(read);
         let mut file = Self { path, cwd: cwd.to_owned(), recovered, ..Self::default() };
         if session.is_some_and(|session| !session.exists()) {
@@ -65,7 +66,7 @@ impl DraftFile {
 
     /// Goes on beside the session at `session`, which was somewhere else before.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
-        let path = beside(session);
+        let path = sidecar::path(session, SUFFIX);
         if let (Some(old), Some(new)) = (&self.path, &path)
             && old != new
         {
@@ -151,13 +152,6 @@ impl Drop for DraftLock {
     fn drop(&mut self) {
         drop(remove(&self.path));
     }
-}
-
-/// The draft file beside the session at `session`.
-fn beside(session: Option<&Path>) -> Option<PathBuf> {
-    let session = session?;
-    let name = session.file_name()?.to_string_lossy();
-    Some(session.with_file_name(format!(".{name}{SUFFIX}")))
 }
 
 fn lock_path(draft: &Path) -> PathBuf {

@@ -24,6 +24,7 @@ mod resources;
 mod run;
 mod selection;
 mod services;
+mod sidecar;
 mod state;
 mod store;
 mod transfer;

@@ -23,6 +23,7 @@ use crate::agent::QueueKind;
 use crate::util::atomic_file;
 
 use super::command::{PromptDraft, TakenQueue};
+use super::sidecar;
 
 /// Dead bytes that are no reason to rewrite the file.
 const SLACK_BYTES: u64 = 64 * 1024;
@@ -111,7 +112,7 @@ impl QueueFile {
     /// The file beside the session at `session`, with what was left over in it, but for
     /// messages that stand in the stored draft.
     pub(super) fn open(session: Option<&Path>, in_draft: &[PromptDraft]) -> Self {
-        let path = beside(session);
+        let path = sidecar::path(session, ".queue");
         let written = path.as_deref().map(read).unwrap_or_default();
         let mut in_draft = in_draft.to_vec();
         let mut is_new = |prompt: &PromptDraft| match in_draft.iter().position(|held| held == prompt) {
@@ -132,7 +133,7 @@ impl QueueFile {
 
     /// Goes on beside the session at `session`, which was somewhere else before.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
-        let path = beside(session);
+        let path = sidecar::path(session, ".queue");
         if path == self.path {
             return;
         }
@@ -263,13 +264,6 @@ impl LeftOver {
     fn is_held_by(&self, ticket: u64) -> bool {
         self.ticket.is_some_and(|given| given <= ticket)
     }
-}
-
-/// The file beside the session at `session`.
-fn beside(session: Option<&Path>) -> Option<PathBuf> {
-    let session = session?;
-    let name = session.file_name()?.to_string_lossy();
-    Some(session.with_file_name(format!(".{name}.queue")))
 }
 
 /// About what a message takes in the file.
