@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi::ai::{
-    Api, AssistantBlock, AssistantMessage, Credential, MessageBuilder, Millis, Model, Request, StopReason,
-    StreamEvent, StreamOptions, StreamOrder, ToolCall, decode_recorded,
+    Api, AssistantBlock, AssistantMessage, Credential, FailureClass, MessageBuilder, Millis, Model, Request,
+    StopReason, StreamEvent, StreamOptions, StreamOrder, ToolCall, decode_recorded,
 };
 use serde_json::{Value, json};
 
@@ -99,6 +99,24 @@ fn line_ends_do_not_matter() {
             assert_eq!(events, decode_recorded(&recording.request, [text.as_bytes()]), "{}", recording.name);
         }
     }
+}
+
+#[test]
+fn the_code_of_an_error_in_a_stream_decides_whatever_its_text_says() {
+    let hostile = "prompt is too long, billing, timeout, invalid api key";
+    let check = |api: &str, frame: Value, expected: FailureClass| {
+        let body = format!("event: error\ndata: {frame}\n\n");
+        let events = decode_recorded(&request(api, "x"), [body.as_bytes()]);
+        let class = done(&events).failure.as_ref().map(|failure| failure.class);
+        assert_eq!(class, Some(expected), "{api}: {frame}");
+    };
+    let error = json!({"type": "overloaded_error", "message": hostile});
+    check("anthropic-messages", json!({"type": "error", "error": error}), FailureClass::Overloaded);
+    let error = json!({"code": "rate_limit_exceeded", "message": hostile});
+    check("openai-completions", json!({ "error": error }), FailureClass::RateLimit);
+    check("openai-responses", json!({"type": "error", "error": error}), FailureClass::RateLimit);
+    let error = json!({"code": 503, "status": "UNAVAILABLE", "message": hostile});
+    check("google-generative-ai", json!({ "error": error }), FailureClass::Overloaded);
 }
 
 /// What the recordings lack, by frames of one line each.

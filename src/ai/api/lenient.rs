@@ -38,18 +38,18 @@ where
     read(serde_json::from_str(repaired).map_err(|again| error.unwrap_or(again))?)
 }
 
-/// The error that a frame with this data reports, as its text; `None` if it does
+/// The error that a frame with this data reports; `None` if it does
 /// not look like one.
 pub(super) fn reported_error(data: &str) -> Option<DecodeError> {
     let whole = replace_lone_surrogates(data);
     let value = serde_json::from_str::<Value>(&partial_json::repair(&whole)).ok()?;
     let body = ErrorBody::from_json(&value)?;
-    Some(DecodeError::Failed(body.in_stream()))
+    Some(body.into_error(None).into())
 }
 
 /// The same where the API has said that it is one.
 pub(super) fn error_of(data: &str) -> DecodeError {
-    reported_error(data).unwrap_or_else(|| DecodeError::Failed(clip(data)))
+    reported_error(data).unwrap_or_else(|| DecodeError::failed(clip(data)))
 }
 
 /// A string of a frame, borrowed where it has no escapes.

@@ -24,6 +24,7 @@ mod vertex;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::ai::failure::RequestError;
 use crate::ai::messages::{Api, AssistantBlock, StopReason, StreamEvent, Usage, supported_apis};
 use crate::ai::requests::{Request, Unmet};
 use crate::ai::transport::{Framing, HttpRequest, SseFrame};
@@ -110,7 +111,7 @@ pub(super) struct Finish {
     pub(super) content: Vec<AssistantBlock>,
     pub(super) usage: Usage,
     /// `Error` comes with its text.
-    pub(super) outcome: Result<StopReason, String>,
+    pub(super) outcome: Result<StopReason, RequestError>,
     pub(super) response_id: Option<String>,
     /// The model that answered, if it is not the one asked for.
     pub(super) response_model: Option<String>,
@@ -124,7 +125,29 @@ pub(super) enum DecodeError {
     Malformed(#[from] serde_json::Error),
     /// The server reports an error, or breaks the protocol.
     #[error("{0}")]
-    Failed(String),
+    Failed(Box<RequestError>),
+}
+
+impl DecodeError {
+    /// A failure of which only the text is known.
+    fn failed(text: impl Into<String>) -> Self {
+        RequestError::from(text.into()).into()
+    }
+}
+
+impl From<RequestError> for DecodeError {
+    fn from(error: RequestError) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
+impl From<DecodeError> for RequestError {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::Failed(error) => *error,
+            malformed @ DecodeError::Malformed(_) => Self::cut_off(&malformed.to_string()),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,13 @@
 //! Takes the message out of an error response, in whatever shape it is, and
 //! writes it as one line that `failure` can read back.
 
+use std::time::Duration;
+
 use serde_json::Value;
+
+use super::patterns::{PER_DAY, PER_MINUTE, contains};
+use super::{Failure, FailureClass, RequestError, RequestPath, classify, codes, parse_duration, rejection};
+use super::{retry_delay, with_verdict};
 
 /// What an error response says, taken out of the shapes servers use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +19,12 @@ pub(in crate::ai) struct ErrorBody {
     pub(in crate::ai) notes: Vec<String>,
     /// Where in the request the error is, as the server writes it.
     pub(in crate::ai) place: Option<String>,
+    /// The wait the service demands before the next attempt.
+    pub(in crate::ai) retry_after: Option<Duration>,
+    /// Further codes of the error besides `code`: its type, status and reasons.
+    pub(in crate::ai) kinds: Vec<String>,
+    /// Ids of the quotas that are used up.
+    pub(in crate::ai) quotas: Vec<String>,
 }
 
 /// Longest message kept of an error body.
@@ -56,13 +68,17 @@ impl ErrorBody {
         // Amazon writes the key either way.
         let keys = ["message", "Message", "error", "detail", "msg"];
         let message = keys.iter().find_map(|key| text_of(error.get(key)?));
-        let code = name(error.get("code").filter(|code| !code.is_number()))
-            .or_else(|| name(error.get("type").filter(|kind| *kind != "error")))
-            .or_else(|| name(error.get("error_type")))
-            .or_else(|| name(error.get("status").filter(|status| status.is_string())))
-            .or_else(|| name(error.get("code")));
+        let names = [
+            name(error.get("code").filter(|code| !code.is_number())),
+            name(error.get("type").filter(|kind| *kind != "error")),
+            name(error.get("error_type")),
+            name(error.get("status").filter(|status| status.is_string())),
+            name(error.get("code")),
+        ];
+        let mut names = names.into_iter().flatten();
+        let code = names.next();
         let message = clip(&message.unwrap_or_else(|| error.to_string()));
-        let mut body = Self { code, message, ..Self::default() };
+        let mut body = Self { code, message, kinds: names.collect(), ..Self::default() };
         // OpenRouter hides what the provider behind it said.
         if let Some(raw) = error.pointer("/metadata/raw").and_then(text_of)
             && !body.message.contains(&raw)
@@ -76,12 +92,15 @@ impl ErrorBody {
             let limit = detail.pointer("/metadata/quota_limit");
             for quota in quotas.chain(limit).filter_map(Value::as_str) {
                 body.notes.push(format!("quota {quota}"));
+                body.quotas.push(quota.to_owned());
             }
             if let Some(reason) = detail.get("reason").and_then(Value::as_str) {
                 body.notes.push(reason.to_owned());
+                body.kinds.push(reason.to_owned());
             }
             if let Some(delay) = detail.get("retryDelay").and_then(Value::as_str) {
                 body.notes.push(format!("retry after {delay}"));
+                body.retry_after = parse_duration(delay);
             }
         }
         // Where in the request it is, if the message does not say so itself.
@@ -114,8 +133,53 @@ impl ErrorBody {
         self.notes.extend(reset);
     }
 
+    /// The error of a response with `status`, or of an event in a stream.
+    ///
+    /// What codes and fields do not say is read from the text.
+    pub(in crate::ai) fn into_error(self, status: Option<u16>) -> RequestError {
+        let class = self.class();
+        let retry_after = self.retry_after;
+        let place = self.place.as_deref().and_then(RequestPath::parse);
+        let text = match status {
+            Some(status) => self.with_status(status),
+            None => self.in_stream(),
+        };
+        let mut rejection = rejection(&text);
+        if let (Some(rejection), Some(place)) = (&mut rejection, place) {
+            rejection.place = Some(place);
+        }
+        let failure = Failure {
+            class: class.unwrap_or_else(|| classify(&text, status)),
+            status: status.or_else(|| super::leading_status(&text)),
+            retry_after: retry_after.or_else(|| retry_delay(&text)),
+            rejection,
+        };
+        RequestError { text, failure }
+    }
+
+    /// The class that the codes alone decide.
+    fn class(&self) -> Option<FailureClass> {
+        let has = |note: &str| self.notes.iter().any(|other| other == note);
+        let verdict = if has(NO_RETRY) { Some(false) } else { has(RETRY).then_some(true) };
+        let mut codes = self.code.iter().chain(&self.kinds);
+        let class = codes.find_map(|code| codes::class_of(code)).or_else(|| self.class_of_quotas())?;
+        Some(with_verdict(class, verdict))
+    }
+
+    /// A quota per day that is used up ends the work, one per minute delays it.
+    fn class_of_quotas(&self) -> Option<FailureClass> {
+        let lower: Vec<String> = self.quotas.iter().map(|quota| quota.to_lowercase()).collect();
+        let names =
+            |table: &[&str]| lower.iter().any(|quota| table.iter().any(|pattern| contains(quota, pattern)));
+        if names(PER_DAY) {
+            Some(FailureClass::Quota)
+        } else {
+            names(PER_MINUTE).then_some(FailureClass::RateLimit)
+        }
+    }
+
     /// `429: Slow down (rate_limit_error, retry after 12s)`.
-    pub(in crate::ai) fn with_status(mut self, status: u16) -> String {
+    fn with_status(mut self, status: u16) -> String {
         let known = |code: &str| code == status.to_string() || self.message.contains(code);
         if let Some(code) = self.code.take_if(|code| !known(code)) {
             self.notes.insert(0, code);
@@ -124,7 +188,7 @@ impl ErrorBody {
     }
 
     /// `overloaded_error: Overloaded`, for errors in the middle of a stream.
-    pub(in crate::ai) fn in_stream(self) -> String {
+    fn in_stream(self) -> String {
         let notes = notes(&self.notes);
         match self.code {
             Some(code) => format!("{}: {}{notes}", clip_to(&code, NAME_LIMIT_CHARS), self.message),
@@ -229,9 +293,10 @@ mod tests {
         let limit = |error: Value, expected: &str| {
             let mut all = json!({"message": "The usage limit has been reached"});
             all.as_object_mut().unwrap().extend(error.as_object().unwrap().clone());
-            let text = ErrorBody::from_json(&json!({"error": all})).unwrap().with_status(429);
-            assert_eq!(text, format!("429: The usage limit has been reached ({expected})"));
-            assert_eq!(super::super::classify(&text, None), super::super::FailureClass::Quota);
+            let error = ErrorBody::from_json(&json!({"error": all})).unwrap().into_error(Some(429));
+            assert_eq!(error.text, format!("429: The usage limit has been reached ({expected})"));
+            assert_eq!(error.failure.class, FailureClass::Quota);
+            assert_eq!(classify(&error.text, None), FailureClass::Quota);
         };
         limit(
             json!({"type": "usage_limit_reached", "plan_type": "plus", "resets_at": 1_795_253_027}),
@@ -252,5 +317,55 @@ mod tests {
             assert!(text.chars().count() < 6_000, "{}", text.len());
         }
         assert_eq!(ErrorBody::from_text(&"x".repeat(9_000)).message.chars().count(), MESSAGE_LIMIT_CHARS + 1);
+    }
+
+    #[test]
+    fn codes_decide_the_class_whatever_the_text_says() {
+        use FailureClass::*;
+        let check = |error: Value, expected: FailureClass| {
+            let body = ErrorBody::from_json(&json!({ "error": error })).unwrap();
+            for status in [None, Some(400), Some(500)] {
+                assert_eq!(body.clone().into_error(status).failure.class, expected, "{body:?}");
+            }
+        };
+        let hostile = "rate limit, prompt is too long, invalid api key, overloaded, billing, timeout";
+        check(json!({"type": "rate_limit_error", "message": hostile}), RateLimit);
+        check(json!({"type": "overloaded_error", "message": hostile}), Overloaded);
+        check(
+            json!({"type": "invalid_request_error", "code": "context_length_exceeded", "message": hostile}),
+            Overflow,
+        );
+        check(
+            json!({"type": "authentication_error", "code": "invalid_request_error", "message": hostile}),
+            Auth,
+        );
+        check(json!({"type": "not_found_error", "message": hostile}), NotFound);
+        check(json!({"code": "insufficient_quota", "message": hostile}), Quota);
+        check(json!({"code": "tool_use_failed", "message": "tool_use_failed is its code"}), ToolUseFailed);
+        check(json!({"status": "UNAVAILABLE", "code": 503, "message": hostile}), Overloaded);
+        let reason = json!([{"reason": "API_KEY_INVALID"}]);
+        check(json!({"status": "INVALID_ARGUMENT", "code": 400, "message": "no", "details": reason}), Auth);
+        let quota = |id: &str| {
+            json!({"status": "RESOURCE_EXHAUSTED", "message": "Quota exceeded",
+            "details": [{"violations": [{"quotaId": id}]}]})
+        };
+        check(quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), Quota);
+        check(quota("GenerateContentInputTokensPerModelPerMinute-FreeTier"), RateLimit);
+    }
+
+    #[test]
+    fn the_verdict_of_a_service_and_its_demanded_wait_are_values() {
+        let check = |note: &str, class: FailureClass| {
+            let code = Some("rate_limit_error".to_owned());
+            let mut body = ErrorBody { code, message: "m".to_owned(), ..ErrorBody::default() };
+            body.notes.push(note.to_owned());
+            assert_eq!(body.into_error(Some(429)).failure.class, class);
+        };
+        check(NO_RETRY, FailureClass::InvalidRequest);
+        check(RETRY, FailureClass::RateLimit);
+        let details = json!([{"retryDelay": "28s"}]);
+        let error = json!({"error": {"message": "in 5 s", "code": 429, "details": details}});
+        let error = ErrorBody::from_json(&error).unwrap().into_error(Some(429));
+        assert_eq!(error.failure.retry_after, Some(Duration::from_secs(28)));
     }
 }

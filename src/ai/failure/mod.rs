@@ -2,15 +2,17 @@
 //! can help, whether the conversation has to shrink, how long to wait.
 //!
 //! Decided once, where the failure arises, and carried beside the text as a
-//! [`Failure`]. The text is read where nothing else is known: errors in the middle
-//! of a stream, gateways that answer with prose, messages read from a file, where
-//! the text is all that is left. [`ErrorBody`] therefore writes into it status,
-//! message, code and demanded wait.
+//! [`Failure`]. The code of an error decides its class ([`codes`]), also in the middle
+//! of a stream. The text is read where a gateway sends no code that does, and for
+//! messages read from a file, where the text is all that is left. [`ErrorBody`]
+//! therefore writes status, message, code and demanded wait into it.
 
+mod codes;
 mod error_body;
 mod patterns;
 mod rejection;
 
+use std::fmt;
 use std::time::Duration;
 
 use patterns::{
@@ -109,6 +111,28 @@ impl RequestError {
     pub(super) fn of_class(text: String, class: FailureClass) -> Self {
         Self { text, failure: Failure::of_class(class) }
     }
+
+    /// The stream ended before the answer did.
+    pub(super) fn cut_off(text: &str) -> Self {
+        Self::of_class(text.to_owned(), FailureClass::Network)
+    }
+
+    /// The model stopped for `reason`, the value of the field `key`, without an answer.
+    /// `explanation` is what the service adds.
+    pub(super) fn of_stop_reason(key: &str, reason: &str, explanation: Option<&str>) -> Self {
+        let explanation = explanation.map(|text| format!(" ({text})")).unwrap_or_default();
+        let text = format!("{key}: {reason}{explanation}");
+        match codes::class_of_stop_reason(reason) {
+            Some(class) => Self::of_class(text, class),
+            None => text.into(),
+        }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 impl From<String> for RequestError {
@@ -150,13 +174,18 @@ pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
     if says(TOOL_USE_FAILED) {
         return FailureClass::ToolUseFailed;
     }
-    let said = |verdict: &str| has_note(&text, verdict);
-    let class = classify_text(&text, status);
+    let verdict =
+        if has_note(&text, NO_RETRY) { Some(false) } else { has_note(&text, RETRY).then_some(true) };
+    with_verdict(classify_text(&text, status), verdict)
+}
+
+/// Applies the service's own verdict on whether to send the request again.
+fn with_verdict(class: FailureClass, retry: Option<bool>) -> FailureClass {
     match class {
-        // The server's own word counts, but it does not make a conversation fit or a key right.
+        // Sending it again does not make a conversation fit or a key valid.
         FailureClass::Overflow | FailureClass::Auth | FailureClass::Quota | FailureClass::Refused => class,
-        class if said(NO_RETRY) && class.is_retryable() => FailureClass::InvalidRequest,
-        class if said(RETRY) && !class.is_retryable() => FailureClass::Server,
+        class if retry == Some(false) && class.is_retryable() => FailureClass::InvalidRequest,
+        class if retry == Some(true) && !class.is_retryable() => FailureClass::Server,
         class => class,
     }
 }

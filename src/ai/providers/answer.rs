@@ -87,7 +87,7 @@ impl Answer {
             }
         }
         self.parser.push(bytes);
-        self.frames(out).map_err(|error| error.to_string().into())
+        self.frames(out).map_err(RequestError::from)
     }
 
     /// Whether the server has said all, though the connection may stay open.
@@ -130,7 +130,7 @@ impl Answer {
         message.provider_thinking_level = self.told_effort;
         match (ending, finish.outcome) {
             (Ending::Closed | Ending::Lost(_), Ok(reason)) => message.stop_reason = reason,
-            (Ending::Closed, Err(text)) => fail(message, Ending::Failed(text.into())),
+            (Ending::Closed, Err(error)) => fail(message, Ending::Failed(error)),
             (ending, _) => fail(message, ending),
         }
     }
@@ -141,7 +141,7 @@ impl Answer {
         match self.frames(out) {
             // The last frame was cut off; the decoder knows what is missing.
             Ok(()) | Err(DecodeError::Malformed(_)) if self.n_frames > 0 => Ending::Closed,
-            Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.to_string().into()),
+            Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.into()),
             Ok(()) | Err(DecodeError::Malformed(_)) => Ending::Failed(self.not_a_stream().into()),
         }
     }
@@ -152,7 +152,7 @@ impl Answer {
                 Ok(item) => item,
                 // What gateways append to a whole answer need not make sense.
                 Err(_) if self.decoder.is_complete() => return Ok(()),
-                Err(error) => return Err(DecodeError::Failed(error.to_string())),
+                Err(error) => return Err(RequestError::from(error).into()),
             };
             match item {
                 // Says only that the server is alive.
@@ -170,14 +170,14 @@ impl Answer {
                     };
                     for item in &items {
                         if let Some(error) = ErrorBody::from_json(item) {
-                            return Err(DecodeError::Failed(error.in_stream()));
+                            return Err(error.into_error(None).into());
                         }
                         if !self.decoder.reads_document(item) {
                             let start = clip(document.trim());
                             let service = &self.service;
-                            return Err(DecodeError::Failed(format!(
-                                "{service} answered with JSON instead of an event stream: {start}"
-                            )));
+                            let text =
+                                format!("{service} answered with JSON instead of an event stream: {start}");
+                            return Err(RequestError::from(text).into());
                         }
                         self.n_frames += 1;
                         let data = Cow::Owned(item.to_string());

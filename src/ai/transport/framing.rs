@@ -6,7 +6,7 @@
 
 use super::event_stream::{EventStreamError, EventStreamParser, MESSAGE_LIMIT_BYTES, Message};
 use super::sse::{FRAME_LIMIT_BYTES, SseError, SseFrame, SseItem, SseParser};
-use crate::ai::failure::ErrorBody;
+use crate::ai::failure::{ErrorBody, RequestError};
 
 /// How an API frames its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,16 @@ pub(in crate::ai) enum FramingError {
     /// The server ends the stream with an error, which the framing itself tells
     /// from an event.
     #[error("{0}")]
-    Reported(String),
+    Reported(Box<RequestError>),
+}
+
+impl From<FramingError> for RequestError {
+    fn from(error: FramingError) -> Self {
+        match error {
+            FramingError::Reported(error) => *error,
+            damaged => damaged.to_string().into(),
+        }
+    }
 }
 
 /// Splits an answer into frames; used like the parsers in it.
@@ -110,22 +119,23 @@ fn event(message: Message<'_>) -> Result<SseItem<'_>, FramingError> {
     let Message { headers, payload } = message;
     let data = String::from_utf8_lossy(payload);
     match &*headers.message_type {
-        "exception" => Err(FramingError::Reported(exception(&headers.exception_type, &data))),
+        "exception" => Err(FramingError::Reported(Box::new(exception(&headers.exception_type, &data)))),
         "error" => {
             let message = headers.error_message.into_owned();
             let code = Some(headers.error_code.into_owned()).filter(|code| !code.is_empty());
-            Err(FramingError::Reported(ErrorBody { code, message, ..ErrorBody::default() }.in_stream()))
+            let body = ErrorBody { code, message, ..ErrorBody::default() };
+            Err(FramingError::Reported(Box::new(body.into_error(None))))
         }
         _ => Ok(SseItem::Frame(SseFrame { event: headers.event_type, data })),
     }
 }
 
-/// The text of an exception of this type, with `payload` as its account.
-pub(in crate::ai) fn exception(kind: &str, payload: &str) -> String {
+/// The error of an exception of this type, with `payload` as its account.
+pub(in crate::ai) fn exception(kind: &str, payload: &str) -> RequestError {
     let mut body = ErrorBody::from_text(payload);
     if body.message.is_empty() || body.message == "{}" {
         body.message = "the service does not say why".to_owned();
     }
     body.code = Some(kind.to_owned()).filter(|kind| !kind.is_empty()).or(body.code);
-    body.in_stream()
+    body.into_error(None)
 }

@@ -17,9 +17,7 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::redact;
-use crate::ai::failure::{
-    ErrorBody, Failure, FailureClass, NO_RETRY, RETRY, RequestError, RequestPath, clip,
-};
+use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
 
 /// Answers a conversation that is too long with an empty body.
 pub(in crate::ai) const CEREBRAS: &str = "cerebras";
@@ -249,17 +247,12 @@ fn error_of_parts(
         _ => None,
     };
     error.notes.extend(verdict.map(str::to_owned));
-    let place = error.place.as_deref().and_then(RequestPath::parse);
-    let text = error.with_status(status.as_u16());
-    let mut failure = Failure::read(&text, Some(status.as_u16()));
-    failure.retry_after = retry_after.or(failure.retry_after);
-    if let (Some(rejection), Some(place)) = (&mut failure.rejection, place) {
-        rejection.place = Some(place);
-    }
+    error.retry_after = retry_after.or(error.retry_after);
+    let mut error = error.into_error(Some(status.as_u16()));
     if is_empty && service == CEREBRAS && matches!(status.as_u16(), 400 | 413) {
-        failure.class = FailureClass::Overflow;
+        error.failure.class = FailureClass::Overflow;
     }
-    RequestError { text, failure }
+    error
 }
 
 /// The wait demanded by `retry-after-ms`, else by `retry-after`: seconds or a date.
@@ -417,7 +410,7 @@ mod tests {
         assert_eq!(limited.retry_after, Some(Duration::from_millis(1_500)));
         let body = r#"{"error":{"message":"Invalid image.","param":"input[2].content[0]"}}"#;
         let refused = check(400, &[], body, "openai").rejection.unwrap();
-        assert_eq!(refused.place, RequestPath::parse("input[2].content[0]"));
+        assert_eq!(refused.place, crate::ai::RequestPath::parse("input[2].content[0]"));
     }
 
     #[test]
@@ -454,7 +447,7 @@ mod tests {
             400,
             &[("x-amzn-errortype", "ThrottlingException:http://x")],
             r#"{"message":"m"}"#,
-            ("400: m (ThrottlingException)", false),
+            ("400: m (ThrottlingException)", true),
         );
         check(
             307,

@@ -8,6 +8,7 @@ use super::super::{
     Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, reported_error, with_json,
 };
 use super::wire::{self, ContentBlock, Event};
+use crate::ai::failure::RequestError;
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::transport::SseFrame;
 
@@ -85,7 +86,7 @@ impl Decoder {
             if open == id {
                 return Ok(());
             }
-            return Err(DecodeError::Failed(format!("message_start for {id} while {open} is open")));
+            return Err(DecodeError::failed(format!("message_start for {id} while {open} is open")));
         }
         self.response_id = Some(id.to_owned());
         self.response_model = filled(message.model.as_ref()).map(str::to_owned);
@@ -236,17 +237,26 @@ impl Decoder {
         }
     }
 
-    fn outcome(&self) -> Result<StopReason, String> {
+    /// The failure for which a model stopped, in the words of the service if it has any.
+    fn stopped_by(&self, reason: &str) -> RequestError {
+        let mut error = RequestError::of_stop_reason("stop_reason", reason, None);
+        if let Some(explanation) = &self.explanation {
+            error.text.clone_from(explanation);
+        }
+        error
+    }
+
+    fn outcome(&self) -> Result<StopReason, RequestError> {
         if !self.has_stopped {
-            return Err("stream ended before message_stop".to_owned());
+            return Err(RequestError::cut_off("stream ended before message_stop"));
         }
         match self.raw_stop_reason.as_deref() {
             // A pause only comes with server-side tools, which are never asked for.
             Some("end_turn" | "stop_sequence" | "pause_turn") => Ok(StopReason::Stop),
             Some("max_tokens" | "model_context_window_exceeded") => Ok(StopReason::Length),
             Some("tool_use") => Ok(StopReason::ToolUse),
-            Some(other) => Err(self.explanation.clone().unwrap_or_else(|| format!("stop_reason: {other}"))),
-            None => Err("stream ended without a stop_reason".to_owned()),
+            Some(other) => Err(self.stopped_by(other)),
+            None => Err(RequestError::cut_off("stream ended without a stop_reason")),
         }
     }
 }
@@ -285,7 +295,7 @@ impl Decode for Decoder {
         self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),
-            End::Cut => Err("stream interrupted".to_owned()),
+            End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
         let usage = &mut self.usage;
         usage.total_tokens = usage.prompt_tokens().saturating_add(usage.output);

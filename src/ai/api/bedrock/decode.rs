@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, filled, with_json};
 use super::wire::{self, Delta, Event, ReasoningDelta};
+use crate::ai::failure::RequestError;
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::transport::{SseFrame, framing};
 
@@ -172,16 +173,16 @@ impl Decoder {
         self.usage.total_tokens = self.usage.prompt_tokens().saturating_add(self.usage.output);
     }
 
-    fn outcome(&self) -> Result<StopReason, String> {
+    fn outcome(&self) -> Result<StopReason, RequestError> {
         if !self.has_stopped {
-            return Err("stream ended before messageStop".to_owned());
+            return Err(RequestError::cut_off("stream ended before messageStop"));
         }
         match self.stop_reason.as_deref() {
             Some("end_turn" | "stop_sequence") => Ok(StopReason::Stop),
             Some("max_tokens" | "model_context_window_exceeded") => Ok(StopReason::Length),
             Some("tool_use") => Ok(StopReason::ToolUse),
-            Some(other) => Err(format!("stopReason: {other}")),
-            None => Err("stream ended without a stopReason".to_owned()),
+            Some(other) => Err(RequestError::of_stop_reason("stopReason", other, None)),
+            None => Err(RequestError::cut_off("stream ended without a stopReason")),
         }
     }
 }
@@ -206,9 +207,7 @@ impl Decode for Decoder {
                 Ok(())
             }),
             // Some gateways send exceptions as events.
-            kind if kind.ends_with("Exception") => {
-                Err(DecodeError::Failed(framing::exception(kind, &frame.data)))
-            }
+            kind if kind.ends_with("Exception") => Err(framing::exception(kind, &frame.data).into()),
             _ => Ok(()),
         }
     }
@@ -222,7 +221,7 @@ impl Decode for Decoder {
         self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),
-            End::Cut => Err("stream interrupted".to_owned()),
+            End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
         Finish {
             content: self.blocks.content,

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, error_of, filled, with_json};
 use super::partial_args::PartialArgs;
 use super::wire::{AnswerPart, Candidate, Chunk, FunctionCall, UsageMetadata};
+use crate::ai::failure::RequestError;
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::transport::SseFrame;
 
@@ -199,7 +200,7 @@ impl Decoder {
             if call.args.is_none() && call.partial_args.is_none() {
                 return Ok(());
             }
-            return Err(DecodeError::Failed("malformed_function_call: a call without a name".to_owned()));
+            return Err(DecodeError::failed("malformed_function_call: a call without a name"));
         };
         // A call that begins before the last one has ended leaves that one unfinished.
         if let Some(open) = self.call.take() {
@@ -291,18 +292,16 @@ impl Decoder {
         }
     }
 
-    fn outcome(&self) -> Result<StopReason, String> {
-        let explained = |text: String| match &self.finish_message {
-            Some(message) => format!("{text} ({message})"),
-            None => text,
-        };
+    fn outcome(&self) -> Result<StopReason, RequestError> {
+        let explanation = self.finish_message.as_deref();
+        let stopped = |key: &str, reason: &str| Err(RequestError::of_stop_reason(key, reason, explanation));
         match (self.finish_reason.as_deref(), self.blocked.as_deref()) {
             (Some("STOP"), _) if self.blocks.has_calls() => Ok(StopReason::ToolUse),
             (Some("STOP"), _) => Ok(StopReason::Stop),
             (Some("MAX_TOKENS"), _) => Ok(StopReason::Length),
-            (Some(reason), _) => Err(explained(format!("finishReason: {reason}"))),
-            (None, Some(reason)) => Err(explained(format!("blockReason: {reason}"))),
-            (None, None) => Err("stream ended without a finish reason".to_owned()),
+            (Some(reason), _) => stopped("finishReason", reason),
+            (None, Some(reason)) => stopped("blockReason", reason),
+            (None, None) => Err(RequestError::cut_off("stream ended without a finish reason")),
         }
     }
 }
@@ -332,7 +331,7 @@ impl Decode for Decoder {
         let outcome = match end {
             End::Closed => self.outcome(),
             End::Lost if self.finish == FinishPlace::AtTheEnd => self.outcome(),
-            End::Lost | End::Cut => Err("stream interrupted".to_owned()),
+            End::Lost | End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
         Finish {
             content: self.blocks.content,

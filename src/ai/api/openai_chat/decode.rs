@@ -13,6 +13,7 @@ use super::super::{
     with_json,
 };
 use super::wire::{self, Chunk, ContentChunk, Delta, DeltaContent, ToolCallDelta};
+use crate::ai::failure::RequestError;
 use crate::ai::messages::{GrammarParameters, StopReason, StreamEvent, Usage, escaped, partial_json};
 use crate::ai::transport::SseFrame;
 
@@ -321,20 +322,20 @@ impl Decoder {
         };
     }
 
-    fn outcome(&self, end: End) -> Result<StopReason, String> {
+    fn outcome(&self, end: End) -> Result<StopReason, RequestError> {
         let ended = if self.blocks.has_calls() { StopReason::ToolUse } else { StopReason::Stop };
         match self.finish_reason.as_deref() {
             // Many servers say `stop` although there are calls, some the other way round.
             Some("stop" | "end" | "eos" | "tool_calls" | "function_call") => Ok(ended),
             Some("length" | "model_length" | "max_tokens") => Ok(StopReason::Length),
-            Some(other) => Err(format!("finish_reason: {other}")),
+            Some(other) => Err(RequestError::of_stop_reason("finish_reason", other, None)),
             // Such a server's clean end is all there is; an empty one says nothing.
             None if !self.supports_finish_reason
                 && (self.is_done || (end == End::Closed && !self.blocks.content.is_empty())) =>
             {
                 Ok(ended)
             }
-            None => Err("stream ended before a finish_reason".to_owned()),
+            None => Err(RequestError::cut_off("stream ended before a finish_reason")),
         }
     }
 }
@@ -379,7 +380,7 @@ impl Decode for Decoder {
         self.sign_thinking();
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(end),
-            End::Cut => Err("stream interrupted".to_owned()),
+            End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
         // A text that was cut looks like any other, so it stays without its end then.
         if matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse)) {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{Blocks, Count, Decode, DecodeError, End, Finish, Str, filled, tier_factor, with_json};
 use super::wire::{self, Event, TextSignature};
-use crate::ai::failure::{ErrorBody, FailureClass, classify};
+use crate::ai::failure::{ErrorBody, FailureClass, RequestError, classify};
 use crate::ai::messages::{AssistantBlock, GrammarParameters, StopReason, StreamEvent, Usage, escaped};
 use crate::ai::transport::SseFrame;
 
@@ -30,7 +30,7 @@ pub(super) struct Decoder {
     /// Set by the terminal event.
     status: Option<String>,
     incomplete_reason: Option<String>,
-    error: Option<String>,
+    error: Option<RequestError>,
 }
 
 /// An item of a kind that is shown, and its block.
@@ -354,10 +354,10 @@ impl Decoder {
         let status = if matches!(status, "done" | "in_progress" | "queued") { "completed" } else { status };
         if status == "failed" {
             let said = response.error.as_ref().filter(|error| !error.is_null());
-            let text = said.map(error_text);
-            self.error = text
-                .or(self.error.take())
-                .or_else(|| Some("unknown: the response failed, and the server does not say why".to_owned()));
+            let text = said.map(reported);
+            self.error = text.or(self.error.take()).or_else(|| {
+                Some("unknown: the response failed, and the server does not say why".to_owned().into())
+            });
         }
         let reason = response.incomplete_details.as_ref().and_then(|details| details.get("reason"));
         self.incomplete_reason = reason.and_then(Value::as_str).map(str::to_owned);
@@ -403,16 +403,19 @@ impl Decoder {
         }
     }
 
-    fn outcome(&self) -> Result<StopReason, String> {
+    fn outcome(&self) -> Result<StopReason, RequestError> {
         let reason = self.incomplete_reason.as_deref();
         match (self.status.as_deref(), &self.error) {
             (_, Some(error)) => Err(error.clone()),
             (Some("completed"), None) if self.blocks.has_calls() => Ok(StopReason::ToolUse),
             (Some("completed"), None) => Ok(StopReason::Stop),
             (Some("incomplete"), None) if reason == Some("max_output_tokens") => Ok(StopReason::Length),
-            (Some("incomplete"), None) => Err(format!("incomplete: {}", reason.unwrap_or("no reason given"))),
-            (Some(other), None) => Err(format!("status: {other}")),
-            (None, None) => Err("stream ended before a terminal response event".to_owned()),
+            (Some("incomplete"), None) => {
+                let reason = reason.unwrap_or("no reason given");
+                Err(RequestError::of_stop_reason("incomplete", reason, None))
+            }
+            (Some(other), None) => Err(format!("status: {other}").into()),
+            (None, None) => Err(RequestError::cut_off("stream ended before a terminal response event")),
         }
     }
 }
@@ -451,7 +454,7 @@ impl Decode for Decoder {
         }
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),
-            End::Cut => Err("stream interrupted".to_owned()),
+            End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
         let asked_for = self.asked_for;
         let raw_stop_reason = match (self.status, self.incomplete_reason) {
@@ -509,17 +512,17 @@ fn texts(item: &ItemMap, key: &str, members: &[&str], separator: &str) -> Option
 }
 
 /// What an `error` event says: about itself, as documented, or in a member, as sent.
-fn stream_error(data: &str) -> String {
+fn stream_error(data: &str) -> RequestError {
     let Ok(event) = serde_json::from_str::<Value>(data) else {
-        return ErrorBody::from_text(data).in_stream();
+        return ErrorBody::from_text(data).into_error(None);
     };
     match event.get("error") {
-        Some(error) if !error.is_null() => error_text(error),
-        _ => error_text(&event),
+        Some(error) if !error.is_null() => reported(error),
+        _ => reported(&event),
     }
 }
 
-fn error_text(error: &Value) -> String {
+fn reported(error: &Value) -> RequestError {
     let body = ErrorBody::from_json(&json!({"error": error}));
     let mut body = body.unwrap_or_else(|| ErrorBody { message: error.to_string(), ..ErrorBody::default() });
     // The type alone is too coarse to name an error by, but it may be all that
@@ -527,9 +530,11 @@ fn error_text(error: &Value) -> String {
     if error.get("code").is_some_and(Value::is_null) {
         let kind = body.code.replace("unknown".to_owned());
         let tells = |text: &str| classify(text, None) != FailureClass::Unknown;
-        body.notes.extend(kind.filter(|kind| tells(kind) && !tells(&body.message)));
+        let telling = kind.filter(|kind| tells(kind) && !tells(&body.message));
+        body.notes.extend(telling.clone());
+        body.kinds.extend(telling);
     }
-    body.in_stream()
+    body.into_error(None)
 }
 
 fn usage_of(wire: &wire::Usage<'_>) -> Usage {
