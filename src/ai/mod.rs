@@ -1,14 +1,14 @@
 //! Messages every provider shares, and the providers.
 //!
 //! This module is the facade: other layers name only what it re-exports. Each
-//! folder is a room that answers one question: what a message is (`messages`),
-//! which models there are (`models`), how a request is made (`requests`), written
-//! and read (`api`), how it travels (`transport`), who answers it (`providers`,
-//! `demo`), what a failure means (`failure`), and what others' formats hold
-//! (`foreign`). Rooms import downwards only; a test has the order. The layer
-//! knows no tools, files, sessions or screens. Its invariant: a provider never
-//! fails twice, because a stream is a sequence of events with exactly one
-//! terminal event, which carries the failure if there is one.
+//! folder is a room for one question: `messages` defines messages, `models` the
+//! catalogue, `requests` prepares requests, `api` encodes and decodes them,
+//! `transport` sends them, `providers` and `demo` answer them, `failure`
+//! classifies errors, and `foreign` reads and writes the formats of other
+//! programs. Rooms import downwards only; a test has the order. The layer
+//! knows no tools, files, sessions or screens. Its invariant: a provider reports
+//! a failure once, because a stream is a sequence of events with exactly one
+//! terminal event, which contains the failure if there is one.
 
 mod api;
 mod demo;

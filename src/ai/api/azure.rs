@@ -1,9 +1,9 @@
-//! Azure's addresses, for the APIs of OpenAI that it hosts:
+//! Azure's addresses for the OpenAI APIs it hosts:
 //! <https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle>.
 //!
-//! A resource is given as its bare host, with some of the path, or as a whole
-//! address copied from a portal; all mean the same place. A dated `api-version`
-//! in the address means the API as it was before `/openai/v1`.
+//! The user configures a resource as a bare host, with part of the path, or as a
+//! complete address copied from a portal; all are equivalent. A dated `api-version`
+//! in the address selects the API before `/openai/v1`.
 
 use std::borrow::Cow;
 
@@ -15,16 +15,16 @@ use crate::ai::requests::Request;
 const HOSTS: &[&str] = &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"];
 const CURRENT_VERSIONS: &[&str] = &["v1", "preview", "latest"];
 
-/// Where `path`, such as `/responses`, of the request's resource is.
+/// The URL of `path`, such as `/responses`, at the request's resource.
 ///
 /// # Errors
-/// Without an address: every resource has its own, so there is no default.
+/// If no address is configured: every resource has its own, so there is no default.
 pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
     let base = request.base_url();
     if base.trim().is_empty() {
         return Err(EncodeError::NoAddress(request.model.provider.clone()));
     }
-    // What is no address at all is for the transport to refuse.
+    // The transport reports addresses that are invalid.
     let Ok(mut url) = Url::parse(base) else { return Ok(super::join_url(base, path)) };
     let version =
         url.query_pairs().find(|(name, _)| name == "api-version").map(|(_, value)| value.into_owned());
@@ -35,12 +35,12 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
     let is_root = matches!(given, "" | "/openai" | "/openai/v1") || given.starts_with("/openai/deployments/");
     let root = match (is_azure && is_root, is_dated) {
         (true, false) => Cow::Borrowed("/openai/v1"),
-        // Only chat had an address per deployment.
+        // Only the chat API has an address per deployment.
         (true, true) if path == "/chat/completions" => {
             Cow::Owned(format!("/openai/deployments/{}", deployment(request)))
         }
         (true, true) => Cow::Borrowed("/openai"),
-        // A gateway in between, or one of the other endpoints of a resource.
+        // A gateway in front of the resource, or another endpoint of it.
         (false, _) => Cow::Borrowed(given),
     };
     url.set_path(&format!("{root}{path}"));
@@ -50,8 +50,8 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
     Ok(url.into())
 }
 
-/// The name the model was deployed under: the flag `deployment`, the one in the
-/// address, or else the model's own id.
+/// The name of the deployment: the flag `deployment`, otherwise the name in the
+/// address, otherwise the model's id.
 pub(super) fn deployment(request: &Request) -> Cow<'_, str> {
     let model = &request.model;
     if let Some(name) = model.compat.get("deployment").and_then(serde_json::Value::as_str) {

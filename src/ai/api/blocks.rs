@@ -1,4 +1,4 @@
-//! The content of an answer while its pieces arrive.
+//! The content of an answer while it arrives.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use crate::ai::messages::{
     AssistantBlock, BlockKind, Extra, StreamEvent, Text, Thinking, ToolCall, partial_json,
 };
 
-/// The blocks of an answer while they are read. Keeps the whole content and
-/// writes the events that tell of it.
+/// The blocks of an answer in progress. Keeps the content and
+/// emits its events.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     pub(super) content: Vec<AssistantBlock>,
-    /// Per block: argument text of a tool call so far.
+    /// Per block: the argument text of a tool call so far.
     arguments: Vec<String>,
     open: Vec<bool>,
 }
@@ -74,8 +74,8 @@ impl Blocks {
         }
     }
 
-    /// Puts `text`, if there is one, in place of what the pieces of an open
-    /// block added up to.
+    /// Replaces the text of an open block, which its deltas have accumulated, by `text`
+    /// if there is one.
     pub(super) fn replace(&mut self, index: usize, text: Option<String>) {
         let Some(text) = text.filter(|_| self.is_open(index)) else { return };
         match &mut self.content[index] {
@@ -108,22 +108,22 @@ impl Blocks {
         self.content.iter().any(|block| matches!(block, AssistantBlock::ToolCall(_)))
     }
 
-    /// The argument text so far, for decoders that have to look at it.
+    /// The argument text so far, for decoders that inspect it.
     pub(super) fn arguments(&self, index: usize) -> &str {
         self.arguments.get(index).map_or("", String::as_str)
     }
 
-    /// Ends a block that arrived whole.
+    /// Closes a block that is complete.
     pub(super) fn end(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
         self.end_as(index, true, out);
     }
 
-    /// Ends a block of which more was to come.
+    /// Closes a block that is incomplete.
     pub(super) fn cut(&mut self, index: usize, out: &mut Vec<StreamEvent>) {
         self.end_as(index, false, out);
     }
 
-    /// Ends a call with arguments that count before their text; an error says
+    /// Closes a call whose `arguments` take precedence over their text; an error states
     /// why there are none.
     pub(super) fn end_call(
         &mut self,
@@ -147,7 +147,7 @@ impl Blocks {
         out.push(StreamEvent::BlockEnd { index, block: self.content[index].clone() });
     }
 
-    /// Ends all open blocks, `whole` or not.
+    /// Closes all open blocks as `whole` or incomplete.
     pub(super) fn end_all(&mut self, whole: bool, out: &mut Vec<StreamEvent>) {
         for index in 0..self.content.len() {
             self.end_as(index, whole, out);

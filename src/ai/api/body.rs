@@ -1,4 +1,4 @@
-//! The body of a request: its JSON, and the schemas of tools in it.
+//! The body of a request: its JSON and its tool schemas.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::EncodeError;
 use crate::ai::models::Dialect;
 use crate::ai::requests::{Prompt, Request, StrictTools};
 
-/// Writes `body`, with the fields of `extra` in place of its own; objects are
+/// Serializes `body`. The fields of `extra` replace its own; objects are
 /// merged member by member.
 pub(super) fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
     let bytes = serde_json::to_vec(body)?;
@@ -30,8 +30,8 @@ pub(super) fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     }
 }
 
-/// The schema of a tool's arguments with the root that Anthropic and OpenAI insist
-/// on: an object with properties and without alternatives.
+/// The schema of a tool's arguments with the root that Anthropic and OpenAI require:
+/// an object with properties and without alternatives.
 pub(in crate::ai) fn object_schema(schema: &Value) -> Cow<'_, Value> {
     const ALTERNATIVES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
     let is_fine = schema.get("type").and_then(Value::as_str) == Some("object")
@@ -51,10 +51,10 @@ pub(in crate::ai) fn object_schema(schema: &Value) -> Cow<'_, Value> {
     Cow::Owned(Value::Object(root))
 }
 
-/// The schemas that the service is to enforce.
+/// The schemas that the service should enforce.
 ///
-/// Those of the tools of `prompt`, later ones included; none without a `dialect`,
-/// which is where the service enforces no schemas.
+/// Covers the tools of `prompt`, including later ones; none without a `dialect`,
+/// because then the service enforces no schemas.
 pub(super) fn strict_tools<'a>(
     request: &Request,
     prompt: &'a Prompt<'a>,

@@ -19,7 +19,7 @@ impl Headers {
         Ok(())
     }
 
-    /// Marks a value that must not be printed.
+    /// Sets a header whose value must not be printed.
     pub(super) fn set_secret(&mut self, name: &str, value: &str) -> Result<(), EncodeError> {
         self.set(name, value)?;
         if let Some(value) = self.0.get_mut(name) {
@@ -32,8 +32,8 @@ impl Headers {
         self.set_secret("authorization", &format!("Bearer {token}"))
     }
 
-    /// What Copilot asks of every request, whatever its API: who took the
-    /// initiative, which decides what the account is charged, and what for.
+    /// Sets the headers Copilot requires on every API: who initiated the request, which
+    /// determines the charge, and its purpose.
     pub(super) fn set_copilot(&mut self, prompt: &Prompt<'_>) -> Result<(), EncodeError> {
         let last = prompt.turns.iter().rev().find(|turn| !matches!(turn, Turn::System(_)));
         let by_user = matches!(last, Some(Turn::User(_)) | None);

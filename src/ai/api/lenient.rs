@@ -1,5 +1,5 @@
-//! Lenient reading of what servers send: repaired JSON, numbers and strings of
-//! whatever type, fields of use but not needed.
+//! Lenient parsing of server output: repaired JSON, numbers and strings of
+//! any type, optional fields with unexpected types.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,9 @@ use super::DecodeError;
 use crate::ai::failure::{ErrorBody, clip};
 use crate::ai::messages::{partial_json, replace_lone_surrogates};
 
-/// Parses a frame and hands it to `read`, repaired if it is not JSON as it
-/// stands: some servers write raw control characters, impossible escapes and
-/// halves of surrogate pairs.
+/// Parses a frame and passes it to `read`, after repairing invalid JSON: some servers
+/// write raw control characters, invalid escapes and
+/// lone surrogates.
 pub(super) fn with_json<'a, T, R>(
     data: &'a str,
     repaired: &'a mut String,
@@ -29,7 +29,7 @@ where
                 Some(error)
             }
         },
-        // Halves in a part that is read later would not be an error before.
+        // Lone surrogates in a part that is parsed later cause no error earlier.
         Cow::Owned(whole) => {
             *repaired = partial_json::repair(&whole).into_owned();
             None
@@ -38,8 +38,8 @@ where
     read(serde_json::from_str(repaired).map_err(|again| error.unwrap_or(again))?)
 }
 
-/// The error that a frame with this data reports; `None` if it does
-/// not look like one.
+/// The error text in a frame with this data; `None` if it does not
+/// look like an error.
 pub(super) fn reported_error(data: &str) -> Option<DecodeError> {
     let whole = replace_lone_surrogates(data);
     let value = serde_json::from_str::<Value>(&partial_json::repair(&whole)).ok()?;
@@ -47,14 +47,14 @@ pub(super) fn reported_error(data: &str) -> Option<DecodeError> {
     Some(body.into_error(None).into())
 }
 
-/// The same where the API has said that it is one.
+/// The same for data the API has marked as an error.
 pub(super) fn error_of(data: &str) -> DecodeError {
     reported_error(data).unwrap_or_else(|| DecodeError::failed(clip(data)))
 }
 
-/// A string of a frame, borrowed where it has no escapes.
+/// A string of a frame, borrowed if it has no escapes.
 ///
-/// A type of its own because `Option<Cow<str>>` always copies.
+/// A separate type, because `Option<Cow<str>>` always copies.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
@@ -70,7 +70,7 @@ pub(super) fn filled<'s>(text: Option<&'s Str<'_>>) -> Option<&'s str> {
     text.map(Str::as_str).filter(|text| !text.is_empty())
 }
 
-/// A count, in whatever number type the server writes it.
+/// A count, of any JSON number type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Count(pub(super) u64);
 
@@ -99,8 +99,8 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// Reads a field that is of use but not needed: of another type than it should
-/// be, it counts as absent. An answer is not given up for it.
+/// Reads an optional field: a value of an unexpected type counts as absent, because
+/// it is no reason to discard an answer.
 pub(super) fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -110,7 +110,7 @@ where
     Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
 }
 
-/// The same for a string, without reading it twice: some are in every frame.
+/// The same for a string, without parsing twice: some strings are in every frame.
 pub(super) fn lenient_str<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Str<'de>>, D::Error> {

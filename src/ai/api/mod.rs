@@ -1,12 +1,12 @@
-//! The wire APIs: how a request is written and its answer read.
+//! The wire APIs: how requests are encoded and answers decoded.
 //!
 //! Each API is a folder `{mod, encode, decode, wire}` and a row in [`APIS`]. They
-//! share `headers`, `body` and `thinking` to write requests, `lenient` and `blocks`
-//! to read answers, and the addresses of `azure` and `vertex`.
-//! Encoding and decoding are pure; `http_provider` owns all between them:
+//! share `headers`, `body` and `thinking` for requests, `lenient` and `blocks`
+//! for answers, and the addresses of `azure` and `vertex`.
+//! Encoding and decoding are pure; `http_provider` does everything in between:
 //! sending, framing, timeouts, cancellation and the final `Done`. The invariant
-//! of every decoder: a tool call whose arguments did not arrive whole has
-//! `arguments_error` set, so it cannot be run.
+//! of every decoder: a tool call with incomplete arguments has
+//! `arguments_error` set, so it cannot run.
 
 mod anthropic;
 mod azure;
@@ -40,90 +40,90 @@ pub(super) use openai_responses::TextSignature;
 
 /// The two pure halves of a wire API.
 pub(super) trait WireApi: Send + Sync {
-    /// Where requests to this model go.
+    /// The URL for requests to this model.
     fn url(&self, request: &Request) -> Result<String, EncodeError>;
     fn encode(&self, request: &Request) -> Result<Encoded, EncodeError>;
     fn decoder(&self, request: &Request) -> Box<dyn Decode>;
 
-    /// How answers are cut into frames.
+    /// The framing of answers.
     fn framing(&self) -> Framing {
         Framing::Text
     }
 
-    /// Puts into `encoded` what depends on the time it is sent at, milliseconds
+    /// Adds to `encoded` the parts that depend on the time of sending, in milliseconds
     /// since the Unix epoch. Called before every attempt.
     fn sign(&self, _request: &Request, _encoded: &mut HttpRequest, _now_ms: u64) -> Result<(), EncodeError> {
         Ok(())
     }
 
-    /// How much to think, in the service's word, if the request says it between
-    /// the turns: it goes into the answer, so that later requests can repeat it.
+    /// The thinking effort in the service's words, if the request sets it between
+    /// the turns. The answer stores it, so that later requests can repeat it.
     fn told_effort(&self, _request: &Request) -> Option<String> {
         None
     }
 
-    /// What the user can do about `error`, the text of a request refused.
+    /// A remedy for `error`, the text of a rejected request.
     fn hint(&self, _request: &Request, _error: &str) -> Option<String> {
         None
     }
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(super) trait Decode: Send {
-    /// Takes one frame and appends the events it completes.
+    /// Reads one frame and appends the events it completes.
     ///
     /// # Errors
-    /// Nothing more is to be fed, but [`Self::finish`] still tells what came before.
+    /// The caller must stop feeding frames; [`Self::finish`] still returns earlier content.
     fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError>;
 
-    /// Whether the server has said all it has to say; it may keep the connection open.
+    /// Whether the answer is complete; the server may keep the connection open.
     fn is_complete(&self) -> bool;
 
-    /// What the answer costs, compared with the model's listed prices.
+    /// The price of the answer relative to the model's listed prices.
     fn price_factor(&self) -> f64 {
         1.0
     }
 
-    /// Whether `document`, which came outside of any frame, is a frame's data
-    /// all the same. Only asked about what is no error.
+    /// Whether `document`, which arrived outside a frame, is the data of a frame.
+    /// Only called for documents that are not errors.
     fn reads_document(&self, _document: &Value) -> bool {
         false
     }
 
-    /// Closes all blocks and sums up, once no more frames come.
+    /// Closes all blocks and returns the result, after the last frame.
     fn finish(self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish;
 }
 
-/// How the frames came to an end.
+/// How the frames ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The server closed the stream. It may still lack its terminal marker.
+    /// The server closed the stream, possibly without its end marker.
     Closed,
-    /// The connection broke. An answer whose terminal marker had come is whole.
+    /// The connection was lost. The answer is complete if its end marker had arrived.
     Lost,
-    /// Cancelled, failed or not understood: nothing after this point was read.
+    /// Cancelled, failed or malformed: nothing after this point was read.
     Cut,
 }
 
-/// What an answer amounts to. After [`End::Cut`] the caller knows the reason better.
+/// The result of decoding. After [`End::Cut`] the caller has the better reason.
 #[derive(Debug)]
 pub(super) struct Finish {
     pub(super) content: Vec<AssistantBlock>,
     pub(super) usage: Usage,
-    /// `Error` comes with its text.
+    /// `Error` includes its text.
     pub(super) outcome: Result<StopReason, RequestError>,
     pub(super) response_id: Option<String>,
-    /// The model that answered, if it is not the one asked for.
+    /// The model that answered, if it differs from the requested one.
     pub(super) response_model: Option<String>,
     pub(super) raw_stop_reason: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DecodeError {
-    /// The data of a frame is not what the API defines, or cut off.
+    /// The data of a frame is truncated or does not match the API.
     #[error("the stream carried malformed JSON: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The server reports an error, or breaks the protocol.
+    /// The server reported an error, or violated the protocol.
     #[error("{0}")]
     Failed(Box<RequestError>),
 }
@@ -164,14 +164,14 @@ pub(super) enum EncodeError {
     Json(#[from] serde_json::Error),
 }
 
-/// A request but for its address.
+/// A request without its address.
 #[derive(Debug, PartialEq)]
 pub(super) struct Encoded {
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// The codec of each API this program speaks, by name.
+/// TABLE: the codec of each supported API.
 const APIS: &[(Api, &'static dyn WireApi)] = &[
     (Api::ANTHROPIC_MESSAGES, &anthropic::AnthropicMessages { host: anthropic::Host::Direct }),
     (Api::ANTHROPIC_VERTEX, &anthropic::AnthropicMessages { host: anthropic::Host::Vertex }),
@@ -189,19 +189,19 @@ pub(super) fn find(api: &Api) -> Option<&'static dyn WireApi> {
     APIS.iter().find(|(name, _)| name == api).map(|(_, codec)| *codec)
 }
 
-/// What to tell people about an API that is not in the table.
+/// The user's message for an API that is not in the table.
 pub(super) fn unsupported(api: &Api) -> String {
     format!("the API {:?} is not supported; supported are {}", api.as_str(), supported_apis().join(", "))
 }
 
-/// `base` and `path` as one URL; a version both have is not repeated.
+/// Joins `base` and `path`; a version in both appears once.
 fn join_url(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
     let base = if path.starts_with("/v1/") { base.strip_suffix("/v1").unwrap_or(base) } else { base };
     format!("{base}{path}")
 }
 
-/// The start of a session's id that OpenAI takes as the key of its cache.
+/// The prefix of a session's id that OpenAI accepts as a cache key.
 fn cache_key(session: &str) -> &str {
     const MAX_CHARS: usize = 64;
     match session.char_indices().nth(MAX_CHARS) {
@@ -210,7 +210,7 @@ fn cache_key(session: &str) -> &str {
     }
 }
 
-/// What a service charges for this processing tier, compared with the standard one.
+/// The price of this processing tier, relative to the standard tier.
 /// <https://openai.com/api/pricing>.
 fn tier_factor(service_tier: Option<&str>, model: &str) -> f64 {
     match service_tier {

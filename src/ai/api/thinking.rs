@@ -1,4 +1,4 @@
-//! How much to think, in the terms of the APIs that are told.
+//! Thinking levels in the terms of the APIs.
 
 use serde_json::Value;
 
@@ -15,8 +15,8 @@ pub(super) fn mapped_level(model: &Model, level: ThinkingLevel) -> String {
     }
 }
 
-/// Thinking tokens of `level`, for APIs that count them: as many as the user set
-/// for it, or else the usual number. Levels above `high` have its setting.
+/// The thinking budget of `level`, for APIs that count tokens: the user's setting
+/// or the default. Levels above `high` use the setting of `high`.
 pub(super) fn thinking_budget(options: &StreamOptions, level: ThinkingLevel) -> u64 {
     use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
     if let Some(budget) = options.thinking_budgets.get(&level.min(High)) {
@@ -31,12 +31,12 @@ pub(super) fn thinking_budget(options: &StreamOptions, level: ThinkingLevel) -> 
     }
 }
 
-/// As much of `budget` as leaves `model` room for an answer within `max_tokens`;
-/// `None` if that is less than a model thinks with. Near the end of the window it
-/// shrinks by steps: another budget in every request would cost the cached prompt,
-/// just when it is largest.
+/// The part of `budget` that leaves `model` room for an answer within `max_tokens`;
+/// `None` if the rest is below the model's minimum. Near the end of the window it
+/// shrinks in steps: a different budget in every request would invalidate the cached
+/// prompt when it is largest.
 pub(super) fn fitting_budget(budget: u64, model: &Model, max_tokens: u64) -> Option<u64> {
-    /// Fewest thinking tokens that Claude takes, and fewest left to answer with.
+    /// Claude's minimum budget, and the minimum left for the answer.
     const MIN: u64 = 1_024;
     let room = max_tokens.saturating_sub(MIN);
     let budget = budget.min(model.max_tokens.saturating_sub(MIN));

@@ -1,7 +1,7 @@
 //! Addresses of models on Vertex AI.
 //!
 //! An API key needs neither project nor location: express mode has one address for
-//! all, to which an unfilled template leads.
+//! all, and an unfilled template is replaced by it.
 
 use super::EncodeError;
 use crate::ai::models::versioned;
@@ -11,7 +11,7 @@ use crate::ai::transport::{Credential, escape_segment};
 /// The URL of `method` of the request's model, published by `publisher`.
 ///
 /// # Errors
-/// When project and location are needed and were not filled in.
+/// If project and location are required but were not filled in.
 pub(super) fn model_url(request: &Request, publisher: &str, method: &str) -> Result<String, EncodeError> {
     let base = request.base_url().trim_end_matches('/');
     let base = match &request.credential {
@@ -25,7 +25,7 @@ pub(super) fn model_url(request: &Request, publisher: &str, method: &str) -> Res
     Ok(format!("{base}/publishers/{publisher}/models/{}:{method}", escape_segment(id)))
 }
 
-/// The address for API keys, which know their project.
+/// The address for API keys, which imply their project.
 fn express(base: &str) -> String {
     let host = base.replace("{location}-aiplatform", "aiplatform");
     if host.contains("/projects/") && !host.contains('{') {

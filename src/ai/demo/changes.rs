@@ -1,5 +1,5 @@
-//! Rules that may change something: each fits a whole sentence, names what it
-//! changes word for word, and leaves alone what is there already.
+//! Rules that may change files: each matches a whole sentence, needs the exact
+//! text of the change, and never overwrites existing content.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ struct Replacement<'a> {
 }
 
 /// Parts of "A with B in FILE", each quoted or a single word; all of the text must
-/// fit. `is_literal` says that the texts need no quotes.
+/// match. If `is_literal`, the texts need no quotes.
 fn replacement(text: &str, is_literal: bool) -> Option<Replacement<'_>> {
     let (old, old_quoted, rest) = argument(text)?;
     let (new, new_quoted, rest) = argument(opened_by(rest, &["with", "by", "to"])?)?;
@@ -46,7 +46,7 @@ fn replacement(text: &str, is_literal: bool) -> Option<Replacement<'_>> {
     (is_said && is_end(rest)).then(|| Replacement { old, new, file: bare(file) })
 }
 
-/// "create FILE", "create FILE with TEXT": looks first whether the name is free.
+/// "create FILE", "create FILE with TEXT": first checks whether the file exists.
 pub(super) fn create(case: &Case<'_>) -> Option<Answer> {
     let New { file, content } = new_file(case.text)?;
     if !case.tools.contains("write") {
@@ -93,7 +93,7 @@ fn new_file(text: &str) -> Option<New<'_>> {
     let rest = named.map_or(rest, |rest| without(rest, &["called", "named"]));
     let (file, _, rest) = argument(rest)?;
     let file = bare(file);
-    // The shell and the tool must mean the same file by it.
+    // The shell and the tool must interpret the name alike.
     let is_plain = file.chars().all(|char| char.is_alphanumeric() || "._-/+".contains(char));
     if !is_plain || file.ends_with('/') || !(named.is_some() || is_path(file)) {
         return None;
@@ -104,7 +104,7 @@ fn new_file(text: &str) -> Option<New<'_>> {
     let said = opened_by(rest, &["with the text", "with text", "containing", "saying", "with"])?;
     let content = match argument(said)? {
         (content, true, rest) if is_end(rest) => content,
-        // A description of what to write, not the text itself.
+        // A description of the content, not the text itself.
         (first, false, _) if has_word(first, &["a", "an", "the", "some", "all", "my", "unit", "tests"]) => {
             return None;
         }
@@ -123,7 +123,7 @@ fn sample_file(file: &str) -> String {
     }
 }
 
-/// "run `COMMAND`", and without backticks what only looks.
+/// "run `COMMAND`"; without backticks, only commands that change nothing.
 pub(super) fn run(case: &Case<'_>) -> Option<Answer> {
     let rest = case.after(&["run the command", "execute the command", "run", "execute"])?;
     let command = match argument(rest)? {
@@ -148,7 +148,7 @@ pub(super) fn run(case: &Case<'_>) -> Option<Answer> {
     })
 }
 
-/// Whether these words are a command that changes nothing, whatever follows.
+/// Whether these words are a command that changes nothing with any arguments.
 fn only_looks(command: &str) -> bool {
     let is_plain = command.chars().all(|char| char.is_alphanumeric() || " ._-/=,:+@".contains(char));
     let mut words = command.split_whitespace();

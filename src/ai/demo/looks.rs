@@ -1,4 +1,4 @@
-//! Rules that only look: their calls read, list and search.
+//! Rules that change nothing: their calls read, list and search.
 
 use serde_json::json;
 
@@ -80,7 +80,7 @@ pub(super) fn read(case: &Case<'_>) -> Option<Answer> {
     })
 }
 
-/// How long a text is, and its first line that is not blank.
+/// The length of a text, and its first line that is not blank.
 fn start_of(name: &str, text: &str) -> String {
     let words = text.split_whitespace().count();
     let heading = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(empty)").trim();
@@ -93,14 +93,14 @@ pub(super) fn search(case: &Case<'_>) -> Option<Answer> {
     let openings = ["search for", "grep for", "look for", "find", "grep", "search", "where is", "where are"];
     let rest = case.after(&openings)?;
     let needle = quoted(rest).unwrap_or_else(|| rest.trim_end_matches(['?', '.', '!']));
-    // A description of what to find is nothing to search for.
+    // A description cannot be searched for.
     if needle.is_empty() || quoted(rest).is_none() && needle.split_whitespace().count() > 2 {
         return None;
     }
     let call = if case.tools.contains("grep") {
         Call { tool: "grep", arguments: json!({ "pattern": needle, "literal": true }) }
     } else {
-        // Finding nothing is an answer, not a failure.
+        // An empty result is an answer, not a failure.
         case.bash(&format!("grep -rnIF --exclude-dir=.git -e {} . | head -n 50", shell_quoted(needle)))?
     };
     let ask =
@@ -116,7 +116,7 @@ pub(super) fn search(case: &Case<'_>) -> Option<Answer> {
     })
 }
 
-/// What is said where there is no README, and in the report of that.
+/// The output if there is no README, which the report repeats.
 const NO_README: &str = "no README here";
 const NO_REPOSITORY: &str = "no git repository here";
 
@@ -210,7 +210,7 @@ pub(super) fn diff(case: &Case<'_>) -> Option<Answer> {
     if !case.says(&["diff", "changed", "changes", "uncommitted"]) || path(case.text).is_some() {
         return None;
     }
-    // Also what is staged; without a commit there is only that.
+    // Includes staged changes; without a commit there are only those.
     let command = in_repository("git --no-pager diff HEAD 2>/dev/null | head -n 300");
     let ask = one_call("git knows what has changed.", "I'll ask git.", case.bash(&command)?);
     case.ask_then(ask, |results| {
@@ -239,8 +239,8 @@ pub(super) fn history(case: &Case<'_>) -> Option<Answer> {
     })
 }
 
-/// A file that says how a project is worked with: its name, how its tests are run,
-/// how it is built.
+/// Files that define how a project is tested and built: name, test command, build
+/// command.
 const PROJECT_FILES: &[(&str, &str, &str)] = &[
     ("Cargo.toml", "cargo test", "cargo build"),
     ("go.mod", "go test ./...", "go build ./..."),
@@ -253,13 +253,13 @@ const PROJECT_FILES: &[(&str, &str, &str)] = &[
     ("Makefile", "make test", "make"),
 ];
 
-/// "run the tests": looks how that is done here and leaves doing it to the user,
-/// for tests and builds of a project may change anything.
+/// "run the tests": finds the command and leaves running it to the user,
+/// because tests and builds may change anything.
 pub(super) fn how_to_run(case: &Case<'_>) -> Option<Answer> {
     let rest = case.after(&["run", "execute", "do", "start", "build", "compile", "test", "are", "does"])?;
     let is_build = case.after(&["build", "compile"]).is_some() || case.says(&["build"]);
     let asks = is_build || case.says(&["test", "tests"]) || case.after(&["test"]).is_some();
-    // Anything more precise is a command, or takes understanding.
+    // Anything more specific is a command or needs understanding.
     const AROUND: &[&str] = &[
         "the", "all", "my", "our", "its", "unit", "test", "tests", "suite", "build", "project", "it", "this",
         "code", "again", "pass", "passing", "a", "does",

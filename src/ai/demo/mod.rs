@@ -1,11 +1,11 @@
-//! The offline demo model: driven by rules, honest about it, and calling the
+//! The offline demo model: follows rules, states that it does, and calls the
 //! real tools.
 //!
-//! It needs no key and no network. It knows no tools itself: it asks for those
-//! the request declares, by name, as any model does. What it says is decided in
-//! `rules`; this file turns that into a stream at a readable pace.
+//! It needs no key and no network. It has no tools of its own: it calls those
+//! the request declares, by name, like any model. `rules` decides the content of an
+//! answer; this file turns it into a stream at a readable pace.
 //!
-//! The invariant: it changes nothing that it was not told word for word, and never
+//! The invariant: it makes only changes that the user spelled out, and never
 //! overwrites or removes a file.
 
 mod changes;
@@ -28,10 +28,10 @@ use crate::ai::messages::{
 use crate::ai::providers::Provider;
 use crate::ai::requests::Request;
 
-/// How fast the demo model speaks.
+/// The speed of the demo model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DemoPace {
-    /// A few words at a time, as a service would send them.
+    /// A few words at a time, like a service.
     Natural,
     /// Everything at once.
     Instant,
@@ -65,7 +65,7 @@ impl Provider for DemoProvider {
     }
 }
 
-/// What the rules decided to say.
+/// The answer the rules decided on.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Answer {
     thinking: Option<String>,
@@ -188,7 +188,7 @@ fn script(
     events
 }
 
-/// Four characters to a token, as a service would roughly count them.
+/// Counts four characters as a token, roughly like a service.
 fn estimated_usage(request: &Request, answer: &Answer) -> Usage {
     let chars: usize = request
         .messages

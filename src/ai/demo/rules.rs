@@ -1,11 +1,11 @@
-//! What the demo model says and does: the first rule that fits the last thing
-//! the user said.
+//! The content of the demo model's answers: the first rule that matches the user's
+//! last message.
 //!
-//! A rule sees the request and the results of the calls made since; with no
-//! results it asks for tools, with results it reports them. Rules that may change
-//! something are in `changes` and fit a whole sentence of one line or not at all;
-//! those that only look are in `looks`. What no rule fits is answered with the
-//! guide, never with an action.
+//! A rule sees the request and the results of the calls made since; without
+//! results it calls tools, with results it reports them. Rules that may change
+//! files are in `changes` and match a whole sentence of one line or not at all;
+//! rules that change nothing are in `looks`. If no rule matches, the answer is the
+//! guide, never an action.
 
 use std::collections::HashSet;
 
@@ -16,9 +16,9 @@ use super::{Answer, Beat, Call, changes, looks};
 use crate::ai::messages::{AssistantBlock, Message, ToolCall, ToolResultMessage, join_text};
 use crate::ai::requests::Request;
 
-/// What a rule may look at.
+/// The input of a rule.
 pub(super) struct Case<'a> {
-    /// The last thing the user said, without words of courtesy around it.
+    /// The user's last message, without polite phrases around it.
     pub(super) text: &'a str,
     /// Results of the calls made since, in order.
     pub(super) results: Vec<&'a ToolResultMessage>,
@@ -63,7 +63,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         tools: declared(request),
         last_change: last_change(request),
     };
-    // More than a line was piped in or pasted, and no rule knows what it says.
+    // Longer text was piped in or pasted, and no rule interprets it.
     let is_one_line = !text.contains('\n');
     let fitting = is_one_line.then(|| RULES.iter().find_map(|rule| rule(&case))).flatten();
     fitting.unwrap_or_else(|| guide(&case))
@@ -81,7 +81,7 @@ fn last_user_text(request: &Request) -> String {
         .unwrap_or_default()
 }
 
-/// What the user adds to the text of a skill, which is not for the rules.
+/// The user's text after a skill's; the rules ignore the skill.
 fn behind_skill(said: &str) -> &str {
     match said.strip_prefix("<skill ").and_then(|rest| rest.rsplit_once("</skill>")) {
         Some((_, words)) => words.trim_start(),
@@ -132,12 +132,12 @@ impl<'a> Case<'a> {
         has_word(self.text, words)
     }
 
-    /// What follows one of `openings` at the start of the text.
+    /// The rest of the text after one of `openings`.
     pub(super) fn after(&self, openings: &[&str]) -> Option<&'a str> {
         opened_by(self.text, openings)
     }
 
-    /// The calls of a rule's only step, or its report once there are results.
+    /// The calls of a rule with a single step, or its report once there are results.
     pub(super) fn ask_then(
         &self,
         ask: Answer,
@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What may follow when the user steered into something slow.
+/// The message of a user who interrupts a slow command.
 fn halt(case: &Case<'_>) -> Option<Answer> {
     let rest = case.after(&["stop", "wait", "no", "enough", "cancel", "never mind", "nevermind", "abort"])?;
     let is_short = rest.split_whitespace().count() <= 2;
@@ -181,7 +181,7 @@ fn count(case: &Case<'_>) -> Option<Answer> {
                  Enter: it reaches me before the command runs. Escape interrupts me.\n\n";
     let command = "for n in $(seq 21 40); do echo $n; sleep 0.25; done";
     let calls: Vec<Call> = case.bash(command).into_iter().collect();
-    // Without commands there is nothing to come back for.
+    // Without commands there is no reason to wait.
     let last = if calls.is_empty() { 60 } else { 20 };
     Some(Answer {
         text: format!("{intro}{}", numbers(1, last)),
@@ -271,7 +271,7 @@ fn greeting(case: &Case<'_>) -> Option<Answer> {
     })
 }
 
-/// Work that takes understanding: says so, and what can be had instead.
+/// Requests that need a real model: says so and offers alternatives.
 fn takes_a_model(case: &Case<'_>) -> Option<Answer> {
     const WORK: &[&str] = &[
         "add",
@@ -356,7 +356,7 @@ pub(super) fn text_of(results: &[&ToolResultMessage]) -> String {
     results.iter().map(|result| join_text(&result.content)).collect()
 }
 
-/// What to say if the last tool failed.
+/// The answer if the last tool failed.
 pub(super) fn failure(results: &[&ToolResultMessage]) -> Option<String> {
     let failed = results.last().filter(|result| result.is_error)?;
     let text = join_text(&failed.content);

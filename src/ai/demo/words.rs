@@ -1,4 +1,4 @@
-//! Taking a request and an answer apart.
+//! Splits requests and answers into words.
 
 /// Pieces of a few words, as a service streams them.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
@@ -11,8 +11,8 @@ pub(super) fn has_word(text: &str, words: &[&str]) -> bool {
     lower.split(|char: char| !char.is_alphanumeric() && char != '\'').any(|word| words.contains(&word))
 }
 
-/// What follows the first of `openings` that `text` begins with, ignoring case.
-/// An opening ends where a word ends.
+/// The rest of `text` after the first of `openings` it begins with, ignoring case.
+/// An opening must end at a word boundary.
 pub(super) fn opened_by<'a>(text: &'a str, openings: &[&str]) -> Option<&'a str> {
     openings.iter().find_map(|opening| {
         let (head, rest) = text.split_at_checked(opening.len())?;
@@ -22,12 +22,12 @@ pub(super) fn opened_by<'a>(text: &'a str, openings: &[&str]) -> Option<&'a str>
     })
 }
 
-/// `text` without one of `openings` at its start, if it has one.
+/// `text` without the one of `openings` at its start, if any.
 pub(super) fn without<'a>(text: &'a str, openings: &[&str]) -> &'a str {
     opened_by(text, openings).unwrap_or(text)
 }
 
-/// A request without the words of courtesy around it.
+/// A request without the polite phrases around it.
 pub(super) fn request(text: &str) -> &str {
     const COURTESY: &[&str] =
         &["please", "can you", "could you", "would you", "now", "then", "ok", "okay", "so", "pi"];
@@ -42,8 +42,8 @@ pub(super) fn request(text: &str) -> &str {
     }
 }
 
-/// The first argument of a request, quoted or a single word, and what follows it.
-/// The flag says whether it was quoted.
+/// The first argument of a request, quoted or a single word, and the rest.
+/// The flag reports whether it was quoted.
 pub(super) fn argument(text: &str) -> Option<(&str, bool, &str)> {
     let text = text.trim_start();
     for (open, close) in QUOTES {
@@ -57,12 +57,12 @@ pub(super) fn argument(text: &str) -> Option<(&str, bool, &str)> {
 
 const QUOTES: [(char, char); 4] = [('`', '`'), ('"', '"'), ('“', '”'), ('\'', '\'')];
 
-/// Whether nothing but punctuation is left of a request.
+/// Whether the rest of a request is only punctuation.
 pub(super) fn is_end(rest: &str) -> bool {
     rest.chars().all(|char| char.is_whitespace() || ".?!".contains(char))
 }
 
-/// What stands between the first pair of backticks or quotes.
+/// The text between the first pair of backticks or quotes.
 pub(super) fn quoted(text: &str) -> Option<&str> {
     QUOTES.iter().find_map(|(open, close)| {
         let (_, rest) = text.split_once(*open)?;
@@ -76,7 +76,7 @@ pub(super) fn path(text: &str) -> Option<&str> {
     text.split_whitespace().map(bare).find(|word| is_path(word))
 }
 
-/// A word without quotes, punctuation and the `@` of a reference around it.
+/// A word without surrounding quotes, punctuation and the `@` of a reference.
 pub(super) fn bare(word: &str) -> &str {
     let word = word.trim_matches(|char: char| {
         matches!(char, '`' | '"' | '\'' | ',' | ';' | ':' | '?' | '!' | '(' | ')')

@@ -1,5 +1,5 @@
-//! Takes the message out of an error response, in whatever shape it is, and
-//! writes it as one line that `failure` can read back.
+//! Extracts the message from an error response of any shape, and formats it as
+//! one line that `failure` can parse.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::patterns::{PER_DAY, PER_MINUTE, contains};
 use super::{Failure, FailureClass, RequestError, RequestPath, classify, codes, parse_duration, rejection};
 use super::{retry_delay, with_verdict};
 
-/// What an error response says, taken out of the shapes servers use.
+/// The contents of an error response, extracted from the shapes servers use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::ai) struct ErrorBody {
     /// The most specific name the server has for the error.
     pub(in crate::ai) code: Option<String>,
     pub(in crate::ai) message: String,
-    /// Further facts that decide about a retry.
+    /// Further facts that affect whether a retry makes sense.
     pub(in crate::ai) notes: Vec<String>,
-    /// Where in the request the error is, as the server writes it.
+    /// Path of the error within the request, as the server writes it.
     pub(in crate::ai) place: Option<String>,
     /// The wait the service demands before the next attempt.
     pub(in crate::ai) retry_after: Option<Duration>,
@@ -27,24 +27,24 @@ pub(in crate::ai) struct ErrorBody {
     pub(in crate::ai) quotas: Vec<String>,
 }
 
-/// Longest message kept of an error body.
+/// Maximum length of the message.
 const MESSAGE_LIMIT_CHARS: usize = 4_000;
-/// Longest code, quota, reason or plan kept.
+/// Maximum length of a code, quota, reason or plan.
 const NAME_LIMIT_CHARS: usize = 120;
 const MAX_NOTES: usize = 12;
 
-/// Notes of a server that says whether to try again.
+/// Notes from servers that state whether to retry.
 pub(in crate::ai) const RETRY: &str = "to be retried";
 pub(in crate::ai) const NO_RETRY: &str = "not to be retried";
 
 impl ErrorBody {
-    /// Reads a body of text; anything that is no known shape is the message itself.
+    /// Parses a body of text. A body of unknown shape is itself the message.
     pub(in crate::ai) fn from_text(body: &str) -> Self {
         let parsed = serde_json::from_str(body).ok().and_then(|value| Self::from_json(&value));
         parsed.unwrap_or_else(|| Self { message: clip(body.trim()), ..Self::default() })
     }
 
-    /// Reads a JSON document; `None` if it does not look like an error.
+    /// Parses a JSON document; `None` if it does not look like an error.
     pub(in crate::ai) fn from_json(value: &Value) -> Option<Self> {
         let value = match value {
             Value::Array(items) => items.first()?,
@@ -65,7 +65,7 @@ impl ErrorBody {
     }
 
     fn from_object(error: &Value) -> Self {
-        // Amazon writes the key either way.
+        // Amazon uses either capitalisation.
         let keys = ["message", "Message", "error", "detail", "msg"];
         let message = keys.iter().find_map(|key| text_of(error.get(key)?));
         let names = [
@@ -79,13 +79,13 @@ impl ErrorBody {
         let code = names.next();
         let message = clip(&message.unwrap_or_else(|| error.to_string()));
         let mut body = Self { code, message, kinds: names.collect(), ..Self::default() };
-        // OpenRouter hides what the provider behind it said.
+        // OpenRouter nests the upstream provider's error.
         if let Some(raw) = error.pointer("/metadata/raw").and_then(text_of)
             && !body.message.contains(&raw)
         {
             body.message = clip(&format!("{}: {raw}", body.message));
         }
-        // Google says in details which quota it is and when to come back.
+        // Google puts the quota and the retry delay into `details`.
         for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
             let violations = detail.get("violations").and_then(Value::as_array).into_iter().flatten();
             let quotas = violations.filter_map(|violation| violation.get("quotaId"));
@@ -103,7 +103,7 @@ impl ErrorBody {
                 body.retry_after = parse_duration(delay);
             }
         }
-        // Where in the request it is, if the message does not say so itself.
+        // The path in the request, unless the message contains it.
         if let Some(param) = error.get("param").and_then(Value::as_str)
             && param.contains(|c: char| c.is_ascii_digit())
         {
@@ -116,7 +116,7 @@ impl ErrorBody {
         body
     }
 
-    /// Takes over what a service with plans says of a limit: whose it is and when it ends.
+    /// Adds a subscription service's facts about a limit: the plan and the reset time.
     fn note_plan(&mut self, error: &Value) {
         let number = |key: &str| {
             let value = error.get(key)?;
@@ -125,7 +125,7 @@ impl ErrorBody {
         let plan = name(error.get("plan_type"));
         let reset = number("resets_at").and_then(date).map(|date| format!("resets at {date}"));
         let reset = reset.or_else(|| Some(format!("resets in {}", span(number("resets_in_seconds")?))));
-        // Elsewhere this code means a minute's wait, here that of days.
+        // With a plan, this code means a wait of days; elsewhere, of a minute.
         if (plan.is_some() || reset.is_some()) && self.code.as_deref() == Some("rate_limit_exceeded") {
             self.code = Some("usage_limit_reached".to_owned());
         }
@@ -197,7 +197,7 @@ impl ErrorBody {
     }
 }
 
-/// Seconds since the Unix epoch as a date people can read.
+/// Formats seconds since the Unix epoch as a readable date.
 fn date(seconds: f64) -> Option<String> {
     let timestamp = jiff::Timestamp::from_second(seconds as i64).ok()?;
     Some(timestamp.strftime("%Y-%m-%d %H:%M UTC").to_string())
@@ -217,7 +217,7 @@ fn notes(notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    // The last ones are ours, the first one is the code.
+    // The first note is the code and the last ones are ours, so those in between go.
     let n_left_out = notes.len().saturating_sub(MAX_NOTES);
     let (first, rest) = notes.split_at(notes.len().min(1));
     let kept = first.iter().chain(&rest[n_left_out.min(rest.len())..]);
@@ -225,7 +225,7 @@ fn notes(notes: &[String]) -> String {
     format!(" ({})", kept.join(", "))
 }
 
-/// A name or number as text; not the words servers use for "none".
+/// Returns a name or number as text, or `None` for the words servers use for "none".
 fn name(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) if !text.is_empty() && text != "null" => Some(text.clone()),

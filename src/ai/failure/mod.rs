@@ -1,11 +1,11 @@
-//! What a failed request means: which class of failure, whether trying again
-//! can help, whether the conversation has to shrink, how long to wait.
+//! Classifies failed requests: the class of the failure, whether a retry can
+//! help, whether the conversation must shrink, and how long to wait.
 //!
-//! Decided once, where the failure arises, and carried beside the text as a
-//! [`Failure`]. The code of an error decides its class ([`codes`]), also in the middle
-//! of a stream. The text is read where a gateway sends no code that does, and for
-//! messages read from a file, where the text is all that is left. [`ErrorBody`]
-//! therefore writes status, message, code and demanded wait into it.
+//! Each failure is classified once, where it arises, and travels beside its text
+//! as a [`Failure`]. The text is parsed only where nothing else is known: errors in
+//! the middle of a stream, gateways that answer with prose, and messages read from
+//! a file. [`ErrorBody`] therefore writes status, message, code and the requested
+//! wait into the text.
 
 mod codes;
 mod error_body;
@@ -24,28 +24,28 @@ use patterns::{
 pub(super) use error_body::{ErrorBody, NO_RETRY, RETRY, clip};
 pub use rejection::{Refused, Rejection, RequestPath, rejection};
 
-/// What went wrong, as far as callers treat it differently.
+/// The class of a failure; there is one for each way callers react.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureClass {
-    /// The key or token is missing, wrong or not allowed to do this.
+    /// The key or token is missing, wrong or lacks the permission.
     Auth,
     /// The request was larger than the model's context window.
     Overflow,
     /// No such model, endpoint or earlier response.
     NotFound,
-    /// Too many requests or tokens for now.
+    /// Too many requests or tokens in a period that ends soon.
     RateLimit,
-    /// The service has no room for now.
+    /// The service has no capacity at the moment.
     Overloaded,
-    /// Credit, plan or daily allowance is used up.
+    /// The credit, plan or daily allowance is used up.
     Quota,
-    /// The server refuses this very request.
+    /// The server rejects this request.
     InvalidRequest,
-    /// The server could not read what its model wrote as a tool call.
+    /// The server could not parse the tool call its model wrote.
     ToolUseFailed,
-    /// The server is started without something the request needs.
+    /// The server was started without an option the request needs.
     Config,
-    /// The service broke.
+    /// The service failed internally.
     Server,
     /// The service could not be reached, or the connection was lost.
     Network,
@@ -71,25 +71,25 @@ impl FailureClass {
     }
 }
 
-/// What is known of a failed request beside its text.
+/// Facts about a failed request in addition to its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub class: FailureClass,
-    /// Of the response, if there was one.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// The wait the server demands before the next attempt.
+    /// The wait the server requests before the next attempt.
     pub retry_after: Option<Duration>,
-    /// The part of the conversation that was refused, if that is what failed.
+    /// The part of the conversation the server rejected, if that is the cause.
     pub rejection: Option<Rejection>,
 }
 
 impl Failure {
-    /// A failure that no server told of.
+    /// A failure that did not come from a server.
     pub fn of_class(class: FailureClass) -> Self {
         Self { class, status: None, retry_after: None, rejection: None }
     }
 
-    /// Reads the text of a failure. Without a `status`, one that it begins with counts.
+    /// Classifies an error text. Without a `status`, a status at the start of the text counts.
     pub fn read(text: &str, status: Option<u16>) -> Self {
         Self {
             class: classify(text, status),
@@ -100,7 +100,7 @@ impl Failure {
     }
 }
 
-/// A failure on its way to the answer, with the text for people.
+/// A failure before it is put into the answer, with the text for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RequestError {
     pub(super) text: String,
@@ -141,7 +141,7 @@ impl From<String> for RequestError {
     }
 }
 
-/// Whether `text`, the error of a failed request, refuses schemas to be enforced.
+/// Whether `text`, the error of a failed request, rejects the enforcement of schemas.
 pub(super) fn refuses_strict_schemas(text: &str) -> bool {
     let lower = text.to_lowercase();
     matches!(
@@ -150,22 +150,22 @@ pub(super) fn refuses_strict_schemas(text: &str) -> bool {
     ) && (STRICT_SCHEMAS.iter().any(|pattern| contains(&lower, pattern)) || refuses_a_schema(&lower))
 }
 
-/// Whether a text in lower case speaks of the schema of a tool, in whatever words.
+/// Whether a text in lower case rejects the schema of a tool, in any wording.
 fn refuses_a_schema(lower: &str) -> bool {
     ["schema", "unknown variant"].iter().any(|word| lower.contains(word))
         && ["tool", "function", "parameters"].iter().any(|word| lower.contains(word))
 }
 
-/// Whether `text`, the error of a failed request, refuses what is said of the system
-/// between the turns, or models that stand in.
+/// Whether `text`, the error of a failed request, rejects system messages between
+/// the turns, or fallback models.
 pub(super) fn refuses_updates(text: &str) -> bool {
     let lower = text.to_lowercase();
     classify(text, None) == FailureClass::InvalidRequest
         && UPDATES.iter().any(|pattern| contains(&lower, pattern))
 }
 
-/// Classifies an error by its text and HTTP status. Without a `status`, one
-/// that the text begins with counts.
+/// Classifies an error by its text and HTTP status. Without a `status`, a status
+/// at the start of the text counts.
 pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
     let text = text.to_lowercase();
     let status = status.or_else(|| leading_status(&text));
@@ -182,7 +182,7 @@ pub fn classify(text: &str, status: Option<u16>) -> FailureClass {
 /// Applies the service's own verdict on whether to send the request again.
 fn with_verdict(class: FailureClass, retry: Option<bool>) -> FailureClass {
     match class {
-        // Sending it again does not make a conversation fit or a key valid.
+        // The server's own note decides, except that it cannot make a conversation fit or a key valid.
         FailureClass::Overflow | FailureClass::Auth | FailureClass::Quota | FailureClass::Refused => class,
         class if retry == Some(false) && class.is_retryable() => FailureClass::InvalidRequest,
         class if retry == Some(true) && !class.is_retryable() => FailureClass::Server,
@@ -190,7 +190,7 @@ fn with_verdict(class: FailureClass, retry: Option<bool>) -> FailureClass {
     }
 }
 
-/// Whether `note` is among the notes with which a text ends.
+/// Whether `note` is among the notes at the end of a text.
 fn has_note(text: &str, note: &str) -> bool {
     let notes = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
     notes.is_some_and(|(_, notes)| notes.split(", ").any(|other| other == note))
@@ -202,12 +202,12 @@ fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
     if says(CONFIG) {
         return FailureClass::Config;
     }
-    // Rate limits speak of tokens and limits too, so they are ruled out first.
+    // Errors about rate limits also contain "tokens" and "limit", so rule them out first.
     let limited = status == Some(429) || says(RATE_LIMIT) || text.starts_with("service unavailable:");
     if !limited && (status == Some(413) || says(OVERFLOW)) {
         return FailureClass::Overflow;
     }
-    // A limit per minute passes by itself, even where the text speaks of quota and billing.
+    // A limit per minute passes, even if the text mentions quota and billing.
     let passing = says(PER_MINUTE) && !says(PER_DAY);
     if status == Some(402) || (says(QUOTA) && !passing) {
         return FailureClass::Quota;
@@ -248,7 +248,7 @@ fn classify_text(text: &str, status: Option<u16>) -> FailureClass {
     FailureClass::Unknown
 }
 
-/// How long the server asks to wait before the next attempt, if its error text says so.
+/// The wait the server requests before the next attempt, if its error text contains one.
 pub fn retry_delay(text: &str) -> Option<Duration> {
     let text = text.to_lowercase();
     let marks = [
@@ -294,7 +294,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     (found && seconds.is_finite()).then(|| Duration::from_secs_f64(seconds.min(1e9)))
 }
 
-/// A status at the start of the text, followed by anything but more of a word.
+/// A status at the start of the text, unless more of a word follows it.
 fn leading_status(text: &str) -> Option<u16> {
     let digits = text.get(..3)?;
     let status: u16 = digits.parse().ok()?;

@@ -1,15 +1,15 @@
-//! What servers are known to say, and how a pattern is matched.
+//! Known error texts of servers, and how a pattern is matched.
 //!
-//! Patterns are lower case and found anywhere in the text; `*` stands for any
-//! text and `#` for a number. A new wording is a new row.
+//! Patterns are lower case and match anywhere in the text; `*` stands for any
+//! text and `#` for a number. For a new wording, add a row.
 
 pub(super) const TOOL_USE_FAILED: &[&str] = &[
     "tool_use_failed",
     "failed to call a function",
-    // Gemini's names for calls that its own parser could not read.
+    // Gemini's names for calls that its own parser rejected.
     "malformed_function_call",
     "finishreason: malformed_response",
-    // And Bedrock's.
+    // Bedrock's name for the same.
     "stopreason: malformed_",
     "invalid sequence as part of tooluse",
 ];
@@ -24,8 +24,8 @@ pub(super) const CONFIG: &[&str] = &[
     "does not support tools",
 ];
 
-/// Refusals of what is said between the turns, and of what goes along with it, by
-/// the names the APIs have for it.
+/// Rejections of system messages between the turns and of the fields that go with
+/// them, by the names the APIs use.
 pub(super) const UPDATES: &[&str] = &[
     "anthropic-beta",
     "inline-tools",
@@ -51,10 +51,10 @@ pub(super) const UPDATES: &[&str] = &[
     "must be at the beginning",
 ];
 
-/// Refusals of schemas that are to be enforced, by what is around the word: the
-/// word alone is in other errors too.
+/// Rejections of schemas to be enforced. The patterns include the words around
+/// "schema", because that word alone is in other errors too.
 pub(super) const STRICT_SCHEMAS: &[&str] = &[
-    // Anthropic, whose limits are those of one request.
+    // Anthropic, which limits the schemas of one request.
     "too many strict tools",
     "too many parameters with union types",
     "too many optional parameters",
@@ -68,7 +68,7 @@ pub(super) const STRICT_SCHEMAS: &[&str] = &[
     "invalid schema for function",
     "'additionalproperties' is required to be",
     "'required' is required to be",
-    // Servers that do not know the field.
+    // Servers that reject the field as unknown.
     "custom.strict:",
     "function.strict",
     "].strict",
@@ -277,7 +277,7 @@ pub(super) const OVERLOADED: &[&str] = &[
     "subscription_sharing_*unavailable",
 ];
 
-/// Ruled out before the network and server tables, whose words they share.
+/// Matched before the network and server tables, whose words these patterns share.
 pub(super) const PERMANENT: &[&str] = &[
     "certificate",
     "invalid url",
@@ -350,7 +350,7 @@ pub(super) const SERVER: &[&str] = &[
 
 pub(super) const TRANSIENT_STATUSES: &[&str] = &["429", "500", "502", "503", "504", "520", "524", "529"];
 
-/// Whether `text` has `token` standing alone: not part of a word, number or id.
+/// Whether `text` contains `token` as a word of its own: not part of a word, number or id.
 pub(super) fn has_token(text: &str, token: &str) -> bool {
     let joins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ',' | '.');
     text.match_indices(token).any(|(at, _)| {
@@ -379,7 +379,7 @@ pub(super) fn contains(text: &str, pattern: &str) -> bool {
     true
 }
 
-/// Where the first match of `part`, which has no `*`, ends in `text`.
+/// The position in `text` after the first match of `part`, which contains no `*`.
 fn end_of(text: &str, part: &str) -> Option<usize> {
     let Some((head, tail)) = part.split_once('#') else {
         return text.find(part).map(|at| at + part.len());
@@ -390,7 +390,7 @@ fn end_of(text: &str, part: &str) -> Option<usize> {
     })
 }
 
-/// The length of a number and `tail`, which may hold further ones, at the start of `text`.
+/// The length of a number followed by `tail`, which may contain more numbers, at the start of `text`.
 fn number_and(text: &str, tail: &str) -> Option<usize> {
     let digits = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_' | '.');
     let length = text.find(|c| !digits(c)).unwrap_or(text.len());

@@ -1,23 +1,23 @@
-//! Recognises that a server refuses part of the conversation, for good.
+//! Recognises errors by which a server permanently rejects part of the conversation.
 //!
-//! Such a request fails again however often it is sent, and so does every later
-//! one that holds the same part. The table says by which words services refuse
-//! what; the session decides which entries that concerns and hides them.
-//! Patterns are as in `patterns`. A new wording is a new row.
+//! A repeated request fails again, and so does every later one that contains the
+//! same part. The table maps the wording of services to the rejected part; the
+//! session decides which entries are affected and hides them. Patterns work as in
+//! `patterns`. For a new wording, add a row.
 
 use serde_json::Value;
 
 use super::patterns::contains;
 use super::{FailureClass, classify};
 
-/// What of a conversation a server does not take.
+/// The kind of content a server rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refused {
-    /// A picture: damaged, too large, of a wrong type, or any picture at all.
+    /// An image: damaged, too large, of an unsupported type, or any image at all.
     Image,
-    /// A picture by address: the service could not fetch it, or fetches none.
+    /// An image by URL: the service could not fetch it, or does not fetch images.
     ImageUrl,
-    /// The number of pictures.
+    /// The number of images.
     ImageCount,
     /// The size of the whole request in bytes.
     RequestSize,
@@ -29,31 +29,31 @@ pub enum Refused {
     ToolExchange,
     /// A blank text or a message without content.
     Blank,
-    /// The beginning of an answer that the model is to go on with.
+    /// The start of an answer that the model is asked to continue (prefill).
     Prefill,
 }
 
-/// A refusal, with what the server says about the culprit.
+/// A rejection, with the location the server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     pub refused: Refused,
-    /// Where in the request it is.
+    /// The location in the request.
     pub place: Option<RequestPath>,
 }
 
-/// A place in a request body, as errors write it: `messages.3.content.1.image`,
+/// A path in a request body, as errors write it: `messages.3.content.1.image`,
 /// `input[2].content[0]`, `contents[1].parts[0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPath(Vec<String>);
 
 impl RequestPath {
-    /// The first place that `text` names; `None` if it names none.
+    /// The first path in `text`; `None` if there is none.
     pub fn parse(text: &str) -> Option<Self> {
         place(text)
     }
 
-    /// What of `body` stands there, the outermost first: the message, then parts
-    /// of it. Names that the body does not have are skipped, because errors put
+    /// Returns the values of `body` along the path, outermost first: the message, then
+    /// its parts. Names that `body` does not contain are skipped, because errors put
     /// the type of a block between its index and its fields.
     pub fn resolve<'a>(&self, body: &'a Value) -> Vec<&'a Value> {
         let mut at = body;
@@ -78,7 +78,7 @@ impl RequestPath {
     }
 }
 
-/// Whether `text`, the error of a failed request, refuses part of the conversation.
+/// Whether `text`, the error of a failed request, rejects part of the conversation.
 pub fn rejection(text: &str) -> Option<Rejection> {
     let class = classify(text, None);
     let lower = text.to_lowercase();
@@ -91,11 +91,11 @@ pub fn rejection(text: &str) -> Option<Rejection> {
         | FailureClass::NotFound
         | FailureClass::Config
         | FailureClass::Unknown => true,
-        // Servers of one's own answer 500 to a picture they cannot read.
+        // Self-hosted servers answer 500 to an image they cannot decode.
         FailureClass::Server => matches!(refused, Refused::Image | Refused::ImageUrl),
         FailureClass::Overflow => refused == Refused::RequestSize,
-        // What a service says of its own fetching: that the other side was too
-        // slow, or forbids it.
+        // The service could not fetch the image: the other server was too slow or
+        // denied access.
         FailureClass::Auth | FailureClass::Network => refused == Refused::ImageUrl,
         FailureClass::RateLimit
         | FailureClass::Overloaded
@@ -106,7 +106,7 @@ pub fn rejection(text: &str) -> Option<Rejection> {
     may_be.then(|| Rejection { refused, place: place(text) })
 }
 
-/// The first row that fits counts: the special before the general.
+/// The first row that matches wins, so special rows come before general ones.
 const TABLE: &[(Refused, &[&str])] = &[
     (
         Refused::Prefill,
@@ -181,7 +181,7 @@ const TABLE: &[(Refused, &[&str])] = &[
     (
         Refused::ToolExchange,
         &[
-            // Gemini, whose calls carry the signature.
+            // Gemini, which puts the signature on calls.
             "missing a `thought_signature`",
             "missing a thought_signature",
         ],
@@ -253,7 +253,7 @@ const TABLE: &[(Refused, &[&str])] = &[
             "mime type image/",
             "inline_data",
             "inlinedata",
-            // Servers of one's own, aggregators.
+            // Self-hosted servers, aggregators.
             "failed to load image",
             "failed to decode image",
             "failed to process image",
@@ -340,14 +340,14 @@ const TABLE: &[(Refused, &[&str])] = &[
     ),
 ];
 
-/// The first place in `text`.
+/// The first path in `text`.
 fn place(text: &str) -> Option<RequestPath> {
     const ROOTS: [&str; 3] = ["messages", "contents", "input"];
     let found = ROOTS.iter().flat_map(|root| text.match_indices(root)).filter_map(|(at, root)| {
         let before = text[..at].chars().next_back();
         let rest = &text[at + root.len()..];
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-        // A path goes on with an index.
+        // A path continues with an index.
         let digits = rest.trim_start_matches(['.', '[']);
         if before.is_some_and(is_word)
             || digits.len() == rest.len()

@@ -103,7 +103,7 @@ fn overflow_can_be_silent() {
     check(StopReason::Aborted, 5_000, 0, false);
 }
 
-/// What services are known to say of a failure that may pass: a row per wording.
+/// Known texts of failures that may pass, one row per wording.
 const PASSING: &[&str] = &[
     "Overloaded",
     "server busy, try later",
@@ -167,7 +167,7 @@ const PASSING: &[&str] = &[
     "rate_limit_error: x",
 ];
 
-/// The same for failures that only money or another day helps.
+/// Known texts of failures that only payment or another day resolves.
 const USED_UP: &[&str] = &[
     "GoUsageLimitError: x",
     "FreeUsageLimitError: x",
@@ -184,7 +184,7 @@ const USED_UP: &[&str] = &[
     "402: Payment Required",
 ];
 
-/// The same for a conversation that is too long.
+/// Known texts for a conversation that is too long.
 const TOO_LONG: &[&str] = &[
     "400: prompt is too long: 3333404 tokens > 200000 maximum",
     "400: The prompt exceeds max length",
@@ -225,7 +225,7 @@ const TOO_LONG: &[&str] = &[
     "413: cerebras answered with an empty body",
 ];
 
-/// The same for failures that come again with the same request.
+/// Known texts of failures that recur with the same request.
 const REFUSED_FOR_GOOD: &[&str] = &[
     "400: bad request",
     "401: invalid key",
@@ -251,7 +251,7 @@ fn every_known_wording_is_classified() {
         let class = classify(text, None);
         assert!(!class.is_retryable() && class != FailureClass::Overflow, "{text}: {class:?}");
     }
-    // Limits that speak of tokens, and throttling that speaks like an overflow.
+    // Limits that mention tokens, and throttling worded like an overflow.
     for text in [
         "Throttling error: Too many tokens, please wait before trying again.",
         "Service unavailable: prompt too long",

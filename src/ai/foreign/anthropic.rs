@@ -23,7 +23,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
                 draft.system(&texts.join("\n\n"));
             }
             Some("user") => {
-                // Results come before whatever the user says along with them.
+                // Results come before the user's text in the same message.
                 let is_result = |piece: &Piece<'_>| matches!(piece, Piece::Part(part) if text(part, "type") == Some("tool_result"));
                 let (results, rest): (Vec<_>, Vec<_>) =
                     content.into_iter().partition(|(_, piece)| is_result(piece));
@@ -48,7 +48,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
     Ok(())
 }
 
-/// What a part of a message stands for that a user, a tool or the system shows.
+/// The block for a part of a message of a user, a tool or the system.
 fn shown(part: &Object) -> Noted {
     let source = part.get("source").and_then(Value::as_object);
     let source_kind = source.and_then(|source| text(source, "type")).unwrap_or_default();
@@ -72,7 +72,7 @@ fn shown(part: &Object) -> Noted {
 fn result(place: String, part: &Object, draft: &mut Draft) -> Result<RawResult, ImportError> {
     let content = draft.shown(pieces(&format!("{place}.content"), part.get("content"))?, shown);
     let is_error = part.get("is_error").and_then(Value::as_bool).unwrap_or_default();
-    // An error cannot hold images; what puts them behind it also puts them after its texts.
+    // An error cannot contain images; they move behind it and thereby after its texts.
     let has_images = content.iter().any(|block| block.as_text().is_none());
     let content = if is_error && has_images { texts_before_images(content) } else { content };
     Ok(RawResult {
@@ -139,8 +139,8 @@ fn answer_block(place: &str, piece: &Piece<'_>, draft: &mut Draft) -> Option<Ass
 /// The note on arguments that had to be wrapped.
 pub(super) const NO_OBJECT: &str = "arguments that are not an object; wrapped in one";
 
-/// A call whose arguments are to be an object. A string of one is read; anything
-/// else is kept inside of one.
+/// A call whose arguments must be an object. A string is parsed; any other value
+/// is wrapped in an object.
 pub(super) fn call(id: &str, name: &str, input: Option<&Value>) -> ToolCall {
     let wrapped = |value: &Value| Object::from_iter([(WRAPPED.to_owned(), value.clone())]);
     let arguments = match input {
@@ -191,7 +191,7 @@ pub(super) fn write(plan: &mut Plan<'_>) -> (Object, Vec<Value>) {
     (fields, messages)
 }
 
-/// A string if a single text is all there is.
+/// A string if the content is a single text.
 fn blocks(content: &[&ContentBlock]) -> Value {
     match content {
         [ContentBlock::Text(text)] => Value::from(text.text.as_str()),
@@ -219,7 +219,7 @@ fn answer_blocks(answer: &Answer<'_>, plan: &mut Plan<'_>) -> Vec<Value> {
     let mut content = Vec::with_capacity(answer.blocks.len());
     for block in &answer.blocks {
         match block {
-            // All of it is its signature, which has no place here.
+            // It exists only for its signature, and this format has no field for it.
             Block::Text { text, .. } if text.trim().is_empty() => {}
             Block::Text { text, .. } => content.push(text_value(text)),
             Block::Thinking { place, thinking } => {
@@ -247,7 +247,7 @@ fn answer_blocks(answer: &Answer<'_>, plan: &mut Plan<'_>) -> Vec<Value> {
     content
 }
 
-/// The results, then the images that errors cannot hold.
+/// The results, then the images that errors cannot contain.
 fn results(results: &[Outcome<'_>]) -> Vec<Value> {
     let mut blocks = Vec::with_capacity(results.len());
     let mut moved = Vec::new();

@@ -1,7 +1,7 @@
 //! Chat Completions: <https://platform.openai.com/docs/api-reference/chat/create>.
 //!
 //! Also the dialects of servers that copied it: reasoning in fields and in
-//! parts, arguments as objects, and the older `function_call`.
+//! parts, arguments as objects, and the legacy `function_call`.
 
 use std::borrow::Cow;
 
@@ -15,10 +15,10 @@ use super::json::{
 use super::plan::{Answer, Block, Outcome, Plan, Step, argument_text};
 use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking, ToolCall};
 
-/// Where servers put reasoning; the first that is filled counts.
+/// The fields in which servers send reasoning; the first non-empty one is used.
 const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-/// Stands in a signature for reasoning that came as a part of the content.
+/// The signature of reasoning that was a part of the content.
 const IN_CONTENT: &str = "content";
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
@@ -40,7 +40,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             Some("assistant") => answer(place, message, name, content()?, draft)?,
             Some(role @ ("tool" | "function")) => {
                 let content = texts_first(draft.shown(content()?, shown));
-                // The older kind is tied to its call by name alone.
+                // The legacy form refers to its call by name only.
                 let id = if role == "tool" { text(message, "tool_call_id").unwrap_or_default() } else { "" };
                 draft.result(RawResult {
                     place: place.clone(),
@@ -57,7 +57,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
     Ok(())
 }
 
-/// What a part of a message stands for that a user, a tool or the system shows.
+/// The block for a part of a message of a user, a tool or the system.
 fn shown(part: &Object) -> Noted {
     match filled(part, "type") {
         Some("text") | None if part.contains_key("text") => (text(part, "text").and_then(text_block), None),
@@ -189,8 +189,8 @@ fn call(raw: &Object) -> Option<ToolCall> {
     named_call(id, raw.get("function")?.as_object()?, "arguments")
 }
 
-/// A call from an object with a name and arguments, which are JSON in a string,
-/// or the object itself at servers that misread the API.
+/// A call from an object with a name and arguments. The arguments are JSON in a
+/// string, or the object itself at servers that misread the API.
 pub(super) fn named_call(id: &str, function: &Object, key: &str) -> Option<ToolCall> {
     let name = filled(function, "name")?;
     Some(match function.get(key) {
@@ -239,7 +239,7 @@ fn with_name(mut message: Value, name: Option<&str>) -> Value {
     message
 }
 
-/// A string if a single text is all there is.
+/// A string if the content is a single text.
 fn parts(content: &[&ContentBlock]) -> Value {
     match content {
         [ContentBlock::Text(text)] => Value::from(text.text.as_str()),
@@ -274,7 +274,7 @@ fn answer_message(answer: &Answer<'_>) -> Value {
     let mut fields = Object::new();
     for block in &answer.blocks {
         match block {
-            // All of it is its signature, which has no place here.
+            // It exists only for its signature, and this format has no field for it.
             Block::Text { text, .. } if text.trim().is_empty() => {}
             Block::Text { text, .. } => content.push(text_part(text)),
             Block::Thinking { thinking, .. } => thought(thinking, &mut content, &mut fields),
@@ -284,7 +284,7 @@ fn answer_message(answer: &Answer<'_>) -> Value {
             }
         }
     }
-    // A string where that is possible: some models begin to imitate the parts.
+    // A string if possible, because some models start to imitate the parts.
     let content = match content.as_slice() {
         [] if calls.is_empty() => Value::from(""),
         [] => Value::Null,
@@ -301,7 +301,7 @@ fn answer_message(answer: &Answer<'_>) -> Value {
     Value::Object(message)
 }
 
-/// Writes thinking in the form it came in.
+/// Writes thinking in its original form.
 fn thought(thinking: &Thinking, content: &mut Vec<Value>, fields: &mut Object) {
     let said = thinking.thinking.as_str();
     let mut append = |field: &str| match fields.get_mut(field) {
@@ -319,7 +319,7 @@ fn thought(thinking: &Thinking, content: &mut Vec<Value>, fields: &mut Object) {
     if signature == IN_CONTENT {
         content.push(json!({"type": "thinking", "thinking": [text_part(said)]}));
     } else if is_details && let Ok(Value::Array(mut details)) = serde_json::from_str(signature) {
-        // Encrypted details say nothing, but their text may stand beside them.
+        // Encrypted details contain no text, but their text may be stored beside them.
         if details_text(&details).is_empty() && !said.is_empty() {
             append("reasoning");
         }
@@ -332,7 +332,7 @@ fn thought(thinking: &Thinking, content: &mut Vec<Value>, fields: &mut Object) {
     }
 }
 
-/// A result; its images, which it cannot hold, go to `images`.
+/// A result; its images, which it cannot contain, are appended to `images`.
 fn tool_message(result: &Outcome<'_>, images: &mut Vec<Value>) -> Value {
     let found = result.content.iter().filter(|block| block.is_image());
     let found: Vec<Value> = found.filter_map(|block| part(block)).collect();

@@ -1,4 +1,4 @@
-//! From text to the messages of one request, in whichever wrapping they come.
+//! Parses text into the messages of one request, in any supported wrapping.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::json::{Object, filled, kind};
 use super::report::Report;
 use crate::ai::messages::partial_json;
 
-/// Why a text is not the conversation it was said to be.
+/// Why a text cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("it is empty")]
@@ -20,7 +20,7 @@ pub enum ImportError {
     BadLine { line: usize, source: serde_json::Error },
     #[error("{place}: expected {expected}, found {found}")]
     Shape { place: String, expected: &'static str, found: &'static str },
-    /// The conversation is in the format of somebody else; the names are those
+    /// The conversation is in another format; the names are those
     /// of [`Format::name`].
     #[error("it is not in {wanted} format; it looks like {found}")]
     LooksLike { wanted: &'static str, found: &'static str },
@@ -31,32 +31,32 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// Of a message that does not say whose it is.
+    /// The error for a message without a role.
     pub(super) fn no_role(place: &str, message: &Object) -> Self {
         let found = message.get("role").map_or("none", kind);
         Self::Shape { place: place.to_owned(), expected: "a message with a \"role\"", found }
     }
 }
 
-/// A request taken apart.
+/// A parsed request.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) format: Format,
-    /// What stands in the request beside its messages.
+    /// The fields of the request other than its messages.
     pub(super) fields: Object,
-    /// The messages or items, with the place of each.
+    /// The messages or items, each with its path.
     pub(super) elements: Vec<(String, Object)>,
 }
 
 impl Document {
-    /// The model of the request, without the collection Google puts before it.
+    /// The model of the request, without the collection in Google's names.
     pub(super) fn model(&self) -> &str {
         let model = filled(&self.fields, "model").unwrap_or_default();
         model.strip_prefix("models/").unwrap_or(model)
     }
 
-    /// Notes what belongs to the conversation and is not in the document, or
-    /// has no place here. How to answer is no part of a conversation.
+    /// Reports fields that belong to the conversation but refer to data elsewhere or have
+    /// no equivalent here. Generation options are not part of a conversation.
     pub(super) fn note_fields(&self, report: &mut Report) {
         if let Some(tools) = self.fields.get("tools").or_else(|| self.fields.get("functions"))
             && tools.as_array().is_none_or(|tools| !tools.is_empty())
@@ -79,10 +79,10 @@ impl Document {
     }
 }
 
-/// What the three services call the list of messages.
+/// The names of the message list in the three services.
 const LISTS: [&str; 3] = ["messages", "input", "contents"];
 
-/// What their batch files call the request in each line.
+/// The names of the request within a line of their batch files.
 const WRAPPERS: [&str; 3] = ["body", "params", "request"];
 
 pub(super) fn read(wanted: Format, text: &str, report: &mut Report) -> Result<Document, ImportError> {
@@ -110,7 +110,7 @@ pub(super) fn read(wanted: Format, text: &str, report: &mut Report) -> Result<Do
     Ok(Document { format: found, elements: elements.collect::<Result<_, _>>()?, fields })
 }
 
-/// As JSON; halves of surrogate pairs, which some programs write, are replaced.
+/// Parses JSON; lone surrogates, which some programs write, are replaced.
 fn parse(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).or_else(|error| match partial_json::replace_lone_surrogates(text) {
         Cow::Borrowed(_) => Err(error),
@@ -118,10 +118,10 @@ fn parse(text: &str) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// A message with its place: the line it stands in, or its number.
+/// A message with its position: its path or its line number.
 type Element = (Result<String, usize>, Value);
 
-/// Fields, name of the list if there is one, and elements.
+/// Fields, the name of the list if there is one, and elements.
 type Request = (Object, Option<&'static str>, Vec<Element>);
 
 fn request(value: Value) -> Result<Request, ImportError> {
@@ -195,7 +195,7 @@ fn is_message(object: &Object) -> bool {
     ["role", "type", "parts"].into_iter().any(|key| object.contains_key(key))
 }
 
-/// JSON lines. `error` says why the text is not one document.
+/// Parses JSON lines. `error` is the reason why the text is not a single document.
 fn lines(text: &str, error: serde_json::Error, report: &mut Report) -> Result<Request, ImportError> {
     let mut requests: Vec<(usize, Object)> = Vec::new();
     let mut messages: Vec<Element> = Vec::new();
@@ -204,7 +204,7 @@ fn lines(text: &str, error: serde_json::Error, report: &mut Report) -> Result<Re
         let line_no = line_idx + 1;
         let value = match parse(line) {
             Ok(value) => value,
-            // A document that begins wrong has no lines.
+            // A document whose first line is invalid is not JSON lines.
             Err(_) if requests.is_empty() && messages.is_empty() => return Err(ImportError::NotJson(error)),
             Err(source) => return Err(ImportError::BadLine { line: line_no, source }),
         };
@@ -226,14 +226,14 @@ fn lines(text: &str, error: serde_json::Error, report: &mut Report) -> Result<Re
     request(Value::Object(last))
 }
 
-/// What gives a format away.
+/// Evidence for a format.
 #[derive(Debug, Default)]
 struct Signs {
     chat: bool,
     responses: bool,
     anthropic: bool,
     google: bool,
-    /// Messages have `content` and not `parts`.
+    /// Messages have `content` instead of `parts`.
     has_content: bool,
 }
 
@@ -263,7 +263,7 @@ impl Signs {
             || ["tool_calls", "function_call", "tool_call_id", "reasoning_content", "reasoning_details"]
                 .iter()
                 .any(|key| element.get(*key).is_some_and(|value| !value.is_null()));
-        // Answers of Anthropic are of type `message` too.
+        // Anthropic's answers are of type `message` too.
         self.responses |= role.is_empty()
             && !element.contains_key("parts")
             && filled(element, "type").is_some_and(|kind| kind != "message");
@@ -280,7 +280,7 @@ impl Signs {
         }
     }
 
-    /// The format to read, if that can be the `wanted` one or its sibling.
+    /// The detected format, if it can be the `wanted` one or its sibling.
     fn format(&self, wanted: Format) -> Result<Format, ImportError> {
         let looks_like = |found| Err(ImportError::LooksLike { wanted: wanted.name(), found });
         let openai = self.chat || self.responses;
@@ -292,7 +292,7 @@ impl Signs {
                 Self { responses: true, .. } => Ok(Format::OpenAiResponses),
                 Self { anthropic: true, .. } => looks_like(Format::Anthropic.name()),
                 Self { google: true, .. } => looks_like(Format::Google.name()),
-                // Words alone look alike everywhere.
+                // Plain texts look alike in every format.
                 _ => Ok(Format::OpenAiChat),
             },
             Format::Anthropic if self.anthropic => Ok(wanted),

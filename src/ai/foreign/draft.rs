@@ -1,9 +1,9 @@
-//! The conversation while it is read.
+//! The conversation while it is being imported.
 //!
-//! Results come where their format puts them: behind their call, before it,
-//! among other things, by id or by the name of the tool. [`Draft::finish`] ties
-//! them to their calls, so that what leaves here has every result right behind
-//! its answer and every call an id of its own.
+//! The formats put results after their call, before it, or among
+//! other items, and refer to it by id or by the name of the tool. [`Draft::finish`]
+//! attaches results to their calls, so that in the outcome every result directly
+//! follows its answer and every call has a unique id.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::ai::messages::{
 };
 use crate::ai::requests::Ids;
 
-/// Stands in a result whose images follow elsewhere.
+/// The text of a result whose images follow elsewhere.
 pub(super) const SEE_IMAGE: &str = "(see attached image)";
 
-/// Introduces the images of a result that could not hold them.
+/// Introduces the images of a result that could not contain them.
 const IMAGES_OF: &str = "Images of the result of ";
 
 #[derive(Debug)]
@@ -42,11 +42,11 @@ enum Item {
     Result(RawResult),
 }
 
-/// A result as it was read.
+/// A result as parsed.
 #[derive(Debug)]
 pub(super) struct RawResult {
     pub(super) place: String,
-    /// Empty where only the name ties it to its call.
+    /// Empty if only the name refers to its call.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) content: Vec<ContentBlock>,
@@ -58,8 +58,8 @@ impl Draft {
         Self { format, model: model.to_owned(), system: Vec::new(), items: Vec::new(), report }
     }
 
-    /// Adds to the system prompt: from here on, or from the beginning where the
-    /// format knows no other.
+    /// Adds to the system prompt: from this position on, or from the beginning if the
+    /// format has no positions for it.
     pub(super) fn system(&mut self, text: &str) {
         if text.trim().is_empty() {
             return;
@@ -71,14 +71,14 @@ impl Draft {
         }
     }
 
-    /// What a user said; nothing if it is empty.
+    /// Adds a user message; ignored if it is empty.
     pub(super) fn user(&mut self, blocks: Vec<ContentBlock>, name: Option<&str>) {
         if !blocks.is_empty() {
             self.items.push(Item::User(user_message(blocks, named(name))));
         }
     }
 
-    /// What a model answered; nothing if it is empty.
+    /// Adds an answer; ignored if it is empty.
     pub(super) fn answer(&mut self, place: &str, blocks: Vec<AssistantBlock>, name: Option<&str>) {
         if blocks.is_empty() {
             return;
@@ -95,8 +95,8 @@ impl Draft {
         self.items.push(Item::Result(result));
     }
 
-    /// What a user, a tool or the system shows, each part as `block` reads it; notes
-    /// what is not what it was.
+    /// The blocks of a message of a user, a tool or the system, each part converted by
+    /// `block`; reports parts that changed.
     pub(super) fn shown(
         &mut self,
         pieces: Vec<(String, Piece<'_>)>,
@@ -116,7 +116,7 @@ impl Draft {
         blocks
     }
 
-    /// The texts of `blocks`, for what can only hold text: prompts and answers.
+    /// The texts of `blocks`, for messages that can contain only text: prompts and answers.
     pub(super) fn texts(&mut self, place: &str, blocks: Vec<ContentBlock>) -> Vec<String> {
         let texts = blocks.into_iter().filter_map(|block| match block {
             ContentBlock::Text(text) => Some(text.text),
@@ -133,14 +133,14 @@ impl Draft {
         texts.collect()
     }
 
-    /// Ties results to calls.
+    /// Attaches results to their calls.
     ///
     /// # Errors
-    /// When neither a user nor a model says anything.
+    /// If the conversation has no message of a user or a model.
     pub(super) fn finish(self) -> Result<Imported, ImportError> {
         let Self { format, mut system, items, mut report, .. } = self;
         let mut messages = Tied::new(items, format, &mut report).into_messages(format, &mut report);
-        // Those that join answers have room for images in results.
+        // Formats that join answers can put images into results.
         messages = if format.joins_answers() { joined(messages, format) } else { with_images(messages) };
         let is_system = |message: &&Message| matches!(message, Message::System(_));
         let n_leading = messages.iter().take_while(is_system).count();
@@ -165,12 +165,12 @@ fn named(name: Option<&str>) -> Extra {
     name.map(|name| ("name".to_owned(), Value::from(name))).into_iter().collect()
 }
 
-/// What comes before the images of a result that cannot hold them itself.
+/// The text before the images of a result that cannot contain them itself.
 pub(super) fn images_of(id: &str) -> String {
     format!("{IMAGES_OF}{id}:")
 }
 
-/// Removes the words that stand for an image where the image is.
+/// Removes the placeholder text if the image itself is there.
 fn forget_placeholder(content: &mut Vec<ContentBlock>) {
     let mut texts = content.iter().filter_map(ContentBlock::as_text);
     let is_placeholder = (texts.next(), texts.next()) == (Some(SEE_IMAGE), None);
@@ -179,7 +179,7 @@ fn forget_placeholder(content: &mut Vec<ContentBlock>) {
     }
 }
 
-/// Puts images that [`images_of`] announced back into their results.
+/// Moves images that [`images_of`] announced back into their results.
 fn with_images(messages: Vec<Message>) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
     for message in messages {
@@ -198,7 +198,7 @@ fn with_images(messages: Vec<Message>) -> Vec<Message> {
     out
 }
 
-/// Gives images to `results`. False if `blocks` are not just such images.
+/// Attaches images to `results`. Returns false if `blocks` are not just such images.
 fn attach_images(blocks: &[ContentBlock], results: &mut [Message]) -> bool {
     let mut moves: Vec<(usize, Vec<ContentBlock>)> = Vec::new();
     for block in blocks {
@@ -231,7 +231,7 @@ fn attach_images(blocks: &[ContentBlock], results: &mut [Message]) -> bool {
     true
 }
 
-/// What becomes of a result whose call nobody knows: no API takes it as one.
+/// Converts a result without a call, which every API rejects, to a user message.
 pub(super) fn stray_result(id: &str, name: &str, content: &[ContentBlock]) -> Vec<ContentBlock> {
     let call: String =
         [name, id].iter().filter(|part| !part.is_empty()).map(|part| format!(" {part}")).collect();
@@ -245,10 +245,10 @@ pub(super) fn stray_result(id: &str, name: &str, content: &[ContentBlock]) -> Ve
     text_block(&text).into_iter().chain(images).collect()
 }
 
-/// The note on such a result.
+/// The report's note about such a result.
 pub(super) const STRAY: &str = "result without a call; kept as a user message";
 
-/// The items without results, each answer with the results of its calls.
+/// The items without results, and the results of the calls of each answer.
 struct Tied {
     items: Vec<TiedItem>,
 }
@@ -261,7 +261,7 @@ enum TiedItem {
 impl Tied {
     fn new(items: Vec<Item>, format: Format, report: &mut Report) -> Self {
         let mut tied = Self { items: Vec::with_capacity(items.len()) };
-        // Results with the place they stood at, in terms of the items kept.
+        // Results with their position among the remaining items.
         let mut results = Vec::new();
         for item in items {
             tied.items.push(match item {
@@ -286,7 +286,7 @@ impl Tied {
         for (_, stray) in &strays {
             report.add(stray.place.as_str(), STRAY);
         }
-        // From the last one on, so that places stay what they are.
+        // Backwards, so that positions stay valid.
         for (at, stray) in strays.into_iter().rev() {
             let blocks = stray_result(&stray.id, &stray.name, &stray.content);
             tied.items.insert(at, TiedItem::Plain(Box::new(user_message(blocks, Extra::new()).into())));
@@ -294,8 +294,8 @@ impl Tied {
         tied
     }
 
-    /// Gives `result`, which stood before item `at`, to its call: the latest
-    /// unanswered one before it, else the first one after it.
+    /// Attaches `result`, which preceded item `at`, to its call: the latest
+    /// unanswered one before it, otherwise the first one after it.
     fn tie(
         &mut self,
         at: usize,
@@ -305,7 +305,7 @@ impl Tied {
     ) -> Result<(), RawResult> {
         let by_id = |call: &ToolCall| {
             let id = match (format, call.id.split_once('|')) {
-                // The second part names the item, which its result does not.
+                // The second part is the item's id, which its result does not contain.
                 (Format::OpenAiResponses, Some((id, _))) => id,
                 _ => &call.id,
             };
@@ -315,7 +315,7 @@ impl Tied {
             |call: &ToolCall| (result.id.is_empty() || call.id.is_empty()) && call.name == result.name;
         let found = self.find(at, &by_id).or_else(|| self.find(at, &by_name));
         let Some((idx, slot)) = found else { return Err(result) };
-        // Behind its answer stand results only, if it is in its place.
+        // A result in its proper position has only results between itself and its answer.
         if idx + 1 != at {
             report.add(result.place.as_str(), "result out of order; moved after its call");
         }
@@ -327,7 +327,7 @@ impl Tied {
         Ok(())
     }
 
-    /// The item and the number of the call.
+    /// The index of the item and of the call.
     fn find(&self, at: usize, is_it: &dyn Fn(&ToolCall) -> bool) -> Option<(usize, usize)> {
         let before = (0..at.min(self.items.len())).rev();
         before.chain(at..self.items.len()).find_map(|idx| {
@@ -385,7 +385,7 @@ impl Tied {
     }
 }
 
-/// Makes one message of neighbours of the same side.
+/// Joins neighbouring messages of the same side.
 fn joined(messages: Vec<Message>, format: Format) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::with_capacity(messages.len());
     for message in messages {

@@ -1,5 +1,5 @@
 //! `generateContent`: <https://ai.google.dev/api/generate-content>, with names in
-//! camel or in snake case, as REST and the libraries write them.
+//! camel case, as REST writes them, or in snake case, as the libraries do.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::json::{self, Noted, Object, Piece, filled, pieces, text_block, texts_
 use super::plan::{Answer, Block, Outcome, Plan, Step, WRAPPED, arguments};
 use crate::ai::messages::{AssistantBlock, ContentBlock, Text, Thinking};
 
-/// The field of that name in either spelling.
+/// The field with this name, in either spelling.
 fn get<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a Value> {
     object.get(camel).or_else(|| object.get(snake)).filter(|value| !value.is_null())
 }
@@ -27,7 +27,7 @@ fn get_text<'a>(object: &'a Object, camel: &str, snake: &str) -> Option<&'a str>
 
 pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportError> {
     if let Some(instruction) = get(&document.fields, "systemInstruction", "system_instruction") {
-        // A content, its parts, or just the text.
+        // A content, its parts, or only the text.
         let parts = match instruction {
             Value::Object(content) => content.get("parts").unwrap_or(instruction),
             other => other,
@@ -48,7 +48,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
             (parts, _) => pieces(&format!("{place}.parts"), parts)?,
         };
         match filled(content, "role") {
-            // Without a role it is the user who speaks.
+            // The default role is the user.
             Some("user" | "function" | "tool") | None => {
                 let mut rest = Vec::new();
                 for (place, piece) in parts {
@@ -79,7 +79,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
     Ok(())
 }
 
-/// What a part of a message stands for that a user, a tool or the system shows.
+/// The block for a part of a message of a user, a tool or the system.
 fn shown(part: &Object) -> Noted {
     if let Some(text) = json::text(part, "text") {
         return (text_block(text), None);
@@ -102,7 +102,7 @@ fn shown(part: &Object) -> Noted {
     (None, Some(unknown(part)))
 }
 
-/// What a part is that has no place here.
+/// Describes a part that has no equivalent here.
 fn unknown(part: &Object) -> String {
     let is_data =
         |key: &&String| !matches!(key.as_str(), "thought" | "thoughtSignature" | "thought_signature");
@@ -133,7 +133,7 @@ fn result(place: String, part: &Object, draft: &mut Draft) -> Result<RawResult, 
 }
 
 /// The text of a response, and whether it is an error. Responses can be any
-/// object; by convention `output` or `error` holds all of it, and libraries
+/// object; by convention all its content is in `output` or `error`, and libraries
 /// write `result`.
 fn outcome(response: &Object) -> (String, bool) {
     let mut fields = response.iter();
@@ -198,7 +198,7 @@ pub(super) fn write(plan: &mut Plan<'_>) -> (Object, Vec<Value>) {
     let mut contents = Vec::with_capacity(plan.steps.len());
     for step in std::mem::take(&mut plan.steps) {
         match step {
-            // They are all part of the prompt before the conversation.
+            // All of them are in the prompt before the conversation.
             Step::System { .. } => {}
             Step::User { place, content, name } => {
                 Plan::drop_name(&mut plan.report, &place, name);
@@ -215,7 +215,7 @@ pub(super) fn write(plan: &mut Plan<'_>) -> (Object, Vec<Value>) {
     (fields, contents)
 }
 
-/// Roles alternate: parts of the same side join.
+/// Adds parts; roles must alternate, so parts of the same side are joined.
 fn add(contents: &mut Vec<Value>, role: &str, mut parts: Vec<Value>) {
     if parts.is_empty() {
         return;
@@ -230,7 +230,7 @@ fn add(contents: &mut Vec<Value>, role: &str, mut parts: Vec<Value>) {
     contents.push(json!({"role": role, "parts": parts}));
 }
 
-/// What is said by `block`; an address without a media type can only be said.
+/// The text form of `block`, for texts and for URLs without a media type.
 fn said(block: &ContentBlock) -> Option<Cow<'_, str>> {
     match block {
         ContentBlock::Text(text) => Some(Cow::Borrowed(text.text.as_str())),

@@ -1,4 +1,4 @@
-//! Looking at JSON of which nothing is certain.
+//! Helpers for JSON of unknown shape.
 
 use serde_json::{Map, Value};
 
@@ -7,17 +7,17 @@ use crate::ai::messages::{ContentBlock, Image, NoImage, label};
 
 pub(super) type Object = Map<String, Value>;
 
-/// The string `key` of `object`, if it is one.
+/// The member `key` of `object`, if it is a string.
 pub(super) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str)
 }
 
-/// The string `key`, if there is something in it.
+/// The member `key`, if it is a non-empty string.
 pub(super) fn filled<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     text(object, key).filter(|text| !text.is_empty())
 }
 
-/// What `value` is, in words.
+/// Describes `value` in words.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -29,17 +29,17 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// One piece of a content.
+/// One piece of a message's content.
 pub(super) enum Piece<'a> {
     Text(&'a str),
     Part(&'a Object),
 }
 
-/// The pieces of a content, with the place of each: a string, a list of parts
+/// The pieces of a content, each with its path: a string, a list of parts
 /// and strings, a single part, or nothing.
 ///
 /// # Errors
-/// When it is something else.
+/// If the content is anything else.
 pub(super) fn pieces<'a>(
     place: &str,
     content: Option<&'a Value>,
@@ -67,12 +67,12 @@ pub(super) fn pieces<'a>(
     pieces.collect()
 }
 
-/// A block of text, unless it is blank: no API takes blank text.
+/// A text block, unless it is blank: no API accepts blank text.
 pub(super) fn text_block(text: &str) -> Option<ContentBlock> {
     (!text.trim().is_empty()).then(|| ContentBlock::text(text))
 }
 
-/// The texts of `blocks` as one, then everything else.
+/// The texts of `blocks` as one block, then all other blocks.
 pub(super) fn texts_first(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let (texts, mut rest): (Vec<ContentBlock>, Vec<ContentBlock>) =
         blocks.into_iter().partition(|block| block.as_text().is_some());
@@ -80,14 +80,14 @@ pub(super) fn texts_first(blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     rest
 }
 
-/// A block, and a note if it is not what it was or not there.
+/// A block, and a note if it changed or was dropped.
 pub(super) type Noted = (Option<ContentBlock>, Option<String>);
 
-/// The note on an address that is kept where only text can be.
+/// The note about a URL that is kept as text.
 pub(super) const ONLY_ADDRESS: &str = "image by URL; kept as text";
 
-/// A picture given by its bytes or its address, as a block. `detail` is how
-/// closely it is to be looked at.
+/// The block for an embedded image or an image by URL. `detail` is the resolution at
+/// which the model reads it.
 pub(super) fn image_at(url: &str, detail: Option<&str>) -> Noted {
     match ContentBlock::image_at(url) {
         Ok(ContentBlock::ImageUrl(image)) => (Some(ContentBlock::ImageUrl(image.with_detail(detail))), None),
@@ -97,7 +97,7 @@ pub(super) fn image_at(url: &str, detail: Option<&str>) -> Noted {
     }
 }
 
-/// The picture of a part in OpenAI's formats: an address, or an object with one.
+/// The image of a part in OpenAI's formats: a URL, or an object with one.
 pub(super) fn image_of(part: &Object) -> Option<Noted> {
     match part.get("image_url")? {
         Value::String(url) => Some(image_at(url, text(part, "detail"))),
@@ -106,7 +106,7 @@ pub(super) fn image_of(part: &Object) -> Option<Noted> {
     }
 }
 
-/// A picture in base64, as a block; `None` with a note if it cannot be one.
+/// The block for an image in base64; `None` with a note if it is invalid.
 pub(super) fn image(mime: &str, data: &str) -> Noted {
     match Image::checked(mime, data) {
         Ok(image) => (Some(ContentBlock::Image(image)), None),

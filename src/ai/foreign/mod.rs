@@ -1,12 +1,12 @@
-//! Conversations in the request formats of others.
+//! Conversations in the request formats of other programs.
 //!
-//! [`import`] reads a request body of OpenAI, Anthropic or Google, or just its
+//! [`import`] reads a request body of OpenAI, Anthropic or Google, or only its
 //! list of messages, as one JSON document or as JSON lines; [`export`] writes
-//! one. Both say in a [`Report`] what the other side has no place for. Each
-//! format is a file with both directions; `draft` collects what is read and ties
-//! results to their calls, `plan` decides what is written. Files and sessions
-//! are the business of others. The invariants: nothing that a model would read
-//! is lost without a note, and what was imported comes back unchanged when it is
+//! one. Both list in a [`Report`] what the target format cannot represent. Each
+//! format is a file with both directions; `draft` collects parsed messages and
+//! attaches results to their calls, `plan` decides what is written. This module knows
+//! no files or sessions. The invariants: nothing that a model would read
+//! is lost without a note, and an imported conversation stays unchanged when it is
 //! exported to the same format and imported again.
 //!
 //! ```
@@ -25,23 +25,23 @@
 //! # What a conversation loses on the way there and back
 //!
 //! In every format: times, usage, cost, the provider's name, details of tool
-//! results, blank texts, answers that failed, the difference between several
-//! leading system messages, and which message of the system declared a tool.
-//! Results stand behind their answer, in the order of its calls. Thinking, and
-//! signatures of texts and calls, are for the models that made them: they go to
-//! the format of those models and to no other. Ids of another API's calls are
-//! changed where the format would refuse them.
+//! results, blank texts, failed answers, the difference between several
+//! leading system messages, and which system message declared a tool.
+//! Results follow their answer, in the order of its calls. Thinking, and
+//! signatures of texts and calls, are exported only to the format of the
+//! models that made them. Ids of another API's calls are
+//! changed if the format would reject them.
 //!
-//! Images come by their bytes or by their address; a `data:` URL is bytes.
-//! Addresses are carried as they are, and noted where the services of the format
-//! do not fetch such ones.
+//! Images are embedded or given by URL; a `data:` URL is an embedded image.
+//! URLs are exported unchanged, and reported if the services of the format
+//! do not fetch them.
 //!
 //! | format | also |
 //! |---|---|
-//! | `openai` | the media type of an image by address; that a result is an error; the order of text and calls within an answer; all thinking of an answer is one; a result is one text, then its images |
-//! | `openai-responses` | the media type of an image by address; that a result is an error; the border between two answers with nothing between them; names |
-//! | `anthropic` | media type and detail of an image by address; names; arguments that are no object are wrapped in one; images of an error come after its texts |
-//! | `google` | detail of an image by address; such an image becomes a text if its media type is not known; names; arguments that are no object are wrapped in one; a result is one text, then its images; the border between two messages of one side; the place of later system messages |
+//! | `openai` | the media type of an image by URL; that a result is an error; the order of text and calls within an answer; the borders between an answer's thinking blocks; the order of a result's texts and images |
+//! | `openai-responses` | the media type of an image by URL; that a result is an error; the border between two consecutive answers; names |
+//! | `anthropic` | media type and detail of an image by URL; names; arguments that are not an object are wrapped in one; images of an error come after its texts |
+//! | `google` | detail of an image by URL; such an image becomes a text if its media type is unknown; names; arguments that are not an object are wrapped in one; the order of a result's texts and images; the border between two messages of one side; the position of later system messages |
 
 mod anthropic;
 mod chat;
@@ -90,12 +90,12 @@ impl Format {
         }
     }
 
-    /// The format of that name.
+    /// The format with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// What the body calls its list of messages.
+    /// The name of the message list in the body.
     fn list(self) -> &'static str {
         match self {
             Self::OpenAiChat | Self::Anthropic => "messages",
@@ -104,7 +104,7 @@ impl Format {
         }
     }
 
-    /// The API and the provider that imported answers are taken to come from.
+    /// The API and provider recorded for imported answers.
     fn origin(self) -> (Api, &'static str) {
         match self {
             Self::OpenAiChat => (Api::OPENAI_COMPLETIONS, "openai"),
@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// Whether answers of `api` come in this format, so that it has a place for
+    /// Whether answers of `api` come in this format, so that it can contain
     /// their thinking and signatures.
     fn speaks(self, api: &Api) -> bool {
         let apis: &[Api] = match self {
@@ -136,7 +136,7 @@ impl Format {
         }
     }
 
-    /// Whether two messages of one side in a row are read as one.
+    /// Whether consecutive messages of one side are read as one.
     fn joins_answers(self) -> bool {
         matches!(self, Self::OpenAiResponses | Self::Google)
     }
@@ -148,14 +148,14 @@ impl fmt::Display for Format {
     }
 }
 
-/// A conversation that came from elsewhere. Its times are 0.
+/// An imported conversation. Its times are 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The format found; of OpenAI's two this can be another than was asked for.
+    /// The detected format; for OpenAI's two it may differ from the requested one.
     pub format: Format,
-    /// What stood before the first message.
+    /// The system message before the first message.
     pub system: Option<SystemMessage>,
-    /// At least one of them is a user's or a model's.
+    /// Contains at least one message of a user or a model.
     pub messages: Vec<Message>,
     pub report: Report,
 }
@@ -167,16 +167,15 @@ impl Imported {
     }
 }
 
-/// Reads a conversation. Of OpenAI's two formats either is read, whichever is
-/// asked for.
+/// Reads a conversation. A request for one of OpenAI's two formats accepts both.
 ///
 /// JSON lines are messages, one per line; or whole requests, of which the last
-/// one counts, because each request of a log repeats what came before. Requests
+/// one is used, because each request of a log repeats the earlier messages. Requests
 /// may be wrapped as in the batch files of the three services.
 ///
 /// # Errors
-/// When `text` is not such a conversation: where it goes wrong and what was
-/// expected there, and which format it seems to be instead.
+/// If `text` is not such a conversation: the position of the error and the expected
+/// content, and the format that the text seems to have instead.
 pub fn import(format: Format, text: &str) -> Result<Imported, ImportError> {
     let mut report = Report::default();
     let document = document::read(format, text, &mut report)?;
@@ -191,20 +190,20 @@ pub fn import(format: Format, text: &str) -> Result<Imported, ImportError> {
     draft.finish()
 }
 
-/// A conversation in somebody's request format.
+/// A conversation in a request format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exported {
     pub format: Format,
     /// The request body: system prompt, messages and tools, and the model if the
-    /// last answer came from one that this format is for. How to answer (`stream`,
-    /// `max_tokens`, …) is left to whoever sends it.
+    /// last answer came from a model with this format. Generation options (`stream`,
+    /// `max_tokens`, …) are left to the sender.
     pub body: Value,
     pub report: Report,
 }
 
 impl Exported {
-    /// The body as lines: one message each, the system prompt as the first. The
-    /// report then also names what lines have no place for.
+    /// The body as lines: one message each, the system prompt first. The
+    /// report then also lists what lines cannot contain.
     pub fn into_lines(mut self) -> (Vec<Value>, Report) {
         let mut lines = Vec::new();
         let mut body = match self.body {
@@ -212,7 +211,7 @@ impl Exported {
             _ => Map::new(),
         };
         let system = match self.format {
-            // Already the first message.
+            // It is already the first message.
             Format::OpenAiChat => None,
             Format::OpenAiResponses => body.shift_remove("instructions"),
             Format::Anthropic => body.shift_remove("system"),
@@ -235,8 +234,8 @@ impl Exported {
     }
 }
 
-/// Writes the conversation as a request of `format`: what a model would be sent,
-/// without the answers that failed. Nothing is made up for calls without results.
+/// Writes the conversation as a request of `format`: the content a model would
+/// receive, without failed answers. Calls without results get no invented ones.
 pub fn export<M: Borrow<Message>>(format: Format, messages: &[M]) -> Exported {
     let mut plan = plan::Plan::new(format, messages);
     let (mut body, messages) = match format {

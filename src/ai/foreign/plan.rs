@@ -1,4 +1,4 @@
-//! What of a conversation is written, whatever the format.
+//! Selects the parts of a conversation to write, for every format.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;
@@ -17,10 +17,10 @@ use crate::ai::messages::{
 };
 use crate::ai::requests::{Ids, system_state};
 
-/// A conversation ready to be written.
+/// A conversation ready to write.
 pub(super) struct Plan<'a> {
     pub(super) format: Format,
-    /// The model of the last answer, if it speaks this format.
+    /// The model of the last answer, if its API has this format.
     pub(super) model: Option<&'a str>,
     /// The prompt before the conversation; empty if there is none.
     pub(super) system: String,
@@ -49,7 +49,7 @@ pub(super) struct Answer<'a> {
     pub(super) place: String,
     pub(super) name: Option<&'a str>,
     pub(super) blocks: Vec<Block<'a>>,
-    /// Those there are, in the order of their calls.
+    /// The available results, in the order of their calls.
     pub(super) results: Vec<Outcome<'a>>,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Block<'a> {
         text: &'a str,
         signature: Option<&'a str>,
     },
-    /// Of a model that speaks this format.
+    /// From a model whose API has this format.
     Thinking {
         place: String,
         thinking: &'a Thinking,
@@ -163,7 +163,7 @@ impl<'a> Plan<'a> {
     ) {
         if answer.is_failed() {
             self.report.add(place, "answer that failed or was cancelled");
-            // Nothing ran of it, but files can be odd.
+            // None of its calls ran, but files can be inconsistent.
             let of_it =
                 |result: &ToolResultMessage| answer.tool_calls().any(|call| call.id == result.tool_call_id);
             for (at, _) in results.iter().filter(|(_, result)| of_it(result)) {
@@ -174,7 +174,7 @@ impl<'a> Plan<'a> {
         }
         let own = self.format.speaks(&answer.api);
         self.model = Some(answer.model.as_str()).filter(|model| own && !model.is_empty());
-        // Of no use to anybody but the model that made it, so nobody misses it.
+        // Useful only to the model that made it, so dropping it needs no note.
         let signature =
             |signed: &'a Option<String>| signed.as_deref().filter(|signature| own && !signature.is_empty());
         let mut blocks = Vec::with_capacity(answer.content.len());
@@ -228,7 +228,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// What of `blocks` can be shown to a model.
+    /// The parts of `blocks` that a model can read.
     fn content(&mut self, place: &str, blocks: &'a [ContentBlock]) -> Vec<&'a ContentBlock> {
         let mut content = Vec::with_capacity(blocks.len());
         for (at, block) in blocks.iter().enumerate() {
@@ -249,7 +249,7 @@ impl<'a> Plan<'a> {
         content
     }
 
-    /// The tools in force at the end, as the format declares them.
+    /// The tools active at the end, as the format declares them.
     pub(super) fn tools(&self) -> Option<Value> {
         if self.tools.is_empty() {
             return None;
@@ -278,7 +278,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// Notes a name, for formats that have no place for one.
+    /// Reports a name, for formats without a field for it.
     pub(super) fn drop_name(report: &mut Report, place: &str, name: Option<&str>) {
         if let Some(name) = name {
             report.add(place, format!("the name {name:?}"));
@@ -286,14 +286,14 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What is to be said of an image by address in `format`. All formats have a place
-/// for any address; their services do not fetch all.
+/// The note about an image by URL in `format`. All formats accept
+/// any URL; their services do not fetch all of them.
 fn address_note(format: Format, image: &ImageUrl) -> Option<&'static str> {
     let schemes: &[&str] = match format {
         Format::OpenAiChat | Format::OpenAiResponses => &["https", "http"],
         Format::Anthropic => &["https"],
         Format::Google if image.media_type().is_none() => return Some(ONLY_ADDRESS),
-        // The first for Vertex AI, both for the newer models of the Gemini API.
+        // The first for Vertex AI, both for newer models of the Gemini API.
         Format::Google => &["gs", "https"],
     };
     let is_fetched = schemes.iter().any(|scheme| image.has_scheme(scheme));
@@ -317,8 +317,8 @@ fn name(extra: &Extra) -> Option<&str> {
     extra.get("name").and_then(Value::as_str).filter(|name| !name.is_empty())
 }
 
-/// The arguments as text: those of a model that did not write an object as it
-/// wrote them.
+/// The arguments as text. If the model did not write an object, this is its original
+/// text.
 pub(super) fn argument_text(call: &ToolCall) -> String {
     match received(call) {
         Some(text) => text.to_owned(),
@@ -326,7 +326,7 @@ pub(super) fn argument_text(call: &ToolCall) -> String {
     }
 }
 
-/// The arguments as an object: what is no object is wrapped in one.
+/// The arguments as an object; other values are wrapped in one.
 pub(super) fn arguments(call: &ToolCall) -> Cow<'_, Value> {
     let wrapped = |value: Value| Cow::Owned(Value::Object(Map::from_iter([(WRAPPED.to_owned(), value)])));
     match (&call.arguments, received(call)) {
@@ -337,10 +337,10 @@ pub(super) fn arguments(call: &ToolCall) -> Cow<'_, Value> {
     }
 }
 
-/// The field that holds arguments which are no object.
+/// The field that contains wrapped arguments.
 pub(super) const WRAPPED: &str = "arguments";
 
-/// What the model wrote, if it is not an object.
+/// The model's original text, if it is not an object.
 fn received(call: &ToolCall) -> Option<&str> {
     let error = call.arguments_error.as_deref()?;
     Some(error.split_once("\n\nReceived arguments:\n").map_or(error, |(_, text)| text))

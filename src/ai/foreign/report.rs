@@ -1,14 +1,14 @@
-//! What a conversion could not carry over.
+//! The parts of a conversation that a conversion could not carry over.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// One thing that is not, or not quite, what it was.
+/// One part that changed or was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where it stood, such as `messages[3].content[1]`.
+    /// Its position, such as `messages[3].content[1]`.
     pub place: String,
-    /// What it is, and what became of it if it is not simply left out.
+    /// The part, and its replacement unless it was dropped.
     pub what: String,
 }
 
@@ -18,13 +18,13 @@ impl fmt::Display for Note {
     }
 }
 
-/// Everything a conversion could not carry over, in the order it was met.
+/// All parts that a conversion could not carry over, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     notes: Vec<Note>,
 }
 
-/// Notes of one kind that are shown one by one; more become one line.
+/// The number of notes of one kind that are listed; more become one line.
 const SHOWN: usize = 3;
 
 impl Report {
@@ -40,12 +40,12 @@ impl Report {
         &self.notes
     }
 
-    /// Whether everything was carried over as it was.
+    /// Whether everything was carried over unchanged.
     pub fn is_empty(&self) -> bool {
         self.notes.is_empty()
     }
 
-    /// A line per note; more than three of one kind are one line with their number.
+    /// One line per note; more than three of one kind become one line with their number.
     pub fn lines(&self) -> Vec<String> {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for note in &self.notes {

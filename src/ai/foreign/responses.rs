@@ -1,8 +1,8 @@
 //! Responses: <https://platform.openai.com/docs/api-reference/responses/create>.
 //!
-//! The input is a flat list of items; those of a model that stand in a row are
-//! one answer. Ids go where `api::openai_responses` keeps them: a reasoning item
-//! whole in the signature of its thinking, id and phase of a message in that of
+//! The input is a flat list of items; consecutive items of a model are
+//! one answer. Ids are stored as in `api::openai_responses`: a complete reasoning item
+//! in the signature of its thinking, id and phase of a message in that of
 //! its text, both ids of a call in its id.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub(super) fn read(document: &Document, draft: &mut Draft) -> Result<(), ImportE
     let prompt = draft.shown(pieces("instructions", document.fields.get("instructions"))?, shown);
     let texts = draft.texts("instructions", prompt);
     draft.system(&texts.join("\n"));
-    // The answer whose items are being read, and where it began.
+    // The answer whose items are being read, and its position.
     let mut answer: Option<(&str, Vec<AssistantBlock>)> = None;
     for (place, item) in &document.elements {
         let is_said = text(item, "type").is_none_or(|kind| kind == "message");
@@ -89,7 +89,7 @@ fn flush(answer: &mut Option<(&str, Vec<AssistantBlock>)>, draft: &mut Draft) {
     }
 }
 
-/// What a part of a message stands for that a user, a tool or the system shows.
+/// The block for a part of a message of a user, a tool or the system.
 fn shown(part: &Object) -> Noted {
     match filled(part, "type") {
         Some("input_text" | "output_text" | "text") | None if part.contains_key("text") => {
@@ -106,7 +106,7 @@ fn shown(part: &Object) -> Noted {
     }
 }
 
-/// A message of the model: one text, whatever it is made of.
+/// A message of the model, as one text.
 fn message(
     place: &str,
     item: &Object,
@@ -142,7 +142,7 @@ fn reasoning(item: &Object) -> Thinking {
     Thinking { thinking_signature: Some(signature), ..Thinking::new(said) }
 }
 
-/// An id without what separates the two ids of a call.
+/// An id without the separator between the two ids of a call.
 fn plain_id(item: &Object, key: &str) -> Option<String> {
     filled(item, key).map(|id| id.replace('|', "_"))
 }
@@ -151,7 +151,7 @@ fn call(kind: &str, item: &Object) -> Option<ToolCall> {
     let call_id = plain_id(item, "call_id").unwrap_or_default();
     let item_id = plain_id(item, "id");
     if kind == "custom_tool_call" {
-        // The id of its item tells it from a function.
+        // The item's id distinguishes it from a function.
         let item_id = item_id.filter(|id| id.starts_with("ctc_")).unwrap_or_else(|| format!("ctc_{call_id}"));
         let input = text(item, "input").unwrap_or_default();
         let arguments = Object::from_iter([("input".to_owned(), Value::from(input))]);
@@ -192,7 +192,7 @@ fn write_answer(answer: &Answer<'_>, plan: &mut Plan<'_>, items: &mut Vec<Value>
     let mut custom: Vec<&str> = Vec::new();
     for block in &answer.blocks {
         match block {
-            // All of it is its signature, which has no place without a text.
+            // It exists only for its signature, which cannot be sent without a text.
             Block::Text { text, .. } if text.trim().is_empty() => {}
             Block::Text { text, signature, .. } => items.push(message_item(text, *signature)),
             Block::Thinking { place, thinking } => {
@@ -250,7 +250,7 @@ fn message_item(text: &str, signature: Option<&str>) -> Value {
     item
 }
 
-/// A string if a single text is all there is.
+/// A string if the content is a single text.
 fn parts(content: &[&ContentBlock]) -> Value {
     match content {
         [] => Value::from(""),

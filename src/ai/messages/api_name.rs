@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The wire API a model is spoken to in, by its name in files and sessions.
+/// The wire API of a model, by its name in files and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Api(Cow<'static, str>);
@@ -16,11 +16,11 @@ impl Api {
     /// Chat Completions with Mistral's quirks.
     pub const MISTRAL_CONVERSATIONS: Self = Self(Cow::Borrowed("mistral-conversations"));
     pub const OPENAI_RESPONSES: Self = Self(Cow::Borrowed("openai-responses"));
-    /// Responses of the service behind ChatGPT, for accounts of it.
+    /// Responses of the service behind ChatGPT, for ChatGPT accounts.
     pub const OPENAI_CODEX_RESPONSES: Self = Self(Cow::Borrowed("openai-codex-responses"));
-    /// Responses at Azure's addresses.
+    /// Responses at Azure's endpoints.
     pub const AZURE_OPENAI_RESPONSES: Self = Self(Cow::Borrowed("azure-openai-responses"));
-    /// Gemini, and what else the Gemini API offers.
+    /// Gemini, and the other models of the Gemini API.
     pub const GOOGLE_GENERATIVE_AI: Self = Self(Cow::Borrowed("google-generative-ai"));
     /// Google's models on Vertex AI.
     pub const GOOGLE_VERTEX: Self = Self(Cow::Borrowed("google-vertex"));
@@ -31,7 +31,7 @@ impl Api {
     /// The offline demo model.
     pub const DEMO: Self = Self(Cow::Borrowed("demo"));
 
-    /// An API of the program's own files.
+    /// An API with a name fixed at compile time.
     pub(in crate::ai) fn known(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
@@ -51,7 +51,7 @@ impl fmt::Display for Api {
     }
 }
 
-/// The APIs that this program speaks: each has a codec.
+/// The APIs pi supports: each has a codec.
 pub(in crate::ai) static SPOKEN: [Api; 10] = [
     Api::ANTHROPIC_MESSAGES,
     Api::ANTHROPIC_VERTEX,
@@ -65,7 +65,7 @@ pub(in crate::ai) static SPOKEN: [Api; 10] = [
     Api::AZURE_OPENAI_RESPONSES,
 ];
 
-/// The wire APIs a model can be spoken to in, by their names in `models.json`.
+/// The wire APIs that `models.json` can name.
 pub fn supported_apis() -> Vec<&'static str> {
     SPOKEN.iter().map(Api::as_str).collect()
 }

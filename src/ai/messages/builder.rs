@@ -1,9 +1,9 @@
 //! Messages made by hand, for callers of the library.
 //!
-//! The builders let nothing be written that a provider has to refuse: a user
+//! The builders make it impossible to write what every provider rejects: a user
 //! message has content, a tool call has an id, a name and an object of
-//! arguments, and a tool result comes from the call it answers. What was read
-//! from a file is not made here; it may be anything.
+//! arguments, and a tool result is made from the call it answers. Messages read
+//! from a file do not pass through here and may be invalid.
 //!
 //! ```
 //! use pi::ai::{Api, AssistantMessage, Message, ToolCall, UserMessage};
@@ -76,24 +76,24 @@ impl SystemMessage {
 }
 
 impl Image {
-    /// A picture from its base64 text and the media type of its bytes, such as `image/png`.
+    /// An image from its base64 text and the media type of its bytes, such as `image/png`.
     pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self { data: data.into(), mime_type: mime_type.into(), extra: Extra::new() }
     }
 }
 
 impl Thinking {
-    /// Thinking nobody has signed.
+    /// Thinking without a signature.
     pub fn new(thinking: impl Into<String>) -> Self {
         Self { thinking: thinking.into(), ..Self::default() }
     }
 }
 
-/// Nothing is in the message yet, so it cannot be built.
+/// Type state: the message is empty and cannot be built yet.
 #[derive(Debug, Clone, Copy)]
 pub enum Blank {}
 
-/// The message has content.
+/// Type state: the message has content.
 #[derive(Debug, Clone, Copy)]
 pub enum Filled {}
 
@@ -121,7 +121,7 @@ impl UserMessage {
     /// assert_eq!(message.content.text(), "What is wrong here?");
     /// ```
     ///
-    /// A message without content is not a message:
+    /// A message without content does not compile:
     ///
     /// ```compile_fail
     /// pi::ai::UserMessage::builder().build();
@@ -145,7 +145,7 @@ impl<State> UserMessageBuilder<State> {
         self.block(ContentBlock::Image(image))
     }
 
-    /// A picture at `address`, which the service fetches, or in a `data:` URL.
+    /// Adds the image at `address`: a URL that the service fetches, or a `data:` URL.
     ///
     /// ```
     /// use pi::ai::UserMessage;
@@ -156,24 +156,24 @@ impl<State> UserMessageBuilder<State> {
     ///     .build();
     /// assert!(message.content.blocks()[1].is_image());
     ///
-    /// // Nobody but this machine has that file.
+    /// // No service can read a local file.
     /// assert!(UserMessage::builder().image_at("file:///home/ada/cat.png").is_err());
     /// # Ok::<(), pi::ai::NoImage>(())
     /// ```
     ///
     /// # Errors
-    /// When no service fetches such an address; see [`ContentBlock::image_at`].
+    /// If no service fetches such an address; see [`ContentBlock::image_at`].
     pub fn image_at(self, address: &str) -> Result<UserMessageBuilder<Filled>, NoImage> {
         ContentBlock::image_at(address).map(|block| self.block(block))
     }
 
-    /// When it was said.
+    /// Sets the time of the message.
     pub fn at(mut self, timestamp: Millis) -> Self {
         self.timestamp = timestamp;
         self
     }
 
-    /// Who said it, where several people talk. Only Chat Completions has a place for it.
+    /// Sets the author's name, for conversations of several people. Only Chat Completions sends it.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.extra.insert("name".to_owned(), Value::from(name.into()));
         self
@@ -201,8 +201,8 @@ pub struct AssistantMessageBuilder {
 }
 
 impl AssistantMessage {
-    /// Begins an answer of `model` at `provider`. Its stop reason follows from
-    /// what is in it, unless one of the builder's methods says otherwise.
+    /// Begins an answer of `model` at `provider`. The stop reason follows from the
+    /// content, unless one of the builder's methods sets it.
     ///
     /// ```
     /// use pi::ai::{Api, AssistantMessage, StopReason, ToolCall};
@@ -227,12 +227,12 @@ impl AssistantMessageBuilder {
         self.block(AssistantBlock::Text(Text::new(text)))
     }
 
-    /// Thinking nobody has signed.
+    /// Adds thinking without a signature.
     pub fn thinking(self, thinking: impl Into<String>) -> Self {
         self.block(AssistantBlock::Thinking(Thinking::new(thinking)))
     }
 
-    /// Thinking with what its provider wants back with it.
+    /// Adds thinking with the signature its provider expects back.
     pub fn signed_thinking(self, thinking: impl Into<String>, signature: impl Into<String>) -> Self {
         let thinking =
             Thinking { thinking_signature: Some(signature.into()), ..Thinking::new(thinking.into()) };
@@ -249,7 +249,7 @@ impl AssistantMessageBuilder {
         self
     }
 
-    /// When the request for it began.
+    /// Sets the time at which the request began.
     pub fn at(mut self, timestamp: Millis) -> Self {
         self.message.timestamp = timestamp;
         self
@@ -260,13 +260,13 @@ impl AssistantMessageBuilder {
         self
     }
 
-    /// The answer ended at the most tokens it could have.
+    /// Marks the answer as truncated at the output limit.
     pub fn cut_off(mut self) -> Self {
         self.message.stop_reason = StopReason::Length;
         self
     }
 
-    /// The request failed, for this reason.
+    /// Marks the request as failed, for this reason.
     pub fn failed(mut self, reason: impl Into<String>) -> Self {
         self.message.stop_reason = StopReason::Error;
         self.message.error_message = Some(reason.into());
@@ -283,7 +283,7 @@ impl AssistantMessageBuilder {
 }
 
 impl ToolCall {
-    /// A call with whole arguments.
+    /// A call with complete arguments.
     ///
     /// ```compile_fail
     /// // Arguments are an object.
@@ -300,8 +300,8 @@ impl ToolCall {
         }
     }
 
-    /// A call with the arguments as a model wrote them. Text that is no JSON
-    /// object stays visible in `arguments_error`, and the call is not run.
+    /// A call with the arguments as a model wrote them. Text that is not a JSON
+    /// object is kept in `arguments_error`, and the call does not run.
     ///
     /// ```
     /// use pi::ai::ToolCall;
@@ -318,7 +318,7 @@ impl ToolCall {
         Self { arguments, arguments_error, ..Self::new(id, name, Map::new()) }
     }
 
-    /// Begins the result of this call; there is no other way to build one.
+    /// Begins the result of this call; this is the only way to build one.
     ///
     /// ```
     /// use pi::ai::ToolCall;
@@ -360,10 +360,10 @@ impl ToolResultBuilder {
         self.block(ContentBlock::Image(image))
     }
 
-    /// A picture at `address`, which the service fetches, or in a `data:` URL.
+    /// Adds the image at `address`: a URL that the service fetches, or a `data:` URL.
     ///
     /// # Errors
-    /// When no service fetches such an address; see [`ContentBlock::image_at`].
+    /// If no service fetches such an address; see [`ContentBlock::image_at`].
     pub fn image_at(self, address: &str) -> Result<Self, NoImage> {
         ContentBlock::image_at(address).map(|block| self.block(block))
     }
@@ -374,19 +374,19 @@ impl ToolResultBuilder {
         self
     }
 
-    /// What screens and exports show; the model never sees it.
+    /// Sets the data for screens and exports; the model never reads it.
     pub fn details(mut self, details: Value) -> Self {
         self.message.details = Some(details);
         self
     }
 
-    /// The tool failed, and the content says why.
+    /// Marks the result as a failure; the content gives the reason.
     pub fn failed(mut self) -> Self {
         self.message.is_error = true;
         self
     }
 
-    /// When the result came.
+    /// Sets the time of the result.
     pub fn at(mut self, timestamp: Millis) -> Self {
         self.message.timestamp = timestamp;
         self

@@ -1,10 +1,10 @@
-//! What a tool asks of how the arguments of its calls are sampled.
+//! Constrained sampling: how a tool restricts the arguments the model may write.
 //!
-//! A service that can do it keeps its model from writing anything but arguments
-//! that fit: the tool's schema, or a grammar. This module has the wish, in the
-//! form session files keep it, and the tools that take a text of a grammar
-//! instead of JSON; what a schema has to look like for it is in `strict_schema`.
-//! A wish this version does not know survives a round trip and is not granted.
+//! Some services can force the model to write only arguments that match the tool's
+//! schema or a grammar. This module defines the option as session files contain it,
+//! and the tools that take text of a grammar instead of JSON; `strict_schema` has
+//! the rules a schema must follow. An option this version does not know survives a
+//! round trip and has no effect.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::message::{Extra, Message, ToolDeclaration};
 
-/// How the arguments of a tool are to be sampled.
+/// How the arguments of a tool are sampled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ConstrainedSampling {
@@ -23,7 +23,7 @@ pub enum ConstrainedSampling {
         #[serde(flatten)]
         extra: Extra,
     },
-    /// By a grammar, for a tool that takes one text.
+    /// By a grammar, for a tool with a single text argument.
     Grammar {
         #[serde(default)]
         variants: Grammars,
@@ -35,26 +35,26 @@ pub enum ConstrainedSampling {
 }
 
 impl ConstrainedSampling {
-    /// By the schema, where that is possible.
+    /// By the schema, where the service supports it.
     pub fn prefer_schema() -> Self {
         Self::JsonSchema { strict: Strictness::Prefer, extra: Extra::new() }
     }
 }
 
-/// What happens where a schema cannot be enforced.
+/// What happens if a schema cannot be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strictness {
-    /// The tool is offered without.
+    /// The tool is offered without enforcement.
     Prefer,
-    /// The request is not sent, if the service would enforce schemas but not this one.
+    /// The request fails if the service enforces schemas but cannot enforce this one.
     Require,
 }
 
-/// One language, in the notations of the services that know grammars.
+/// One grammar, in the notations of the services that support grammars.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Grammars {
-    /// For OpenAI, in the notation of Lark.
+    /// For OpenAI, in Lark notation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openai_lark: Option<String>,
     /// For OpenAI, as a regular expression.
@@ -70,7 +70,7 @@ pub struct Grammars {
 /// <https://platform.openai.com/docs/guides/function-calling#context-free-grammars>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) struct GrammarTool<'a> {
-    /// The property the text becomes.
+    /// The property that receives the text.
     pub(in crate::ai) parameter: &'a str,
     /// `lark` or `regex`.
     pub(in crate::ai) syntax: &'static str,
@@ -78,8 +78,8 @@ pub(in crate::ai) struct GrammarTool<'a> {
 }
 
 impl<'a> GrammarTool<'a> {
-    /// `None` for a tool without such a grammar, and for one that needs anything
-    /// but one text.
+    /// `None` for a tool without such a grammar, and for one whose parameters are not
+    /// exactly one text.
     pub(in crate::ai) fn of(tool: &'a ToolDeclaration) -> Option<Self> {
         let Some(ConstrainedSampling::Grammar { variants, .. }) = &tool.constrained_sampling else {
             return None;
@@ -96,18 +96,18 @@ impl<'a> GrammarTool<'a> {
         (kind == "string").then_some(Self { parameter, syntax, definition })
     }
 
-    /// The text in the arguments of a call, if they have one.
+    /// The text in the arguments of a call, if there is one.
     pub(in crate::ai) fn input(self, arguments: &Value) -> Option<&str> {
         arguments.get(self.parameter)?.as_str()
     }
 }
 
-/// The arguments in which an answer's text for a tool with a grammar is read.
+/// Names the argument that receives the model's text, for each tool with a grammar.
 #[derive(Debug, Clone, Default)]
 pub(in crate::ai) struct GrammarParameters(HashMap<String, String>);
 
 impl GrammarParameters {
-    /// Those of all tools the conversation declares.
+    /// Collects the tools that the conversation declares.
     pub(in crate::ai) fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
         let systems = messages.into_iter().filter_map(|message| match message {
             Message::System(system) => Some(system),
@@ -120,23 +120,23 @@ impl GrammarParameters {
         Self(grammars.collect())
     }
 
-    /// What a text for the tool `name` becomes; `input` where nobody says.
+    /// The argument that receives a text for `tool`; `input` if the tool is unknown.
     pub(in crate::ai) fn name(&self, tool: &str) -> &str {
         self.0.get(tool).map_or("input", String::as_str)
     }
 
-    /// The arguments of a call of `tool` that came as `text`, as JSON.
+    /// The JSON arguments of a call of `tool` whose input arrived as `text`.
     pub(in crate::ai) fn arguments(&self, tool: &str, text: &str) -> String {
         json!({ self.name(tool): text }).to_string()
     }
 
-    /// Those arguments up to where the text begins.
+    /// The start of those arguments, up to the text.
     pub(in crate::ai) fn opening(&self, tool: &str) -> String {
         format!("{{{}:\"", Value::from(self.name(tool)))
     }
 }
 
-/// `text` as it stands inside of a JSON string.
+/// `text` escaped for a JSON string.
 pub(in crate::ai) fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()

@@ -1,12 +1,12 @@
-//! Pictures given by their address.
+//! Images by URL.
 //!
-//! The service fetches them; pi never does. Which service takes which address is
-//! said in `image_limits`. A `data:` URL is no address, it holds the picture, and
-//! becomes an [`Image`] where it comes in: [`ContentBlock::image_at`]. In files a
-//! picture by address is a text block with an extra field, because the original
-//! pi knows pictures by their bytes only: it shows and sends the text, and what
-//! is read here is the picture. The invariant: an [`ImageUrl`] holds an address
-//! that some service fetches, and its text says no other address than that.
+//! The service fetches them; pi never does. `image_limits` knows which service
+//! fetches which addresses. A `data:` URL is not an address: it contains the image,
+//! and [`ContentBlock::image_at`] converts it to an [`Image`]. In files, an image by
+//! URL is a text block with an extra field, because the original pi knows only
+//! embedded images: it shows and sends the text, while this version reads the
+//! image. The invariant: an [`ImageUrl`] contains an address that some service
+//! fetches, and its text contains the same address.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,22 +15,22 @@ use serde_json::Value;
 
 use super::message::{ContentBlock, Extra, Image, Text};
 
-/// A picture that a service fetches from where it is.
+/// An image that the service fetches from its address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageUrl {
     url: String,
     /// The media type, if it is known.
     pub mime_type: Option<String>,
-    /// Fields that are not interpreted, and `detail`: how closely OpenAI's models
-    /// are to look.
+    /// Fields that are not interpreted, and `detail`: the resolution at which OpenAI's
+    /// models read the image.
     pub extra: Extra,
 }
 
-/// Why something is no picture. As text it says what it is instead.
+/// Why something is not a usable image. The display text replaces the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoImage {
-    /// The address is none of `https:`, `http:`, `gs:`, `s3:` and `data:`, or has
-    /// white space in it.
+    /// The address does not begin with `https:`, `http:`, `gs:`, `s3:` or `data:`, or
+    /// contains white space.
     #[error("image at a URL no provider fetches")]
     Address,
     #[error("image not encoded in base64")]
@@ -43,10 +43,10 @@ pub enum NoImage {
     Data,
 }
 
-/// What some service fetches.
+/// Schemes that at least one service fetches.
 const SCHEMES: [&str; 4] = ["https", "http", "gs", "s3"];
 
-/// Media types by the end of a file's name.
+/// Media types by file extension.
 const ENDINGS: [(&str, &str); 11] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -62,11 +62,11 @@ const ENDINGS: [(&str, &str); 11] = [
 ];
 
 impl ImageUrl {
-    /// A picture at `url`.
+    /// The image at `url`.
     ///
     /// # Errors
-    /// [`NoImage::Address`] if no service fetches such an address; a `data:` URL
-    /// is none, see [`ContentBlock::image_at`].
+    /// [`NoImage::Address`] if no service fetches such an address. For a `data:` URL,
+    /// use [`ContentBlock::image_at`].
     pub fn new(url: impl Into<String>) -> Result<Self, NoImage> {
         let url = url.into();
         let is_bad = |c: char| c.is_whitespace() || c.is_control();
@@ -91,12 +91,12 @@ impl ImageUrl {
         self.url.split_once("://").is_some_and(|(own, _)| own.eq_ignore_ascii_case(scheme))
     }
 
-    /// What stands for the picture where only text can: `[image: URL]`.
+    /// The text that replaces the image where only text is possible: `[image: URL]`.
     pub fn label(&self) -> String {
         label(&self.url)
     }
 
-    /// The media type, or the one that the end of the address speaks for.
+    /// The media type, given or derived from the extension in the address.
     pub fn media_type(&self) -> Option<&str> {
         if let Some(known) = self.mime_type.as_deref().filter(|known| !known.is_empty()) {
             return Some(known);
@@ -107,14 +107,13 @@ impl ImageUrl {
         ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, mime)| *mime)
     }
 
-    /// How closely the model is to look, in OpenAI's words; `None` is as it likes.
+    /// The resolution to read the image at, in OpenAI's words; `None` for the default.
     pub fn detail(&self) -> Option<&str> {
         let detail = self.extra.get(DETAIL).and_then(Value::as_str)?;
         DETAILS.contains(&detail).then_some(detail)
     }
 
-    /// The same picture, to be looked at that closely. Words OpenAI does not have
-    /// change nothing.
+    /// Sets the resolution. Values that OpenAI does not define are ignored.
     pub(in crate::ai) fn with_detail(mut self, detail: Option<&str>) -> Self {
         if let Some(detail) = detail.filter(|detail| DETAILS.contains(detail)) {
             self.extra.insert(DETAIL.to_owned(), Value::from(detail));
@@ -122,10 +121,11 @@ impl ImageUrl {
         self
     }
 
-    /// Reads the form it has in files.
+    /// Parses the form used in files.
     ///
     /// # Errors
-    /// The text itself, if it is just a text: the field is not there or no
+    /// Returns the text itself if it is plain text: the field is missing or not an
+    /// address, or text and field disagree.
     /// address, or the text says something else than the field.
     pub(in crate::ai) fn of_text(mut text: Text) -> Result<Self, Text> {
         let address = text.extra.get(FIELD).and_then(Value::as_str);
@@ -169,13 +169,13 @@ impl Serialize for ImageUrl {
     }
 }
 
-/// What stands for a picture at `url` where only text can.
+/// The text that replaces the image at `url` where only text is possible.
 pub(in crate::ai) fn label(url: &str) -> String {
     format!("[image: {url}]")
 }
 
 impl ContentBlock {
-    /// The picture at `address`, which can be a `data:` URL.
+    /// The image at `address`, which can be a `data:` URL.
     ///
     /// ```
     /// use pi::ai::{ContentBlock, Image, ImageUrl};
@@ -191,7 +191,7 @@ impl ContentBlock {
     /// ```
     ///
     /// # Errors
-    /// When it is no address that a service fetches, and no picture in base64.
+    /// If no service fetches the address and it is not an image in base64.
     pub fn image_at(address: &str) -> Result<Self, NoImage> {
         let address = address.trim();
         match address.split_once(':') {
@@ -211,11 +211,11 @@ impl ContentBlock {
 }
 
 impl Image {
-    /// A picture that a service can read as far as its form goes: one such picture
-    /// that is not makes it refuse every request that it is part of.
+    /// An image whose form a service can read. One malformed image makes a service
+    /// reject every request that contains it.
     ///
     /// # Errors
-    /// When the media type is not that of an image, or the data is not base64.
+    /// If the media type is not that of an image, or the data is not base64.
     pub(in crate::ai) fn checked(mime_type: &str, data: &str) -> Result<Self, NoImage> {
         let data: String = data.chars().filter(|char| !char.is_ascii_whitespace()).collect();
         let mime_type = mime_type.trim().to_ascii_lowercase();
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// How a line is read, and that it is written as it was.
+    /// Parses a line, compares the block, and checks that it is written unchanged.
     #[track_caller]
     fn check_stored(json: &str, expected: Option<&str>) {
         let block: ContentBlock = serde_json::from_str(json).unwrap();
@@ -319,7 +319,7 @@ mod tests {
         for url in ["file:///x", "data:image/png;base64,AAAA", "https://x y"] {
             check_stored(&format!(r#"{{"type":"text","text":"[image: {url}]","imageUrl":"{url}"}}"#), None);
         }
-        // What the model reads in the original and what it sees here are the same.
+        // The model in the original reads the same text as the model here.
         check_stored(r#"{"type":"text","text":"hello","imageUrl":"https://x"}"#, None);
         check_stored(r#"{"type":"text","text":"[image: https://y]","imageUrl":"https://x"}"#, None);
         check_stored(

@@ -30,7 +30,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// What was said to the model block by block: by the user, or by a tool.
+    /// The input blocks of a message of the user or of a tool.
     pub fn input_blocks(&self) -> &[ContentBlock] {
         match self {
             Self::User(user) => match &user.content {
@@ -42,7 +42,7 @@ impl Message {
         }
     }
 
-    /// The same, to be changed; `None` where there are no blocks.
+    /// Mutable access to the input blocks; `None` for messages without blocks.
     pub fn input_blocks_mut(&mut self) -> Option<&mut Vec<ContentBlock>> {
         match self {
             Self::User(user) => match &mut user.content {
@@ -91,7 +91,7 @@ impl Default for SystemContent {
     }
 }
 
-/// What the model is told about one tool.
+/// The declaration of one tool, as the model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDeclaration {
     pub name: String,
@@ -100,7 +100,7 @@ pub struct ToolDeclaration {
     /// JSON Schema of the arguments, an object schema.
     #[serde(default)]
     pub parameters: Value,
-    /// How the arguments of its calls are to be sampled, where that can be chosen.
+    /// How the arguments of its calls are sampled, where the service has a choice.
     #[serde(rename = "constrainedSampling", default, skip_serializing_if = "Option::is_none")]
     pub constrained_sampling: Option<ConstrainedSampling>,
     #[serde(flatten)]
@@ -115,7 +115,7 @@ pub struct RemovedTool {
     pub extra: Extra,
 }
 
-/// What the user, or the session on the user's behalf, said.
+/// A message of the user, or of the session on the user's behalf.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -173,13 +173,13 @@ pub fn join_text(blocks: &[ContentBlock]) -> String {
     texts.join("\n")
 }
 
-/// What a user or a tool may put before the model.
+/// A block of user or tool input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", from = "StoredBlock")]
 pub enum ContentBlock {
     Text(Text),
     Image(Image),
-    /// In files a text with the field `imageUrl`.
+    /// In files: a text with the field `imageUrl`.
     #[serde(untagged)]
     ImageUrl(ImageUrl),
     /// A block of a kind this version does not know; kept, never sent.
@@ -187,7 +187,7 @@ pub enum ContentBlock {
     Unknown(Value),
 }
 
-/// A block as files have it.
+/// A block as it is stored in files.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum StoredBlock {
@@ -219,7 +219,7 @@ impl ContentBlock {
         }
     }
 
-    /// Whether it is a picture, by its bytes or by its address.
+    /// Whether it is an image, embedded or by URL.
     pub fn is_image(&self) -> bool {
         match self {
             Self::Image(_) | Self::ImageUrl(_) => true,
@@ -228,7 +228,7 @@ impl ContentBlock {
     }
 }
 
-/// What the model may answer with. Never an image; never in a user message.
+/// A block of an answer. Never an image; never in a user message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum AssistantBlock {
@@ -259,7 +259,7 @@ impl Text {
     }
 }
 
-/// A picture as base64, with the media type of its bytes.
+/// An image in base64, with the media type of its bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
@@ -318,7 +318,7 @@ pub enum StopReason {
     Pending,
 }
 
-/// What the model answered.
+/// The model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
@@ -340,12 +340,12 @@ pub struct AssistantMessage {
     /// Set exactly when `stop_reason` is `Error` or `Aborted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// What is known of the failure beside `error_message`; not stored.
+    /// Facts about the failure in addition to `error_message`; not stored.
     #[serde(skip)]
     pub failure: Option<Box<Failure>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// The model that answered, when the provider names another than was asked for.
+    /// The model that answered, if the provider reports another than the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -353,8 +353,8 @@ pub struct AssistantMessage {
     /// Monotonic milliseconds from request start to the terminal event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The service's word for how much to think, if the request said it between
-    /// the turns: every later request has to say it in the same place.
+    /// The service's name for the thinking effort, if the request set it between the
+    /// turns: every later request must repeat it in the same position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_thinking_level: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -364,7 +364,7 @@ pub struct AssistantMessage {
 }
 
 impl AssistantMessage {
-    /// An answer of which nothing has arrived yet.
+    /// An answer of which nothing has arrived.
     pub fn pending(api: Api, provider: &str, model: &str, timestamp: Millis) -> Self {
         Self {
             content: Vec::new(),
@@ -418,7 +418,7 @@ pub struct ToolResultMessage {
     /// What the model reads.
     #[serde(default, deserialize_with = "null_as_default")]
     pub content: Vec<ContentBlock>,
-    /// What the screen and exports read; the model never sees it.
+    /// Data for screens and exports; the model never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     #[serde(default)]
@@ -434,8 +434,8 @@ pub struct ToolResultMessage {
 
 /// Tokens and cost of one answer.
 ///
-/// `input` excludes cached tokens; `reasoning` is contained in `output`, and
-/// `cache_write_1h` in `cache_write`.
+/// `input` excludes cached tokens; `output` includes `reasoning`, and
+/// `cache_write` includes `cache_write_1h`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
@@ -474,7 +474,7 @@ pub struct UsageCost {
     pub cache_write: f64,
     #[serde(serialize_with = "js_number")]
     pub total: f64,
-    /// Whether `total` is what the provider billed, not the catalogue's estimate.
+    /// Whether `total` is the amount the provider billed, not the catalogue's estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_from_provider: Option<bool>,
     #[serde(flatten)]

@@ -1,13 +1,12 @@
-//! The messages every provider shares, and how they come into being.
+//! The messages every provider shares, and how they are assembled.
 //!
 //! `message` has the types and their JSON form, `stream` the events of an answer and
-//! the fold of events into a message, `builder` messages made by hand, `image_url`
-//! images given by address, `partial_json` arguments that are still arriving, and
-//! `constrained` the requests of tools for constrained sampling.
-//! `outcome` says how an answer ended; `api_name` and `thinking_level` are names that
-//! messages carry. Nothing here knows
-//! models, requests or services. The invariant: any JSON that a session file holds
-//! survives a round trip.
+//! the fold of events into a message, `builder` builds messages in code, `image_url`
+//! has images by URL, `partial_json` arguments that are still arriving, and
+//! `constrained` the options for constrained sampling. `outcome` interprets how an
+//! answer ended; `api_name` and `thinking_level` are names that messages contain.
+//! Nothing here knows models, requests or services. The invariant: any JSON in a
+//! session file survives a round trip.
 
 mod api_name;
 mod builder;

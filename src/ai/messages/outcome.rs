@@ -1,10 +1,10 @@
-//! How an answer ended: its failure, and whether the conversation still fits.
+//! How an answer ended: its failure, and whether the conversation still fits the window.
 
 use super::message::{AssistantMessage, StopReason};
 use crate::ai::failure::{Failure, FailureClass};
 
 impl Failure {
-    /// The failure of an answer: as it was carried along, else as its text has it.
+    /// The failure of an answer: the one it carries, otherwise the one its text describes.
     /// `None` if it did not fail.
     pub fn of_answer(message: &AssistantMessage) -> Option<Self> {
         let text = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error)?;
@@ -12,27 +12,27 @@ impl Failure {
     }
 }
 
-/// Whether repeating the request that `message` answers may help.
+/// Whether retrying the request behind `message` may help.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
     Failure::of_answer(message).is_some_and(|failure| failure.class.is_retryable())
 }
 
-/// What became of the request, for people: the error, and whose it is if it does
-/// not say so itself. `None` if it did not fail.
+/// The error for the user, prefixed with the provider if the text does not name it.
+/// `None` if the answer did not fail.
 pub fn failure_text(message: &AssistantMessage) -> Option<String> {
     if message.stop_reason != StopReason::Error {
         return None;
     }
     let error = message.error_message.as_deref().unwrap_or("the request failed");
     let provider = message.provider.as_str();
-    // Lines below the first are about the key, and name it anyway.
+    // Lines below the first are about the key and always name the provider.
     let first = error.lines().next().unwrap_or_default();
     let names_it = provider.is_empty() || first.to_lowercase().contains(&provider.to_lowercase());
     Some(if names_it { error.to_owned() } else { format!("{provider}: {error}") })
 }
 
 /// Whether `message` shows that the conversation no longer fits a window of
-/// `context_window` tokens. Some servers say so, some only answer nothing.
+/// `context_window` tokens. Some servers report it, others just return an empty answer.
 pub fn is_overflow(message: &AssistantMessage, context_window: u64) -> bool {
     if message.raw_stop_reason.as_deref() == Some("model_context_window_exceeded") {
         return true;

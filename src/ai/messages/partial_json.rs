@@ -1,8 +1,8 @@
-//! JSON that a model is still writing, or wrote a little wrong.
+//! JSON that a model is still writing, or wrote with small mistakes.
 //!
-//! While arguments stream in, [`parse_lenient`] shows what can be read so far.
+//! While arguments stream in, [`parse_lenient`] returns the readable part.
 //! Once they are complete, [`parse_strict`] decides whether they may be used;
-//! it repairs only raw control characters and impossible escapes in strings,
+//! it repairs only raw control characters and invalid escapes in strings,
 //! which several servers produce.
 
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use jiter::{JsonValue, PartialMode};
 use serde_json::{Map, Value};
 
-/// What can be read of an unfinished JSON object; `{}` if nothing can.
+/// The readable part of an unfinished JSON object; `{}` if there is none.
 pub fn parse_lenient(text: &str) -> Value {
     let repaired = repair(text);
     let parsed = JsonValue::parse_with_config(repaired.as_bytes(), false, PartialMode::TrailingStrings);
@@ -23,7 +23,7 @@ pub fn parse_lenient(text: &str) -> Value {
 /// The JSON object in `text`; blank text is `{}`.
 ///
 /// # Errors
-/// Says why `text` is not a JSON object.
+/// The reason why `text` is not a JSON object.
 pub fn parse_strict(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
@@ -40,8 +40,8 @@ pub fn parse_strict(text: &str) -> Result<Value, String> {
     }
 }
 
-/// The arguments of a finished tool call: the object, and the error the model
-/// reads instead when the text is not one.
+/// The arguments of a finished tool call: the object, and the error for the model
+/// if the text is not an object.
 pub fn finished_arguments(text: &str) -> (Value, Option<String>) {
     match parse_strict(text) {
         Ok(value) => (value, None),
@@ -64,7 +64,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// Escapes raw control characters inside strings and doubles the backslash of
-/// escapes JSON does not have. Borrows when there is nothing to repair.
+/// escapes that JSON does not define. Borrows if there is nothing to repair.
 pub(in crate::ai) fn repair(text: &str) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut in_string = false;
@@ -84,7 +84,7 @@ pub(in crate::ai) fn repair(text: &str) -> Cow<'_, str> {
                 let escape = chars.peek().map(|(_, next)| *next);
                 let valid = match escape {
                     Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't') => true,
-                    // A cut-off \u at the end may still become a good one.
+                    // A truncated \u at the end may still become a valid escape.
                     Some('u') => text[at + 2..].chars().take(4).all(|digit| digit.is_ascii_hexdigit()),
                     None => true,
                     Some(_) => false,
@@ -113,14 +113,14 @@ pub(in crate::ai) fn repair(text: &str) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Appends to the repaired copy, if there is one by now.
+/// Appends to the repaired copy, if there is one.
 fn push(out: &mut Option<String>, char: char) {
     if let Some(out) = out {
         out.push(char);
     }
 }
 
-/// The repaired copy, begun with `before` if this is the first repair.
+/// The repaired copy, created from `before` on the first repair.
 fn owned<'a>(out: &'a mut Option<String>, before: &str) -> &'a mut String {
     out.get_or_insert_with(|| before.to_owned())
 }
@@ -140,8 +140,8 @@ fn to_serde(value: &JsonValue<'_>) -> Value {
     }
 }
 
-/// JSON text with a replacement character in place of each `\ud83d` without its
-/// other half, which text in UTF-8 cannot hold.
+/// Replaces each `\ud83d` without its other half by the replacement character,
+/// because UTF-8 cannot encode a lone surrogate.
 pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\ud") && !text.contains("\\uD") {
         return Cow::Borrowed(text);
@@ -159,7 +159,7 @@ pub fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
             (Some(0xD800..0xDC00), Some(0xDC00..0xE000)) => (12, text.get(at..at + 12)),
             (Some(0xD800..0xE000), _) => (6, Some("\\ufffd")),
             (Some(_), _) => (6, text.get(at..at + 6)),
-            // The escaped character goes along, so that `\\ud83d` stays what it is.
+            // Skip the escaped character too, so that `\\ud83d` stays unchanged.
             (None, _) => {
                 let escaped = text[at + 1..].chars().next().map_or(0, char::len_utf8);
                 (1 + escaped, text.get(at..at + 1 + escaped))

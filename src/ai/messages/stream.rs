@@ -1,5 +1,5 @@
-//! An assistant message being produced: the events, their order, and the one
-//! fold that assembles the message from them.
+//! The events of an answer in progress, their order, and the one fold that
+//! assembles the message from them.
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::message::{AssistantBlock, AssistantMessage, Extra, Text, Thinking, ToolCall};
 use super::partial_json;
 
-/// One step of an assistant message being produced.
+/// One event of an answer in progress.
 ///
 /// Order, checked by [`StreamOrder`]: `Start`; then for each block index
 /// `BlockStart Delta* BlockEnd`, where blocks may overlap and indices count up
@@ -26,7 +26,7 @@ pub enum StreamEvent {
         index: usize,
         text: String,
     },
-    /// The finished block; it replaces what the deltas added up to.
+    /// The finished block; it replaces the sum of the deltas.
     BlockEnd {
         index: usize,
         block: AssistantBlock,
@@ -34,7 +34,7 @@ pub enum StreamEvent {
     Done(Box<AssistantMessage>),
 }
 
-/// What a block will hold, known when it starts.
+/// The kind of a block, known when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
     Text,
@@ -46,7 +46,7 @@ pub enum BlockKind {
     },
 }
 
-/// Infallible by design: failures are in `Done`.
+/// The stream itself never fails: failures are in `Done`.
 pub type EventStream = BoxStream<'static, StreamEvent>;
 
 /// Folds events into the message so far; the only such fold in the program.
@@ -68,8 +68,8 @@ impl MessageBuilder {
         self.accept(event);
     }
 
-    /// As [`Self::push`], and returns whether the event was applied: whoever shows the
-    /// blocks has to ignore the same events.
+    /// Like [`Self::push`], and returns whether the event was applied: code that shows
+    /// the blocks must ignore the same events.
     pub fn accept(&mut self, event: &StreamEvent) -> bool {
         match event {
             StreamEvent::Start => {}
@@ -101,8 +101,8 @@ impl MessageBuilder {
         &self.message
     }
 
-    /// What can be read of the arguments of the open tool call at `index`: a
-    /// JSON object, possibly with its last string cut off. `None` for other blocks.
+    /// The readable part of the arguments of the open tool call at `index`: a JSON
+    /// object whose last string may be truncated. `None` for other blocks.
     pub fn partial_arguments(&self, index: usize) -> Option<Value> {
         match self.message.content.get(index)? {
             AssistantBlock::ToolCall(_) => Some(partial_json::parse_lenient(&self.arguments[index])),
@@ -140,7 +140,7 @@ pub struct StreamOrder {
 }
 
 impl StreamOrder {
-    /// Takes the next event; `Err` says what is out of order.
+    /// Checks the next event; `Err` describes the violation.
     pub fn accept(&mut self, event: &StreamEvent) -> Result<(), String> {
         if self.done {
             return Err(format!("{event:?} after Done"));
@@ -187,7 +187,7 @@ impl StreamOrder {
         }
     }
 
-    /// Whether the terminal event has come.
+    /// Whether the terminal event has arrived.
     pub fn is_done(&self) -> bool {
         self.done
     }

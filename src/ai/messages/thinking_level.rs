@@ -34,7 +34,7 @@ impl ThinkingLevel {
         }
     }
 
-    /// The level of that name, in any letter case.
+    /// The level with this name, ignoring case.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }

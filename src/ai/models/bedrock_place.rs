@@ -1,23 +1,23 @@
-//! Where Bedrock is: its address depends on the region.
+//! Bedrock's endpoint, which depends on the region.
 //!
-//! Base URLs are [`BEDROCK_TEMPLATE`], an address of Amazon with some region in
-//! it, or that of a proxy. Whoever finds the credential of a request knows the
-//! region; it hands it over in [`AwsKeys::region`](crate::ai::requests::AwsKeys), or
-//! the address made with it in [`SignIn::base_url`](crate::ai::requests::SignIn).
-//! Nothing here reads settings or environment.
+//! A base URL is [`BEDROCK_TEMPLATE`], an Amazon address that contains a region, or
+//! the address of a proxy. The code that finds a request's credential knows the
+//! region and passes it in [`AwsKeys::region`](crate::ai::requests::AwsKeys), or
+//! passes the finished address in [`SignIn::base_url`](crate::ai::requests::SignIn).
+//! Nothing here reads settings or the environment.
 //!
 //! Addresses: <https://docs.aws.amazon.com/general/latest/gr/bedrock.html>.
 
 /// The base URL of a Bedrock model before the region is known.
 pub const BEDROCK_TEMPLATE: &str = "https://bedrock-runtime.{region}.amazonaws.com";
 
-/// Asked where nothing names a region.
+/// The region used if none is configured.
 pub const BEDROCK_DEFAULT_REGION: &str = "us-east-1";
 
 const PLACEHOLDER: &str = "{region}";
 
-/// `template` for `region`: its placeholder filled, or the region of an address
-/// of Amazon replaced. Other addresses stay as they are.
+/// Inserts `region` into `template`: fills its placeholder, or replaces the region of
+/// an Amazon address. Other addresses stay unchanged.
 pub fn bedrock_base_url(template: &str, region: &str) -> String {
     match bedrock_region(template) {
         Some(known) => template.replacen(&format!(".{known}."), &format!(".{region}."), 1),
@@ -25,7 +25,7 @@ pub fn bedrock_base_url(template: &str, region: &str) -> String {
     }
 }
 
-/// The region in the host name of an address of Amazon.
+/// The region in the host name of an Amazon address.
 pub fn bedrock_region(base_url: &str) -> Option<&str> {
     let (_, rest) = base_url.split_once("://")?;
     let host = rest.split(['/', ':']).next()?;
@@ -35,7 +35,7 @@ pub fn bedrock_region(base_url: &str) -> Option<&str> {
     is_region(region).then_some(region)
 }
 
-/// The region an ARN is of: `arn:aws:bedrock:us-west-2:123456789012:…`.
+/// The region of an ARN: `arn:aws:bedrock:us-west-2:123456789012:…`.
 pub(in crate::ai) fn arn_region(id: &str) -> Option<&str> {
     let mut parts = id.split(':');
     let is_arn = parts.next() == Some("arn");
@@ -43,7 +43,7 @@ pub(in crate::ai) fn arn_region(id: &str) -> Option<&str> {
     (is_arn && is_region(region)).then_some(region)
 }
 
-/// Whether `text` may be put into a host name.
+/// Whether `text` is safe in a host name.
 pub(in crate::ai) fn is_region(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -1,11 +1,10 @@
 //! How one server's dialect differs from its API, as a typed view of
 //! `Model.compat`.
 //!
-//! Defaults come from the server, recognised by base URL or provider id; each
-//! flag of `models.json` overrides its default. A base URL nobody knows gets
-//! what every server accepts. The facts are those of the vendors' API pages and
-//! of recorded exchanges; the codecs only read the flags and never ask who the
-//! vendor is.
+//! Defaults depend on the server, recognised by base URL or provider id; flags in
+//! `models.json` override them. An unknown base URL gets a request that every
+//! server accepts. The facts come from the vendors' API pages and
+//! from recorded exchanges. Codecs only read the flags and never check the vendor.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -13,7 +12,7 @@ use serde_json::{Map, Value};
 use super::model::{Cost, Model};
 use crate::ai::messages::Api;
 
-/// Who runs the server, as far as its dialect is known.
+/// The operator of a server, as far as the dialect depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ServerKind {
     OpenAi,
@@ -35,7 +34,7 @@ enum ServerKind {
     Unknown,
 }
 
-/// Who is recognised how: part of the base URL first, else the provider id.
+/// TABLE: how servers are recognised: by a part of the base URL, otherwise by the provider id.
 const SERVERS: &[(ServerKind, &[&str], &[&str])] = &[
     (ServerKind::OpenAi, &["api.openai.com"], &["openai"]),
     (
@@ -68,56 +67,56 @@ impl ServerKind {
     }
 }
 
-/// What a model reads of the system between the turns.
+/// The system messages that a model reads between the turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::ai) enum Updates {
-    /// Nothing: all is said at the start.
+    /// None: everything is in the system prompt.
     #[default]
     None,
     /// Instructions.
     Texts,
-    /// Instructions, and tools that were not there before.
+    /// Instructions, and new tools.
     Additions,
-    /// Instructions, and every change of the tools.
+    /// Instructions, and all changes of the tools.
     Changes,
 }
 
-/// Whose part of JSON Schema.
+/// The subset of JSON Schema that a service enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) enum Dialect {
     /// <https://platform.openai.com/docs/guides/structured-outputs#supported-schemas>
     OpenAi,
-    /// Of Anthropic's models, wherever they are:
+    /// Anthropic's models, on any service:
     /// <https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs>
     Claude,
 }
 
-/// What a request adds to the facts of model and server.
+/// Properties of a request that affect the dialect.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::ai) struct RequestTraits {
-    /// An account asks that signed in.
+    /// The credential is a signed-in account.
     pub(in crate::ai) signed_in: bool,
-    /// The prompt is to stay in the cache for long.
+    /// The prompt should stay in the provider's cache for long.
     pub(in crate::ai) long_cache: bool,
-    /// All of the system is said at the start.
+    /// All system messages go into the system prompt.
     pub(in crate::ai) without_updates: bool,
 }
 
 /// Dialect of a Chat Completions server.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ai) struct ChatCompat {
-    /// Takes `store`, and stores unless told not to.
+    /// Accepts `store`, and stores answers unless it is false.
     pub(in crate::ai) supports_store: bool,
-    /// Wants instructions of reasoning models in the `developer` role.
+    /// Expects instructions of reasoning models in the `developer` role.
     pub(in crate::ai) supports_developer_role: bool,
     pub(in crate::ai) supports_reasoning_effort: bool,
-    /// Takes `stream_options.include_usage`.
+    /// Accepts `stream_options.include_usage`.
     pub(in crate::ai) supports_usage_in_streaming: bool,
-    /// Says why it stops; otherwise a clean end of the stream is taken as the end.
+    /// Sends a finish reason; otherwise a clean end of the stream ends the answer.
     pub(in crate::ai) supports_finish_reason: bool,
-    /// Takes sampling parameters for this model.
+    /// Accepts sampling parameters for this model.
     pub(in crate::ai) supports_temperature: bool,
-    /// Takes texts to stop at for this model.
+    /// Accepts stop sequences for this model.
     pub(in crate::ai) supports_stop: bool,
     pub(in crate::ai) max_tokens_field: MaxTokensField,
     pub(in crate::ai) requires_tool_result_name: bool,
@@ -126,52 +125,52 @@ pub(in crate::ai) struct ChatCompat {
     pub(in crate::ai) requires_tools_with_tool_history: bool,
     pub(in crate::ai) requires_thinking_as_text: bool,
     pub(in crate::ai) requires_reasoning_content: bool,
-    /// Tool call ids are exactly nine letters and digits.
+    /// Tool call ids must be exactly nine letters and digits.
     pub(in crate::ai) nine_character_ids: bool,
     pub(in crate::ai) thinking_format: ThinkingFormat,
     /// Template arguments for the two `chat-template` formats.
     pub(in crate::ai) chat_template_kwargs: Option<Map<String, Value>>,
-    /// The same for `baseten`, which has another field for them.
+    /// The same for `baseten`, which uses another field.
     pub(in crate::ai) chat_template_args: Option<Map<String, Value>>,
-    /// Field that caps the thinking tokens.
+    /// The field that limits the thinking tokens.
     pub(in crate::ai) thinking_token_budget_field: Option<String>,
     pub(in crate::ai) open_router_routing: Option<Value>,
     pub(in crate::ai) vercel_gateway_routing: Option<Value>,
-    /// What the model reads of the system between the turns.
+    /// The system messages that the model reads between the turns.
     pub(in crate::ai) updates: Updates,
-    /// Takes Anthropic's `cache_control` on text parts and tools.
+    /// Accepts Anthropic's `cache_control` on text parts and tools.
     pub(in crate::ai) anthropic_cache_control: bool,
-    /// Takes it on tool results too; other proxies put it where Claude refuses it.
+    /// Accepts it on tool results too; other proxies then put it where Claude rejects it.
     pub(in crate::ai) cache_control_on_results: bool,
     /// Sends `prompt_cache_key`.
     pub(in crate::ai) prompt_cache_key: bool,
-    /// Keeps a prompt for long if asked to: by `prompt_cache_retention`, or in
+    /// Keeps a prompt for long on request: by `prompt_cache_retention`, or in
     /// Anthropic's markers.
     pub(in crate::ai) supports_long_cache: bool,
-    /// Headers that keep a session on one server, all with the session's id.
+    /// Headers that pin a session to one server; their value is the session's id.
     pub(in crate::ai) affinity_headers: &'static [&'static str],
     pub(in crate::ai) zai_tool_stream: bool,
-    /// Which requests vLLM serves first; lower is sooner.
+    /// The priority of requests in vLLM; lower is sooner.
     pub(in crate::ai) vllm_priority: Option<i64>,
-    /// Samples arguments by the schema of a function that is marked `strict`, if
-    /// the schema is of this kind.
+    /// Enforces the schema of a function that is marked `strict`, if the schema follows
+    /// this dialect.
     pub(in crate::ai) strict_tools: Option<Dialect>,
-    /// Takes tools whose argument is a text of a grammar.
+    /// Accepts tools whose argument is text of a grammar.
     pub(in crate::ai) grammar_tools: bool,
-    /// Has Azure's addresses and takes the key in the `api-key` header.
+    /// Uses Azure's addresses and expects the key in the `api-key` header.
     pub(in crate::ai) azure: bool,
-    /// Wants to be told by headers what a request is.
+    /// Expects headers that describe the request.
     pub(in crate::ai) copilot: bool,
 }
 
-/// Name of the field that bounds the answer.
+/// The name of the field that limits the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) enum MaxTokensField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
-/// How a Chat Completions server is told to think.
+/// The request format of the thinking level on a Chat Completions server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) enum ThinkingFormat {
     OpenAi,
@@ -182,7 +181,7 @@ pub(in crate::ai) enum ThinkingFormat {
     Zai,
     Qwen,
     ChatTemplate,
-    /// As [`Self::ChatTemplate`], and earlier thinking stays in the prompt.
+    /// Like [`Self::ChatTemplate`], and earlier thinking stays in the prompt.
     QwenChatTemplate,
     StringThinking,
     AntLing,
@@ -190,12 +189,12 @@ pub(in crate::ai) enum ThinkingFormat {
     Mistral,
 }
 
-/// Whose names the headers have that keep a session on one server.
+/// The names of the headers that pin a session to one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AffinityFormat {
     /// OpenAI's.
     Plain,
-    /// The same, for proxies that pass on no header that names a session.
+    /// OpenAI's, for proxies that drop headers with "session" in their name.
     Sessionless,
     /// OpenRouter's.
     Routed,
@@ -208,7 +207,7 @@ impl AffinityFormat {
 }
 
 impl ChatCompat {
-    /// The dialect as far as this request may use it.
+    /// The dialect that applies to this request.
     pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
         let compat = Self::of(model);
         if traits.without_updates { Self { updates: Updates::None, ..compat } } else { compat }
@@ -231,8 +230,8 @@ impl ChatCompat {
             supports_developer_role: flags
                 .bool("supportsDeveloperRole")
                 .unwrap_or(openai || routed_to("openai/") || routed_to("anthropic/")),
-            // Sent only for models declared as reasoning, which a model of an
-            // unknown server is not unless its owner says so.
+            // Sent only for models declared as reasoning. A model of an unknown server is
+            // declared as reasoning only in the user's configuration.
             supports_reasoning_effort: flags.bool("supportsReasoningEffort").unwrap_or(!matches!(
                 vendor,
                 ServerKind::Xai | ServerKind::Zai | ServerKind::Moonshot | ServerKind::Copilot
@@ -357,38 +356,38 @@ fn thinking_format(flags: &Flags<'_>, vendor: ServerKind, mistral: bool) -> Thin
 /// Dialect of an Anthropic Messages server.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ai) struct AnthropicCompat {
-    /// Streams tool arguments per tool when asked to; others need a beta header.
+    /// Streams tool arguments per tool on request; others need a beta header.
     pub(in crate::ai) eager_tool_input: bool,
     pub(in crate::ai) cache_control_on_tools: bool,
-    /// Samples arguments by the schema of a tool that is marked `strict`.
+    /// Enforces the schema of a tool that is marked `strict`.
     pub(in crate::ai) strict_tools: bool,
-    /// Keeps a prompt for an hour if asked to.
+    /// Keeps a prompt for an hour on request.
     pub(in crate::ai) supports_long_cache: bool,
     pub(in crate::ai) supports_temperature: bool,
-    /// Decides itself how long to think; takes an effort instead of a budget.
+    /// Decides itself how long to think; accepts an effort instead of a budget.
     pub(in crate::ai) adaptive_thinking: bool,
-    /// Goes on with an answer whose beginning is the last message of the request.
+    /// Continues an answer whose beginning is the last message of the request (prefill).
     pub(in crate::ai) assistant_prefill: bool,
-    /// Models that may answer in place of one that declines.
+    /// Models that may answer if the requested one declines.
     pub(in crate::ai) fallback_models: Vec<FallbackModel>,
-    /// Sends and takes thinking without a signature.
+    /// Sends and accepts thinking without a signature.
     pub(in crate::ai) allow_empty_signature: bool,
-    /// Takes no other ids of calls than those it would make itself.
+    /// Accepts only tool call ids in its own format.
     pub(in crate::ai) strict_ids: bool,
-    /// What the model reads of the system between the turns.
+    /// The system messages that the model reads between the turns.
     pub(in crate::ai) updates: Updates,
-    /// Is told there how much to think, so that a change leaves the prompt as it was.
+    /// Reads changes of the thinking effort there, so that the rest of the prompt stays unchanged.
     pub(in crate::ai) effort_between_turns: bool,
-    /// Headers that keep a session on one server, all with the session's id.
+    /// Headers that pin a session to one server; their value is the session's id.
     pub(in crate::ai) affinity_headers: &'static [&'static str],
-    /// Takes API keys as bearer tokens.
+    /// Accepts API keys as bearer tokens.
     pub(in crate::ai) bearer_key: bool,
-    /// Wants to be told by headers what a request is.
+    /// Expects headers that describe the request.
     pub(in crate::ai) copilot: bool,
 }
 
 impl AnthropicCompat {
-    /// The dialect as far as this request may use it.
+    /// The dialect that applies to this request.
     pub(in crate::ai) fn for_request(model: &Model, traits: RequestTraits) -> Self {
         let compat = Self::of(model);
         if !traits.without_updates {
@@ -417,7 +416,7 @@ impl AnthropicCompat {
             strict_tools: flags.bool("supportsStrictTools").unwrap_or(false),
             supports_temperature: flags.bool("supportsTemperature").unwrap_or(true),
             adaptive_thinking,
-            // Refused by the models that decide themselves how long to think.
+            // Models that decide themselves how long to think reject it.
             assistant_prefill: flags
                 .bool("supportsAssistantPrefill")
                 .unwrap_or(anthropic && !adaptive_thinking),
@@ -437,17 +436,17 @@ impl AnthropicCompat {
     }
 }
 
-/// A model that Anthropic may let answer in place of the one asked for.
+/// A model that may answer in place of the requested one.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(in crate::ai) struct FallbackModel {
     pub(in crate::ai) model: String,
-    /// The rates of the model asked for, if it does not say.
+    /// `None` means the rates of the requested model.
     pub(in crate::ai) cost: Option<Cost>,
 }
 
 impl FallbackModel {
-    /// Whether `answering`, as an answer names it, is this model: by its id, or by
-    /// that and the date of a version.
+    /// Whether `answering`, the model name in an answer, is this model: its id, or its
+    /// id and the date of a version.
     fn is(&self, answering: &str) -> bool {
         let version = answering.strip_prefix(&self.model);
         version.is_some_and(|rest| {
@@ -457,15 +456,15 @@ impl FallbackModel {
     }
 }
 
-/// Those that `models.json` allows `model`, the first choice first.
+/// The fallbacks that `models.json` allows for `model`, by preference.
 fn fallback_models(model: &Model) -> Vec<FallbackModel> {
     let listed = Flags(&model.compat).list("allowedFallbackModels").unwrap_or_default();
     let read = |entry: &Value| FallbackModel::deserialize(entry).ok();
     listed.iter().filter_map(read).filter(|fallback| !fallback.model.is_empty()).collect()
 }
 
-/// What an answer to `model` costs that names `answering` as its author; `None`
-/// where that is no model with rates of its own.
+/// The rates of an answer to `model` that was written by `answering`; `None`
+/// if that is not a fallback with rates of its own.
 pub(in crate::ai) fn fallback_cost(model: &Model, answering: &str) -> Option<Cost> {
     fallback_models(model).into_iter().find(|fallback| fallback.is(answering))?.cost
 }
@@ -473,52 +472,52 @@ pub(in crate::ai) fn fallback_cost(model: &Model, answering: &str) -> Option<Cos
 /// Dialect of a Responses server.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ai) struct ResponsesCompat {
-    /// Takes `store`, and stores unless told not to.
+    /// Accepts `store`, and stores answers unless it is false.
     pub(in crate::ai) supports_store: bool,
-    /// Wants instructions of reasoning models in the `developer` role.
+    /// Expects instructions of reasoning models in the `developer` role.
     pub(in crate::ai) supports_developer_role: bool,
-    /// Wants instructions in a field of their own instead.
+    /// Expects instructions in a separate field instead.
     pub(in crate::ai) instructions: bool,
-    /// Takes sampling parameters for this model.
+    /// Accepts sampling parameters for this model.
     pub(in crate::ai) supports_temperature: bool,
     pub(in crate::ai) supports_max_output_tokens: bool,
-    /// Takes the field `strict` of tools; without a word it counts as true.
+    /// Accepts the field `strict` of tools; a missing field counts as true.
     pub(in crate::ai) takes_strict: bool,
-    /// Samples arguments by the schema of a tool that is marked so.
+    /// Enforces the schema of a tool that is marked `strict`.
     pub(in crate::ai) strict_tools: bool,
-    /// What the model reads of the system between the turns.
+    /// The system messages that the model reads between the turns.
     pub(in crate::ai) updates: Updates,
-    /// Is told there how much to think, so that a change leaves the prompt as it was.
+    /// Reads changes of the thinking effort there, so that the rest of the prompt stays unchanged.
     pub(in crate::ai) effort_between_turns: bool,
-    /// Takes tools whose argument is a text of a grammar.
+    /// Accepts tools whose argument is text of a grammar.
     pub(in crate::ai) grammar_tools: bool,
     /// Sends `prompt_cache_key`.
     pub(in crate::ai) prompt_cache_key: bool,
     pub(in crate::ai) cache_retention: CacheRetention,
-    /// Headers that keep a session on one server, all with the session's id.
+    /// Headers that pin a session to one server; their value is the session's id.
     pub(in crate::ai) affinity_headers: &'static [&'static str],
-    /// Cannot look up reasoning by its id, so it has to come back encrypted.
+    /// Cannot look up reasoning by id, so it must be sent back encrypted.
     pub(in crate::ai) requires_encrypted_reasoning: bool,
-    /// Is asked for encrypted reasoning even of models not known to reason.
+    /// Requests encrypted reasoning even for models not known to reason.
     pub(in crate::ai) always_encrypted: bool,
-    /// Refuses messages and calls without an id.
+    /// Rejects messages and calls without an id.
     pub(in crate::ai) requires_item_ids: bool,
     /// Is the service behind ChatGPT.
     pub(in crate::ai) codex: bool,
-    /// Has Azure's addresses and takes the key in the `api-key` header.
+    /// Uses Azure's addresses and expects the key in the `api-key` header.
     pub(in crate::ai) azure: bool,
-    /// Wants to be told by headers what a request is.
+    /// Expects headers that describe the request.
     pub(in crate::ai) copilot: bool,
 }
 
-/// How long a server is asked to keep its cache of a conversation.
+/// How long the server should keep its cache of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) enum CacheRetention {
-    /// As long as it pleases the server.
+    /// The server's default.
     Default,
     /// By `prompt_cache_retention`.
     Day,
-    /// By `prompt_cache_options`, in place of the former since GPT-5.6.
+    /// By `prompt_cache_options`, which replaced `prompt_cache_retention` in GPT-5.6.
     HalfHour,
 }
 
@@ -529,7 +528,7 @@ impl ResponsesCompat {
         let codex = model.api == Api::OPENAI_CODEX_RESPONSES;
         let azure = model.api == Api::AZURE_OPENAI_RESPONSES || (vendor == ServerKind::Azure && !codex);
         let copilot = vendor == ServerKind::Copilot;
-        // An account that signed in to OpenAI may not choose these itself.
+        // The service does not let an account signed in to OpenAI set these.
         let signed_in = vendor == ServerKind::OpenAi && traits.signed_in;
         let openai_model = codex || azure || copilot || vendor == ServerKind::OpenAi;
         let takes_wish = traits.long_cache
@@ -595,12 +594,12 @@ pub(in crate::ai) fn supports_grammar_tools(model: &Model) -> bool {
     Flags(&model.compat).bool("supportsOpenAIGrammarTools").unwrap_or(false)
 }
 
-/// Dialect of a server that speaks Google's `generateContent`.
+/// Dialect of a server with Google's `generateContent`.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ai) struct GoogleCompat {
-    /// Takes JSON Schema for tools; others know a subset of OpenAPI.
+    /// Accepts JSON Schema for tools; others know a subset of OpenAPI.
     pub(in crate::ai) json_schema: bool,
-    /// Streams tool arguments when asked to, as Vertex AI does for Gemini 3.
+    /// Streams tool arguments on request, as Vertex AI does for Gemini 3.
     pub(in crate::ai) stream_arguments: bool,
     pub(in crate::ai) supports_temperature: bool,
 }
@@ -616,15 +615,15 @@ impl GoogleCompat {
     }
 }
 
-/// What `models.json` says of a model on Bedrock, against what its id tells.
+/// Settings of `models.json` that override the facts derived from a Bedrock model's id.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ai) struct BedrockCompat {
-    /// Decides itself how long to think; takes an effort instead of a budget.
+    /// Decides itself how long to think; accepts an effort instead of a budget.
     pub(in crate::ai) adaptive_thinking: Option<bool>,
     pub(in crate::ai) supports_temperature: Option<bool>,
-    /// Keeps a prompt for an hour if asked to.
+    /// Keeps a prompt for an hour on request.
     pub(in crate::ai) supports_long_cache: bool,
-    /// Samples arguments by the schema of a tool that is marked `strict`.
+    /// Enforces the schema of a tool that is marked `strict`.
     pub(in crate::ai) strict_tools: bool,
 }
 
@@ -640,7 +639,7 @@ impl BedrockCompat {
     }
 }
 
-/// The flags as `models.json` has them; a value of the wrong type counts as absent.
+/// The flags of `models.json`; a value of the wrong type counts as absent.
 struct Flags<'a>(&'a Map<String, Value>);
 
 impl<'a> Flags<'a> {
@@ -660,7 +659,7 @@ impl<'a> Flags<'a> {
         self.0.get(name)?.as_i64()
     }
 
-    /// Whether `prompt_cache_key` is sent, if that is said.
+    /// Whether to send `prompt_cache_key`, if configured.
     fn prompt_cache_key(&self) -> Option<bool> {
         match self.text("promptCacheKeyMode")? {
             "enabled" => Some(true),

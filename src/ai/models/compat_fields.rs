@@ -1,7 +1,7 @@
-//! The fields of `compat` that are read, for people and for checking files.
+//! The fields of `compat` that pi reads, for documentation and for validating files.
 //!
-//! What each does is in `compat`; here is what may stand in it. A field that is
-//! not listed is left alone, because a later version may know it.
+//! `compat` implements their effects; this table lists their values. Unlisted
+//! fields are kept, because a later version may know them.
 
 use serde_json::{Map, Value};
 
@@ -9,16 +9,16 @@ use serde_json::{Map, Value};
 #[derive(Debug)]
 pub struct CompatField {
     pub name: &'static str,
-    /// The APIs it says something about, by name.
+    /// The names of the APIs it applies to.
     pub apis: &'static [&'static str],
     pub kind: CompatKind,
-    /// What holds without it, in words.
+    /// The default, in words.
     pub default: &'static str,
-    /// What it says about the server or the model.
+    /// The property of the server or model that it describes.
     pub help: &'static str,
 }
 
-/// What may stand in a field.
+/// The type of a field's value.
 #[derive(Debug, Clone, Copy)]
 pub enum CompatKind {
     Bool,
@@ -32,7 +32,7 @@ pub enum CompatKind {
 }
 
 impl CompatKind {
-    /// What may stand in such a field, in words.
+    /// The accepted values, in words.
     pub fn describe(self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),
@@ -80,8 +80,8 @@ const AZURE: &[&str] = &["azure-openai-responses"];
 
 /// TABLE: every field that is read.
 ///
-/// The fields of an API count for its variants too: Mistral's, those of Vertex AI, of
-/// ChatGPT and of Azure.
+/// The fields of an API also apply to its variants: those of Mistral, Vertex AI,
+/// ChatGPT and Azure.
 pub const COMPAT_FIELDS: &[CompatField] = &[
     CompatField {
         name: "supportsStore",
@@ -426,8 +426,8 @@ pub const COMPAT_FIELDS: &[CompatField] = &[
     },
 ];
 
-/// Takes out of `compat` what cannot stand there, so that the default holds, and
-/// says what it was.
+/// Removes invalid values from `compat`, so that the defaults apply, and returns a
+/// description of each.
 pub(in crate::ai) fn take_wrong(compat: &mut Map<String, Value>) -> Vec<String> {
     let mut problems = Vec::new();
     for field in COMPAT_FIELDS {
@@ -441,7 +441,7 @@ pub(in crate::ai) fn take_wrong(compat: &mut Map<String, Value>) -> Vec<String> 
     problems
 }
 
-/// A value in a few characters.
+/// A value, shortened to a few characters.
 fn shown(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
@@ -461,7 +461,7 @@ mod tests {
 
     use super::*;
 
-    /// The names that the sources ask for.
+    /// The names that the sources look up.
     fn read_names() -> BTreeSet<&'static str> {
         const SOURCES: [&str; 2] = [include_str!("compat.rs"), include_str!("../api/azure.rs")];
         const ASKING: [&str; 8] = [

@@ -1,28 +1,28 @@
-//! What pictures each service takes: one table for their bytes, one rule for
-//! their addresses.
+//! The images each service accepts: one table for embedded images, one rule for
+//! images by URL.
 //!
-//! Facts are those of the vendors' pages on vision input; where a page names
+//! The facts come from the vendors' pages on vision input; where a page limits
 //! decoded bytes, the row has the base64 length. A service that is not listed
-//! gets what every server with vision is known to read. `image_fit` makes
-//! requests obey; what is stored obeys `ImageLimits::default`, which is stricter
+//! gets the formats every server with vision reads. `image_fit` enforces the limits
+//! per request; stored images obey `ImageLimits::default`, which is stricter
 //! than nearly all rows.
 
 use super::model::Model;
 use crate::ai::messages::{Api, ImageUrl};
 use crate::util::image::ImageLimits;
 
-/// What one service takes.
+/// The limits of one service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) struct ImageRules {
-    /// Of each picture.
+    /// Limits for each image.
     pub(in crate::ai) each: ImageLimits,
-    /// With more pictures than the first, none may have a longer side than the second.
+    /// With more images than the first number, no side may be longer than the second.
     pub(in crate::ai) crowded: Option<(usize, u32)>,
-    /// Most pictures of one request.
+    /// Maximum number of images per request.
     pub(in crate::ai) max_images: usize,
-    /// Most pictures of one message.
+    /// Maximum number of images per message.
     pub(in crate::ai) max_per_message: usize,
-    /// Most base64 of one request; leaves room for its text.
+    /// Maximum base64 length per request; leaves room for its text.
     pub(in crate::ai) max_request_bytes: usize,
 }
 
@@ -34,11 +34,11 @@ impl ImageRules {
                 || row.apis.contains(&model.api.as_str())
         };
         let mut rules = ROWS.iter().find(is_it).map_or(ANY, |row| row.rules);
-        // Models with a larger window take more.
+        // Models with a larger window accept more.
         if rules.max_images == 100 && model.context_window > 200_000 {
             rules.max_images = 600;
         }
-        // What models.json says about the model knows best.
+        // Limits in models.json take precedence.
         let limit = |path: &str| input_limit(model, path).and_then(|limit| usize::try_from(limit).ok());
         let max_images = limit("/images/maxPerRequest").or_else(|| limit("/imagesPerRequest"));
         rules.max_images = max_images.unwrap_or(rules.max_images);
@@ -48,9 +48,9 @@ impl ImageRules {
     }
 }
 
-/// What pictures look like that are stored while `model` is asked: `models.json`
-/// may say it, else what the strictest of the large providers takes.
-/// `auto_resize` is the user's setting; without it only formats change.
+/// The limits for images stored while `model` is in use: those of `models.json`,
+/// otherwise the strictest among the large providers. `auto_resize` is the user's
+/// setting; without it only formats change.
 pub(in crate::ai) fn for_storing(model: &Model, auto_resize: bool) -> ImageLimits {
     let usual = ImageLimits { auto_resize, ..ImageLimits::default() };
     let limit = |name: &str| input_limit(model, &format!("/images/resize/{name}"));
@@ -77,7 +77,7 @@ struct Row {
     hosts: &'static [&'static str],
     /// Ids of providers.
     providers: &'static [&'static str],
-    /// APIs that only this kind of service speaks.
+    /// APIs that only this kind of service uses.
     apis: &'static [&'static str],
     rules: ImageRules,
 }
@@ -111,10 +111,10 @@ const fn rules(
     }
 }
 
-/// Servers of one's own often decode PNG and JPEG only.
+/// Self-hosted servers often decode only PNG and JPEG.
 const ANY: ImageRules = rules(PNG_JPEG, u32::MAX, 20 * MIB, usize::MAX, 64 * MIB);
 
-/// The first row that fits counts, so hosts of aggregators come before APIs.
+/// The first matching row wins, so hosts of aggregators come before APIs.
 const ROWS: &[Row] = &[
     Row {
         hosts: &["api.groq.com"],
@@ -135,21 +135,21 @@ const ROWS: &[Row] = &[
         apis: &["bedrock-converse-stream"],
         rules: ImageRules { max_per_message: 20, ..rules(WITH_GIF, 8_000, 5_000_000, usize::MAX, 20 * MIB) },
     },
-    // 32 MB a request, 30 MB on Vertex AI.
+    // 32 MB per request, 30 MB on Vertex AI.
     Row {
         hosts: &["api.anthropic.com"],
         providers: &["anthropic"],
         apis: &["anthropic-messages", "anthropic-vertex"],
         rules: ImageRules { crowded: Some((20, 2_000)), ..rules(WITH_GIF, 8_000, 5 * MIB, 100, 24 * MIB) },
     },
-    // 20 MB a request.
+    // 20 MB per request.
     Row {
         hosts: &["generativelanguage.googleapis.com"],
         providers: &["google"],
         apis: &["google-generative-ai", "google-vertex"],
         rules: rules(WITH_WEBP, u32::MAX, 7 * MIB, 3_600, 15 * MIB),
     },
-    // GIF only without animation, which is not told from its header.
+    // Only GIFs without animation, which the header does not reveal.
     Row {
         hosts: &["api.openai.com", "openai.azure.com"],
         providers: &["openai", "azure-openai-responses"],
@@ -158,17 +158,17 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// Providers whose servers read pictures from a request and from nowhere else.
+/// Providers whose servers read only images embedded in the request.
 /// <https://github.com/ericc-ch/copilot-api/issues/155>,
 /// <https://platform.moonshot.ai/docs/guide/use-kimi-vision-model>,
 /// <https://github.com/ollama/ollama/blob/main/docs/openai.md>,
 /// <https://lmstudio.ai/docs/typescript/llm-prediction/image-input>.
 const BYTES_ONLY: [&str; 6] =
     ["github-copilot", "moonshotai", "moonshotai-cn", "kimi-coding", "ollama", "lmstudio"];
-/// Their hosts, under whatever name a provider in `models.json` has.
+/// Their hosts, for providers that have another name in `models.json`.
 const BYTES_ONLY_HOSTS: [&str; 3] = ["githubcopilot.com", "api.moonshot.", "api.kimi.com"];
 
-/// The types of images that a request to `model` may hold.
+/// The types of images that a request to `model` may contain.
 ///
 /// <https://docs.anthropic.com/en/docs/build-with-claude/vision>,
 /// <https://platform.openai.com/docs/guides/images-vision>,
@@ -182,20 +182,20 @@ pub(in crate::ai) fn image_types(model: &Model) -> &'static [&'static str] {
     }
 }
 
-/// Whether `model` sees `image` if a request holds nothing but its address. Where
-/// it does not, a text with the address stands in its place.
+/// Whether the service of `model` fetches `image` from its URL. If it does not, a
+/// text with the URL replaces the image.
 ///
-/// - Anthropic fetches what is public, over https. Claude on Vertex AI refuses
-///   every address (<https://github.com/anthropics/anthropic-sdk-typescript/issues/1038>).
-/// - Chat Completions, Mistral's variant and Responses take web addresses, but
-///   for servers that read bytes only.
-/// - Gemini on Vertex AI takes Cloud Storage and https, with the media type.
-/// - The Gemini API takes files that were uploaded to it. Since 2026 it fetches
-///   public addresses too
+/// - Anthropic fetches public https URLs. Claude on Vertex AI rejects every URL
+///   (<https://github.com/anthropics/anthropic-sdk-typescript/issues/1038>).
+/// - Chat Completions, Mistral's variant and Responses accept web URLs, except
+///   servers that read only embedded images.
+/// - Gemini on Vertex AI accepts Cloud Storage and https, with the media type.
+/// - The Gemini API accepts files uploaded to it. Since 2026 it fetches
+///   public URLs too
 ///   (<https://ai.google.dev/gemini-api/docs/file-input-methods>), but not for
-///   all models that can still be asked, and which ones is not known here; so no
-///   other address is sent.
-/// - Bedrock takes what is in S3, and only for the models of Amazon
+///   all available models, and the list of models is unknown; so no
+///   other URL is sent.
+/// - Bedrock accepts S3 URLs, and only for Amazon's models
 ///   (<https://docs.aws.amazon.com/bedrock/latest/userguide/conversation-inference-supported-models-features.html>).
 pub(in crate::ai) fn fetches(model: &Model, image: &ImageUrl) -> bool {
     let media_type = image.media_type();
@@ -262,7 +262,7 @@ mod tests {
         let stored = ImageLimits::default();
         for rules in ROWS.iter().map(|row| row.rules).chain([ANY]) {
             assert!(rules.each.max_width >= stored.max_width);
-            // Groq's bound is the one that is lower.
+            // Groq's limit is the lower one.
             assert!(rules.each.max_base64_bytes >= stored.max_base64_bytes || rules.max_images == 5);
         }
     }

@@ -1,10 +1,10 @@
 //! Model servers on this machine, found without configuration.
 //!
-//! A server is asked at its usual port for what it has, in its own words, because
-//! only those tell how much context it really gives a model. Whoever answers but
-//! is no such server is left alone. Only asked when someone wants to know: a look
-//! takes as long as the slowest server, and [`LIMIT`] at most, however often that
-//! one is asked. What a server says is read up to a bound.
+//! pi queries each kind of server at its default port, with the server's own API,
+//! because only that reports the real context window of a model. Other programs on
+//! that port are ignored. The search runs only on demand: it takes as long as the
+//! slowest server, at most [`LIMIT`] in total. Responses are read up to a maximum
+//! size.
 //!
 //! Facts: the API pages of Ollama, LM Studio, llama.cpp's server and vLLM, as of
 //! autumn 2026.
@@ -21,17 +21,17 @@ use super::model::{Modality, Model};
 use crate::ai::messages::Api;
 use crate::ai::transport::{client_builder, read_whole};
 
-/// Longest a look may take. Servers that have not said everything by then are
-/// listed with what they have said.
+/// Maximum duration of a search. Servers that have not answered every request by then
+/// are listed with the facts they have reported.
 const LIMIT: Duration = Duration::from_millis(600);
-/// Largest answer, unpacked.
+/// Maximum size of a response, uncompressed.
 const ANSWER_LIMIT_BYTES: usize = 4 << 20;
-/// Most models of one server.
+/// Maximum number of models per server.
 const MAX_MODELS: usize = 200;
-/// How many models one server is asked about at a time.
+/// Number of concurrent model queries per server.
 const AT_ONCE: usize = 16;
 
-/// A kind of server: its provider id, name and usual address.
+/// A kind of server: its provider id, name and default address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalServer {
     /// The provider id of its models.
@@ -41,7 +41,7 @@ pub struct LocalServer {
     pub address: &'static str,
 }
 
-/// TABLE: the servers that are looked for.
+/// TABLE: the servers pi looks for.
 pub const LOCAL_SERVERS: &[LocalServer] = &[
     LocalServer { id: "ollama", name: "Ollama", address: "http://localhost:11434" },
     LocalServer { id: "lmstudio", name: "LM Studio", address: "http://localhost:1234" },
@@ -54,25 +54,25 @@ pub fn local_server(id: &str) -> Option<&'static LocalServer> {
     LOCAL_SERVERS.iter().find(|server| server.id == id)
 }
 
-/// Where the servers are, if not at their usual addresses.
+/// Addresses of the servers, if they differ from the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct LocalAddresses {
     /// By provider id: scheme, host and port.
     pub other: Vec<(String, String)>,
-    /// Looks nowhere else.
+    /// Whether only these addresses are searched.
     pub only_these: bool,
 }
 
 impl LocalAddresses {
-    /// The usual addresses, and Ollama's where its variable says.
+    /// The default addresses, except Ollama's if its variable is set.
     ///
     /// `ollama_host` is a host, `host:port` or URL; the address to listen on,
-    /// `0.0.0.0`, stands for this machine.
+    /// `0.0.0.0`, means this machine.
     pub fn with_ollama(ollama_host: Option<&str>) -> Self {
         let Some(host) = ollama_host.map(str::trim).filter(|host| !host.is_empty()) else {
             return Self::default();
         };
-        // A scheme brings its own port, which addresses may leave out.
+        // A scheme implies a port, which addresses may omit.
         let (scheme, host, usual_port) = match host.split_once("://") {
             Some((scheme, host)) => (scheme, host, ""),
             None => ("http", host, ":11434"),
@@ -83,28 +83,28 @@ impl LocalAddresses {
         Self { other: vec![("ollama".to_owned(), format!("{scheme}://{host}{port}"))], only_these: false }
     }
 
-    /// `ID=URL` pairs, separated by blanks or commas: these and no others.
+    /// `ID=URL` pairs, separated by spaces or commas. Only these are searched.
     pub fn parse(list: &str) -> Self {
         let pairs = list.split([' ', ',']).filter_map(|pair| pair.split_once('='));
         let other = pairs.map(|(id, url)| (id.to_owned(), url.trim_end_matches('/').to_owned())).collect();
         Self { other, only_these: true }
     }
 
-    /// The address of a kind of server; `None` if it is not to be looked for.
+    /// The address of a kind of server; `None` if the search skips it.
     pub fn of(&self, server: &LocalServer) -> Option<String> {
         let other = self.other.iter().find(|(id, _)| id == server.id).map(|(_, address)| address.clone());
         other.or_else(|| (!self.only_these).then(|| server.address.to_owned()))
     }
 }
 
-/// The models of all servers that answer, by server. Dropping the future gives up.
+/// The models of all servers that respond, by server. Dropping the future cancels the search.
 pub async fn discover(addresses: &LocalAddresses) -> Vec<(&'static LocalServer, Vec<Model>)> {
     let asked: Vec<_> =
         LOCAL_SERVERS.iter().filter_map(|server| Some((server, addresses.of(server)?))).collect();
     let (Some(plain), tls) = (client(false), asked.iter().any(|(_, address)| is_https(address))) else {
         return Vec::new();
     };
-    // Certificates are read for those who need them.
+    // System certificates are read only if a server needs TLS.
     let tls = if tls { client(true) } else { None };
     let deadline = Instant::now() + LIMIT;
     let answers = join_all(asked.into_iter().filter_map(|(server, address)| {
@@ -124,7 +124,7 @@ fn client(tls: bool) -> Option<Client> {
     if tls { builder } else { builder.tls_certs_only([]) }.build().ok()
 }
 
-/// One server to ask.
+/// One server to query.
 struct At<'a> {
     client: &'a Client,
     server: &'static LocalServer,
@@ -147,7 +147,7 @@ impl At<'_> {
         self.answer(self.client.get(format!("{}{path}", self.address))).await
     }
 
-    /// The JSON that comes back, if it comes in time and is not too much.
+    /// The JSON response, if it arrives in time and within the size limit.
     async fn answer(&self, request: RequestBuilder) -> Option<Value> {
         let exchange = async {
             let response = request.send().await.ok()?.error_for_status().ok()?;
@@ -170,7 +170,7 @@ impl At<'_> {
                 .filter_map(|(name, details)| {
                     let details = details.unwrap_or_default();
                     let can = |what: &str| items(&details["capabilities"]).any(|one| one == what);
-                    // Models that only embed text cannot answer.
+                    // Models that only create embeddings cannot answer.
                     if can("embedding") && !can("completion") {
                         return None;
                     }
@@ -220,7 +220,7 @@ impl At<'_> {
         let models = items(&list["data"]).filter_map(|row| {
             let id = row["id"].as_str()?;
             let mut model = self.model(id, context.or_else(|| row["meta"]["n_ctx_train"].as_u64()));
-            // Without an alias the id is the path of the file.
+            // Without an alias, the id is the path of the model file.
             model.name = id.rsplit(['/', '\\']).next().unwrap_or(id).trim_end_matches(".gguf").to_owned();
             if props["modalities"]["vision"] == true {
                 model.input.push(Modality::Image);
@@ -242,7 +242,7 @@ impl At<'_> {
     }
 }
 
-/// A model of a local server; `context` in tokens, if the server tells.
+/// A model of a local server; `context` in tokens, if the server reports it.
 pub(in crate::ai) fn local_model(
     server: &LocalServer,
     address: &str,
@@ -264,8 +264,8 @@ pub(in crate::ai) fn local_model(
     model
 }
 
-/// What Ollama will give a model that is not loaded: the parameter its maker or
-/// owner set, else what the model was trained for.
+/// The context window Ollama uses for a model that is not loaded: the parameter set in
+/// the model file, otherwise the window the model was trained with.
 fn ollama_context(details: &Value) -> Option<u64> {
     let parameters = details["parameters"].as_str().unwrap_or_default();
     let set = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx")?.trim().parse().ok());

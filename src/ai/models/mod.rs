@@ -1,4 +1,4 @@
-//! The models there are, who offers them, and how their servers differ.
+//! All models, their providers, and how their servers differ.
 //!
 //! `catalog` lists every model: compiled in, stored and from `models.json`. `model`
 //! is one of them, `vendors` the table of services that offer models, `compat` how

@@ -1,4 +1,4 @@
-//! A model: what it can do, what it costs, how it is spoken to.
+//! A model: its capabilities, prices and wire API.
 
 use crate::ai::messages::{Api, Extra, ThinkingLevel, Usage, UsageCost, js_number};
 use std::collections::BTreeMap;
@@ -22,17 +22,17 @@ pub struct Model {
     pub provider: String,
     #[serde(default)]
     pub base_url: String,
-    /// Whether it can think before it answers.
+    /// Whether the model can think before it answers.
     #[serde(default)]
     pub reasoning: bool,
     #[serde(default = "text_only")]
     pub input: Vec<Modality>,
     #[serde(default)]
     pub cost: Cost,
-    /// Tokens of prompt and answer together.
+    /// Tokens of prompt and answer combined.
     #[serde(default = "default_context_window")]
     pub context_window: u64,
-    /// Most tokens of one answer.
+    /// Maximum number of tokens in one answer.
     #[serde(default = "default_max_tokens")]
     pub max_tokens: u64,
     /// Wire value of each level: `None` = unsupported; missing = the level's own
@@ -45,10 +45,10 @@ pub struct Model {
     /// Wire quirks, by the names of `models.json`; read through `ai::compat`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub compat: Map<String, Value>,
-    /// How its answers are generated, unless the user's settings say otherwise.
+    /// Generation options, unless the user's settings override them.
     #[serde(default, skip_serializing_if = "Sampling::is_empty")]
     pub sampling_params: Sampling,
-    /// The same, by how much it thinks; wins over `sampling_params`.
+    /// Generation options by thinking level; they win over `sampling_params`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sampling_params_by_thinking_level: BTreeMap<ThinkingLevel, Sampling>,
     #[serde(flatten)]
@@ -104,7 +104,7 @@ pub struct Cost {
     pub tiers: Vec<CostTier>,
 }
 
-/// Rates for the whole request once its prompt is larger than a bound.
+/// Rates for the whole request if its prompt is larger than a limit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CostTier {
@@ -139,31 +139,31 @@ impl Model {
         }
     }
 
-    /// The levels this model supports, lowest first.
+    /// The supported levels, lowest first.
     pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
         ThinkingLevel::ALL.into_iter().filter(|level| self.supports(*level)).collect()
     }
 
-    /// `level` if supported, else the next higher supported one, else the next lower.
+    /// `level` if supported, otherwise the next higher supported one, otherwise the next lower.
     pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
         let levels = self.thinking_levels();
         let higher = levels.iter().copied().find(|candidate| *candidate >= level);
         higher.or_else(|| levels.last().copied()).unwrap_or_default()
     }
 
-    /// Prices `usage`, unless the provider has already billed it.
+    /// Prices `usage`, unless it contains the provider's own bill.
     pub fn price(&self, usage: &mut Usage) {
         self.price_at(usage, 1.0);
     }
 
-    /// As [`Self::price`], at `factor` times the listed prices.
+    /// Like [`Self::price`], at `factor` times the listed prices.
     pub(in crate::ai) fn price_at(&self, usage: &mut Usage, factor: f64) {
         self.cost.price_at(usage, factor);
     }
 }
 
 impl Cost {
-    /// Prices `usage` at `factor` times these rates, unless it is billed already.
+    /// Prices `usage` at `factor` times these rates, unless it contains the provider's own bill.
     pub(in crate::ai) fn price_at(&self, usage: &mut Usage, factor: f64) {
         let tier = self
             .tiers
@@ -175,7 +175,7 @@ impl Cost {
             None => (self.input, self.output, self.cache_read, self.cache_write),
         };
         let dollars = |tokens: u64, rate: f64| tokens as f64 * rate * factor / 1e6;
-        // One-hour cache writes cost twice the input rate; the rest of the writes the write rate.
+        // One-hour cache writes cost twice the input rate; other writes cost the write rate.
         let written_1h = usage.cache_write_1h.unwrap_or(0).min(usage.cache_write);
         let mut cost = UsageCost {
             input: dollars(usage.input, input),

@@ -1,8 +1,8 @@
-//! Models of providers that tell themselves what they have.
+//! Models of providers that publish their own list.
 //!
-//! `GET {base}/models` of the Chat Completions API, with what vendors add to its
-//! rows. Who is asked, when, and what is kept is left to the callers. What a list
-//! does not say is as for any unknown model.
+//! `GET {base}/models` of the Chat Completions API, including the vendors'
+//! additional fields. Callers decide which providers to query, when, and what to
+//! keep. Facts missing from a list get the defaults for unknown models.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use super::vendors::Vendor;
 use crate::ai::messages::Api;
 use crate::ai::transport::{Credential, Route, Transport, connection_error, read_whole, redact};
 
-/// Longest a list may take.
+/// Maximum wait for a list.
 const LIMIT: Duration = Duration::from_secs(3);
 const LIST_LIMIT_BYTES: usize = 4 << 20;
 const MAX_MODELS: usize = 1_000;
 
-/// Kinds of models that do not answer prompts, as lists name them.
+/// Kinds of models that do not answer prompts, as named in lists.
 const OTHER_KINDS: [&str; 9] =
     ["embedding", "embeddings", "image", "audio", "video", "rerank", "reranking", "moderation", "transcribe"];
 
-/// What the models of a vendor are like that are not compiled in.
+/// The defaults for models of a vendor that are not built in.
 pub(in crate::ai) fn template(vendor: &Vendor) -> Model {
     let mut model = Model {
         api: Api::OPENAI_COMPLETIONS,
@@ -33,14 +33,14 @@ pub(in crate::ai) fn template(vendor: &Vendor) -> Model {
         ..Model::default()
     };
     if vendor.id.starts_with("xiaomi") {
-        // Its models think unless told not to, and every answer goes back with its
-        // thoughts, or with none: https://platform.xiaomimimo.com.
+        // Its models think by default, and every answer must be sent back with its
+        // thinking, even if empty: https://platform.xiaomimimo.com.
         model.compat.insert("requiresReasoningContentOnAssistantMessages".to_owned(), json!(true));
     }
     model
 }
 
-/// The first variable that an address names and that has no value: `{NAME}`.
+/// The first variable in an address that has no value: `{NAME}`.
 pub fn variable(base_url: &str) -> Option<&str> {
     let mut parts = base_url.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0));
     let is_name = |name: &&str| {
@@ -49,7 +49,7 @@ pub fn variable(base_url: &str) -> Option<&str> {
     parts.find(is_name)
 }
 
-/// An address with its variables replaced by their values, where they have one.
+/// An address with its variables replaced by their values, if they have one.
 pub(in crate::ai) fn fill(base_url: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(base_url.len());
     let mut rest = base_url;
@@ -63,11 +63,11 @@ pub(in crate::ai) fn fill(base_url: &str, value: impl Fn(&str) -> Option<String>
     filled + rest
 }
 
-/// What the provider of `template` has, each like the template but for what the
-/// list says. Takes 3 s at most; dropping the future gives up.
+/// The models of the provider of `template`; facts missing from the list come from the
+/// template. Takes at most 3 s; dropping the future cancels the request.
 ///
 /// # Errors
-/// When there is no list, in a few words for the user.
+/// If there is no list, in a few words for the user.
 pub async fn list_models(
     transport: &Transport,
     template: &Model,
@@ -94,7 +94,7 @@ pub async fn list_models(
     let late = |_| format!("no model list from {origin} for {} s", LIMIT.as_secs());
     let text = tokio::time::timeout(LIMIT, exchange).await.map_err(late)??;
     let list: Value = serde_json::from_str(&text).map_err(|_| "its model list is not JSON".to_owned())?;
-    // Most wrap the rows, as OpenAI does.
+    // Most services wrap the rows, as OpenAI does.
     let rows = list.get("data").unwrap_or(&list).as_array().ok_or("its model list has no entries")?;
     Ok(rows.iter().filter_map(|row| model(template, row)).take(MAX_MODELS).collect())
 }
@@ -117,7 +117,7 @@ fn headers(template: &Model, credential: &Credential) -> Result<HeaderMap, Strin
     Ok(headers)
 }
 
-/// One row; `None` if it is nothing to talk to.
+/// One row; `None` if it is not a chat model.
 fn model(template: &Model, row: &Value) -> Option<Model> {
     let is_plain = |text: &&str| !text.is_empty() && !text.chars().any(char::is_control);
     let id = row["id"].as_str().filter(is_plain).filter(|id| !id.contains(char::is_whitespace))?;
@@ -132,7 +132,7 @@ fn model(template: &Model, row: &Value) -> Option<Model> {
         fields.iter().find_map(|field| row[*field].as_u64()).filter(|tokens| *tokens > 0)
     };
     const WINDOW: [&str; 4] = ["context_length", "context_window", "max_model_len", "max_context_length"];
-    // Routers say it for each of those they route to.
+    // Routers report it for each provider behind them.
     let routed = || items(&row["providers"]).filter_map(|provider| number(provider, &WINDOW)).max();
     if let Some(window) = number(row, &WINDOW).or_else(routed) {
         model.context_window = window;

@@ -1,11 +1,11 @@
-//! Generation options, as settings and `models.json` hold them.
+//! Generation options, as in settings and `models.json`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Generation options of settings and `models.json`. What is not said is the
-/// provider's choice. Names other than these go into the request body as they
-/// are, for what only one server knows, such as `top_k` or `min_p`.
+/// Generation options of settings and `models.json`. Missing options use the
+/// provider's default. Unknown names go into the request body unchanged, for
+/// options that only one server supports, such as `top_k` or `min_p`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sampling {
@@ -13,10 +13,10 @@ pub struct Sampling {
     pub temperature: Option<f64>,
     #[serde(alias = "top_p", skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// Upper bound of tokens to answer with.
+    /// Maximum number of tokens in the answer.
     #[serde(alias = "max_tokens", skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// Texts that end the answer where they appear.
+    /// Stop sequences.
     #[serde(alias = "stop_sequences", alias = "stop", skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// These options where they say something, else those of `base`.
+    /// These options, completed with those of `base`.
     #[must_use]
     pub fn or(self, base: &Self) -> Self {
         let mut body = base.body.clone();
@@ -42,7 +42,7 @@ impl Sampling {
         *self == Self::default()
     }
 
-    /// What is wrong with the values, for the user.
+    /// The problem with the values, for the user.
     pub fn problem(&self) -> Option<String> {
         let within = |value: Option<f64>, most: f64| value.is_none_or(|value| (0.0..=most).contains(&value));
         if !within(self.temperature, 2.0) {

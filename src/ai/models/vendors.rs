@@ -1,8 +1,8 @@
-//! TABLE: who offers models, where, and which key opens the door.
+//! TABLE: vendors, their addresses, and the environment variables with their keys.
 //!
-//! A vendor that speaks a known API is one row here and its models in
-//! `data/models`, or one row alone if it tells what it has. Addresses and variables are those of the vendors' own
-//! documentation, as of autumn 2026.
+//! A vendor with a supported API is one row here and its models in
+//! `data/models`, or only a row here if the service lists its own models. Addresses
+//! and variables come from the vendors' documentation, as of autumn 2026.
 
 use super::vertex::VERTEX_TEMPLATE;
 
@@ -11,17 +11,17 @@ use super::vertex::VERTEX_TEMPLATE;
 pub struct Vendor {
     /// The provider id in files, sessions and references.
     pub id: &'static str,
-    /// What people call it.
+    /// The display name.
     pub name: &'static str,
-    /// Empty where every customer has an address of their own.
+    /// Empty if each customer has a different address.
     pub base_url: &'static str,
-    /// Environment variables that hold a key, in order of preference; none where
-    /// only an account opens the door.
+    /// Environment variables for the key, in order of preference; empty if
+    /// the service accepts only accounts.
     pub env_keys: &'static [EnvKey],
-    /// Used when the user chose the provider, or nothing at all; `None` where no
-    /// models are compiled in, and the vendor's own list is looked up.
+    /// The default model of the provider; `None` if no models are built in and the
+    /// vendor's own list is queried.
     pub default_model: Option<&'static str>,
-    /// Whose models it offers, when not its own list.
+    /// The vendor whose models it offers, if it has no list of its own.
     pub models_of: Option<&'static str>,
 }
 
@@ -29,7 +29,7 @@ pub struct Vendor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnvKey {
     pub name: &'static str,
-    /// Sent as `Authorization: Bearer` whatever the API's habit is.
+    /// Whether the key is sent as `Authorization: Bearer`, whichever header the API uses.
     pub bearer: bool,
 }
 
@@ -41,8 +41,8 @@ const fn bearer(name: &'static str) -> EnvKey {
     EnvKey { name, bearer: true }
 }
 
-/// A vendor whose models are those of its own list, all of Chat Completions. Its
-/// address may name variables, as `{NAME}`.
+/// A Chat Completions vendor whose models come from its own list. Its
+/// address may contain variables, as `{NAME}`.
 const fn listing(
     id: &'static str,
     name: &'static str,
@@ -52,7 +52,7 @@ const fn listing(
     Vendor { id, name, base_url, env_keys, default_model: None, models_of: None }
 }
 
-/// In the order a provider is picked when several keys are set.
+/// In the order of preference if several keys are set.
 pub const VENDORS: &[Vendor] = &[
     Vendor {
         id: "anthropic",
@@ -279,7 +279,7 @@ pub const VENDORS: &[Vendor] = &[
     ),
 ];
 
-/// The vendor with that id.
+/// The vendor with this id.
 pub fn vendor(id: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.id == id)
 }

@@ -1,8 +1,9 @@
-//! Where a model is on Vertex AI: the address depends on project and location.
+//! The endpoint of a model on Vertex AI, which depends on project and location.
 //!
-//! Base URLs of Vertex models are templates. Whoever finds the credential of a
-//! request also knows the account's [`VertexPlace`]; it fills the template and
-//! hands the result over as [`SignIn::base_url`](crate::ai::requests::SignIn). Nothing here reads settings or environment.
+//! Base URLs of Vertex models are templates. The code that finds a request's
+//! credential also knows the account's [`VertexPlace`]; it fills the template and
+//! passes the result as [`SignIn::base_url`](crate::ai::requests::SignIn). Nothing
+//! here reads settings or the environment.
 //!
 //! Addresses: <https://cloud.google.com/vertex-ai/docs/reference/rest>,
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/overview>.
@@ -12,7 +13,7 @@ use crate::ai::transport::escape_segment;
 /// The base URL of a Vertex model before project and location are known.
 pub const VERTEX_TEMPLATE: &str = "https://{location}-aiplatform.googleapis.com";
 
-/// Project and location that requests to Vertex AI are billed to and served from.
+/// The project that pays for requests to Vertex AI, and the location that serves them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VertexPlace {
     /// Id or number of the project.
@@ -23,9 +24,8 @@ pub struct VertexPlace {
 
 impl VertexPlace {
     /// `template` with `{project}` and `{location}` filled in; project and
-    /// location are appended as a path if the template has none. Up to the
-    /// version, a template is
-    /// [`VERTEX_TEMPLATE`] or the address of a proxy.
+    /// location are appended as a path if the template does not contain them. Up to the
+    /// version, a template is [`VERTEX_TEMPLATE`] or the address of a proxy.
     pub fn base_url(&self, template: &str) -> String {
         let project = escape_segment(&self.project);
         let location = escape_segment(&self.location);
@@ -43,7 +43,7 @@ impl VertexPlace {
     }
 }
 
-/// `base` with the version of the API, unless it has one.
+/// `base` with the API version appended, unless it contains one.
 pub(in crate::ai) fn versioned(base: &str) -> String {
     let last = base.rsplit('/').next().unwrap_or_default();
     let is_version =

@@ -1,9 +1,9 @@
-//! From the bytes of a response to the events of an answer.
+//! Converts the bytes of a response to the events of an answer.
 //!
-//! Pure: bytes and the way they ended go in, events come out, the last of them
-//! `Done`. Where the bytes come from, and when to give up waiting for them, is
-//! decided in `http_provider`. What is not an event stream at all (a web page, a
-//! JSON document, nothing) becomes a failure that says so.
+//! Pure: receives bytes and how they ended, returns events, the last of them
+//! `Done`. `http_provider` reads the bytes and decides when to stop waiting. A body
+//! that is not an event stream (a web page, a JSON document, nothing) becomes a
+//! failure that describes it.
 
 use std::borrow::Cow;
 
@@ -16,22 +16,22 @@ use crate::ai::models::{Model, fallback_cost};
 use crate::ai::requests::Request;
 use crate::ai::transport::{CEREBRAS, FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
 
-/// How much is kept of a body that turns out not to be a stream.
+/// The part kept of a body that turns out not to be a stream.
 const HEAD_LIMIT_BYTES: usize = 2_000;
 const PAGE_LIMIT_BYTES: usize = 64 << 10;
-/// Longest body without a frame: one frame of the greatest length, and as much again.
+/// Maximum length of a body without a frame: twice the maximum length of a frame.
 const UNREAD_LIMIT_BYTES: usize = 2 * FRAME_LIMIT_BYTES;
 
-/// How the bytes of an answer came to an end.
+/// How the bytes of an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::ai) enum Ending {
     /// The server closed the stream.
     Closed,
-    /// The connection broke, perhaps after the last word.
+    /// The connection was lost, perhaps after the last event.
     Lost(String),
-    /// Not understood, refused, timed out.
+    /// Malformed, rejected or timed out.
     Failed(RequestError),
-    /// By the caller.
+    /// Cancelled by the caller.
     Aborted,
 }
 
@@ -42,9 +42,9 @@ pub(in crate::ai) struct Answer {
     parser: Frames,
     decoder: Box<dyn Decode>,
     n_frames: u64,
-    /// Start of the body, until the first frame.
+    /// The start of the body, until the first frame.
     head: Vec<u8>,
-    /// What came before the first frame.
+    /// Number of bytes before the first frame.
     n_unread_bytes: usize,
     told_effort: Option<String>,
 }
@@ -64,10 +64,10 @@ impl Answer {
         }
     }
 
-    /// Takes bytes and appends the events they complete.
+    /// Reads bytes and appends the events they complete.
     ///
     /// # Errors
-    /// With the failure that ends the answer.
+    /// The failure that ends the answer.
     pub(in crate::ai) fn feed(
         &mut self,
         bytes: &[u8],
@@ -90,13 +90,14 @@ impl Answer {
         self.frames(out).map_err(RequestError::from)
     }
 
-    /// Whether the server has said all, though the connection may stay open.
+    /// Whether the answer is complete, although the connection may stay open.
     pub(in crate::ai) fn is_complete(&self) -> bool {
         self.decoder.is_complete()
     }
 
-    /// Ends the answer and puts what it amounts to into `message`, priced as
-    /// `model` is, or as the model that answered in its place. Times and the final event are the caller's.
+    /// Ends the answer and writes the result into `message`, priced like
+    /// `model` or like the model that answered instead. The caller adds times and the
+    /// final event.
     pub(in crate::ai) fn finish(
         mut self,
         ending: Ending,
@@ -135,11 +136,11 @@ impl Answer {
         }
     }
 
-    /// Reads what is left at the end of the body; how the answer ended after all.
+    /// Reads the rest of the body after its end; returns how the answer ended.
     fn closed(&mut self, out: &mut Vec<StreamEvent>) -> Ending {
         self.parser.finish();
         match self.frames(out) {
-            // The last frame was cut off; the decoder knows what is missing.
+            // The last frame was truncated; the decoder knows which part is missing.
             Ok(()) | Err(DecodeError::Malformed(_)) if self.n_frames > 0 => Ending::Closed,
             Err(error @ DecodeError::Failed(_)) => Ending::Failed(error.into()),
             Ok(()) | Err(DecodeError::Malformed(_)) => Ending::Failed(self.not_a_stream().into()),
@@ -150,12 +151,12 @@ impl Answer {
         loop {
             let item = match self.parser.next() {
                 Ok(item) => item,
-                // What gateways append to a whole answer need not make sense.
+                // Gateways append arbitrary content to a complete answer.
                 Err(_) if self.decoder.is_complete() => return Ok(()),
                 Err(error) => return Err(RequestError::from(error).into()),
             };
             match item {
-                // Says only that the server is alive.
+                // A keep-alive.
                 Some(SseItem::Frame(frame)) if frame.data.trim().is_empty() => {}
                 Some(SseItem::Frame(frame)) => {
                     self.n_frames += 1;
@@ -164,7 +165,7 @@ impl Answer {
                 Some(SseItem::Bare(document)) if document.trim() == "[DONE]" => {}
                 Some(SseItem::Bare(document)) => {
                     let items = match serde_json::from_str(&document)? {
-                        // A stream that is one list, which some servers make of it.
+                        // Some servers send the stream as one list.
                         Value::Array(items) => items,
                         other => vec![other],
                     };
@@ -189,7 +190,7 @@ impl Answer {
         }
     }
 
-    /// Whether the body is a web page, by its type or first byte.
+    /// Whether the body is a web page, judging by its type or first byte.
     fn is_page(&self) -> bool {
         let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
         self.n_frames == 0
@@ -221,7 +222,7 @@ impl Answer {
     }
 }
 
-/// Makes `message` the account of a failure.
+/// Turns `message` into a failed answer.
 pub(in crate::ai) fn fail(message: &mut AssistantMessage, ending: Ending) {
     let RequestError { text, failure } = match ending {
         Ending::Aborted => {
@@ -240,8 +241,8 @@ pub(in crate::ai) fn fail(message: &mut AssistantMessage, ending: Ending) {
     message.failure = Some(Box::new(failure));
 }
 
-/// Who is spoken to, for error texts. Cerebras is named wherever it is behind a
-/// provider of the user's, because its empty answers mean something.
+/// The name of the service in error texts. Cerebras is recognised even behind a
+/// provider of the user's, because its empty responses have a meaning.
 pub(in crate::ai) fn service(model: &Model) -> &str {
     match model.provider.as_str() {
         _ if model.base_url.contains("api.cerebras.ai") => CEREBRAS,
@@ -250,8 +251,8 @@ pub(in crate::ai) fn service(model: &Model) -> &str {
     }
 }
 
-/// The events of a recorded response body to `request`, `chunks` being the
-/// pieces in which it arrives. For tests and measurements: no network, no clock.
+/// The events of a recorded response body to `request`, which arrives in the given
+/// `chunks`. For tests and benchmarks: no network, no clock.
 pub fn decode_recorded<'a>(
     request: &Request,
     chunks: impl IntoIterator<Item = &'a [u8]>,

@@ -1,7 +1,7 @@
 //! A scripted provider for tests.
 //!
-//! Answers requests from a queue, in order, and remembers what it was asked.
-//! [`TestBarrier`]s hold an answer at a chosen place until the test says go on, so that
+//! Answers requests from a queue, in order, and records the requests.
+//! [`TestBarrier`]s stop an answer at a chosen position until the test continues it, so that
 //! a test can interrupt or steer in the middle without waiting for time to pass.
 
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl FakeProvider {
-    /// A provider that gives `answers`, one per request; after the last, errors.
+    /// A provider that returns `answers`, one per request, and errors after the last.
     pub fn new(answers: impl IntoIterator<Item = FakeAnswer>) -> Self {
         let provider = Self::default();
         provider.lock().answers.extend(answers);
@@ -49,7 +49,7 @@ impl FakeProvider {
         self.lock().requests.clone()
     }
 
-    /// How many answers have not been asked for.
+    /// The number of answers not yet requested.
     pub fn n_left(&self) -> usize {
         self.lock().answers.len()
     }
@@ -102,34 +102,34 @@ enum Step {
 
 #[derive(Debug, Clone, Default)]
 enum Outcome {
-    /// `ToolUse` if there are calls, else `Stop`.
+    /// `ToolUse` if there are calls, otherwise `Stop`.
     #[default]
     Natural,
     Stop(StopReason),
     Failed(String),
-    /// The provider itself is broken.
+    /// The provider itself panics.
     Panics(String),
-    /// The script holds its own `Done`.
+    /// The script contains its own `Done`.
     Scripted,
 }
 
 impl FakeAnswer {
-    /// An answer without content yet.
+    /// An empty answer.
     pub fn new() -> Self {
         Self { steps: vec![Step::Event(StreamEvent::Start)], ..Self::default() }
     }
 
-    /// An answer of one text.
+    /// An answer with one text.
     pub fn of_text(text: &str) -> Self {
         Self::new().text(text)
     }
 
-    /// An answer that fails before anything arrives.
+    /// An answer that fails before any content arrives.
     pub fn failed(error: &str) -> Self {
         Self { outcome: Outcome::Failed(error.to_owned()), ..Self::default() }
     }
 
-    /// Exactly these events, `Done` included.
+    /// Exactly these events, including `Done`.
     pub fn of_events(events: impl IntoIterator<Item = StreamEvent>) -> Self {
         let steps = events.into_iter().map(Step::Event).collect();
         Self { steps, outcome: Outcome::Scripted, ..Self::default() }
@@ -140,7 +140,7 @@ impl FakeAnswer {
         self.text_pieces(&[text], None)
     }
 
-    /// A text that arrives in pieces, with a stop at `gate` before each piece but the first.
+    /// A text that arrives in pieces, with a stop at `gate` before each piece except the first.
     #[must_use]
     pub fn text_pieces(self, pieces: &[&str], gate: Option<&TestBarrier>) -> Self {
         let block = AssistantBlock::Text(Text::new(pieces.concat()));
@@ -182,21 +182,21 @@ impl FakeAnswer {
         self
     }
 
-    /// Ends for this reason, whatever the content.
+    /// Ends for this reason, regardless of the content.
     #[must_use]
     pub fn stop(mut self, reason: StopReason) -> Self {
         self.outcome = Outcome::Stop(reason);
         self
     }
 
-    /// Fails after what is scripted so far.
+    /// Fails after the events scripted so far.
     #[must_use]
     pub fn error(mut self, error: &str) -> Self {
         self.outcome = Outcome::Failed(error.to_owned());
         self
     }
 
-    /// Panics after what is scripted so far, as a broken provider would.
+    /// Panics after the events scripted so far, like a defective provider.
     #[must_use]
     pub fn panics(mut self, text: &str) -> Self {
         self.outcome = Outcome::Panics(text.to_owned());
@@ -224,8 +224,8 @@ impl FakeAnswer {
     }
 }
 
-/// A place in a script where the provider waits for the test. One `open` lets
-/// one arrival through; clones are the same gate.
+/// A position in a script where the provider waits for the test. One `open` lets
+/// one arrival through; clones are the same barrier.
 #[derive(Debug, Clone)]
 pub struct TestBarrier {
     reached: Arc<Semaphore>,
@@ -243,17 +243,17 @@ impl TestBarrier {
         Self::default()
     }
 
-    /// Returns once the provider stands at the gate; each arrival is reported once.
+    /// Returns once the provider has arrived at the barrier; each arrival is reported once.
     pub async fn reached(&self) {
         take(&self.reached).await;
     }
 
-    /// Lets the provider pass once, now or when it comes.
+    /// Lets the provider pass once, now or when it arrives.
     pub fn open(&self) {
         self.opened.add_permits(1);
     }
 
-    /// Stands at the gate, as the provider does.
+    /// Waits at the barrier, like the provider.
     pub async fn pass(&self) {
         self.reached.add_permits(1);
         take(&self.opened).await;
@@ -261,7 +261,7 @@ impl TestBarrier {
 }
 
 async fn take(semaphore: &Semaphore) {
-    // Fails only for a closed semaphore, and none is ever closed.
+    // Fails only for a closed semaphore, and this one is never closed.
     if let Ok(permit) = semaphore.acquire().await {
         permit.forget();
     }
@@ -269,7 +269,7 @@ async fn take(semaphore: &Semaphore) {
 
 struct Player {
     steps: VecDeque<Step>,
-    /// `None` once `Done` is out.
+    /// `None` once `Done` was sent.
     outcome: Option<Outcome>,
     builder: MessageBuilder,
     cancel: CancellationToken,
@@ -316,7 +316,7 @@ impl Player {
             Outcome::Stop(reason) => (reason, None),
             Outcome::Failed(error) => (StopReason::Error, Some(error)),
             Outcome::Panics(text) => panic!("{text}"),
-            // A script of one's own without `Done` just ends.
+            // A custom script without `Done` just ends.
             Outcome::Scripted => return None,
         };
         message.duration_ms = Some(0);

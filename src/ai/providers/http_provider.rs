@@ -1,8 +1,8 @@
 //! Everything between encoding a request and decoding its answer.
 //!
-//! One stream is one small state machine that runs where it is polled: no task
-//! of its own, so dropping the stream closes the connection. Whatever happens,
-//! it ends in exactly one `Done`, which holds what had arrived.
+//! A stream is one small state machine that runs where it is polled: it has no task
+//! of its own, so dropping the stream closes the connection. In every case,
+//! it ends in exactly one `Done`, which contains everything that had arrived.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
 use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
-/// How patient a provider is.
+/// Timeouts and retries of a provider.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// Longest silence, before the headers and between bytes; `None` waits forever.
+    /// Longest silence, before the headers and between bytes; `None` means no limit.
     pub idle_timeout: Option<Duration>,
     /// How often one request is repeated before it fails. The session has its
-    /// own, visible policy, so this is 0 unless the user wants otherwise.
+    /// own, visible retry policy, so the default is 0.
     pub max_retries: u32,
-    /// Longest wait a server may demand between those; `None` obeys any.
+    /// Longest wait a server may request between attempts; `None` means no limit.
     pub max_retry_delay: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ impl Default for HttpOptions {
     }
 }
 
-/// Answers requests over HTTP, in the API that the model names.
+/// Answers requests over HTTP, with the API of the model.
 #[derive(Debug, Clone)]
 pub struct HttpProvider {
     transport: Transport,
@@ -106,24 +106,24 @@ impl Provider for HttpProvider {
 }
 
 /// How long a finished answer waits for its stream to end, so that the next
-/// request can use the connection.
+/// request can reuse the connection.
 const DRAIN_HERE: Duration = Duration::from_millis(2);
-/// How long it may take in the background before the connection is given up.
+/// How long that may take in the background before the connection is closed.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 
-/// What would be sent for a request.
+/// A request as it would be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestPreview {
     pub url: String,
-    /// Names and values, secrets hidden.
+    /// Names and values; secrets are hidden.
     pub headers: Vec<(String, String)>,
     pub body: Value,
 }
 
-/// Encodes `request` without sending it, signed for the time it started at.
+/// Encodes `request` without sending it, signed for its start time.
 ///
 /// # Errors
-/// Says why it cannot be sent.
+/// Why it cannot be sent.
 pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
@@ -147,10 +147,10 @@ fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, Encode
     Ok(HttpRequest { url, headers, body })
 }
 
-/// The body of `request` as it would be sent, wherever that is.
+/// The body of `request` as it would be sent to any address.
 ///
 /// # Errors
-/// Says why it cannot be sent.
+/// Why it cannot be sent.
 pub fn request_body(request: &Request) -> Result<Vec<u8>, String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
@@ -163,9 +163,9 @@ struct Driver {
     cancel: CancellationToken,
     started: Duration,
     phase: Phase,
-    /// Events ready to be handed out.
+    /// Events ready to return.
     queue: VecDeque<StreamEvent>,
-    /// Events of the chunk being read; kept to reuse its memory.
+    /// Events of the current chunk; kept to reuse its memory.
     events: Vec<StreamEvent>,
 }
 
@@ -176,7 +176,7 @@ enum Phase {
 }
 
 impl Driver {
-    /// Does one thing that can wait, and queues what comes of it.
+    /// Performs one step that may wait, and queues the resulting events.
     async fn step(&mut self) {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Ready => {
@@ -203,7 +203,7 @@ impl Driver {
                         Err(Ending::Failed(silent("data", &self.request, options)))
                     }
                 };
-                // Everything that has arrived is read before anyone else gets to run.
+                // All available bytes are read before other tasks run.
                 let fed = chunk.and_then(|chunk| match chunk {
                     Some(bytes) => answer.feed(bytes.as_ref(), &mut self.events).map_err(Ending::Failed),
                     None => Err(Ending::Closed),
@@ -217,7 +217,7 @@ impl Driver {
                         drain(response).await;
                         self.end(Some(*answer), Ending::Closed);
                     }
-                    // The response goes with this scope, and with it the connection.
+                    // The response is dropped at the end of this scope, and the connection with it.
                     Err(ending) => self.end(Some(*answer), ending),
                 }
             }
@@ -265,15 +265,15 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
     Ok(opened)
 }
 
-/// Writes the request once and sends it, again if that may help, until there is
-/// an answer to read.
+/// Encodes the request once and sends it, repeatedly if that may help, until there is
+/// a response to read.
 async fn open_with(
     codec: &dyn WireApi,
     provider: &HttpProvider,
     request: &Request,
 ) -> Result<(Response, Answer), RequestError> {
     let mut encoded = to_send(codec, request).map_err(|error| match error {
-        // Most often the key, which is the provider's.
+        // Usually caused by the key, which belongs to the provider.
         EncodeError::Header(_) => format!("{}: {error}", service(&request.model)),
         other => other.to_string(),
     })?;
@@ -281,7 +281,7 @@ async fn open_with(
     let service = service(&request.model);
     let mut retries = 0;
     loop {
-        // A signature is good for minutes, and waits between attempts may be longer.
+        // A signature is valid for minutes, and waits between attempts may be longer.
         let now_ms = clock.now_ms();
         codec.sign(request, &mut encoded, now_ms).map_err(|error| error.to_string())?;
         let sent = tokio::select! {
@@ -309,14 +309,14 @@ async fn open_with(
     }
 }
 
-/// Whether the same request, sent again soon, may succeed. A tool call that could not
-/// be read is the session's to repeat, with the conversation as it is then.
+/// Whether an immediate retry of the same request may succeed. If the server could not
+/// parse a tool call, the session retries, with its current conversation.
 fn may_repeat(error: &RequestError) -> bool {
     let class = error.failure.class;
     class.is_retryable() && class != FailureClass::ToolUseFailed
 }
 
-/// How long to wait before retry number `retries + 1`.
+/// The wait before retry number `retries + 1`.
 fn retry_wait(
     error: &RequestError,
     retries: u32,
@@ -336,7 +336,7 @@ fn retry_wait(
         (Some(demanded), _) => Ok(demanded),
         (None, _) => {
             let doubled = Duration::from_millis(500).saturating_mul(2_u32.saturating_pow(retries));
-            // Up to a quarter less, so that many clients do not come back at once.
+            // Up to a quarter less, so that many clients do not retry at the same time.
             let spread = f64::from(clock.monotonic().subsec_nanos() % 1_000) / 4_000.0;
             Ok(doubled.min(Duration::from_secs(8)).mul_f64(1.0 - spread))
         }
@@ -350,15 +350,15 @@ async fn next_chunk(response: &mut Response) -> Result<Option<impl AsRef<[u8]> +
     })
 }
 
-/// Says that a service has sent no `what` for too long.
+/// The error for a service that has sent no `what` for too long.
 fn silent(what: &str, request: &Request, options: &HttpOptions) -> RequestError {
     let seconds = options.idle_timeout.unwrap_or_default().as_secs_f64();
     let text = format!("timed out: no {what} from {} for {seconds} s", service(&request.model));
     RequestError::of_class(text, FailureClass::Network)
 }
 
-/// Reads to the end of a finished body: here if it comes at once, else in a task of
-/// its own, which ends with the body or after [`DRAIN_LIMIT`].
+/// Reads to the end of a finished body: here if it arrives at once, otherwise in a
+/// separate task, which ends with the body or after [`DRAIN_LIMIT`].
 async fn drain(mut response: Response) {
     if tokio::time::timeout(DRAIN_HERE, read_rest(&mut response)).await.is_err() {
         tokio::spawn(async move {
@@ -382,7 +382,7 @@ mod tests {
     use crate::ai::requests::StreamOptions;
     use crate::ai::transport::Credential;
 
-    /// Counts how often requests are written; they go to `url`.
+    /// Counts how often requests are encoded; they are sent to `url`.
     struct Counting {
         url: String,
         n_encoded: AtomicUsize,
@@ -403,7 +403,7 @@ mod tests {
         }
     }
 
-    /// A long session takes milliseconds to write, and it is the same every time.
+    /// Encoding a long session takes milliseconds, and the result is always the same.
     #[tokio::test(start_paused = true)]
     async fn a_request_is_written_once_however_often_it_is_sent() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -411,7 +411,7 @@ mod tests {
         let n_sent = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&n_sent);
         let server = tokio::spawn(async move {
-            // Hangs up on everyone.
+            // Closes every connection.
             while let Ok((socket, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::Relaxed);
                 drop(socket);

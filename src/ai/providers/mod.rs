@@ -1,10 +1,10 @@
-//! Who answers requests.
+//! The providers that answer requests.
 //!
-//! `provider` is the seam between callers and answerers. `http_provider` does
+//! `provider` is the trait between callers and providers. `http_provider` does
 //! everything between encoding a request and decoding its answer, `answer` turns
-//! bytes of a response into events, `router` picks who answers by the model's API,
+//! bytes of a response into events, `router` selects the provider by the model's API,
 //! and `fake` is the scripted provider for tests. The invariant: a stream ends in
-//! exactly one `Done`, with the failure in it if there was one.
+//! exactly one `Done`, which contains the failure if there was one.
 
 mod answer;
 mod fake;

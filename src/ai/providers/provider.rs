@@ -1,4 +1,4 @@
-//! The seam between callers who want an answer and those who produce it.
+//! The trait between callers that want an answer and providers that produce it.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::ai::models::Model;
 use crate::ai::requests::Request;
 
 /// Answers requests. `HttpProvider` for real services, `DemoProvider` without
-/// one, `FakeProvider` in tests; `Router` picks by the model's API.
+/// one, `FakeProvider` in tests; `Router` selects by the model's API.
 pub trait Provider: Send + Sync {
-    /// Starts answering. The stream ends soon after `cancel` fires, with
-    /// `StopReason::Aborted` and what had arrived until then. Dropping the
+    /// Starts an answer. The stream ends soon after `cancel` fires, with
+    /// `StopReason::Aborted` and the content that had arrived. Dropping the
     /// stream ends the work behind it.
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream;
 
-    /// Gets ready for the first request to `model`, which then need not wait for
-    /// what takes long. Blocks; optional.
+    /// Does slow preparations for the first request to `model` in advance.
+    /// Blocks; optional.
     fn warm_up(&self, _model: &Model) {}
 }

@@ -1,4 +1,4 @@
-//! Picks who answers, by the model's API.
+//! Selects the provider by the model's API.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::ai::providers::Provider;
 use crate::ai::requests::Request;
 
 /// The provider of the whole program: the demo model for [`Api::DEMO`], HTTP
-/// for all else. An API nobody speaks is an answer that says so.
+/// for all others. An unsupported API results in an answer with the error.
 pub struct Router {
     http: HttpProvider,
     demo: Option<Arc<dyn Provider>>,

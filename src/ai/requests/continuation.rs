@@ -1,10 +1,9 @@
-//! Going on with an answer that broke off, instead of paying for it twice.
+//! Continues an interrupted answer, so that the user does not pay for it twice.
 //!
-//! Only where nothing can go wrong unseen: one text without thinking or calls,
-//! from a model that takes the beginning of its answer as the last message
-//! (Anthropic's models up to 4.5, without thinking). Everywhere else a failed
-//! turn is repeated as a whole; two answers are never spliced. The joined stream
-//! looks as if the model had said everything at once.
+//! Only in the unproblematic case: a single text block without thinking or calls,
+//! from a model that supports prefill (Anthropic's models up to 4.5, without
+//! thinking). In all other cases a failed turn is repeated as a whole; two answers
+//! are never spliced. The joined stream looks like one uninterrupted answer.
 
 use super::request::Request;
 use crate::ai::messages::{
@@ -12,8 +11,8 @@ use crate::ai::messages::{
 };
 use crate::ai::models::{AnthropicCompat, Model};
 
-/// The text with which a repetition of the request that `answer` failed to answer
-/// may begin; `None` where it has to be repeated as a whole.
+/// The text that a retry of the request behind the failed `answer` may start with;
+/// `None` if the answer must be repeated as a whole.
 pub fn continuable(model: &Model, answer: &AssistantMessage) -> Option<String> {
     let is_own = answer.api == model.api && answer.provider == model.provider && answer.model == model.id;
     let level = answer.thinking_level.unwrap_or_default();
@@ -21,12 +20,12 @@ pub fn continuable(model: &Model, answer: &AssistantMessage) -> Option<String> {
         return None;
     }
     let [AssistantBlock::Text(text)] = answer.content.as_slice() else { return None };
-    // The API refuses a beginning that ends in white space.
+    // The API rejects a prefill that ends in white space.
     let beginning = text.text.trim_end();
     (!beginning.is_empty() && text.text_signature.is_none()).then(|| beginning.to_owned())
 }
 
-/// The beginning of the answer to `request`, if it has one that its model takes.
+/// The prefill of the answer to `request`, if it has one and its model supports it.
 pub(in crate::ai) fn beginning(request: &Request) -> Option<&str> {
     let beginning = request.options.continue_from.as_deref().map(str::trim_end)?;
     let takes = takes_beginning(&request.model, request.options.thinking);
@@ -39,7 +38,7 @@ fn takes_beginning(model: &Model, level: ThinkingLevel) -> bool {
         && AnthropicCompat::of(model).assistant_prefill
 }
 
-/// Puts the beginning of an answer before what the model adds to it.
+/// Joins the beginning of an answer with the text the model adds.
 #[derive(Debug)]
 pub(in crate::ai) struct Joiner {
     beginning: String,
@@ -48,11 +47,11 @@ pub(in crate::ai) struct Joiner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The first block is the beginning, and nothing has been added yet.
+    /// The first block is the beginning, without additions so far.
     Open,
-    /// The first block of the stream goes on with it.
+    /// The first block of the stream continues it.
     Joined,
-    /// It is a block of its own, before those of the stream.
+    /// The beginning is a separate block, before those of the stream.
     Apart,
 }
 
@@ -61,7 +60,7 @@ impl Joiner {
         Self { beginning: beginning.to_owned(), state: State::Open }
     }
 
-    /// Takes the next event of the stream and appends those to hand on.
+    /// Handles the next event of the stream and appends the resulting events to `out`.
     pub(in crate::ai) fn push(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
         let shift = usize::from(self.state == State::Apart);
         match event {
@@ -101,7 +100,7 @@ impl Joiner {
         }
     }
 
-    /// Ends the beginning as a block of its own; returns how far it shifts the others.
+    /// Closes the beginning as a separate block; returns by how much it shifts the others.
     fn close(&mut self, out: &mut Vec<StreamEvent>) -> usize {
         self.state = State::Apart;
         out.push(StreamEvent::BlockEnd { index: 0, block: self.block() });

@@ -1,10 +1,10 @@
-//! Makes the pictures of a request fit the service it goes to.
+//! Makes the images of a request fit its service.
 //!
-//! A session may hold pictures that another model took, or that were stored by
-//! another program. The conversation stays as it is: a request that needs no
-//! change passes as it came, at the price of reading headers; of another one a
-//! copy is made. Pictures by address are counted and never fetched. What was computed is remembered, so that each picture costs once
-//! and not once per request.
+//! A session may contain images that were sent to another model or stored by
+//! another program. The conversation never changes: a request that already fits
+//! is passed on unchanged, at the cost of reading image headers; otherwise a
+//! copy is made. Images by URL are counted and never fetched. Results are cached,
+//! so that each image is converted once and not once per request.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,17 +15,17 @@ use crate::ai::messages::{ContentBlock, Image};
 use crate::ai::models::{ImageRules, Model, fetches, for_storing};
 use crate::util::image::{ImageLimits, ImageProblem, prepare_base64, probe};
 
-/// Most that is remembered of prepared pictures.
+/// Maximum size of the cache of converted images.
 const MEMORY_BYTES: usize = 64 << 20;
 
-/// Prepares pictures and remembers them. Clones share the memory.
+/// Converts images and caches the results. Clones share the cache.
 #[derive(Debug, Clone, Default)]
 pub(in crate::ai) struct ImageFitter {
     memory: Arc<Mutex<Memory>>,
 }
 
 impl ImageFitter {
-    /// `request`, or a copy with pictures its service takes.
+    /// `request`, or a copy whose images the service accepts.
     pub(in crate::ai) async fn fit(&self, request: &Arc<Request>) -> Arc<Request> {
         if !request.model.reads_images() {
             return Arc::clone(request);
@@ -37,7 +37,7 @@ impl ImageFitter {
         let (fitter, request) = (self.clone(), Arc::clone(request));
         let original = Arc::clone(&request);
         let fitted = tokio::task::spawn_blocking(move || fitter.apply(&request, changes)).await;
-        // Work that was not done leaves it to the service to refuse.
+        // If the conversion did not run, the service decides.
         fitted.map_or(original, Arc::new)
     }
 
@@ -71,7 +71,7 @@ impl ImageFitter {
         let mut hasher = DefaultHasher::new();
         (image.data.as_str(), limits).hash(&mut hasher);
         let key = (hasher.finish(), image.data.len());
-        // The lock is not held while computing, which takes long.
+        // The lock is not held during the conversion, which takes long.
         let known = self.memory.lock().unwrap_or_else(PoisonError::into_inner).get(key);
         if let Some(known) = known {
             return known;
@@ -85,10 +85,10 @@ impl ImageFitter {
     }
 }
 
-/// Hash of picture and limits, and length of the picture.
+/// Hash of image and limits, and length of the image.
 type Key = (u64, usize);
 
-/// What was computed, the most recently used last.
+/// The results, the most recently used last.
 #[derive(Debug, Default)]
 struct Memory {
     entries: VecDeque<(Key, Result<Arc<Image>, ImageProblem>)>,
@@ -118,7 +118,7 @@ impl Memory {
     }
 }
 
-/// What happens to one picture.
+/// The change to one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Change {
     /// Index among the messages.
@@ -130,13 +130,13 @@ struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     Fit(ImageLimits),
-    /// Only its media type is wrong.
+    /// Corrects its media type.
     Label(&'static str),
-    /// A text says why it is not there.
+    /// Replaces it with a text that gives the reason.
     Omit(&'static str),
 }
 
-/// Which pictures of `request` have to change; reads headers only.
+/// The images of `request` that must change; reads headers only.
 fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut found = Vec::new();
@@ -144,7 +144,7 @@ fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
         let blocks = content.input_blocks().iter().enumerate();
         let images = blocks.filter_map(|(block, content)| match content {
             ContentBlock::Image(image) => Some((message, block, Some(image))),
-            // One that is not fetched is a text.
+            // An image that the service does not fetch is sent as text.
             ContentBlock::ImageUrl(image) if fetches(&request.model, image) => Some((message, block, None)),
             ContentBlock::Text(_) | ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => None,
         });
@@ -182,10 +182,10 @@ fn plan(request: &Request, rules: &ImageRules) -> Vec<Change> {
     changes
 }
 
-/// How many pictures of these sizes, oldest first, do not fit into one request.
+/// The number of images, oldest first, that one request has no room for.
 ///
-/// Room is made in steps of a quarter: if each new picture pushed out one old
-/// one, every request would begin differently, and none be read from a cache.
+/// Room is made in steps of a quarter: if each new image displaced one old
+/// image, every request would begin differently and miss the cache.
 fn n_omitted(sizes: &[usize], rules: &ImageRules) -> usize {
     let stepped = |excess: usize, most: usize| {
         let step = (most / 4).max(1);
@@ -195,7 +195,7 @@ fn n_omitted(sizes: &[usize], rules: &ImageRules) -> usize {
         0 => 0,
         excess => stepped(excess, rules.max_images).min(sizes.len()),
     };
-    // A larger one will have been made smaller.
+    // Larger ones will already have been reduced.
     let sizes = sizes.iter().map(|size| (*size).min(rules.each.max_base64_bytes));
     let total: usize = sizes.clone().sum();
     let by_size = match total.saturating_sub(rules.max_request_bytes) {
@@ -213,12 +213,12 @@ fn n_omitted(sizes: &[usize], rules: &ImageRules) -> usize {
     by_count.max(by_size)
 }
 
-/// Makes pictures fit for the session file: those that fit already, which is
-/// usual, are not touched. Each line of the result tells the model how a picture
-/// differs from what it was; one that cannot be read becomes such a line.
+/// Makes images fit for the session file; images that already fit, which is
+/// usual, stay unchanged. Each returned line describes to the model how an image
+/// was changed; an unreadable image is replaced by such a line.
 ///
-/// How large they may be, `model` knows, which is asked first. `auto_resize` is the
-/// user's setting; without it only formats change.
+/// Limits of `model` apply first. `auto_resize` is the user's setting; without it
+/// only formats change.
 pub async fn fit_for_storing(
     blocks: &mut Vec<ContentBlock>,
     model: &Model,
@@ -359,7 +359,7 @@ mod tests {
         let url = "https://x/y.png";
         let omitted = "[image: https://x/y.png]";
         assert_eq!(fitted(Api::ANTHROPIC_MESSAGES, url).await, [omitted, png, url]);
-        // Where it is not fetched it is not counted.
+        // An image that is not fetched does not count.
         assert_eq!(fitted(Api::ANTHROPIC_VERTEX, url).await, [url, png, url]);
     }
 

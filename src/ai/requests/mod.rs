@@ -1,11 +1,11 @@
-//! How a request is made from a conversation.
+//! Makes a request from a conversation.
 //!
 //! `request` is everything one model call depends on, `sampling_policy` sets its
-//! generation options, `transform` turns the conversation into turns that a service accepts,
-//! `strict_schema` writes tool schemas in the form services enforce, `image_fit`
-//! shrinks images to a service's limits, `refusals` remembers which optional features
-//! an endpoint rejected, and `continuation` resumes an answer that broke off. All of
-//! it is pure, apart from what `image_fit` and `refusals` remember.
+//! generation options, `transform` turns the conversation into turns that a service
+//! accepts, `strict_schema` writes tool schemas in the form services enforce,
+//! `image_fit` shrinks images to a service's limits, `refusals` remembers which
+//! optional features an endpoint rejected, and `continuation` continues an interrupted
+//! answer. Everything is pure, apart from the caches of `image_fit` and `refusals`.
 
 pub(super) mod continuation;
 mod image_fit;

@@ -1,12 +1,12 @@
-//! Remembers what a model's service refuses of what it was believed to take.
+//! Remembers which optional features an endpoint rejected.
 //!
-//! Whether a service enforces the schemas of tools, reads instructions and tools
-//! between the turns, or lets another model stand in is not always known, and a
-//! gateway may pass on less than the service takes. A request refused for one of
-//! these is repeated once without it, and where that was taken the model gets none
-//! of it for the rest of the process, so that its prompts begin alike from then
-//! on. What `failure` takes for such a refusal is decided there; sending is left
-//! to `http_provider`.
+//! pi cannot always know whether a service enforces tool schemas, reads system
+//! messages between the turns, or supports fallback models, and a
+//! gateway may pass on less than the service supports. A request rejected for one
+//! of these is repeated once without it. If the repeated request succeeds, the
+//! feature is left out for that model until the process ends, so that its prompts
+//! keep the same beginning. `failure` decides which errors count as such a
+//! rejection; `http_provider` sends the requests.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::request::Request;
 use crate::ai::failure::{refuses_strict_schemas, refuses_updates};
 
-/// What was refused. Clones share the memory.
+/// The rejected features. Clones share the memory.
 #[derive(Debug, Clone, Default)]
 pub(in crate::ai) struct Refusals {
     known: Arc<Mutex<HashSet<(Refused, String, String)>>>,
@@ -28,7 +28,7 @@ enum Refused {
 
 const ALL: [Refused; 2] = [Refused::StrictSchemas, Refused::Updates];
 
-/// A request to send in place of a refused one; what to remember if it is taken.
+/// A request to send instead of a rejected one, and what to remember if it succeeds.
 #[derive(Debug)]
 pub(in crate::ai) struct Repeat {
     pub(in crate::ai) request: Arc<Request>,
@@ -36,10 +36,10 @@ pub(in crate::ai) struct Repeat {
 }
 
 impl Refusals {
-    /// `request` in the form its model takes as far as is known.
+    /// `request` without the features its model is known to reject.
     pub(in crate::ai) fn apply(&self, mut request: Arc<Request>) -> Arc<Request> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nearly always empty, and then a request costs nothing.
+        // Nearly always empty, so that requests cost nothing.
         if known.is_empty() {
             return request;
         }
@@ -51,9 +51,9 @@ impl Refusals {
         request
     }
 
-    /// What to send instead of `request`, which failed with `error`, if one of these
-    /// was the reason and the request, as `encode` writes it, would be another
-    /// without it.
+    /// The request to send instead of `request`, which failed with `error`. `None` unless
+    /// the error rejects one of these features and the request, as `encode` writes it,
+    /// differs without the feature.
     pub(in crate::ai) fn repeat<E: PartialEq>(
         request: &Request,
         error: &str,
@@ -67,19 +67,19 @@ impl Refusals {
             _ => return None,
         };
         let changed = without(refused, request);
-        // The error may be about something else; then nothing would be different.
+        // The error may have another cause; then the repeated request would be identical.
         let is_other = encode(request)? != encode(&changed)?;
         is_other.then_some(Repeat { request: changed, refused })
     }
 
-    /// Notes that the repeated request was taken.
+    /// Records that the repeated request succeeded.
     pub(in crate::ai) fn learn(&self, repeat: &Repeat) {
         let key = key(repeat.refused, &repeat.request);
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
     }
 }
 
-/// The model at its address: behind another one may be another service.
+/// The model and its address, because another address may be another service.
 fn key(refused: Refused, request: &Request) -> (Refused, String, String) {
     (refused, request.model.reference(), request.base_url().to_owned())
 }

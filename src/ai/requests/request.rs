@@ -14,14 +14,14 @@ use crate::ai::transport::Credential;
 pub struct Request {
     pub model: Arc<Model>,
     pub credential: Credential,
-    /// The conversation, system messages included; `transform` decides what of
-    /// it the provider gets to see.
+    /// The conversation, including system messages; `transform` decides which parts
+    /// the provider receives.
     pub messages: Vec<Arc<Message>>,
     pub options: StreamOptions,
 }
 
 impl Request {
-    /// Where the service is: the account's own address before the model's.
+    /// The address of the service: the account's own one, otherwise the model's.
     pub fn base_url(&self) -> &str {
         match &self.credential {
             Credential::SignedIn(account) => account.base_url.as_deref().unwrap_or(&self.model.base_url),
@@ -38,38 +38,38 @@ impl Request {
     }
 }
 
-/// What the caller asks of one answer. `None` leaves it to the provider.
+/// Options of one answer. `None` means the provider's default.
 #[derive(Debug, Clone, Default)]
 pub struct StreamOptions {
     pub thinking: ThinkingLevel,
     pub temperature: Option<f64>,
     pub top_p: Option<f64>,
-    /// Upper bound of tokens to answer with; clamped to model and window.
+    /// Maximum number of tokens in the answer; clamped to model and window.
     pub max_tokens: Option<u64>,
     pub stop_sequences: Vec<String>,
     pub tool_choice: Option<ToolChoice>,
-    /// Names the conversation to the provider's cache.
+    /// Identifies the conversation to the provider's cache.
     pub session_id: Option<String>,
-    /// The beginning of the answer, from an attempt that broke off: the model goes
-    /// on after it, where its API allows that, and the answer holds both.
+    /// The beginning of the answer, from an interrupted attempt: the model continues
+    /// it, if its API supports prefill, and the answer contains both parts.
     pub continue_from: Option<String>,
     /// Request start, milliseconds since the Unix epoch: the message's timestamp.
     pub started_ms: u64,
-    /// Asks the provider to keep the prompt in its cache for long.
+    /// Requests a long lifetime of the prompt in the provider's cache.
     pub long_cache: bool,
-    /// Thinking tokens of each level, where they differ from the usual ones.
+    /// Thinking tokens of each level, if they differ from the defaults.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
-    /// Leaves out the strict schemas of tools that merely prefer one: the service
-    /// has refused such a request.
+    /// Leaves out the strict schemas of tools that merely prefer one, because the
+    /// service rejected such a request.
     pub without_strict_schemas: bool,
-    /// Says all of the system at the start, and lets no other model stand in: the
-    /// service has refused a request that did otherwise.
+    /// Puts all system messages into the system prompt and disables fallback models,
+    /// because the service rejected a request with them.
     pub without_updates: bool,
-    /// Fields merged into the request body last, for what this list lacks.
+    /// Fields merged into the request body last, for options missing here.
     pub extra_body: serde_json::Map<String, Value>,
 }
 
-/// Whether and what the model must call.
+/// Whether the model must call a tool, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
     Auto,

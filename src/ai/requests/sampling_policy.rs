@@ -1,4 +1,4 @@
-//! Which generation options a request gets.
+//! Chooses the generation options of a request.
 
 use crate::ai::models::{Model, Sampling};
 use std::collections::BTreeMap;
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 use super::request::StreamOptions;
 use crate::ai::messages::ThinkingLevel;
 
-/// Generation options by whom they are meant for.
+/// Generation options of the user's settings, by model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SamplingPolicy {
     /// For every model.
     pub all: Sampling,
-    /// By `provider/id`; these win over everything else.
+    /// By `provider/id`; these win over all others.
     pub by_model: BTreeMap<String, Sampling>,
-    /// Whether providers are asked to keep prompts for long, which costs more where
-    /// they charge for it.
+    /// Whether to request long cache lifetimes, which cost more at providers that
+    /// charge for them.
     pub long_cache: bool,
-    /// Thinking tokens of each level, where they differ from the usual ones.
+    /// Thinking tokens of each level, if they differ from the defaults.
     pub thinking_budgets: BTreeMap<ThinkingLevel, u64>,
 }
 
 impl SamplingPolicy {
-    /// Writes into `options` what is to be asked of `model`, thinking at `level`:
-    /// the user's options for the model, those of its entry for the level, those
-    /// of its entry, those for every model, in this order.
+    /// Fills `options` for `model` at thinking `level`, in this order of precedence:
+    /// the user's options for the model, those of the model's entry for the level, those
+    /// of the entry, those for every model.
     pub fn apply(&self, model: &Model, level: ThinkingLevel, options: &mut StreamOptions) {
         let level = model.clamp_thinking(level);
         let nothing = Sampling::default();
@@ -35,7 +35,7 @@ impl SamplingPolicy {
         options.top_p = sampling.top_p;
         options.max_tokens = sampling.max_tokens;
         options.stop_sequences = sampling.stop_sequences.unwrap_or_default();
-        // Refused, or the end of every answer.
+        // A blank stop sequence is rejected, or ends every answer.
         options.stop_sequences.retain(|text| !text.trim().is_empty());
         options.extra_body = sampling.body;
         options.long_cache = self.long_cache;
@@ -77,7 +77,7 @@ mod tests {
         };
         check(ThinkingLevel::Low, 0.3);
         check(ThinkingLevel::High, 0.6);
-        // The model cannot do more than high.
+        // This model supports at most `high`.
         check(ThinkingLevel::Max, 0.6);
     }
 }

@@ -1,27 +1,27 @@
-//! The form of a tool's schema in which a service can enforce it.
+//! The strict form of a tool's schema, which a service can enforce.
 //!
-//! Services that sample arguments by a schema take a part of JSON Schema: every
-//! object lists all its properties as required and allows no others, so what a
-//! call may leave out is `null` instead, which the check of arguments reads as
-//! left out. [`strict_form`] makes that form of one schema, or says why there is
-//! none; [`StrictTools`] decides which tools of a request get it. Pure. The
-//! invariant: what a strict form allows, the tool's own schema allows too, `null`
-//! for an optional property aside. The same tools always get the same forms, so
-//! the beginning of requests stays the same.
+//! Services that enforce schemas support a subset of JSON Schema: every
+//! object lists all its properties as required and allows no others. Optional
+//! properties are therefore nullable, and argument validation treats `null` as
+//! absent. [`strict_form`] converts one schema, or returns why it cannot;
+//! [`StrictTools`] decides which tools of a request are converted. Pure. The
+//! invariant: the tool's own schema allows everything the strict form allows, except
+//! `null` for an optional property. The same tools always get the same forms, so
+//! that requests keep the same beginning.
 
 use crate::ai::models::Dialect;
 use serde_json::{Map, Value, json};
 
 use crate::ai::messages::{ConstrainedSampling, Strictness, ToolDeclaration};
 
-/// Schemas nested deeper have no strict form; OpenAI takes no deeper ones.
+/// Schemas nested deeper have no strict form; this is OpenAI's limit.
 const MAX_DEPTH: usize = 10;
 
-/// Schemas with more parts, those behind references counted where they are used,
-/// have none either.
+/// Schemas with more parts have no strict form either. Referenced parts count at each
+/// use.
 const MAX_PARTS: u32 = 2_000;
 
-/// What no service enforces, beyond what [`Walk::node`] looks at.
+/// Keywords that no service enforces, in addition to those [`Walk::node`] checks.
 const REFUSED: &[&str] = &[
     "patternProperties",
     "propertyNames",
@@ -49,7 +49,7 @@ const REFUSED: &[&str] = &[
 ];
 
 impl Dialect {
-    /// What this service does not enforce besides.
+    /// Further keywords that this service does not enforce.
     fn refused(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => &[],
@@ -59,7 +59,7 @@ impl Dialect {
         }
     }
 
-    /// The values of `format` it knows.
+    /// The supported values of `format`.
     fn formats(self) -> &'static [&'static str] {
         match self {
             Self::OpenAi => {
@@ -71,10 +71,10 @@ impl Dialect {
         }
     }
 
-    /// How many tools, and parameters with a choice of types, one request may have.
+    /// The maximum number of tools, and of parameters with a union of types, per request.
     ///
-    /// Anthropic names the numbers when it refuses more. Nothing is optional in a
-    /// strict form, so its limit of optional parameters cannot be reached.
+    /// The numbers are from Anthropic's error messages. A strict form has no optional
+    /// parameters, so the limit for those cannot be reached.
     fn limits(self) -> (usize, usize) {
         match self {
             Self::OpenAi => (usize::MAX, usize::MAX),
@@ -87,16 +87,16 @@ impl Dialect {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::ai) struct StrictForm {
     pub(in crate::ai) schema: Value,
-    /// How many parameters have a choice of types.
+    /// The number of parameters with a union of types.
     n_unions: usize,
 }
 
-/// Why a schema has no strict form, for people.
+/// Why a schema has no strict form, for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::ai) struct Obstacle(String);
 
-/// A tool requires what cannot be had.
+/// A tool requires enforcement that is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the tool \"{tool}\" requires a strict schema: {reason}")]
 pub(in crate::ai) struct Unmet {
@@ -109,11 +109,11 @@ pub(in crate::ai) struct Unmet {
 pub(in crate::ai) struct StrictTools<'a>(Vec<(&'a ToolDeclaration, Value)>);
 
 impl<'a> StrictTools<'a> {
-    /// Of `tools`, in the order they are declared in; the first get what room there
-    /// is. `only_required` leaves out those that merely prefer a strict form.
+    /// Selects among `tools`, in the order of their declaration, until the service's
+    /// limits are reached. `only_required` skips tools that merely prefer a strict form.
     ///
     /// # Errors
-    /// When a tool requires what the service cannot enforce.
+    /// If a tool requires enforcement the service cannot provide.
     pub(in crate::ai) fn of(
         tools: impl IntoIterator<Item = &'a ToolDeclaration>,
         dialect: Dialect,
@@ -149,14 +149,14 @@ impl<'a> StrictTools<'a> {
         Ok(Self(strict_tools))
     }
 
-    /// The schema to be enforced for this very declaration of a tool.
+    /// The enforced schema for this declaration of a tool.
     pub(in crate::ai) fn schema(&self, tool: &ToolDeclaration) -> Option<&Value> {
         let found = self.0.iter().find(|(strict, _)| std::ptr::eq(*strict, tool));
         found.map(|(_, schema)| schema)
     }
 }
 
-/// The strict form of `schema`, that of a tool's arguments.
+/// The strict form of `schema`, the schema of a tool's arguments.
 pub(in crate::ai) fn strict_form(schema: &Value, dialect: Dialect) -> Result<StrictForm, Obstacle> {
     let Some(root) = schema.as_object() else {
         return Err(Obstacle("the schema is no object".to_owned()));
@@ -177,12 +177,12 @@ pub(in crate::ai) fn strict_form(schema: &Value, dialect: Dialect) -> Result<Str
 }
 
 struct Walk<'a> {
-    /// What `$ref` looks into.
+    /// The document that `$ref` refers to.
     root: &'a Value,
     dialect: Dialect,
     n_unions: usize,
     n_parts: u32,
-    /// The references being followed, against those that lead back.
+    /// The references being followed, to detect cycles.
     following: Vec<&'a str>,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
             return refuse("a part of the schema allows anything");
         }
         let mut strict = node.clone();
-        // OpenAI refuses the keyword; nothing is left out of a strict call anyway.
+        // OpenAI rejects the keyword, and a strict call contains every property anyway.
         strict.shift_remove("default");
         if let Some(reference) = node.get("$ref") {
             self.reference(reference, depth)?;
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
             let Some(named) = node.get(definitions) else { continue };
             let Some(named) = named.as_object() else { return refuse("the definitions are no object") };
             let mut forms = Map::new();
-            // Counted where they are used.
+            // They count where they are used.
             let n_unions = self.n_unions;
             for (name, definition) in named {
                 forms.insert(name.clone(), self.node(definition, depth, false)?);
@@ -308,7 +308,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Looks at what a reference names, which is enforced in its own place.
+    /// Checks the target of a reference; its enforcement happens at its definition.
     fn reference(&mut self, reference: &'a Value, depth: usize) -> Result<(), Obstacle> {
         let refuse = |what: &str| Err(Obstacle(what.to_owned()));
         let Some(name) = reference.as_str() else { return refuse("a $ref is no text") };
@@ -339,7 +339,7 @@ fn is_union(schema: &Value) -> bool {
     schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array)
 }
 
-/// `schema`, and `null` besides.
+/// `schema` or `null`.
 fn nullable(schema: Value) -> Value {
     let null = || json!({"type": "null"});
     let Value::Object(mut node) = schema else { return schema };
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(form, expected.clone().map_err(str::to_owned), "{schema}");
     }
 
-    /// The arguments with the one property `x`, not required.
+    /// The arguments schema with one optional property `x`.
     fn x(schema: Value) -> Value {
         json!({"type": "object", "properties": {"x": schema}})
     }
@@ -520,7 +520,7 @@ mod tests {
         let many: Vec<_> = (0..30).map(|n| tool(&format!("t{n}"), "prefer", &no_choice)).collect();
         check(&many, Dialect::Claude, 20);
         check(&many, Dialect::OpenAi, 30);
-        // Three choices each, five times three is fifteen.
+        // Three unions each; five times three is fifteen.
         let choices = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": ["string", "number"]},
             "c": {"anyOf": [{"type": "string"}, {"type": "number"}]}}});
         let many: Vec<_> = (0..9).map(|n| tool(&format!("t{n}"), "prefer", &choices)).collect();

@@ -1,21 +1,20 @@
-//! Parts of addresses, written so that they stay the parts they are.
+//! Escapes for parts of URLs, so that a part cannot break out of its position.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Everything but the unreserved characters of RFC 3986.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The same, and the sign that stands before versions of models.
+/// The unreserved characters, and the sign before versions of models.
 const SEGMENT: &AsciiSet = &UNRESERVED.remove(b'@');
 
-/// `text` as one segment of a path. What RFC 3986 allows there stays, apart
-/// from the colon, which separates a method from its model.
+/// `text` as one segment of a path. Characters that RFC 3986 allows stay, except
+/// the colon, which separates a method from its model.
 pub(in crate::ai) fn escape_segment(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 
-/// `text` as a part of what signatures cover, where only the unreserved characters
-/// stay.
+/// `text` as part of a signed request, where only the unreserved characters stay.
 pub(super) fn escape_unreserved(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }

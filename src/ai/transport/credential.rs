@@ -1,32 +1,32 @@
-//! What proves to a service who is asking.
+//! Credentials, as requests carry them.
 //!
-//! Finding it is left to the callers; none of it is ever printed.
+//! Callers find them; they are never printed.
 
 use std::fmt;
 
-/// What proves to a service who is asking. Never printed.
+/// Authenticates a request to a service. Never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credential {
-    /// The service needs none (local servers, the demo model).
+    /// The service needs no credential (local servers, the demo model).
     #[default]
     None,
     ApiKey(String),
-    /// A token sent as `Authorization: Bearer`, whatever the API's habit is.
+    /// A token always sent as `Authorization: Bearer`, whichever header the API uses for keys.
     Bearer(String),
-    /// The token of an account, from signing in.
+    /// The token of an account the user signed in to.
     SignedIn(Box<SignIn>),
-    /// Keys that requests to Amazon are signed with.
+    /// AWS keys that sign requests.
     Aws(Box<AwsKeys>),
 }
 
-/// Keys of an AWS account or role, and the region to ask.
+/// Keys of an AWS account or role, and the region.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwsKeys {
     pub access_key_id: String,
     pub secret_access_key: String,
-    /// Comes with keys that end.
+    /// Belongs to temporary keys.
     pub session_token: Option<String>,
-    /// Where requests are sent if the address leaves it open, and what they are signed for.
+    /// The region of the endpoint, unless the address names one, and of the signature.
     pub region: String,
 }
 
@@ -36,14 +36,14 @@ impl fmt::Debug for AwsKeys {
     }
 }
 
-/// What a service has given to an account that signed in.
+/// The result of signing in to an account.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignIn {
     /// Sent as `Authorization: Bearer`.
     pub token: String,
-    /// Where this account is served, when not at the model's address.
+    /// The endpoint of this account, if it differs from the model's.
     pub base_url: Option<String>,
-    /// The account's id, where requests have to name it.
+    /// The account's id, for services whose requests must contain it.
     pub account_id: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl fmt::Debug for SignIn {
 }
 
 impl Credential {
-    /// The token, when the credential is one that is always sent as bearer.
+    /// The token, if the credential is always sent as bearer.
     pub fn bearer(&self) -> Option<&str> {
         match self {
             Self::None | Self::ApiKey(_) | Self::Aws(_) => None,

@@ -1,19 +1,19 @@
 //! Amazon's binary event streams, framed incrementally from bytes.
 //!
-//! Pure: takes chunks however the network cuts them and hands out messages in
-//! order. What a message means is the decoders' business. Both checksums of
-//! each message are verified before anything in it is believed, the one of the
-//! lengths before the rest is waited for.
+//! Pure: accepts chunks of any size and returns messages in order. Decoders
+//! interpret the messages. Both checksums of a message are verified before its
+//! contents are used; the checksum of the lengths is verified before the parser
+//! waits for the rest.
 //!
 //! Format: <https://docs.aws.amazon.com/transcribe/latest/dg/event-stream.html>,
-//! types of headers <https://smithy.io/2.0/aws/amazon-eventstream.html>.
+//! header types: <https://smithy.io/2.0/aws/amazon-eventstream.html>.
 
 use std::borrow::Cow;
 
 /// Longest message accepted; the format allows a payload of 16 MiB.
 pub(in crate::ai) const MESSAGE_LIMIT_BYTES: usize = 24 << 20;
 
-/// Length of the message, length of its headers, checksum of these two.
+/// Length of the message, length of its headers, checksum of both.
 const PRELUDE_BYTES: usize = 12;
 const CHECKSUM_BYTES: usize = 4;
 
@@ -24,7 +24,7 @@ pub(in crate::ai) struct Message<'a> {
     pub(in crate::ai) payload: &'a [u8],
 }
 
-/// The headers of a message that say what it is; empty where absent.
+/// The headers that identify a message; empty where absent.
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::ai) struct Headers<'a> {
     /// `event`, `exception` or `error`.
@@ -35,8 +35,7 @@ pub(in crate::ai) struct Headers<'a> {
     pub(in crate::ai) error_message: Cow<'a, str>,
 }
 
-/// The texts say that the stream was interrupted, because sending the request
-/// again is what helps.
+/// The texts contain "interrupted", because sending the request again helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(in crate::ai) enum EventStreamError {
     #[error("stream interrupted: the {0} of a message do not match their checksum")]
@@ -52,7 +51,7 @@ pub(in crate::ai) enum EventStreamError {
 #[derive(Debug)]
 pub(in crate::ai) struct EventStreamParser {
     buffer: Vec<u8>,
-    /// Start of the message being read; bytes before it are spent.
+    /// Start of the message being read; earlier bytes are consumed.
     start: usize,
     limit_bytes: usize,
 }
@@ -62,9 +61,9 @@ impl EventStreamParser {
         Self { buffer: Vec::new(), start: 0, limit_bytes }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     pub(in crate::ai) fn push(&mut self, bytes: &[u8]) {
-        // Never moves more than is pending, and only when something was handed out since.
+        // Never moves more bytes than are pending, and only after a message was returned.
         if self.start > 0 {
             self.buffer.drain(..self.start);
             self.start = 0;
@@ -72,11 +71,11 @@ impl EventStreamParser {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next message among the bytes pushed so far.
+    /// The next message in the bytes pushed so far.
     ///
     /// # Errors
-    /// When the bytes are damaged or the message is too long; the parser is of
-    /// no use afterwards.
+    /// If the bytes are damaged or the message is too long; the parser must not be
+    /// used afterwards.
     pub(in crate::ai) fn next(&mut self) -> Result<Option<Message<'_>>, EventStreamError> {
         let pending = self.buffer.get(self.start..).unwrap_or_default();
         let Some(prelude) = pending.first_chunk::<PRELUDE_BYTES>() else { return Ok(None) };
@@ -119,7 +118,7 @@ impl Lengths {
 }
 
 impl<'a> Headers<'a> {
-    /// `None` if the bytes are no headers.
+    /// `None` if the bytes are not valid headers.
     fn read(mut rest: &'a [u8]) -> Option<Self> {
         let mut headers = Self::default();
         while !rest.is_empty() {
@@ -127,19 +126,19 @@ impl<'a> Headers<'a> {
             let name = take_slice(&mut rest, usize::from(length))?;
             let [kind] = take::<1>(&mut rest)?;
             let value = match kind {
-                // True and false, which the type itself tells apart.
+                // Booleans: the type itself is the value.
                 0 | 1 => &[],
                 2 => take_slice(&mut rest, 1)?,
                 3 => take_slice(&mut rest, 2)?,
                 4 => take_slice(&mut rest, 4)?,
-                // A long integer and a time.
+                // Long integer and timestamp.
                 5 | 8 => take_slice(&mut rest, 8)?,
-                // Bytes and a string.
+                // Byte array and string.
                 6 | 7 => {
                     let length = u16::from_be_bytes(take::<2>(&mut rest)?);
                     take_slice(&mut rest, usize::from(length))?
                 }
-                // A UUID.
+                // UUID.
                 9 => take_slice(&mut rest, 16)?,
                 _ => return None,
             };
@@ -173,7 +172,7 @@ fn take_slice<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
 
-    /// A message with these header bytes, its checksums right.
+    /// A message with these header bytes and valid checksums.
     fn message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
         let total = PRELUDE_BYTES + headers.len() + payload.len() + CHECKSUM_BYTES;
         let mut bytes = Vec::new();
@@ -195,7 +194,7 @@ mod tests {
         bytes
     }
 
-    /// Event types and payloads, as far as the stream is read; then its error.
+    /// Event types and payloads up to the first error; then the error.
     fn read(chunks: &[&[u8]], limit_bytes: usize) -> (Vec<(String, Vec<u8>)>, Option<EventStreamError>) {
         let mut parser = EventStreamParser::new(limit_bytes);
         let mut messages = Vec::new();
@@ -261,7 +260,7 @@ mod tests {
             bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
             bytes
         };
-        // Nothing of a message is waited for that is not going to be taken.
+        // An oversized message is rejected before its bytes have arrived.
         check(prelude(101, 0), EventStreamError::TooLong { limit_bytes: 100 });
         check(prelude(u32::MAX, u32::MAX), EventStreamError::TooLong { limit_bytes: 100 });
         check(prelude(0, 0), EventStreamError::Malformed);

@@ -1,8 +1,8 @@
-//! From bytes to frames, in whichever of the two framings an answer comes.
+//! Splits bytes into frames, for both framings of answers.
 //!
-//! An API says which framing it uses. Failures of what stands before a service
-//! (a web page, a JSON document) are text even where the API is binary, so the
-//! first bytes of a binary answer are looked at before they are believed.
+//! An API declares its framing. Proxies in front of a service answer errors as text
+//! (a web page, a JSON document) even where the API is binary, so the parser checks
+//! the first bytes of a binary answer before it chooses.
 
 use super::event_stream::{EventStreamError, EventStreamParser, MESSAGE_LIMIT_BYTES, Message};
 use super::sse::{FRAME_LIMIT_BYTES, SseError, SseFrame, SseItem, SseParser};
@@ -23,8 +23,8 @@ pub(in crate::ai) enum FramingError {
     Sse(#[from] SseError),
     #[error(transparent)]
     EventStream(#[from] EventStreamError),
-    /// The server ends the stream with an error, which the framing itself tells
-    /// from an event.
+    /// The server ended the stream with an error, which the framing itself
+    /// distinguishes from an event.
     #[error("{0}")]
     Reported(Box<RequestError>),
 }
@@ -38,17 +38,17 @@ impl From<FramingError> for RequestError {
     }
 }
 
-/// Splits an answer into frames; used like the parsers in it.
+/// Splits an answer into frames, with the same interface as the parsers inside.
 #[derive(Debug)]
 pub(in crate::ai) enum Frames {
     Text(SseParser),
     Binary(EventStreamParser),
-    /// Holds the first bytes until they say which it is.
+    /// Keeps the first bytes until they determine the framing.
     Undecided(Vec<u8>),
 }
 
-/// The header section is shorter than 16 MiB, so the fifth byte of a binary
-/// stream is zero. No text has one.
+/// The headers of a message are shorter than 16 MiB, so the fifth byte of a binary
+/// stream is zero. No text contains a zero byte.
 const TELLING_BYTES: usize = 5;
 
 impl Frames {
@@ -67,7 +67,7 @@ impl Frames {
         matches!(self, Self::Binary(_))
     }
 
-    /// Takes the next bytes of the answer.
+    /// Adds the next bytes of the answer.
     pub(in crate::ai) fn push(&mut self, bytes: &[u8]) {
         match self {
             Self::Text(parser) => parser.push(bytes),
@@ -81,7 +81,7 @@ impl Frames {
         }
     }
 
-    /// Says that no more bytes come.
+    /// Marks the end of the bytes.
     pub(in crate::ai) fn finish(&mut self) {
         self.decide();
         if let Self::Text(parser) = self {
@@ -100,12 +100,12 @@ impl Frames {
         self.push(&held);
     }
 
-    /// The next frame among the bytes pushed so far. Events of a binary stream
+    /// The next frame in the bytes pushed so far. Events of a binary stream
     /// are frames with the type and the payload of the event.
     ///
     /// # Errors
-    /// When the bytes are damaged, a frame is too long, or the server reports an
-    /// error. Nothing more is to be asked for.
+    /// If the bytes are damaged, a frame is too long, or the server reports an
+    /// error. The caller must stop then.
     pub(in crate::ai) fn next(&mut self) -> Result<Option<SseItem<'_>>, FramingError> {
         match self {
             Self::Text(parser) => Ok(parser.next()?),
@@ -130,7 +130,7 @@ fn event(message: Message<'_>) -> Result<SseItem<'_>, FramingError> {
     }
 }
 
-/// The error of an exception of this type, with `payload` as its account.
+/// The text of an exception of this type; `payload` contains its details.
 pub(in crate::ai) fn exception(kind: &str, payload: &str) -> RequestError {
     let mut body = ErrorBody::from_text(payload);
     if body.message.is_empty() || body.message == "{}" {

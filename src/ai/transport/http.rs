@@ -1,11 +1,11 @@
-//! The one transport: sends a request and hands over the response, or the text
-//! of the failure.
+//! The one transport: sends a request and returns the response or the text of the
+//! failure.
 //!
-//! Clients are built when first needed, those with TLS apart from the plain
-//! ones, because reading the certificates of the system takes far longer than a
-//! request to a local server. Proxies come from the environment, as `reqwest`
-//! reads it; what only this machine can reach is asked without one. There is no total deadline: an answer may take as long as bytes
-//! keep coming.
+//! Clients are built on first use. The client with TLS is separate from the plain
+//! one, because reading the system's certificates takes far longer than a request
+//! to a local server. `reqwest` reads proxies from the environment; addresses that
+//! only this machine can reach bypass them. There is no total deadline: an answer
+//! may take as long as bytes keep arriving.
 
 use std::error::Error as _;
 use std::net::{IpAddr, Ipv6Addr};
@@ -19,13 +19,13 @@ use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 use super::redact;
 use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
 
-/// Answers a conversation that is too long with an empty body.
+/// This provider rejects an overlong conversation with an empty body.
 pub(in crate::ai) const CEREBRAS: &str = "cerebras";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 3;
-/// Most that is read of the body of an error.
+/// Maximum size read of an error body.
 const ERROR_BODY_LIMIT_BYTES: usize = 64 << 10;
-/// Longest wait for the body of an error, whose status is known already.
+/// Maximum wait for an error body; its status is already known.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request ready to send, by `POST`.
@@ -52,11 +52,11 @@ struct Clients {
 
 type Slot = OnceLock<Result<Client, String>>;
 
-/// How a service is reached.
+/// Selects a client: TLS or plain, with or without proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) struct Route {
     tls: bool,
-    /// Past any proxy.
+    /// Bypasses all proxies.
     direct: bool,
 }
 
@@ -66,11 +66,11 @@ impl Route {
     }
 }
 
-/// Whether an address means this machine, or a service that answers nobody but this
-/// machine and gives it credentials. A proxy could not reach either, or would
-/// answer for its own machine.
+/// Whether an address is this machine, or a metadata service that gives credentials
+/// to this machine only. A proxy could not reach either, or would get the answer for
+/// its own machine.
 fn is_near(url: &Url) -> bool {
-    /// Amazon's services for instances and containers.
+    /// Amazon's metadata services for instances and containers.
     const AMAZON: [Ipv6Addr; 2] = [
         Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254),
         Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x23),
@@ -90,8 +90,8 @@ impl Transport {
         Self::default()
     }
 
-    /// Builds the client with TLS for services on the net, some tens of milliseconds
-    /// of work, unless it is built. For a background thread while the program starts.
+    /// Builds the client with TLS unless it exists. This takes some tens of milliseconds;
+    /// call it on a background thread at startup.
     pub fn warm_up(&self) {
         self.client(Route { tls: true, direct: false }).map_or_else(drop, drop);
     }
@@ -108,12 +108,12 @@ impl Transport {
 
     /// Sends `request` and waits for the headers of a successful response.
     ///
-    /// `silence` bounds the wait for the headers; `service` and `now_ms` are for
-    /// the failure's text and dates in it. Dropping the future closes the
+    /// `silence` limits the wait for the headers; `service` and `now_ms` are used in
+    /// the failure's text and to read dates in it. Dropping the future closes the
     /// connection.
     ///
     /// # Errors
-    /// When there is no connection, no answer in time, or another status.
+    /// If the connection fails, no response arrives in time, or the status is not a success.
     pub(in crate::ai) async fn send(
         &self,
         request: &HttpRequest,
@@ -151,22 +151,22 @@ impl Transport {
     }
 }
 
-/// The beginning of every client of this program.
+/// The common configuration of every client.
 pub(in crate::ai) fn client_builder() -> ClientBuilder {
-    // Fails if a provider is installed already, which then is the one used.
+    // Fails if a provider is already installed, which is then used.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_else(drop);
     Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
 }
 
 fn build(route: Route) -> Result<Client, String> {
-    // What goes along, keys and the conversation, is for the server that was meant:
-    // a redirect to another is not followed.
+    // Keys and the conversation are meant for the original server only, so redirects
+    // to other servers are not followed.
     let policy = Policy::custom(|attempt| {
         let origin = attempt.previous().first().map(Url::origin);
         if origin == Some(attempt.url().origin()) && attempt.previous().len() <= MAX_REDIRECTS {
             attempt.follow()
         } else {
-            // The response is one with status 3xx then, and says where it leads.
+            // The response then has a 3xx status and contains the target.
             attempt.stop()
         }
     });
@@ -180,7 +180,7 @@ fn build(route: Route) -> Result<Client, String> {
     builder.build().map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
 }
 
-/// A request that would fail again, however often it is sent.
+/// A request that would fail again on every retry.
 fn unsendable(text: String) -> RequestError {
     RequestError::of_class(text, FailureClass::Unknown)
 }
@@ -200,13 +200,13 @@ pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> R
     RequestError::of_class(text, FailureClass::Network)
 }
 
-/// Reads what an unsuccessful response says.
+/// Reads an unsuccessful response.
 async fn status_error(response: Response, service: &str, now_ms: u64) -> RequestError {
     let status = response.status();
     let headers = response.headers().clone();
     let mut body = Vec::new();
     let reading = read_into(&mut body, response, ERROR_BODY_LIMIT_BYTES);
-    // What came in time tells more than nothing.
+    // The part that arrived in time is better than nothing.
     let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
     let body = String::from_utf8_lossy(&body);
     error_of_parts(status, &headers, &body, service, now_ms)
@@ -255,7 +255,7 @@ fn error_of_parts(
     error
 }
 
-/// The wait demanded by `retry-after-ms`, else by `retry-after`: seconds or a date.
+/// The wait from `retry-after-ms`, otherwise from `retry-after`: seconds or a date.
 fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let seconds = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok();
@@ -271,7 +271,7 @@ fn retry_after(headers: &HeaderMap, now_ms: u64) -> Option<Duration> {
     })
 }
 
-/// Appends the start of a response's body, as far as it arrives.
+/// Appends the start of a response's body, as much as arrives.
 async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usize) {
     while body.len() < limit_bytes {
         match response.chunk().await {
@@ -281,10 +281,10 @@ async fn read_into(body: &mut Vec<u8>, mut response: Response, limit_bytes: usiz
     }
 }
 
-/// A response's whole body as text.
+/// A response's complete body as text.
 ///
 /// # Errors
-/// When it breaks off or is larger than `limit_bytes`: half an answer is none.
+/// If it ends early or is larger than `limit_bytes`; a partial body is useless.
 pub(in crate::ai) async fn read_whole(mut response: Response, limit_bytes: usize) -> Result<String, String> {
     let mut body = Vec::new();
     loop {
@@ -299,7 +299,7 @@ pub(in crate::ai) async fn read_whole(mut response: Response, limit_bytes: usize
     }
 }
 
-/// What a person can learn from an HTML page; `None` if `body` is none.
+/// The readable text of an HTML page; `None` if `body` is not HTML.
 pub(in crate::ai) fn html_text(body: &str, service: &str) -> Option<String> {
     let body = body.trim_start_matches('\u{feff}').trim_start();
     if !body.starts_with('<') {
@@ -315,7 +315,7 @@ pub(in crate::ai) fn html_text(body: &str, service: &str) -> Option<String> {
     Some(format!("{service} answered with an HTML page{title}; check the base URL"))
 }
 
-/// The innermost cause, which is what a person can act on.
+/// The innermost cause, which is the one the user can act on.
 pub(in crate::ai) fn root_cause(error: &reqwest::Error) -> String {
     let mut cause = error.source();
     let mut text = None;

@@ -1,5 +1,5 @@
-//! Small requests that are not for an answer of a model, such as those of
-//! signing in. They go through the same connections as everything else.
+//! Small requests that are not for a model, such as those of signing in. They use
+//! the same connections as all others.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::http::{Route, Transport, connection_error, read_whole};
 use super::redact;
 
-/// Longest wait for a whole reply.
+/// Maximum wait for a complete reply.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Largest reply.
+/// Maximum size of a reply.
 const REPLY_LIMIT_BYTES: usize = 256 << 10;
 
-/// One small request. Never printed: it holds secrets.
+/// One small request. Never printed, because it contains secrets.
 #[derive(Clone)]
 pub struct HttpCall {
     /// `http` or `https`.
@@ -25,20 +25,20 @@ pub struct HttpCall {
     pub body: CallBody,
 }
 
-/// What a call sends, which also decides its method.
+/// The body of a call, which also determines its method.
 #[derive(Clone)]
 pub enum CallBody {
-    /// Nothing, by GET.
+    /// GET without a body.
     None,
-    /// Nothing, by PUT.
+    /// PUT without a body.
     Put,
-    /// `application/x-www-form-urlencoded`, by POST.
+    /// POST of `application/x-www-form-urlencoded`.
     Form(Vec<(&'static str, String)>),
-    /// JSON, by POST.
+    /// POST of JSON.
     Json(Value),
 }
 
-/// What came back, whatever its status. Never printed either.
+/// The reply, with any status. Never printed either.
 #[derive(Clone)]
 pub struct CallReply {
     pub status: u16,
@@ -63,12 +63,12 @@ impl fmt::Debug for CallReply {
 }
 
 impl Transport {
-    /// Sends `call` and waits for the whole reply, 30 s at most. Dropping the
+    /// Sends `call` and waits at most 30 s for the complete reply. Dropping the
     /// future closes the connection.
     ///
     /// # Errors
-    /// When the address is none, or no reply arrives, or not all of one. A status
-    /// that means failure is a reply.
+    /// If the address is invalid, or the reply does not arrive completely. A reply with
+    /// an error status is not an error here.
     pub async fn call(&self, call: HttpCall) -> Result<CallReply, CallError> {
         let url: Url = call.url.parse().map_err(|error| CallError(format!("invalid URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -88,7 +88,7 @@ impl Transport {
         let mut headers = HeaderMap::new();
         let content_type = content_type.map(|kind| ("content-type", kind.to_owned()));
         for (name, value) in call.headers.into_iter().chain(content_type) {
-            // The value may be a token that somebody edited by hand.
+            // The value may be a token edited by hand.
             let value = HeaderValue::from_str(&value)
                 .map_err(|_| CallError(format!("the {name} header for {origin} is not valid")))?;
             headers.insert(HeaderName::from_static(name), value);
@@ -108,7 +108,7 @@ impl Transport {
     }
 }
 
-/// The fields as a form; an address knows how to write one.
+/// Encodes the fields as a form, with the URL type's own encoder.
 fn form(base: &Url, fields: &[(&'static str, String)]) -> String {
     let mut url = base.clone();
     url.query_pairs_mut().clear().extend_pairs(fields.iter().map(|(name, value)| (*name, value)));

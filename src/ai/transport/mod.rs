@@ -1,10 +1,11 @@
 //! How requests and answers travel: connections, framing, signatures, silence.
 //!
-//! `http` sends and returns the response or the text of a failure, `http_call` is for
-//! small requests such as signing in, `credential` is what proves who asks, `framing` cuts answers into frames with `sse`
-//! (server-sent events) or `event_stream` (Amazon's binary form), `sigv4` signs,
-//! `silence` detects dead connections, and `redact` removes secrets from error
-//! texts. Nothing here knows messages or models.
+//! `http` sends a request and returns the response or the text of the failure,
+//! `http_call` is for small requests such as signing in, `credential` authenticates
+//! requests, `framing` splits answers into frames with `sse` (server-sent events) or
+//! `event_stream` (Amazon's binary form), `sigv4` signs, `silence` detects dead
+//! connections, and `redact` removes secrets from error texts. Nothing here knows
+//! messages or models.
 
 mod address;
 mod credential;

@@ -1,19 +1,19 @@
-//! Keeps secrets out of the texts of failures.
+//! Removes secrets from the texts of failures.
 //!
-//! What a server answers is shown, logged and stored in the session, and some
-//! repeat the key they were given.
+//! A server's error is shown, logged and stored in the session, and some servers
+//! repeat the key they received.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::credential::Credential;
 
-/// What stands in place of a secret.
+/// Replaces a secret.
 const HIDDEN: &str = "…";
-/// Anything shorter is no secret, and too likely to be part of ordinary words.
+/// Shorter values are not secrets, and are likely to be part of ordinary words.
 const MIN_SECRET_BYTES: usize = 8;
 
-/// `text` without `credential` and the values of `headers` that may be one.
+/// `text` without `credential` and the values of headers that may contain secrets.
 pub(in crate::ai) fn without_secrets(
     text: &str,
     credential: &Credential,
@@ -42,13 +42,13 @@ pub(in crate::ai) fn without_secrets(
     text.into_owned()
 }
 
-/// Whether a header of this name holds a secret.
+/// Whether a header with this name contains a secret.
 fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "key", "token", "secret", "cookie", "password"].iter().any(|word| name.contains(word))
 }
 
-/// `url` as it may be shown: without user and password, query and fragment.
+/// `url` for display: without user, password, query and fragment.
 pub(in crate::ai) fn shown_url(url: &str) -> Cow<'_, str> {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let url = &url[..end];

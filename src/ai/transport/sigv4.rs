@@ -1,9 +1,8 @@
-//! Signatures of requests to Amazon, version 4.
+//! AWS request signatures, version 4.
 //!
 //! Pure: the time is a parameter. A signature covers method, path, query, body
-//! and the headers that matter, and is good for some minutes around its time,
-//! so every attempt gets one of its own. For services other than S3, whose
-//! paths are signed differently.
+//! and the relevant headers, and is valid for a few minutes around its time,
+//! so every attempt is signed anew. Not for S3, which signs paths differently.
 //!
 //! <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>
 
@@ -14,19 +13,19 @@ use ring::{digest, hmac};
 use super::address::escape_unreserved;
 use super::credential::AwsKeys;
 
-/// What a signature is for.
+/// The scope of a signature.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ai) struct Scope<'a> {
     pub(in crate::ai) region: &'a str,
-    /// The service's name in signatures, which is not always that in its address.
+    /// The service's signing name, which can differ from the name in its address.
     pub(in crate::ai) service: &'a str,
 }
 
-/// Signs a request by `POST`: sets its date, the token of the session if there
-/// is one, and `authorization`. Signing again replaces the earlier signature.
+/// Signs a `POST` request: sets its date, the session token if there is one, and
+/// `authorization`. Signing again replaces the earlier signature.
 ///
 /// # Errors
-/// When a key has characters that no header can hold.
+/// If a key contains characters that are invalid in headers.
 pub(in crate::ai) fn sign_post(
     keys: &AwsKeys,
     scope: Scope<'_>,
@@ -58,7 +57,7 @@ fn secret(text: &str) -> Result<HeaderValue, InvalidHeaderValue> {
     Ok(value)
 }
 
-/// The `host` header that the client sends: without the port the scheme implies.
+/// The `host` header that the client sends: without the scheme's default port.
 fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -70,10 +69,10 @@ fn stamp(now_ms: u64) -> String {
     now.unwrap_or_default().strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// What of a request is signed.
+/// The signed parts of a request.
 struct Signable<'a> {
     method: &'static str,
-    /// As it is sent.
+    /// As sent.
     path: &'a str,
     /// Not escaped.
     query: Vec<(String, String)>,
@@ -98,10 +97,10 @@ fn authorization(keys: &AwsKeys, scope: Scope<'_>, request: Signable<'_>, stamp:
     format!("AWS4-HMAC-SHA256 Credential={id}/{range}, SignedHeaders={names}, Signature={signature}")
 }
 
-/// The request in the one form that both sides can compute, and the names of
-/// the headers in it.
+/// The canonical form of the request, which both sides can compute, and the names
+/// of the headers in it.
 fn canonical(mut request: Signable<'_>) -> (String, String) {
-    // Values of one name keep their order.
+    // Values of the same name keep their order.
     request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut lines = String::new();
     let mut names: Vec<&str> = Vec::new();
@@ -166,7 +165,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Time, keys and scope of the test suite that Amazon publishes for version 4.
+    /// Time, keys and scope of Amazon's public test suite for version 4.
     const STAMP_MS: u64 = 1_440_938_160_000;
     const SCOPE: Scope<'_> = Scope { region: "us-east-1", service: "service" };
     const TOKEN: &str = "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA==";
@@ -180,7 +179,7 @@ mod tests {
         }
     }
 
-    /// One request of the suite, its target written as there.
+    /// Checks one request of the suite, written as in the suite.
     #[track_caller]
     fn check(method: &'static str, target: &str, extra: &[(&str, &str)], body: &str, signature: &str) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));

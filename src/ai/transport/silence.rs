@@ -1,4 +1,4 @@
-//! Notices that a server has fallen silent, also while the machine slept.
+//! Detects that a server has fallen silent, even if the machine slept.
 
 use std::time::Duration;
 
@@ -6,13 +6,12 @@ use tokio::time::Instant;
 
 use crate::util::clock::Clock;
 
-/// How often the wall clock is looked at. Timers stand still while a machine
-/// sleeps, so after waking up it is this long, at most, until a dead connection
-/// is given up.
+/// Interval at which the wall clock is checked. Timers stop while a machine
+/// sleeps, so a dead connection is detected at most this long after waking up.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// Returns when `limit` has passed, by the timer or by the wall clock; never,
-/// without one. Begins anew with each call.
+/// Returns after `limit` by the timer or by the wall clock; never returns without a
+/// limit. Each call starts anew.
 pub(in crate::ai) async fn silence(limit: Option<Duration>, clock: &Clock) {
     let Some(limit) = limit else { return std::future::pending().await };
     let begun_ms = clock.now_ms();
@@ -47,7 +46,7 @@ mod tests {
         let begun = Instant::now();
         let sleeping = async {
             tokio::time::sleep(Duration::from_secs(25)).await;
-            // The timers stood still, the wall clock did not.
+            // The timers stopped, the wall clock did not.
             clock.advance(Duration::from_secs(3_600));
             std::future::pending::<()>().await;
         };

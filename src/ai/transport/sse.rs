@@ -1,30 +1,30 @@
 //! Server-sent events, framed incrementally from bytes.
 //!
-//! Pure: takes chunks however the network cuts them and hands out frames in
-//! order. What a frame means is the decoders' business. Work is linear in the
-//! bytes received, and a frame of one `data` line is lent out without a copy.
+//! Pure: accepts chunks of any size and returns frames in order. Decoders
+//! interpret the frames. Work is linear in the bytes received, and a frame of one
+//! `data` line is borrowed, not copied.
 //!
-//! Servers that fail sometimes write a bare JSON document where an event should
-//! be, as the whole body or in the middle of a stream; it is handed out as
-//! [`SseItem::Bare`] instead of being dropped as an unknown field.
+//! Failing servers sometimes write a bare JSON document in place of an event, as
+//! the whole body or in the middle of a stream; the parser returns it as
+//! [`SseItem::Bare`] instead of dropping it as an unknown field.
 //!
 //! Format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longest frame accepted by default.
+/// Default limit for the length of a frame.
 pub(in crate::ai) const FRAME_LIMIT_BYTES: usize = 64 << 20;
 
-/// What the stream holds next.
+/// The next item of the stream.
 #[derive(Debug, PartialEq)]
 pub(in crate::ai) enum SseItem<'a> {
     Frame(SseFrame<'a>),
-    /// A JSON document that is not inside an event, whole unless the stream ended in it.
+    /// A JSON document outside an event, complete unless the stream ended in it.
     Bare(Cow<'a, str>),
 }
 
-/// One event. Invalid UTF-8 has become replacement characters.
+/// One event. Invalid UTF-8 is replaced by replacement characters.
 #[derive(Debug, PartialEq)]
 pub(in crate::ai) struct SseFrame<'a> {
     /// The `event` field; empty if the frame has none.
@@ -44,17 +44,17 @@ pub(in crate::ai) enum SseError {
 #[derive(Debug)]
 pub(in crate::ai) struct SseParser {
     buffer: Vec<u8>,
-    /// Start of the frame being read; bytes before it are spent.
+    /// Start of the frame being read; earlier bytes are consumed.
     frame_start: usize,
     line_start: usize,
-    /// First byte not looked at.
+    /// The first byte that has not been scanned.
     scan: usize,
-    /// The last line ended in `\r`, so a `\n` right here belongs to it.
+    /// The last line ended in `\r`, so a `\n` at this position belongs to it.
     skip_lf: bool,
     event: Option<Range<usize>>,
     data: Vec<Range<usize>>,
     bare: Option<Nesting>,
-    /// The current frame has been handed out.
+    /// The current frame has been returned.
     spent: bool,
     at_start: bool,
     at_end: bool,
@@ -79,10 +79,10 @@ impl SseParser {
         }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     pub(in crate::ai) fn push(&mut self, bytes: &[u8]) {
         self.drop_spent();
-        // Never moves more than is pending, and only when something was handed out since.
+        // Never moves more bytes than are pending, and only after a frame was returned.
         if self.frame_start > 0 {
             let spent = self.frame_start;
             self.buffer.drain(..spent);
@@ -99,19 +99,19 @@ impl SseParser {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Says that no more bytes come; what is left counts as ended.
+    /// Marks the end of the bytes; the rest counts as a complete frame.
     pub(in crate::ai) fn finish(&mut self) {
         if self.bare.is_none() {
-            // Ends the open line, then the open frame; blank lines more do no harm.
+            // Ends the open line, then the open frame; extra blank lines do no harm.
             self.push(b"\n\n\n");
         }
         self.at_end = true;
     }
 
-    /// The next item among the bytes pushed so far.
+    /// The next item in the bytes pushed so far.
     ///
     /// # Errors
-    /// When a frame grows past the limit; the parser is of no use afterwards.
+    /// If a frame exceeds the limit; the parser must not be used afterwards.
     pub(in crate::ai) fn next(&mut self) -> Result<Option<SseItem<'_>>, SseError> {
         self.drop_spent();
         loop {
@@ -169,8 +169,8 @@ impl SseParser {
         }
     }
 
-    /// The next whole line, without its end. A bare document is recognised by
-    /// the first byte of its line, so it is returned even if the line is not whole.
+    /// The next complete line, without its terminator. A bare document is recognised by
+    /// the first byte of its line, so such a line is returned even if it is incomplete.
     fn next_line(&mut self) -> Option<Range<usize>> {
         if self.at_start {
             let bom = b"\xEF\xBB\xBF";
@@ -208,7 +208,7 @@ impl SseParser {
         Some(line)
     }
 
-    /// Takes `name: value`; a line without a colon is a name with an empty value.
+    /// Handles `name: value`; a line without a colon is a name with an empty value.
     fn field(&mut self, line: Range<usize>) {
         let bytes = &self.buffer[line.clone()];
         let colon = bytes.iter().position(|byte| *byte == b':').unwrap_or(bytes.len());
@@ -222,7 +222,7 @@ impl SseParser {
         match name {
             b"data" => self.data.push(value),
             b"event" => self.event = Some(value),
-            // As llama.cpp reports what went wrong, instead of an event of that name.
+            // llama.cpp reports errors in this field instead of an event of that name.
             b"error" if bytes_begin_object(&self.buffer[value.clone()]) => {
                 self.event = Some(line.start..line.start + colon);
                 self.data.push(value);
@@ -253,21 +253,21 @@ fn text<'a>(buffer: &'a [u8], range: &Range<usize>) -> Cow<'a, str> {
     }
 }
 
-/// What a recorded stream of events holds, in order.
+/// One item of a recorded stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFrame {
     /// The `event` field; empty if there is none.
     pub event: String,
     pub data: String,
-    /// It is a JSON document that stands where an event should be.
+    /// Whether it is a JSON document in place of an event.
     pub is_bare: bool,
 }
 
-/// The frames of a recorded stream, `chunks` being the pieces in which it
-/// arrives. For tests and fuzzing; answers are read by `decode_recorded`.
+/// The frames of a recorded stream, which arrives in the given `chunks`.
+/// For tests and fuzzing; `decode_recorded` reads answers.
 ///
 /// # Errors
-/// When a frame is larger than the program takes.
+/// If a frame exceeds the limit.
 pub fn recorded_frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<RecordedFrame>, String> {
     let mut parser = SseParser::new(FRAME_LIMIT_BYTES);
     let mut frames = Vec::new();
@@ -293,7 +293,7 @@ pub fn recorded_frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Result
     Ok(frames)
 }
 
-/// How deep inside a JSON document the next byte is.
+/// Nesting depth of the next byte inside a JSON document.
 #[derive(Debug, Default)]
 struct Nesting {
     depth: usize,
@@ -302,7 +302,7 @@ struct Nesting {
 }
 
 impl Nesting {
-    /// Takes the next byte; whether it ends the document.
+    /// Reads the next byte; returns whether it ends the document.
     fn closes(&mut self, byte: u8) -> bool {
         if self.in_string {
             match byte {
@@ -336,7 +336,7 @@ mod tests {
 
     use super::*;
 
-    /// What the parser makes of `pieces`, one string per item: `event|data` or `!bare`.
+    /// The parser's output for `pieces`, one string per item: `event|data` or `!bare`.
     fn items<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
         let mut parser = SseParser::new(FRAME_LIMIT_BYTES);
         let mut items = Vec::new();

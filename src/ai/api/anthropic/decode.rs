@@ -12,7 +12,7 @@ use crate::ai::failure::RequestError;
 use crate::ai::messages::{StopReason, StreamEvent, Usage};
 use crate::ai::transport::SseFrame;
 
-/// What is read, by kind.
+/// The event types the decoder reads.
 const EVENTS: &[&str] = &[
     "message_start",
     "content_block_start",
@@ -28,13 +28,13 @@ const DELTAS: &[&str] = &["text_delta", "thinking_delta", "signature_delta", "in
 pub(super) struct Decoder {
     asked_for: String,
     blocks: Blocks,
-    /// Blocks the server has open, by its index; skipped kinds have no slot.
+    /// The blocks the server has open, by its index; blocks of skipped kinds have no slot.
     open: Vec<OpenBlock>,
     usage: Usage,
     response_id: Option<String>,
     response_model: Option<String>,
     raw_stop_reason: Option<String>,
-    /// What the server says about a refusal.
+    /// The server's explanation of a refusal.
     explanation: Option<String>,
     has_stopped: bool,
 }
@@ -42,7 +42,7 @@ pub(super) struct Decoder {
 struct OpenBlock {
     wire_index: u64,
     slot: Option<usize>,
-    /// Input that came with the start; counts if no delta follows.
+    /// Input that came with the start; used if no delta follows.
     input: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Decoder {
         let Some(message) = event.message else { return Ok(()) };
         let id = filled(message.id.as_ref()).unwrap_or_default();
         if let Some(open) = &self.response_id {
-            // Some proxies repeat the start; others splice a second answer in.
+            // Some proxies repeat the start; others insert a second answer.
             if open == id {
                 return Ok(());
             }
@@ -93,7 +93,7 @@ impl Decoder {
         if let Some(usage) = &message.usage {
             self.update_usage(usage);
         }
-        // Prepopulated content is complete; indices past all others keep it apart.
+        // Prefilled content is complete; indices above all others keep it separate.
         for (at, block) in message.content.iter().flatten().enumerate() {
             let index = u64::MAX - at as u64;
             self.block_start(index, block, out);
@@ -172,8 +172,8 @@ impl Decoder {
         self.blocks.end(slot, out);
     }
 
-    /// Whether an event that cannot be read is of a kind nobody has heard of, or
-    /// brings such a block or piece; then its fields mean something else.
+    /// Whether to skip an unreadable event: its type is unknown, or the type of its block
+    /// or delta is, so that its fields have another meaning.
     fn passes_over(&mut self, data: &str) -> bool {
         let Ok(event) = serde_json::from_str::<Value>(data) else { return false };
         let is_unknown = |kind: &Value, known: &[&str]| {
@@ -214,7 +214,7 @@ impl Decoder {
         }
     }
 
-    /// Takes what is present; the counts are totals, not increments.
+    /// Updates the counts that are present; they are totals, not increments.
     fn update_usage(&mut self, usage: &wire::Usage) {
         let set = |slot: &mut u64, count: Option<Count>| {
             if let Some(count) = count {
@@ -251,7 +251,7 @@ impl Decoder {
             return Err(RequestError::cut_off("stream ended before message_stop"));
         }
         match self.raw_stop_reason.as_deref() {
-            // A pause only comes with server-side tools, which are never asked for.
+            // Only server-side tools pause an answer, and pi never requests those.
             Some("end_turn" | "stop_sequence" | "pause_turn") => Ok(StopReason::Stop),
             Some("max_tokens" | "model_context_window_exceeded") => Ok(StopReason::Length),
             Some("tool_use") => Ok(StopReason::ToolUse),
@@ -263,14 +263,14 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
-        // Some gateways end the stream the way Chat Completions does.
+        // Some gateways end the stream like Chat Completions.
         if self.has_stopped || frame.data == "[DONE]" {
             return Ok(());
         }
         let is_error = frame.event == "error";
         let read = with_json(&frame.data, &mut String::new(), |event: Event<'_>| {
             let is_error = is_error || event.kind.as_str() == "error";
-            // One without a type may be anything but an event of this API.
+            // An event without a type may be an error in another format.
             let may_be_error = is_error || (event.kind.as_str().is_empty() && event.error.is_some());
             match may_be_error.then(|| reported_error(&frame.data)).flatten() {
                 Some(error) => Err(error),
@@ -279,7 +279,7 @@ impl Decode for Decoder {
             }
         });
         match read {
-            // Not in the form of this API, but said to be one.
+            // Declared as an error, but not in the format of this API.
             Err(DecodeError::Malformed(_)) if is_error => Err(error_of(&frame.data)),
             Err(DecodeError::Malformed(_)) if self.passes_over(&frame.data) => Ok(()),
             read => read,
@@ -291,7 +291,7 @@ impl Decode for Decoder {
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
-        // A block the server has not stopped is not whole, whatever it holds.
+        // A block without a stop event is incomplete, whatever it contains.
         self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),

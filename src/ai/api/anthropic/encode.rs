@@ -1,9 +1,9 @@
-//! Writes an Anthropic request.
+//! Encodes an Anthropic request.
 //!
 //! The structural rules of the API that concern this module: results of a turn
-//! go into one user message, before anything else in it; an error result holds
-//! text only; thinking goes back unmodified and first; nothing is blank; a
-//! system message between the turns stands behind what the user said.
+//! go into one user message, before its other content; an error result contains
+//! only text; thinking is sent back unmodified and first; nothing is blank; a
+//! system message between the turns follows a user message.
 
 use std::borrow::Cow;
 
@@ -43,9 +43,9 @@ pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeErr
     })
 }
 
-/// How much the model is asked to think.
+/// The thinking setting of the request.
 enum Thinking {
-    /// Not a thinking model, or one that cannot be told.
+    /// The model does not think, or has no setting for it.
     Unset,
     Off,
     Budget(u64),
@@ -64,7 +64,7 @@ impl Thinking {
         }
         if compat.adaptive_thinking {
             let effort = mapped_level(model, level);
-            // The API knows no effort below low.
+            // "low" is the lowest effort of the API.
             return Self::Effort(if effort == "minimal" { "low".to_owned() } else { effort });
         }
         let budget = fitting_budget(thinking_budget(&request.options, level), model, max_tokens);
@@ -75,7 +75,7 @@ impl Thinking {
         matches!(self, Self::Budget(_) | Self::Effort(_))
     }
 
-    /// The effort, where it is said between the turns.
+    /// The effort, if it is set between the turns.
     fn effort_between_turns(&self, compat: &AnthropicCompat) -> Option<&str> {
         match self {
             Self::Effort(effort) if compat.effort_between_turns => Some(effort),
@@ -146,7 +146,7 @@ fn headers(
         headers.set_copilot(prompt)?;
     }
     headers.extend(&request.model.headers)?;
-    // A list: those of the user come on top.
+    // The header is a list; the user's values are appended.
     let own = request.model.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(BETA));
     if let Some((_, own)) = own {
         let own = own.split(',').map(str::trim).filter(|beta| !beta.is_empty());
@@ -164,12 +164,12 @@ fn headers(
 
 const BETA: &str = "anthropic-beta";
 
-/// Whether another model may answer. Vertex AI lets none.
+/// Whether to send fallback models. Vertex AI does not support them.
 fn takes_fallbacks(host: Host, compat: &AnthropicCompat) -> bool {
     host == Host::Direct && !compat.fallback_models.is_empty()
 }
 
-/// Tokens of a subscription look like this; they only work as bearer tokens.
+/// The prefix of subscription tokens, which work only as bearer tokens.
 fn is_oauth(token: &str) -> bool {
     token.starts_with("sk-ant-oat")
 }
@@ -205,7 +205,7 @@ fn body<'a>(
             Thinking::Unset => None,
             Thinking::Off => Some(ThinkingMode::Disabled),
             Thinking::Budget(budget_tokens) => Some(ThinkingMode::Enabled { budget_tokens: *budget_tokens }),
-            // Newer models show nothing of their thinking unless asked to.
+            // Newer models show their thinking only on request.
             Thinking::Effort(_) => Some(ThinkingMode::Adaptive {
                 display: "summarized",
                 block_binding: told
@@ -214,7 +214,7 @@ fn body<'a>(
             }),
         },
         output_config: match thinking {
-            // Always the same here: the messages say what holds.
+            // The same value in every request, because the messages contain the current effort.
             Thinking::Effort(_) if told.is_some() => {
                 Some(wire::OutputConfig { effort: Cow::Borrowed("low") })
             }
@@ -227,7 +227,7 @@ fn body<'a>(
         } else {
             Vec::new()
         },
-        // The API knows no more than 1, and not every model takes both.
+        // The API's maximum is 1, and not every model accepts both.
         temperature: options.temperature.filter(|_| samples).map(|temperature| temperature.min(1.0)),
         top_p: options.top_p.filter(|_| samples && options.temperature.is_none()),
         stop_sequences: &options.stop_sequences,
@@ -245,7 +245,7 @@ fn messages<'a>(
     let mut messages = Vec::with_capacity(prompt.turns.len() * 2);
     let mut updates = Vec::new();
     let mut efforts = Vec::new();
-    // Thinking is bound to the efforts that were told before it.
+    // Thinking is bound to the efforts set before it.
     let unbound = compat.effort_between_turns && told.is_none();
     for turn in &prompt.turns {
         match turn {
@@ -271,13 +271,13 @@ fn messages<'a>(
         let text = Cow::Borrowed(text);
         messages.push(message("assistant", vec![plain(BlockBody::Text { text })]));
     }
-    // An answer the model is to go on with may not end in white space.
+    // A prefill must not end in white space.
     if let Some(wire::Message { role: "assistant", content, .. }) = messages.last_mut()
         && let Some(Block { body: BlockBody::Text { text }, .. }) = content.last_mut()
     {
         *text = Cow::Owned(text.trim_end().to_owned());
     }
-    // Everything up to the last thing said is worth caching.
+    // Cache everything up to the last message of the user.
     let last_said = messages.iter_mut().rev().find(|message| message.role != "assistant");
     if let Some(block) = last_said.and_then(|message| message.content.last_mut()) {
         block.cache_control = Some(mark);
@@ -285,7 +285,7 @@ fn messages<'a>(
     with_efforts(messages, efforts, told)
 }
 
-/// Appends what changed of the system, which has to stand behind what a user said.
+/// Appends the pending system changes, which must follow a user message.
 fn place<'a>(updates: &mut Vec<wire::Message<'a>>, messages: &mut Vec<wire::Message<'a>>) {
     if !updates.is_empty() && messages.last().is_none_or(|last| last.role != "user") {
         messages.push(user(vec![plain(BlockBody::Text { text: Cow::Borrowed(NO_TEXT) })]));
@@ -293,8 +293,8 @@ fn place<'a>(updates: &mut Vec<wire::Message<'a>>, messages: &mut Vec<wire::Mess
     messages.append(updates);
 }
 
-/// Puts before each answer how much its model was told to think, and at the end
-/// how much it is told now.
+/// Inserts before each answer the effort that was set for it, and at the end the
+/// current effort.
 fn with_efforts<'a>(
     messages: Vec<wire::Message<'a>>,
     efforts: Vec<(usize, &'a str)>,
@@ -316,7 +316,7 @@ fn with_efforts<'a>(
     all
 }
 
-/// What changed of instructions and tools.
+/// The system message for a change of instructions and tools.
 fn update<'a>(
     system: &'a SystemUpdate<'a>,
     compat: &AnthropicCompat,
@@ -369,7 +369,7 @@ fn assistant_blocks<'a>(
 ) -> Vec<Block<'a>> {
     let blocks = turn.blocks.iter().filter_map(|block| {
         let body = match block {
-            // Blank because all of it is its signature, which this API has no place for.
+            // Blank texts exist only for their signature, and this API has no field for it.
             transform::Block::Text { text, .. } if text.trim().is_empty() => return None,
             transform::Block::Text { text, .. } => BlockBody::Text { text: Cow::Borrowed(text) },
             transform::Block::ToolCall { id, name, arguments, .. } => {
@@ -381,7 +381,7 @@ fn assistant_blocks<'a>(
                 match signature {
                     "" if thinking.redacted => return None,
                     data if thinking.redacted => BlockBody::RedactedThinking { data },
-                    // The API refuses thinking it has not signed; as text it is not lost.
+                    // The API rejects thinking without its signature; sending it as text preserves it.
                     "" if !compat.allow_empty_signature => {
                         BlockBody::Text { text: Cow::Borrowed(&thinking.thinking) }
                     }
@@ -394,7 +394,7 @@ fn assistant_blocks<'a>(
     blocks.collect()
 }
 
-/// The results in order, then the images that error results cannot hold.
+/// The results in order, then the images that error results cannot contain.
 fn results<'a>(turn: &'a AssistantTurn<'a>) -> Vec<Block<'a>> {
     let mut blocks = Vec::with_capacity(turn.results.len());
     let mut moved = Vec::new();
@@ -435,7 +435,7 @@ fn tools<'a>(
         last.cache_control = Some(mark);
     }
     if prompt.updates == Updates::Changes {
-        // The API takes later tools only where some are deferred from the start.
+        // The API accepts later tools only if the request starts with deferred ones.
         tools.push(wire::Tool {
             name: "pi_deferred_tools",
             description: "Not a tool. Tools may be added later on; never call this.",
@@ -480,7 +480,7 @@ fn tool_choice<'a>(
     match choice? {
         ToolChoice::Auto => Some(wire::ToolChoice::Auto),
         ToolChoice::None => Some(wire::ToolChoice::None),
-        // A thinking model cannot be forced to call.
+        // A thinking model cannot be forced to call a tool.
         ToolChoice::Any | ToolChoice::Tool(_) if thinking => Some(wire::ToolChoice::Auto),
         ToolChoice::Any => Some(wire::ToolChoice::Any),
         ToolChoice::Tool(name) => Some(wire::ToolChoice::Tool { name }),

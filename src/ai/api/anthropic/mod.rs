@@ -1,8 +1,8 @@
 //! Anthropic Messages: <https://docs.anthropic.com/en/api/messages>, streaming
 //! as in <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 //!
-//! Also spoken by services that copy it. Server-side tools are never asked for;
-//! their blocks are skipped if they come anyway.
+//! Also used for services that copy it. pi never requests server-side tools;
+//! their blocks are skipped.
 
 mod decode;
 mod encode;
@@ -11,12 +11,12 @@ mod wire;
 use super::{Decode, EncodeError, Encoded, WireApi};
 use crate::ai::requests::Request;
 
-/// Who runs the model.
+/// The host of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
     /// Anthropic, or a service that copies its API.
     Direct,
-    /// Vertex AI, which has the model in the URL:
+    /// Vertex AI, whose URLs contain the model:
     /// <https://docs.anthropic.com/en/api/claude-on-vertex-ai>.
     Vertex,
 }

@@ -1,4 +1,4 @@
-//! Anthropic's JSON, as far as it is used. Fields not named here are ignored.
+//! The part of Anthropic's JSON that pi uses. Other fields are ignored.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::super::{Count, Str, lenient};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Body<'a> {
-    /// Absent where the URL names the model.
+    /// Absent if the URL contains the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<&'a str>,
-    /// In place of the header of that name.
+    /// Replaces the header of the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) anthropic_version: Option<&'static str>,
     pub(super) max_tokens: u64,
@@ -29,7 +29,7 @@ pub(super) struct Body<'a> {
     pub(super) thinking: Option<ThinkingMode>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_config: Option<OutputConfig<'a>>,
-    /// Who may answer instead, the first choice first.
+    /// The fallback models, by preference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) fallbacks: Vec<Fallback>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub(super) struct Body<'a> {
 pub(super) struct Message<'a> {
     pub(super) role: &'static str,
     pub(super) content: Vec<Block<'a>>,
-    /// Holds from here on; only in system messages.
+    /// Applies from this message on; only in system messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) output_config: Option<OutputConfig<'a>>,
 }
@@ -85,11 +85,11 @@ pub(super) enum BlockBody<'a> {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
-    /// From here on there is a tool more, or another under a known name.
+    /// Adds a tool, or replaces the one with the same name, from this message on.
     ToolAddition {
         tool: AddedTool<'a>,
     },
-    /// From here on there is a tool less.
+    /// Removes a tool from this message on.
     ToolRemoval {
         tool: RemovedTool<'a>,
     },
@@ -122,7 +122,7 @@ pub(super) struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-/// Marks the end of a prefix worth caching for five minutes, or an hour if it `is_long`.
+/// Marks the end of a prefix to cache, for five minutes, or for an hour if `is_long`.
 pub(super) fn cache_mark(is_long: bool) -> CacheControl {
     CacheControl { kind: "ephemeral", ttl: is_long.then_some("1h") }
 }
@@ -133,12 +133,12 @@ pub(super) struct Tool<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
     pub(super) input_schema: Cow<'a, Value>,
-    /// The arguments are sampled by the schema.
+    /// Whether to enforce the schema.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) strict: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) eager_input_streaming: bool,
-    /// Not shown to the model until it is asked for.
+    /// Hides the tool from the model until it is activated.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) defer_loading: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ pub(super) enum ThinkingMode {
     },
 }
 
-/// What becomes of thinking whose prompt has changed before it.
+/// What the server does with thinking if an earlier part of the prompt has changed.
 #[derive(Debug, Serialize)]
 pub(super) struct BlockBinding {
     pub(super) prefix_mismatch_behavior: &'static str,
@@ -239,7 +239,7 @@ pub(super) struct ContentBlock<'a> {
     pub(super) thinking: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) signature: Option<Str<'a>>,
-    /// Text for redacted thinking; other block kinds put anything here.
+    /// Text in redacted thinking; of any type in other kinds of blocks.
     #[serde(borrow)]
     pub(super) data: Option<&'a RawValue>,
     #[serde(borrow)]

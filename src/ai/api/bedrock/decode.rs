@@ -1,4 +1,4 @@
-//! Reads the events of a `ConverseStream`.
+//! Decodes the events of a `ConverseStream`.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,12 @@ use crate::ai::transport::{SseFrame, framing};
 #[derive(Default)]
 pub(super) struct Decoder {
     blocks: Blocks,
-    /// Blocks the server has open, by its index.
+    /// The blocks the server has open, by its index.
     open: Vec<OpenBlock>,
     usage: Usage,
     stop_reason: Option<String>,
     has_stopped: bool,
-    /// The counts of tokens have come, mostly after the end of the message.
+    /// The token counts have arrived, which mostly happens after the end of the message.
     has_counts: bool,
 }
 
@@ -29,12 +29,12 @@ struct OpenBlock {
     kind: Kind,
 }
 
-/// What a delta can add to. Only calls have a start of their own.
+/// The kinds of blocks that deltas extend. Only calls have a start event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
     Thinking,
-    /// Thinking that is only there to be sent back.
+    /// Thinking that is only sent back, never shown.
     Redacted,
     Call,
 }
@@ -49,7 +49,7 @@ impl Decoder {
                 }
                 self.has_counts = true;
             }
-            // A message is over with its stop reason.
+            // The stop reason ends a message.
             _ if self.has_stopped => {}
             "contentBlockDelta" => {
                 if let Some(delta) = event.delta {
@@ -113,7 +113,7 @@ impl Decoder {
         }
     }
 
-    /// Adds to the text or thinking at this index; nothing is begun for no text.
+    /// Appends to the text or thinking at this index; an empty text opens no block.
     fn push(&mut self, wire_index: u64, kind: Kind, text: Cow<'_, str>, out: &mut Vec<StreamEvent>) {
         if !text.is_empty() {
             let slot = self.open_block(wire_index, kind, out);
@@ -126,8 +126,8 @@ impl Decoder {
         found.map(|open| open.slot)
     }
 
-    /// The block of this kind at this index, begun if need be. A block of
-    /// another kind that was open there is over.
+    /// The block of this kind at this index, opened if necessary. An open block of
+    /// another kind at the same index is closed.
     fn open_block(&mut self, wire_index: u64, kind: Kind, out: &mut Vec<StreamEvent>) -> usize {
         if let Some(slot) = self.find_open(wire_index, kind) {
             return slot;
@@ -141,8 +141,8 @@ impl Decoder {
         slot
     }
 
-    /// Ends what another block begins in place of. A call is not whole without
-    /// its own stop.
+    /// Closes the block that another one replaces. A call without its own stop event is
+    /// incomplete.
     fn end_open(&mut self, wire_index: u64, out: &mut Vec<StreamEvent>) {
         match self.take_open(wire_index) {
             Some(OpenBlock { slot, kind: Kind::Call, .. }) => self.blocks.cut(slot, out),
@@ -187,7 +187,7 @@ impl Decoder {
     }
 }
 
-/// Both contents in one; pieces of binary content are encoded one by one.
+/// Joins two contents; pieces of binary content are encoded separately.
 fn join_base64(one: &str, other: &str) -> String {
     match (STANDARD.decode(one), STANDARD.decode(other)) {
         (Ok(mut bytes), Ok(more)) => {
@@ -217,7 +217,7 @@ impl Decode for Decoder {
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
-        // A block the server has not stopped is not whole, whatever it holds.
+        // A block without a stop event is incomplete, whatever it contains.
         self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed | End::Lost => self.outcome(),

@@ -1,8 +1,8 @@
-//! Writes a Converse request.
+//! Encodes a Converse request.
 //!
-//! The structural rules of the API that concern this module: the user speaks
-//! first and roles alternate; all results of an answer stand at the start of the
-//! message right after it; no text is blank; calls come with declarations.
+//! The structural rules of the API that concern this module: the first message is the
+//! user's and roles alternate; all results of an answer are at the start of the
+//! next message; no text is blank; calls need declarations.
 
 use std::borrow::Cow;
 
@@ -95,18 +95,18 @@ fn messages<'a>(prompt: &'a Prompt<'a>, family: Family, point: CachePoint) -> Ve
                 messages.add(Role::Assistant, answer(turn, family));
                 messages.add_results(turn);
             }
-            // Not asked for.
+            // Never requested.
             Turn::System(_) => {}
         }
     }
     let mut messages = messages.list;
-    // An answer the model is to go on with may not end in white space.
+    // A prefill must not end in white space.
     if let Some(Message { role: Role::Assistant, content }) = messages.last_mut()
         && let Some(Block::Text(text)) = content.last_mut()
     {
         *text = Cow::Owned(text.trim_end().to_owned());
     }
-    // Everything up to the last thing said is worth caching.
+    // Cache everything up to the last message of the user.
     let last_user = messages.iter_mut().rev().find(|message| message.role == Role::User);
     if family.cache_points().prompt
         && let Some(message) = last_user
@@ -120,13 +120,13 @@ fn messages<'a>(prompt: &'a Prompt<'a>, family: Family, point: CachePoint) -> Ve
 #[derive(Default)]
 struct Messages<'a> {
     list: Vec<Message<'a>>,
-    /// Of the user's message at the end.
+    /// Images of the user message at the end.
     images: Images,
 }
 
 impl<'a> Messages<'a> {
-    /// Appends `content` to the last message if that has the same role, else as
-    /// a message of its own.
+    /// Appends `content` to the last message if it has the same role, otherwise as
+    /// a new message.
     fn add(&mut self, role: Role, mut content: Vec<Block<'a>>) {
         match self.list.last_mut() {
             Some(last) if last.role == role => last.content.append(&mut content),
@@ -140,8 +140,8 @@ impl<'a> Messages<'a> {
         self.add(Role::User, blocks);
     }
 
-    /// Adds the results in order, then the images that failed calls came with,
-    /// because those may only hold text.
+    /// Adds the results in order, then the images of failed calls, whose results may
+    /// contain only text.
     fn add_results(&mut self, turn: &'a AssistantTurn<'a>) {
         if turn.results.is_empty() {
             return;
@@ -171,7 +171,7 @@ impl<'a> Messages<'a> {
         self.add(Role::User, blocks);
     }
 
-    /// Makes sure that the last message is the user's; a new one has no images yet.
+    /// Ensures that the last message is the user's. A new message has no images.
     fn begin_user(&mut self) {
         if self.list.last().is_none_or(|last| last.role != Role::User) {
             self.images = Images::default();
@@ -193,7 +193,7 @@ fn block<'a>(content: &'a Content<'a>, images: &mut Images) -> Block<'a> {
 
 fn answer<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Block<'a>> {
     let blocks = turn.blocks.iter().filter_map(|block| match block {
-        // Blank because all of it is its signature, which this API has no place for.
+        // Blank texts exist only for their signature, and this API has no field for it.
         transform::Block::Text { text, .. } if text.trim().is_empty() => None,
         transform::Block::Text { text: said, .. } => Some(text(said)),
         transform::Block::ToolCall { id, name, arguments, .. } => {
@@ -209,7 +209,7 @@ fn answer<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Block<'a>> {
     blocks
 }
 
-/// `None` for thinking the service would refuse.
+/// `None` for thinking the service would reject.
 fn reasoning(thinking: &message::Thinking, family: Family) -> Option<Block<'_>> {
     if !family.takes_thinking() {
         return None;
@@ -226,15 +226,15 @@ fn reasoning(thinking: &message::Thinking, family: Family) -> Option<Block<'_>> 
             Reasoning::ReasoningText(ReasoningText { text: said, signature })
         }
         _ if said.trim().is_empty() => return None,
-        // What is not signed is refused as thinking; as text it is not lost.
+        // The service rejects unsigned thinking; sending it as text preserves it.
         None if family.signs_thinking() => return Some(text(said)),
         _ => Reasoning::ReasoningText(ReasoningText { text: said, signature: None }),
     };
     Some(Block::ReasoningContent(reasoning))
 }
 
-/// `arguments` without members whose name is empty, which the service refuses
-/// though models make them.
+/// `arguments` without members whose name is empty, which models write and the
+/// service rejects.
 fn without_empty_keys<'a>(arguments: &'a Value) -> Cow<'a, Value> {
     fn has_empty_key(value: &Value) -> bool {
         match value {
@@ -266,8 +266,8 @@ fn tool_config<'a>(
     point: CachePoint,
     thinking: &Thinking,
 ) -> Option<ToolConfig<'a>> {
-    // The API knows no way to forbid calls but to offer no tools, which in turn
-    // is refused where the conversation holds calls.
+    // The API can forbid calls only by offering no tools, and it rejects that
+    // if the conversation contains calls.
     let is_forbidden = choice == Some(&ToolChoice::None) && !prompt.has_tool_calls();
     if prompt.tools.is_empty() || is_forbidden {
         return None;

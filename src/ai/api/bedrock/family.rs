@@ -1,9 +1,9 @@
 //! How models of different vendors differ behind the one API.
 //!
-//! Recognised by id, or by name where the id is that of a profile of the user's
-//! own. A field that a model does not know fails the request, so those nobody
-//! knows get none. Sources: the pages "Inference request parameters" and "Prompt
-//! caching" of <https://docs.aws.amazon.com/bedrock/latest/userguide/>.
+//! The family is recognised by id, or by name if the id is that of the user's own
+//! inference profile. A field that a model does not support fails the request, so
+//! unknown models get none. Sources: the pages "Inference request parameters" and
+//! "Prompt caching" of <https://docs.aws.amazon.com/bedrock/latest/userguide/>.
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ use crate::ai::messages::ThinkingLevel;
 use crate::ai::models::{BedrockCompat, Model};
 use crate::ai::requests::Request;
 
-/// Whose model it is, as far as requests differ.
+/// The vendor of a model, where requests differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
-    /// With major and minor version, where the id says them.
+    /// With major and minor version, if the id contains them.
     Claude(Option<(u32, u32)>),
     Nova,
     Nova2,
@@ -28,18 +28,18 @@ pub(super) enum Family {
     Other,
 }
 
-/// How much the model is asked to think.
+/// The thinking settings of a request.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Thinking {
     /// For `additionalModelRequestFields`.
     pub(super) fields: Option<Value>,
-    /// It chooses its own sampling.
+    /// Whether the model chooses its own sampling.
     pub(super) fixes_sampling: bool,
-    /// It refuses a bound of the answer.
+    /// Whether the model rejects a maximum length of the answer.
     pub(super) fixes_length: bool,
 }
 
-/// What can end with a cache point.
+/// The parts of a request that can end with a cache point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CachePoints {
     /// System prompt and messages.
@@ -81,13 +81,13 @@ impl Family {
 
     pub(super) fn cache_points(self) -> CachePoints {
         match self {
-            // The older ones do not cache, but for one.
+            // Of the older ones, only this version caches.
             Self::Claude(version) => {
                 let caches = version.is_none_or(|version| version >= (3, 7) || version == (3, 5));
                 CachePoints { prompt: caches, tools: caches }
             }
             Self::Nova | Self::Nova2 => CachePoints { prompt: true, tools: false },
-            // Caches without being told, and refuses to be.
+            // Caches automatically and rejects cache points.
             Self::Gpt
             | Self::GptOss
             | Self::KimiK2
@@ -97,12 +97,12 @@ impl Family {
         }
     }
 
-    /// Signs its thinking and takes it back only with the signature.
+    /// Whether the model signs its thinking and accepts it only with the signature.
     pub(super) fn signs_thinking(self) -> bool {
         matches!(self, Self::Claude(_))
     }
 
-    /// Takes its thinking back at all.
+    /// Whether the model accepts its earlier thinking.
     pub(super) fn takes_thinking(self) -> bool {
         self != Self::DeepSeek
     }
@@ -111,8 +111,8 @@ impl Family {
         self != Self::Gpt
     }
 
-    /// Whether it can be made to call a tool. No Claude can while it thinks, and
-    /// the newest cannot at all.
+    /// Whether the model can be forced to call a tool. No Claude can while it thinks, and
+    /// the newest ones never can.
     pub(super) fn can_be_forced(self, thinking: &Thinking) -> bool {
         match self {
             Self::Claude(version) => {
@@ -122,7 +122,7 @@ impl Family {
         }
     }
 
-    /// Whether the model takes sampling parameters when it does not think.
+    /// Whether the model accepts sampling parameters when it does not think.
     pub(super) fn samples(self, model: &Model, compat: &BedrockCompat) -> bool {
         compat.supports_temperature.unwrap_or(match self {
             Self::Claude(version) => version.is_none_or(|version| version < (4, 7)),
@@ -131,7 +131,7 @@ impl Family {
         })
     }
 
-    /// How `request` asks for thinking; `has_tools` is whether it offers any.
+    /// The thinking settings of `request`; `has_tools` is whether it offers tools.
     pub(super) fn thinking(
         self,
         request: &Request,
@@ -145,12 +145,12 @@ impl Family {
         }
         let level = model.clamp_thinking(request.options.thinking);
         if level == ThinkingLevel::Off {
-            // Only GPT can be told, and not every one of them.
+            // Only some GPT models have a setting for it.
             let told = model.thinking_level_map.contains_key(&level) && self == Self::Gpt;
             let fields = told.then(|| json!({"reasoning": {"effort": mapped_level(model, level)}}));
             return Thinking { fixes_sampling: told, fields, ..Thinking::default() };
         }
-        // None of them knows an effort below low.
+        // "low" is their lowest effort.
         let effort = match mapped_level(model, level) {
             minimal if minimal == "minimal" => "low".to_owned(),
             effort => effort,
@@ -173,7 +173,7 @@ impl Family {
                 return Thinking { fixes_sampling: fields.is_some(), fields, fixes_length: false };
             }
             Self::Nova2 => {
-                // At its highest the model decides all else itself.
+                // At its highest effort, the model chooses all other parameters.
                 let is_high = effort == "high";
                 let fields = json!({"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}});
                 return Thinking { fields: Some(fields), fixes_sampling: is_high, fixes_length: is_high };
@@ -197,8 +197,8 @@ fn thinking_by_budget(budget: u64, interleaves: bool) -> Value {
 
 fn adaptive_thinking(request: &Request, effort: &str) -> Value {
     let mut thinking = json!({"type": "adaptive"});
-    // Newer models show nothing of their thinking unless asked to, which the
-    // regions of the government do not understand.
+    // Newer models show their thinking only on request, and the government regions
+    // do not support that request.
     let id = request.model.id.as_str();
     if !id.starts_with("us-gov.") && !super::region(request).starts_with("us-gov-") {
         thinking["display"] = json!("summarized");
@@ -206,12 +206,12 @@ fn adaptive_thinking(request: &Request, effort: &str) -> Value {
     json!({"thinking": thinking, "output_config": {"effort": effort}})
 }
 
-/// Version in a lower-case id or name: `claude-3-7-sonnet-20250219`, `claude-opus-4-6-v1`,
+/// The version in a lower-case id or name: `claude-3-7-sonnet-20250219`, `claude-opus-4-6-v1`,
 /// `claude opus 4.7`.
 fn claude_version(name: &str) -> Option<(u32, u32)> {
     let after = name.get(name.find("claude")?..)?;
     let mut tokens = after.split(|char: char| !char.is_ascii_alphanumeric());
-    // A date is no version.
+    // Ignore dates.
     let number = |token: &str| token.parse::<u32>().ok().filter(|number| *number < 100);
     let major = tokens.find_map(number)?;
     Some((major, tokens.next().and_then(number).unwrap_or(0)))

@@ -1,8 +1,8 @@
-//! Which images Bedrock takes:
+//! The images Bedrock accepts:
 //! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html>.
 //!
-//! One image too many or too large fails the whole request, now and whenever the
-//! conversation is sent again, so such images become a text that says so.
+//! One image too many or too large fails the whole request, and every later one
+//! with the same conversation. A text that gives the reason replaces such images.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::ai::messages::message;
 use crate::ai::requests::Picture;
 
 const IMAGES_PER_MESSAGE: usize = 20;
-/// Of the image itself: 3.75 MB.
+/// Maximum size of the decoded image: 3.75 MB.
 const IMAGE_LIMIT_BYTES: usize = 3_932_160;
 
 /// Counts the images of one message.
@@ -22,7 +22,7 @@ const IMAGE_LIMIT_BYTES: usize = 3_932_160;
 pub(super) struct Images(usize);
 
 impl Images {
-    /// The next image of the message, or why it is not there.
+    /// The next image of the message, or the text that replaces it.
     pub(super) fn block<'a>(&mut self, picture: Picture<'a>) -> Block<'a> {
         let omitted = |why: &'static str| Block::Text(Cow::Borrowed(why));
         let (format, source) = match picture {
@@ -47,7 +47,7 @@ impl Images {
     }
 }
 
-/// The format by the first bytes, which the service looks at, else by the type.
+/// The format by the first bytes, which the service checks, otherwise by the media type.
 fn format(image: &message::Image) -> Option<&'static str> {
     let start = image.data.get(..16).and_then(|start| STANDARD.decode(start).ok()).unwrap_or_default();
     match start.as_slice() {

@@ -1,8 +1,8 @@
 //! Amazon Bedrock's `ConverseStream`:
 //! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html>.
 //!
-//! One API for models of many vendors; what differs between those is in
-//! `family`. Requests carry a bearer token or a signature, which is made anew
+//! One API for models of many vendors; `family` has their differences. Requests
+//! carry a bearer token or a signature, which is computed anew
 //! for every attempt. Answers are binary event streams.
 
 mod decode;
@@ -42,7 +42,7 @@ impl WireApi for BedrockConverse {
 
     fn sign(&self, request: &Request, encoded: &mut HttpRequest, now_ms: u64) -> Result<(), EncodeError> {
         let Credential::Aws(keys) = &request.credential else { return Ok(()) };
-        // An address that is none is refused when it is asked for.
+        // The transport reports addresses that are invalid.
         let Ok(url) = encoded.url.parse::<Url>() else { return Ok(()) };
         let region = region(request);
         let scope = Scope { region, service: "bedrock" };
@@ -58,8 +58,8 @@ impl WireApi for BedrockConverse {
     }
 }
 
-/// Where the request goes, and what its signature is for: the region of an ARN,
-/// of the keys, of the address.
+/// The region of the request and of its signature: that of an ARN,
+/// otherwise of the keys, otherwise of the address.
 fn region(request: &Request) -> &str {
     let keys = match &request.credential {
         Credential::Aws(keys) => Some(keys.region.as_str()).filter(|region| is_region(region)),

@@ -1,4 +1,4 @@
-//! Converse's JSON, as far as it is used. Fields not named here are ignored.
+//! The part of Converse's JSON that pi uses. Other fields are ignored.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(super) struct Body<'a> {
     pub(super) inference_config: InferenceConfig<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_config: Option<ToolConfig<'a>>,
-    /// What only models of one vendor know.
+    /// Fields that only models of one vendor support.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) additional_model_request_fields: Option<Value>,
 }
@@ -107,7 +107,7 @@ pub(super) struct CachePoint {
     ttl: Option<&'static str>,
 }
 
-/// Marks the end of a prefix worth caching for five minutes, or an hour if it `is_long`.
+/// Marks the end of a prefix to cache, for five minutes, or for an hour if `is_long`.
 pub(super) fn cache_point(is_long: bool) -> CachePoint {
     CachePoint { kind: "default", ttl: is_long.then_some("1h") }
 }
@@ -147,7 +147,7 @@ pub(super) struct ToolSpec<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
     pub(super) input_schema: InputSchema<'a>,
-    /// The arguments are sampled by the schema:
+    /// Whether to enforce the schema:
     /// <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html>.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) strict: bool,
@@ -166,7 +166,7 @@ pub(super) enum ToolChoice<'a> {
     Tool { name: &'a str },
 }
 
-/// The payload of any event. Flat, because the event's type is outside of it.
+/// The payload of any event. Flat, because the event's type is outside the payload.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Event<'a> {
@@ -181,7 +181,7 @@ pub(super) struct Event<'a> {
     pub(super) usage: Option<Usage<'a>>,
 }
 
-/// Empty for every kind of block but calls.
+/// Empty for every kind of block except calls.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Start<'a> {
@@ -234,7 +234,7 @@ pub(super) struct Usage<'a> {
     pub(super) output_tokens: Option<Count>,
     pub(super) cache_read_input_tokens: Option<Count>,
     pub(super) cache_write_input_tokens: Option<Count>,
-    /// What was written to the cache, by how long it stays there.
+    /// Tokens written to the cache, by their lifetime.
     #[serde(borrow)]
     pub(super) cache_details: Option<Vec<CacheDetail<'a>>>,
 }

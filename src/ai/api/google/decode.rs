@@ -1,8 +1,8 @@
-//! Reads a stream of `GenerateContentResponse`s.
+//! Decodes a stream of `GenerateContentResponse`s.
 //!
-//! Nothing in the stream says that it is over: some models name a reason to
-//! stop with every chunk, others in the middle of an answer. So the stream is
-//! read to its end, and the last reason counts.
+//! The stream has no end marker: some models include a stop reason in
+//! every chunk, others in the middle of an answer. The decoder therefore reads the
+//! stream to its end and uses the last reason.
 
 use std::borrow::Cow;
 
@@ -17,13 +17,13 @@ use crate::ai::transport::SseFrame;
 
 pub(super) struct Decoder {
     asked_for: String,
-    /// Makes ids of calls that come without one unique beyond this answer.
+    /// Makes the generated ids of calls unique beyond this answer.
     call_seed: u64,
     n_calls: usize,
     blocks: Blocks,
-    /// The text or thinking that the next part may go on with.
+    /// The text or thinking block that the next part may continue.
     open: Option<OpenBlock>,
-    /// The call whose arguments are still coming.
+    /// The call whose arguments are still arriving.
     call: Option<OpenCall>,
     ids: Vec<String>,
     usage: Usage,
@@ -32,9 +32,9 @@ pub(super) struct Decoder {
     finish_reason: Option<String>,
     finish_message: Option<String>,
     finish: FinishPlace,
-    /// Chunks with a piece of the answer so far.
+    /// Number of chunks with a part of the answer.
     n_candidates: u64,
-    /// Why the prompt was refused.
+    /// Why the service blocked the prompt.
     blocked: Option<String>,
 }
 
@@ -50,14 +50,14 @@ struct OpenCall {
     arguments: PartialArgs,
 }
 
-/// Where in the stream the reason to stop was named.
+/// The position of the stop reason in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FinishPlace {
     NotYet,
     /// In the last chunk and in none before: it marks the end.
     AtTheEnd,
-    /// In the first chunk, as servers do that name it in every one, or before
-    /// the last: it says nothing about where the end is.
+    /// In the first chunk, as with servers that repeat it in every chunk, or before
+    /// the last one: it does not mark the end.
     Anywhere,
 }
 
@@ -101,7 +101,7 @@ impl Decoder {
             self.blocked = Some(reason.to_owned());
             self.finish_message = filled(feedback.block_reason_message.as_ref()).map(str::to_owned);
         }
-        // Further candidates are other answers; none are asked for.
+        // Further candidates are alternative answers, which pi never requests.
         let is_first = |candidate: &Candidate<'_>| candidate.index.is_none_or(|index| index == Count(0));
         match chunk.candidates.into_iter().flatten().find(is_first) {
             Some(candidate) => self.candidate(candidate, out),
@@ -133,7 +133,7 @@ impl Decoder {
         if let Some(call) = part.function_call {
             return self.function_call(&call, signature, out);
         }
-        // An empty text may be left out, and is worth keeping if it is signed.
+        // A text may be absent, and an empty one is kept for its signature.
         let text = part.text.map_or(Cow::Borrowed(""), |text| text.0);
         if is_foreign || (text.is_empty() && signature.is_none()) {
             return Ok(());
@@ -143,7 +143,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The block that a part of this kind belongs to. Parts in a row are one
+    /// The block for a part of this kind. Consecutive parts share a
     /// block, unless that would join two signatures.
     fn block_for(&mut self, is_thought: bool, signature: Option<&str>, out: &mut Vec<StreamEvent>) -> usize {
         let fits = |open: &&OpenBlock| {
@@ -188,7 +188,7 @@ impl Decoder {
         let goes_on = call.will_continue == Some(true);
         let continued = self.call.take_if(|open| match filled(call.name.as_ref()) {
             None => true,
-            // Not every server leaves the name out of the pieces that follow.
+            // Some servers repeat the name in later pieces.
             Some(_) => !id.is_empty() && open.id == id,
         });
         if let Some(open) = continued {
@@ -196,13 +196,13 @@ impl Decoder {
             return Ok(());
         }
         let Some(name) = filled(call.name.as_ref()) else {
-            // The end of a call that was not begun.
+            // The end of a call without a start.
             if call.args.is_none() && call.partial_args.is_none() {
                 return Ok(());
             }
             return Err(DecodeError::failed("malformed_function_call: a call without a name"));
         };
-        // A call that begins before the last one has ended leaves that one unfinished.
+        // A call that starts before the previous one has ended leaves that one incomplete.
         if let Some(open) = self.call.take() {
             self.blocks.cut(open.slot, out);
         }
@@ -223,7 +223,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Takes the next piece of a call, which is its last unless it goes on.
+    /// Handles the next piece of a call, which is the last unless it announces more.
     fn continue_call(
         &mut self,
         mut open: OpenCall,
@@ -258,7 +258,7 @@ impl Decoder {
         }
     }
 
-    /// `id`, or one of ours if the server gave none or gave it before.
+    /// `id`, or a generated one if the server sent none or a duplicate.
     fn unique_id(&mut self, id: &str) -> String {
         let id = if id.is_empty() || self.ids.iter().any(|known| known == id) {
             format!("call_{}_{}", self.call_seed, self.n_calls)
@@ -269,7 +269,7 @@ impl Decoder {
         id
     }
 
-    /// Takes the counts of a chunk, which are totals. Some chunks only say how
+    /// Updates the counts from a chunk, which are totals. Some chunks contain only how
     /// the request is billed.
     fn update_usage(&mut self, usage: &UsageMetadata) {
         let count = |count: Option<Count>| count.unwrap_or_default().0;
@@ -308,7 +308,7 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
-        // Some gateways end the stream the way Chat Completions does.
+        // Some gateways end the stream like Chat Completions.
         if frame.data == "[DONE]" {
             return Ok(());
         }
@@ -319,14 +319,14 @@ impl Decode for Decoder {
         false
     }
 
-    /// Servers that are asked without `alt=sse` send the chunks as they are.
+    /// Without `alt=sse`, servers send the chunks as bare JSON.
     fn reads_document(&self, document: &Value) -> bool {
         ["candidates", "promptFeedback", "usageMetadata"].iter().any(|key| document.get(key).is_some())
     }
 
     fn finish(mut self: Box<Self>, end: End, out: &mut Vec<StreamEvent>) -> Finish {
         self.end_block(out);
-        // A call whose end has not come is not whole, whatever it holds.
+        // A call without its end is incomplete, whatever it contains.
         self.blocks.end_all(false, out);
         let outcome = match end {
             End::Closed => self.outcome(),

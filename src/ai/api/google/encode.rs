@@ -1,8 +1,8 @@
-//! Writes a `generateContent` request.
+//! Encodes a `generateContent` request.
 //!
 //! The structural rules of the API that concern this module: roles alternate;
-//! the responses to all calls of an answer stand in the content right after it;
-//! a model that checks signatures finds one on the first call of each step.
+//! the responses to all calls of an answer are in the next content;
+//! a model that checks signatures expects one on the first call of each step.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::ai::requests::{
 };
 use crate::ai::transport::Credential;
 
-/// Stands for the signature of a call that another model made, or that lost
+/// Replaces the signature of a call that another model made, or that lost
 /// its own: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
@@ -72,7 +72,7 @@ fn contents<'a>(prompt: &'a Prompt<'a>, family: Family, on_vertex: bool) -> Vec<
                 add(&mut contents, Role::Model, answer(turn, family));
                 add(&mut contents, Role::User, responses(turn, family, on_vertex));
             }
-            // Not asked for.
+            // Never requested.
             Turn::System(_) => {}
         }
     }
@@ -82,7 +82,7 @@ fn contents<'a>(prompt: &'a Prompt<'a>, family: Family, on_vertex: bool) -> Vec<
     contents
 }
 
-/// Appends `parts` to the last content if that has the same role, else as one of their own.
+/// Appends `parts` to the last content if it has the same role, otherwise as a new content.
 fn add<'a>(contents: &mut Vec<Content<'a>>, role: Role, mut parts: Vec<Part<'a>>) {
     if parts.is_empty() {
         return;
@@ -113,7 +113,7 @@ fn answer<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Part<'a>> {
     let parts = turn.blocks.iter().filter_map(|block| match block {
         Block::Text { text, signature } => {
             let thought_signature = signature.filter(|signature| is_base64(signature));
-            // Without a signature that can be sent, a blank text is nothing.
+            // A blank text matters only for its signature.
             let is_empty = text.trim().is_empty() && thought_signature.is_none();
             (!is_empty).then_some(Part { data: PartData::Text(text), thought: false, thought_signature })
         }
@@ -137,7 +137,7 @@ fn answer<'a>(turn: &'a AssistantTurn<'a>, family: Family) -> Vec<Part<'a>> {
     parts.collect()
 }
 
-/// Whether the server can decode the signature; it refuses the request otherwise.
+/// Whether the signature is valid base64; the server rejects the request otherwise.
 fn is_base64(signature: &str) -> bool {
     let digits = signature.trim_end_matches('=');
     let padding = signature.len() - digits.len();
@@ -147,9 +147,9 @@ fn is_base64(signature: &str) -> bool {
         && digits.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
-/// The responses in the order of their calls, then the images that older models
-/// do not see inside of them, and those by address, for which only Vertex AI has
-/// a place there.
+/// The responses in the order of their calls, then two kinds of images: those that
+/// older models do not see inside responses, and images by URL, which only Vertex AI
+/// accepts there.
 fn responses<'a>(turn: &'a AssistantTurn<'a>, family: Family, on_vertex: bool) -> Vec<Part<'a>> {
     let mut parts = Vec::with_capacity(turn.results.len());
     let mut moved = Vec::new();
@@ -190,10 +190,10 @@ fn outcome<'a>(result: &'a ToolResult<'a>) -> Outcome<'a> {
     if result.is_error { Outcome::Error(text) } else { Outcome::Output(text) }
 }
 
-/// Gives the first call of each step the stand-in if it has no signature; of
-/// those made together only the first is signed. The API checks the current turn
-/// alone, but a call that lost its stand-in when the next turn begins would be
-/// another one to the server's cache.
+/// Adds the substitute to the first call of each step if it has no signature; of
+/// parallel calls only the first is signed. The API checks only the current turn,
+/// but the substitute stays in later turns too, because removing it would invalidate
+/// the server's cache.
 fn sign_first_calls(contents: &mut [Content<'_>]) {
     for content in contents {
         let first = content.parts.iter_mut().find(|part| matches!(part.data, PartData::FunctionCall(_)));

@@ -1,4 +1,4 @@
-//! What is behind a model id: the generations differ in ids, images and thinking.
+//! Derives a model's family from its id: generations differ in call ids, images and thinking.
 //!
 //! Facts: <https://ai.google.dev/gemini-api/docs/thinking>,
 //! <https://ai.google.dev/gemini-api/docs/function-calling>.
@@ -11,13 +11,13 @@ use crate::ai::messages::ThinkingLevel;
 use crate::ai::models::Model;
 use crate::ai::requests::StreamOptions;
 
-/// Tokens kept for the answer where thinking and answer share a limit.
+/// Tokens reserved for the answer if thinking and answer share a limit.
 const MIN_ANSWER: u64 = 1_024;
 
-/// A line of models that behave alike.
+/// A family of models that behave alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
-    /// Ids like `gemini-flash-latest` name no generation; they follow the newest.
+    /// Ids such as `gemini-flash-latest` contain no generation; they follow the newest.
     Gemini {
         generation: u32,
         tier: Tier,
@@ -27,7 +27,7 @@ pub(super) enum Family {
     },
     Claude,
     GptOss,
-    /// Behind an id that says nothing.
+    /// The id does not reveal the family.
     Unknown,
 }
 
@@ -74,8 +74,8 @@ impl Family {
         }
     }
 
-    /// Whether calls and responses name each other by id. Older models know no
-    /// ids; where the family is not known an id does less harm than its absence.
+    /// Whether calls and responses refer to each other by id. Older models do not support
+    /// ids; for unknown families, a superfluous id does less harm than a missing one.
     pub(super) fn has_call_ids(self) -> bool {
         match self {
             Self::Gemini { generation, .. } => generation >= 3,
@@ -84,17 +84,17 @@ impl Family {
         }
     }
 
-    /// Whether a function response may hold images.
+    /// Whether a function response may contain images.
     pub(super) fn sees_images_in_responses(self) -> bool {
         self.is_gemini_3()
     }
 
-    /// Whether calls of the current turn are refused without a signature.
+    /// Whether the model rejects calls of the current turn without a signature.
     pub(super) fn checks_signatures(self) -> bool {
         self.is_gemini_3()
     }
 
-    /// Whether thinking counts only with its signature.
+    /// Whether thinking is useful only with its signature.
     pub(super) fn wants_signed_thinking(self) -> bool {
         self == Self::Claude
     }
@@ -103,16 +103,16 @@ impl Family {
         matches!(self, Self::Gemini { generation: 3.., .. })
     }
 
-    /// How much to think at a level the model supports. `None` says nothing
-    /// about it, because the model cannot be told.
+    /// The thinking setting for a level the model supports. `None` leaves it out,
+    /// because the model has no such setting.
     fn amount(self, level: ThinkingLevel, options: &StreamOptions, max_tokens: u64) -> Option<Amount> {
         use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
         let named = |name: &str| Some(Amount::ThinkingLevel(name.to_owned()));
-        // Budget by level, and the fewest tokens the model takes.
+        // The budget of the level, and the smallest budget the model accepts.
         let (budget, floor) = match self {
             Self::Gemini { generation: 3.., tier } => {
                 return named(match level {
-                    // Nothing less is to be had: these models always think.
+                    // Their minimum: these models always think.
                     Off | Minimal if tier != Tier::Pro => "MINIMAL",
                     Off | Minimal | Low => "LOW",
                     Medium => "MEDIUM",
@@ -127,7 +127,7 @@ impl Family {
             }
             Self::Gemma { .. } => return None,
             Self::Gemini { tier: Tier::Pro, .. } => match level {
-                // This one cannot be switched off.
+                // This model cannot stop thinking.
                 Off | Minimal => (128, 128),
                 Low => (2_048, 128),
                 Medium => (8_192, 128),
@@ -158,8 +158,8 @@ impl Family {
         i64::try_from(budget).ok().map(Amount::ThinkingBudget)
     }
 
-    /// What the request says about thinking at the wanted level. A value the
-    /// model's own map has for the level counts before the user's budget and the
+    /// The thinking part of the request for the wanted level. A value in the
+    /// model's own map takes precedence over the user's budget and the
     /// family's: a number is a budget, a word a level.
     pub(super) fn thinking(
         self,
@@ -181,7 +181,7 @@ impl Family {
             Some(_) | None => None,
         };
         let amount = mapped.or_else(|| self.amount(level, options, max_tokens))?;
-        // Who asked for none has no use for an account of what cannot be switched off.
+        // Users who turned thinking off do not want to read thinking that cannot be turned off.
         let include_thoughts = wanted != ThinkingLevel::Off && amount != Amount::ThinkingBudget(0);
         Some(ThinkingConfig { include_thoughts, amount })
     }

@@ -1,9 +1,9 @@
-//! Google's `generateContent`: <https://ai.google.dev/api/generate-content>, as
-//! the Gemini API and as Vertex AI offer it.
+//! Google's `generateContent`: <https://ai.google.dev/api/generate-content>, in
+//! the Gemini API and on Vertex AI.
 //!
-//! Server-side tools are never asked for; their parts are skipped if they come
-//! anyway. Signatures are opaque: they go back with the part they came on, to
-//! the model that made them, and are never joined.
+//! pi never requests server-side tools; their parts are skipped. Signatures are
+//! opaque: they are sent back with their part, only to the model that made them,
+//! and are never joined.
 
 mod decode;
 mod encode;
@@ -18,13 +18,13 @@ use crate::ai::transport::escape_segment;
 
 pub(in crate::ai) use schema::json_schema;
 
-/// The Gemini API, by API key.
+/// The Gemini API, with an API key.
 #[derive(Debug)]
 pub(super) struct GoogleGenerativeAi;
 
 impl WireApi for GoogleGenerativeAi {
     fn url(&self, request: &Request) -> Result<String, EncodeError> {
-        // Tuned models have a collection of their own.
+        // Tuned models have a separate collection.
         let id = request.model.id.as_str();
         let (collection, id) = match id.split_once('/') {
             Some((collection @ ("models" | "tunedModels"), id)) => (collection, id),

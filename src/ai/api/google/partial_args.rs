@@ -1,8 +1,8 @@
-//! Arguments of a call that arrive piece by piece, each with the path it belongs to.
+//! Arguments of a call that arrive in pieces, each with its JSON path.
 //!
-//! [`PartialArgs`] puts them together and tells what they add to the JSON text
-//! of the arguments, so that whoever watches sees them grow. The value counts;
-//! the text ends early where pieces come in an order in which JSON cannot be
+//! [`PartialArgs`] assembles them and reports the additions to the JSON text
+//! of the arguments, so that observers see them grow. The value is authoritative;
+//! the text ends early if pieces arrive in an order in which JSON cannot be
 //! written. Format: `partialArgs` in
 //! <https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling#streaming-fc>.
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use super::super::Str;
 use super::wire::PartialArg;
 
-/// How far past its end an array may be written; a model may name any index.
+/// How far past its end an array may be extended; a model may send any index.
 const MAX_GAP: usize = 1_000;
 const MAX_DEPTH: usize = 100;
 
@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 100;
 #[derive(Debug)]
 pub(super) struct PartialArgs {
     root: Value,
-    /// The path of the string that goes on, as the server writes it.
+    /// The path of the unfinished string, as the server writes it.
     open: Option<(String, Vec<Step>)>,
     text: Text,
     error: Option<String>,
@@ -36,13 +36,13 @@ impl PartialArgs {
         Self { root: Value::Object(Map::new()), open: None, text: Text::default(), error: None }
     }
 
-    /// Takes arguments that came as an object; what follows adds to them.
+    /// Sets arguments that arrived as an object; later pieces are added to them.
     pub(super) fn start_with(&mut self, whole: Map<String, Value>) {
         self.text.is_over = true;
         self.root = Value::Object(whole);
     }
 
-    /// Takes the next piece. Appends to `added` what it adds to the JSON text.
+    /// Handles the next piece. Appends the addition to the JSON text to `added`.
     pub(super) fn push(&mut self, piece: &PartialArg<'_>, added: &mut String) {
         let path = piece.json_path.as_ref().map_or("$", Str::as_str);
         if let Err(error) = self.try_push(path, piece, added) {
@@ -67,12 +67,12 @@ impl PartialArgs {
             PartialArg { string_value: Some(text), .. } => Value::from(text.as_str()),
             PartialArg { number_value: Some(number), .. } => whole_number(number),
             PartialArg { bool_value: Some(bool), .. } => Value::from(*bool),
-            // A string of which nothing has come yet, else the one value that has no text.
+            // An empty unfinished string, otherwise the only value without a text form.
             _ if goes_on => Value::from(""),
             _ => Value::Null,
         };
         if self.open.take().is_some() {
-            // Another value before the end of this string: it is what it is by now.
+            // Another value arrived before the end of this string, which stays as it is.
             self.text.extend("", true, added);
         }
         let goes_on = goes_on && value.is_string();
@@ -85,10 +85,10 @@ impl PartialArgs {
         Ok(())
     }
 
-    /// The whole arguments. Appends the rest of the JSON text to `added`.
+    /// The complete arguments. Appends the rest of the JSON text to `added`.
     ///
     /// # Errors
-    /// When a piece was not understood, or the last string has not ended.
+    /// If a piece was invalid, or the last string is unfinished.
     pub(super) fn finish(self, added: &mut String) -> Result<Value, String> {
         if let Some(error) = self.error {
             return Err(error);
@@ -101,7 +101,7 @@ impl PartialArgs {
     }
 }
 
-/// Servers write whole numbers as floats now and then; tools ask for integers.
+/// Converts floats without a fraction to integers: servers write them, and tools require integers.
 fn whole_number(number: &Number) -> Value {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
@@ -111,7 +111,7 @@ fn whole_number(number: &Number) -> Value {
     }
 }
 
-/// `$.a[0]['b c']` as its steps; `$` is optional.
+/// Parses `$.a[0]['b c']` into steps; `$` is optional.
 fn parse_path(path: &str) -> Result<Vec<Step>, String> {
     let refused = || format!("{path:?} is no path of an argument");
     let mut steps = Vec::new();
@@ -148,11 +148,11 @@ fn parse_path(path: &str) -> Result<Vec<Step>, String> {
             return Err(refused());
         }
     }
-    // The arguments are an object, whatever the model writes.
+    // The arguments are always an object.
     if matches!(steps.first(), Some(Step::Key(_))) { Ok(steps) } else { Err(refused()) }
 }
 
-/// The text up to an unescaped `quote`, and what follows that.
+/// The text up to an unescaped `quote`, and the rest.
 fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     let mut key = String::new();
     let mut chars = text.char_indices();
@@ -166,8 +166,8 @@ fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
     None
 }
 
-/// Where `steps` lead to, made if it is not there. `None` if something else is
-/// in the way.
+/// The value at the end of `steps`, created if absent. `None` if a value of another
+/// type blocks the path.
 fn slot<'v>(root: &'v mut Value, steps: &[Step]) -> Result<Option<&'v mut Value>, String> {
     let mut at = root;
     for step in steps {
@@ -211,17 +211,17 @@ fn is_present(root: &Value, steps: &[Step]) -> bool {
     at.is_some()
 }
 
-/// The JSON text of the arguments, written as far as their order allows.
+/// The JSON text of the arguments, as far as the order of the pieces allows.
 #[derive(Debug, Default)]
 struct Text {
-    /// Where the last value was written. All containers on the way are open.
+    /// The path of the last value. All its containers are open.
     at: Vec<Step>,
-    /// Nothing more can be written.
+    /// No further text can be written.
     is_over: bool,
 }
 
 impl Text {
-    /// Writes `value` at `steps`. `root` is what was there before.
+    /// Writes `value` at `steps`. `root` is the value before the change.
     fn write(&mut self, root: &Value, steps: &[Step], value: &Value, goes_on: bool, out: &mut String) {
         let common = self.at.iter().zip(steps).take_while(|(old, new)| old == new).count();
         let (Some(first), false) = (steps.get(common), self.is_over) else {
@@ -252,7 +252,7 @@ impl Text {
         }
         out.push_str(&value.to_string());
         if goes_on {
-            // The string's own quote follows with its end.
+            // The closing quote follows at the end of the string.
             out.pop();
         }
         self.at = steps.to_vec();
@@ -284,7 +284,7 @@ fn key(step: &Step, out: &mut String) {
     }
 }
 
-/// Ends the containers that `steps` are in, the innermost first.
+/// Closes the containers of `steps`, innermost first.
 fn close(steps: &[Step], out: &mut String) {
     out.extend(steps.iter().rev().map(|step| if matches!(step, Step::Key(_)) { '}' } else { ']' }));
 }
@@ -296,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// The value the pieces add up to, and the text they write.
+    /// The value of all pieces, and the text they produce.
     fn run(pieces: &Value) -> (Result<Value, String>, String) {
         let mut arguments = PartialArgs::new();
         let mut text = String::new();

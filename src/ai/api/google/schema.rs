@@ -1,16 +1,16 @@
-//! Tool schemas in the two forms the API takes.
+//! Tool schemas in the two forms the API accepts.
 //!
-//! `parametersJsonSchema` is JSON Schema, of which `const` is ignored.
+//! `parametersJsonSchema` is JSON Schema, except that `const` is ignored.
 //! `parameters` is a subset of OpenAPI: <https://ai.google.dev/api/caching#Schema>.
-//! Both are made from what a tool declares; what the target cannot say is left out.
+//! Both are derived from a tool's declaration; constructs without an equivalent are left out.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// How deep a schema is followed.
+/// Maximum depth of a converted schema.
 const MAX_DEPTH: usize = 100;
-/// Most schemas that one tool's may be made of, so that references cannot multiply without end.
+/// Maximum number of converted schemas per tool, so that references cannot multiply without end.
 const MAX_SCHEMAS: usize = 2_000;
 
 /// Keywords whose value is a schema, a list of schemas, or schemas by name.
@@ -29,7 +29,7 @@ const ONE: &[&str] = &[
 const LISTS: &[&str] = &["anyOf", "oneOf", "allOf", "prefixItems"];
 const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// The schema with every `const` as an `enum` of one value.
+/// The schema with every `const` written as an `enum` of one value.
 pub(in crate::ai) fn json_schema(schema: &Value) -> Cow<'_, Value> {
     if !schema.is_object() {
         return Cow::Owned(json!({"type": "object", "properties": {}}));
@@ -79,7 +79,7 @@ fn rewrite_const(schema: &mut Value, depth: usize) {
 }
 
 /// The schema in the OpenAPI subset: types in upper case, references resolved.
-/// A schema that contains itself ends where it would begin again.
+/// A recursive schema is truncated at the recursion.
 pub(super) fn open_api(schema: &Value) -> Value {
     let mut converted = Converter { root: schema, open: Vec::new(), left: MAX_SCHEMAS }.convert(schema);
     if converted.get("type").is_none() {
@@ -91,7 +91,7 @@ pub(super) fn open_api(schema: &Value) -> Value {
     Value::Object(converted)
 }
 
-/// Keywords that mean the same in both.
+/// Keywords with the same meaning in both.
 const KEPT: &[&str] = &[
     "title",
     "description",
@@ -109,11 +109,11 @@ const KEPT: &[&str] = &[
     "required",
 ];
 
-/// Formats the API knows; it refuses others.
+/// Formats the API supports; it rejects others.
 const FORMATS: &[&str] = &["enum", "date-time", "float", "double", "int32", "int64"];
 
 struct Converter<'a> {
-    /// Where references lead to.
+    /// The document that references point into.
     root: &'a Value,
     /// The references being followed.
     open: Vec<&'a str>,
@@ -134,7 +134,7 @@ impl<'a> Converter<'a> {
             out = self.convert(target);
             self.open.pop();
         }
-        // The subset has no conjunction; merging is right for what generators write.
+        // The subset has no conjunction; merging is correct for the output of generators.
         for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             merge(&mut out, self.convert(part));
         }
@@ -159,14 +159,14 @@ impl<'a> Converter<'a> {
         if let Some(items) = members.get("items") {
             out.insert("items".to_owned(), Value::Object(self.convert(items)));
         } else if out.get("type") == Some(&json!("ARRAY")) {
-            // The API wants to know, JSON Schema takes anything.
+            // The API requires it; JSON Schema allows anything without it.
             out.entry("items").or_insert_with(|| json!({}));
         }
         self.alternatives(members, &mut out);
         out
     }
 
-    /// `anyOf` and `oneOf`, which are one here. A `null` among them becomes `nullable`.
+    /// `anyOf` and `oneOf`, which are equivalent here. A `null` among them becomes `nullable`.
     fn alternatives(&mut self, members: &'a Map<String, Value>, out: &mut Map<String, Value>) {
         let alternatives = ["anyOf", "oneOf"].iter().find_map(|key| members.get(*key)?.as_array());
         let Some(alternatives) = alternatives else { return };
@@ -190,7 +190,7 @@ impl<'a> Converter<'a> {
     }
 }
 
-/// `type`, which may be a list there and is one name here.
+/// `type`, which may be a list in JSON Schema and is a single name here.
 fn types(members: &Map<String, Value>, out: &mut Map<String, Value>) {
     let upper = |name: &str| json!(name.to_ascii_uppercase());
     match members.get("type") {
@@ -215,7 +215,7 @@ fn types(members: &Map<String, Value>, out: &mut Map<String, Value>) {
     }
 }
 
-/// `enum` and `const`; the subset has them for strings alone.
+/// `enum` and `const`; the subset supports them only for strings.
 fn values(members: &Map<String, Value>, out: &mut Map<String, Value>) {
     let values = match (members.get("const"), members.get("enum")) {
         (Some(only), _) => vec![only.clone()],
@@ -234,7 +234,7 @@ fn values(members: &Map<String, Value>, out: &mut Map<String, Value>) {
     out.insert("enum".to_owned(), Value::Array(texts));
 }
 
-/// Adds what `out` lacks; properties and required names are united.
+/// Adds members missing from `out`; properties and required names are united.
 fn merge(out: &mut Map<String, Value>, other: Map<String, Value>) {
     for (key, value) in other {
         match (out.get_mut(&key), value) {

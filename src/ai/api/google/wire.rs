@@ -1,4 +1,4 @@
-//! Google's JSON, as far as it is used. Fields not named here are ignored.
+//! The part of Google's JSON that pi uses. Other fields are ignored.
 
 use std::borrow::Cow;
 
@@ -76,7 +76,7 @@ pub(super) struct Blob<'a> {
     pub(super) data: &'a str,
 }
 
-/// <https://ai.google.dev/api/caching#FileData>; Vertex AI wants the type.
+/// <https://ai.google.dev/api/caching#FileData>; Vertex AI requires the type.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct File<'a> {
@@ -99,12 +99,12 @@ pub(super) struct Response<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) name: &'a str,
     pub(super) response: Outcome<'a>,
-    /// Images, for models that look into responses.
+    /// Images, for models that read them in responses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) parts: Vec<Part<'a>>,
 }
 
-/// The keys by which the API tells success from failure.
+/// The keys by which the API distinguishes success from failure.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Outcome<'a> {
@@ -173,11 +173,11 @@ pub(super) struct ThinkingConfig {
     pub(super) amount: Amount,
 }
 
-/// How much to think. The API refuses a request that says it in both ways.
+/// The amount of thinking. The API rejects a request with both forms.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Amount {
-    /// Tokens; 0 is not at all, -1 as the model likes.
+    /// In tokens; 0 turns thinking off, -1 lets the model decide.
     ThinkingBudget(i64),
     ThinkingLevel(String),
 }
@@ -227,7 +227,7 @@ pub(super) struct AnswerPart<'a> {
     pub(super) thought_signature: Option<Str<'a>>,
     #[serde(borrow)]
     pub(super) function_call: Option<FunctionCall<'a>>,
-    // What server-side tools and other media come in; never asked for.
+    // Output of server-side tools and other media; never requested.
     executable_code: Option<IgnoredAny>,
     code_execution_result: Option<IgnoredAny>,
     inline_data: Option<IgnoredAny>,
@@ -238,7 +238,7 @@ pub(super) struct AnswerPart<'a> {
 }
 
 impl AnswerPart<'_> {
-    /// Whether it holds data of a kind that is skipped.
+    /// Whether the part contains data of a skipped kind.
     pub(super) fn is_foreign(&self) -> bool {
         self.executable_code.is_some()
             || self.code_execution_result.is_some()
@@ -264,7 +264,7 @@ pub(super) struct FunctionCall<'a> {
     pub(super) will_continue: Option<bool>,
 }
 
-/// A piece of the arguments: a value, or the next part of a string.
+/// A piece of the arguments: a value, or the next segment of a string.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartialArg<'a> {

@@ -1,7 +1,7 @@
-//! Reads a Chat Completions stream.
+//! Decodes a Chat Completions stream.
 //!
 //! An answer is one thinking block, one text block and the calls, in the order
-//! in which they first appear; the API has no boundaries between them, so all
+//! of their first appearance. The API does not mark boundaries between them, so all
 //! stay open until the end.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use crate::ai::transport::SseFrame;
 pub(super) struct Decoder {
     asked_for: String,
     supports_finish_reason: bool,
-    /// Makes ids of calls without one unique in the session.
+    /// Makes generated ids of calls unique in the session.
     call_seed: u64,
     grammars: GrammarParameters,
     blocks: Blocks,
@@ -33,7 +33,7 @@ pub(super) struct Decoder {
     response_id: Option<String>,
     response_model: Option<String>,
     finish_reason: Option<String>,
-    /// The processing tier that was used.
+    /// The processing tier of the answer.
     service_tier: Option<String>,
     is_done: bool,
 }
@@ -43,11 +43,11 @@ struct Call {
     wire_index: Option<u64>,
     id: String,
     name: String,
-    /// Its block, once the name is known.
+    /// The index of its block, once the name is known.
     slot: Option<usize>,
-    /// Arguments that came before the name.
+    /// Arguments that arrived before the name.
     early: String,
-    /// Takes a text, which becomes its one argument.
+    /// The input is text, which becomes its one argument.
     is_custom: bool,
 }
 
@@ -85,7 +85,7 @@ impl Decoder {
         if self.response_model.is_none() {
             self.response_model = filled(chunk.model.as_ref()).map(str::to_owned);
         }
-        // Only the first candidate counts; others were not asked for.
+        // Only the first candidate counts; pi never requests more.
         for choice in
             chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or_default().0 == 0)
         {
@@ -113,7 +113,7 @@ impl Decoder {
     }
 
     fn delta(&mut self, delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
-        // Some servers send the reasoning under two names; the first will do.
+        // Some servers send the reasoning under two names; the first one is used.
         let named = [
             ("reasoning_content", delta.reasoning_content),
             ("reasoning", delta.reasoning),
@@ -178,8 +178,8 @@ impl Decoder {
         }
     }
 
-    /// Keeps a detail for replay. Its text is shown only if the delta had no
-    /// reasoning string, which would be the same text.
+    /// Stores a detail for later requests. Its text is shown only if the delta has no
+    /// reasoning string, which would contain the same text.
     fn reasoning_detail(&mut self, detail: Map<String, Value>, shown: bool, out: &mut Vec<StreamEvent>) {
         let kind = detail.get("type").and_then(Value::as_str).unwrap_or_default();
         let text_key = match kind {
@@ -191,7 +191,7 @@ impl Decoder {
         if !shown {
             self.think(Cow::Owned(text.to_owned()), out);
         }
-        // An encrypted detail makes a block even if nothing is ever shown of it.
+        // An encrypted detail creates a block even though it shows no text.
         if text_key.is_none() && self.thinking.is_none() {
             self.thinking = Some(self.blocks.start_thinking(out));
         }
@@ -263,20 +263,20 @@ impl Decoder {
         self.blocks.push(slot, arguments, out);
     }
 
-    /// The call a fragment belongs to: by index, else by id, else the last one.
+    /// The call a fragment belongs to: by index, otherwise by id, otherwise the last one.
     fn call_of(&self, wire_index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let Some(wire_index) = wire_index else {
             return match (id, name) {
                 ("", "") => self.calls.len().checked_sub(1),
-                // Servers without index and id send each call whole.
+                // Servers without index and id send each call in one piece.
                 ("", _) => None,
                 (id, _) => self.calls.iter().rposition(|call| call.id == id),
             };
         };
         let at = self.calls.iter().rposition(|call| call.wire_index == Some(wire_index))?;
         let call = &self.calls[at];
-        // Some servers number all parallel calls 0. A new id with a name begins
-        // a call; a new id without one is a server that makes up ids per fragment.
+        // Some servers number all parallel calls 0. A new id with a name starts
+        // a call; a new id without a name comes from a server that changes ids per fragment.
         let other_id = !id.is_empty() && !call.id.is_empty() && id != call.id && !name.is_empty();
         let begun_again = id.is_empty() && call.id.is_empty() && !name.is_empty() && !arguments.is_empty();
         let is_whole = || {
@@ -287,7 +287,7 @@ impl Decoder {
         (!is_new).then_some(at)
     }
 
-    /// The block of a call, started if it has none yet.
+    /// The block of a call, opened on first use.
     fn open_call(&mut self, at: usize, out: &mut Vec<StreamEvent>) -> usize {
         let call = &mut self.calls[at];
         if let Some(slot) = call.slot {
@@ -307,7 +307,7 @@ impl Decoder {
         slot
     }
 
-    /// What has to come back with the thinking: the details, else the field's name.
+    /// Stores the data to send back with the thinking: the details, otherwise the field's name.
     fn sign_thinking(&mut self) {
         for detail in &mut self.reasoning_details {
             if detail.get("signature").is_some_and(|signature| *signature == "") {
@@ -325,11 +325,11 @@ impl Decoder {
     fn outcome(&self, end: End) -> Result<StopReason, RequestError> {
         let ended = if self.blocks.has_calls() { StopReason::ToolUse } else { StopReason::Stop };
         match self.finish_reason.as_deref() {
-            // Many servers say `stop` although there are calls, some the other way round.
+            // Many servers report `stop` despite calls, and some the reverse.
             Some("stop" | "end" | "eos" | "tool_calls" | "function_call") => Ok(ended),
             Some("length" | "model_length" | "max_tokens") => Ok(StopReason::Length),
             Some(other) => Err(RequestError::of_stop_reason("finish_reason", other, None)),
-            // Such a server's clean end is all there is; an empty one says nothing.
+            // Such a server ends a stream without a reason; an empty answer is still an error.
             None if !self.supports_finish_reason
                 && (self.is_done || (end == End::Closed && !self.blocks.content.is_empty())) =>
             {
@@ -351,7 +351,7 @@ impl Decode for Decoder {
         }
         with_json(&frame.data, &mut String::new(), |chunk: Chunk<'_>| {
             if chunk.error.is_some() {
-                // What came with it counts all the same.
+                // Other content of the same chunk still counts.
                 self.chunk(chunk, out)?;
                 return Err(error_of(&frame.data));
             }
@@ -382,7 +382,7 @@ impl Decode for Decoder {
             End::Closed | End::Lost => self.outcome(end),
             End::Cut => Err(RequestError::cut_off("stream interrupted")),
         };
-        // A text that was cut looks like any other, so it stays without its end then.
+        // A truncated text looks complete, so the input stays unfinished in other cases.
         if matches!(outcome, Ok(StopReason::Stop | StopReason::ToolUse)) {
             for slot in self.calls.iter().filter(|call| call.is_custom).filter_map(|call| call.slot) {
                 self.blocks.push(slot, Cow::Borrowed("\"}"), out);
@@ -400,7 +400,7 @@ impl Decode for Decoder {
     }
 }
 
-/// The JSON text in `raw`: a string holds it, anything else is it.
+/// The JSON text in `raw`: the content of a string, otherwise `raw` itself.
 fn argument_text(raw: &str) -> Cow<'_, str> {
     if raw == "null" {
         return Cow::Borrowed("");
@@ -424,7 +424,7 @@ fn usage_of(wire: &wire::Usage<'_>) -> Usage {
     let prompt = count(wire.prompt_tokens);
     let reasoning = wire.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens);
     let mut output = count(wire.completion_tokens);
-    // xAI counts reasoning apart, as only the total shows.
+    // xAI does not include reasoning in the output count, as the total shows.
     let with_reasoning = output.saturating_add(count(reasoning));
     if with_reasoning > output && count(wire.total_tokens) == prompt.saturating_add(with_reasoning) {
         output = with_reasoning;
@@ -440,7 +440,7 @@ fn usage_of(wire: &wire::Usage<'_>) -> Usage {
     usage.total_tokens = usage.prompt_tokens().saturating_add(output);
     if let Some(cost) = wire.cost.and_then(|cost| cost.get().trim_matches('"').parse::<f64>().ok()) {
         let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
-        // With a key of one's own, the provider bills apart from OpenRouter.
+        // With the user's own key, the provider bills separately from OpenRouter.
         let own_key = wire.is_byok == Some(true);
         usage.cost.total = cost + upstream.filter(|_| own_key).unwrap_or(0.0);
         usage.cost.total_from_provider = Some(true);

@@ -1,4 +1,4 @@
-//! Writes a Chat Completions request in the dialect of its server.
+//! Encodes a Chat Completions request in the dialect of its server.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use crate::ai::requests::{
 };
 use crate::ai::transport::Credential;
 
-/// Longest id OpenAI takes for a call.
+/// Maximum length of a call id at OpenAI.
 const MAX_ID: usize = 40;
 
 pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
@@ -150,15 +150,15 @@ fn messages<'a>(
     messages
 }
 
-/// What the model is made to say where a server wants it to speak before the user.
+/// A filler answer, for servers that require one before the user's message.
 fn processed<'a>() -> Message<'a> {
     let content = Some(Content::Text(Cow::Borrowed("I have processed the tool results.")));
     Message::Assistant { content, tool_calls: Vec::new(), reasoning: Map::new() }
 }
 
-/// One string where that is possible: not every server takes parts. One that
-/// takes cache markers does, and gets parts whether they are marked or not,
-/// because the marker moves on and what it leaves must stay as it was.
+/// A single string if possible, because some servers reject parts. A server that
+/// accepts cache markers accepts parts and always gets them, because the marker moves
+/// on and the earlier messages must stay unchanged.
 fn user_content<'a>(content: &'a [transform::Content<'a>], compat: &ChatCompat) -> Content<'a> {
     if compat.anthropic_cache_control {
         return Content::Parts(content.iter().map(part).collect());
@@ -200,14 +200,14 @@ fn join_texts(content: &[transform::Content<'_>]) -> String {
     texts.join("\n")
 }
 
-/// A call in the form that its tool is offered in.
+/// A call in the form of its tool's declaration.
 fn called<'a>(
     name: &'a str,
     arguments: &'a Value,
     compat: &ChatCompat,
     prompt: &'a Prompt<'a>,
 ) -> Called<'a> {
-    // To look a tool up takes a walk through the conversation.
+    // Finding a tool requires a search of the conversation.
     let tool = if compat.grammar_tools { prompt.declared(name) } else { None };
     let input = tool.and_then(|tool| grammar(compat, tool)?.input(arguments));
     match input {
@@ -216,7 +216,7 @@ fn called<'a>(
     }
 }
 
-/// `None` if the answer has nothing this API can hold.
+/// `None` if the answer contains nothing that this API supports.
 fn assistant<'a>(
     turn: &'a AssistantTurn<'a>,
     compat: &ChatCompat,
@@ -227,7 +227,7 @@ fn assistant<'a>(
     let mut tool_calls = Vec::new();
     for block in &turn.blocks {
         match block {
-            // Blank because all of it is its signature, which this API has no place for.
+            // Blank texts exist only for their signature, and this API has no field for it.
             Block::Text { text, .. } if text.trim().is_empty() => {}
             Block::Text { text, .. } => texts.push(text),
             Block::Thinking(thinking) => thoughts.push(thinking),
@@ -277,13 +277,13 @@ fn message<'a>(
     } else if text.is_empty() && !compat.requires_non_null_assistant_content {
         None
     } else {
-        // A string, never parts: some models begin to imitate the parts.
+        // A string and not parts, because some models start to imitate the parts.
         Some(Content::Text(text))
     };
     Message::Assistant { content, tool_calls, reasoning }
 }
 
-/// The thinking in the form it came in: content parts, details or a named field.
+/// The thinking in its original form: content parts, details or a named field.
 fn replayed<'a>(thoughts: &[&'a Thinking]) -> (Vec<Part<'a>>, Map<String, Value>) {
     let mut parts = Vec::new();
     let mut fields = Map::new();
@@ -317,8 +317,8 @@ fn replayed<'a>(thoughts: &[&'a Thinking]) -> (Vec<Part<'a>>, Map<String, Value>
     (parts, fields)
 }
 
-/// The results, then their images, which tool messages cannot hold, as if the
-/// user had sent them.
+/// The results, then their images as a user message, because tool messages cannot
+/// contain images.
 fn tool_messages<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat, messages: &mut Vec<Message<'a>>) {
     let mut images = Vec::new();
     for result in &turn.results {
@@ -349,7 +349,7 @@ fn tool_messages<'a>(turn: &'a AssistantTurn<'a>, compat: &ChatCompat, messages:
     }
 }
 
-/// Marks the end of what is worth caching: the last thing said to the model that
+/// Marks the end of the part to cache: the last input message that
 /// is written in parts.
 fn mark_last_text(messages: &mut [Message<'_>], mark: CacheControl) {
     let last = messages.iter_mut().rev().find_map(|message| match message {
@@ -372,7 +372,7 @@ fn mark_last_text(messages: &mut [Message<'_>], mark: CacheControl) {
     }
 }
 
-/// The grammar `tool` is offered with, where the server knows such tools.
+/// The grammar of `tool`, if the server supports grammars.
 fn grammar<'a>(compat: &ChatCompat, tool: &'a ToolDeclaration) -> Option<GrammarTool<'a>> {
     GrammarTool::of(tool).filter(|_| compat.grammar_tools)
 }
@@ -426,7 +426,7 @@ fn tool_choice(
     if prompt.tools_are_history || prompt.tools.is_empty() {
         return None;
     }
-    // DeepSeek refuses to be forced while it thinks.
+    // DeepSeek rejects forced calls while it thinks.
     let forced = !(thinks && compat.thinking_format == ThinkingFormat::DeepSeek);
     Some(match choice? {
         ToolChoice::Auto => Value::from("auto"),
@@ -442,7 +442,7 @@ fn tool_choice(
     })
 }
 
-/// The fields that only this server knows.
+/// The fields that only this server supports.
 fn dialect(
     request: &Request,
     compat: &ChatCompat,
@@ -472,7 +472,7 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
     let model = &request.model;
     let on = level != ThinkingLevel::Off;
     let effort = mapped_level(model, level);
-    // What the model calls "off", if it can be told at all.
+    // The model's value for "off", if it has one.
     let off = match model.thinking_level_map.get(&ThinkingLevel::Off) {
         Some(Some(Value::String(name))) => Some(name.clone()),
         _ => None,
@@ -492,7 +492,7 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
         ThinkingFormat::OpenRouter if can_be_off => {
             set("reasoning", json!({"effort": off.as_deref().unwrap_or("none")}));
         }
-        // Knows no efforts but those the model's entry names.
+        // Supports only the efforts in the model's entry.
         ThinkingFormat::AntLing if on && matches!(model.thinking_level_map.get(&level), Some(Some(_))) => {
             set("reasoning", json!({"effort": effort}));
         }
@@ -546,16 +546,16 @@ fn reasoning(request: &Request, compat: &ChatCompat, level: ThinkingLevel, field
     }
 }
 
-/// What the arguments of a template can be made of.
+/// The values available to template arguments.
 struct TemplateState<'a> {
     on: bool,
     effort: &'a str,
     budget: u64,
 }
 
-/// The `configured` arguments, in which `{"$var": NAME}` stands for the state of
-/// thinking: `thinking.enabled`, and while it is on `thinking.effort` and
-/// `thinking.budget`. An argument made of what there is not is left out. The
+/// The `configured` arguments, in which `{"$var": NAME}` refers to the thinking
+/// state: `thinking.enabled`, and if that is true `thinking.effort` and
+/// `thinking.budget`. Arguments with an undefined variable are left out. The
 /// usual switch is added.
 fn template_arguments(
     configured: Option<&Map<String, Value>>,

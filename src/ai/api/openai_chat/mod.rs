@@ -1,7 +1,7 @@
 //! OpenAI Chat Completions: <https://platform.openai.com/docs/api-reference/chat>.
 //!
-//! The API half of the industry copied, each in its own way. What differs is in
-//! `compat`; what servers merely get wrong is put right where it is read.
+//! The API that most vendors copied, each with deviations. `compat` has the
+//! documented differences; the decoder corrects the servers' mistakes.
 
 mod decode;
 mod encode;

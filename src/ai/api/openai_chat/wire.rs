@@ -1,4 +1,4 @@
-//! Chat Completions JSON, as far as it is used. Fields not named here are ignored.
+//! The part of Chat Completions' JSON that pi uses. Other fields are ignored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,7 +37,7 @@ pub(super) struct Body<'a> {
     pub(super) prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) prompt_cache_retention: Option<&'static str>,
-    /// Fields only some servers know: reasoning controls and routing.
+    /// Fields only some servers support: reasoning controls and routing.
     #[serde(flatten)]
     pub(super) dialect: Map<String, Value>,
 }
@@ -53,7 +53,7 @@ pub(super) enum Message<'a> {
     System {
         content: Content<'a>,
     },
-    /// From here on there are these tools too.
+    /// Adds these tools from this message on.
     #[serde(rename = "system")]
     Tools {
         tools: Vec<Tool<'a>>,
@@ -68,7 +68,7 @@ pub(super) enum Message<'a> {
         content: Option<Content<'a>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<ToolCall<'a>>,
-        /// Reasoning, under the name it came with.
+        /// Reasoning, under its original name.
         #[serde(flatten)]
         reasoning: Map<String, Value>,
     },
@@ -126,7 +126,7 @@ pub(super) struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-/// Marks the end of a prefix worth caching for five minutes, or an hour if it `is_long`.
+/// Marks the end of a prefix to cache, for five minutes, or for an hour if `is_long`.
 pub(super) fn cache_mark(is_long: bool) -> CacheControl {
     CacheControl { kind: "ephemeral", ttl: is_long.then_some("1h") }
 }
@@ -145,7 +145,7 @@ pub(super) enum Called<'a> {
     Custom { custom: CustomCall<'a> },
 }
 
-/// A call of a tool that takes a text.
+/// A call of a tool with text input.
 #[derive(Debug, Serialize)]
 pub(super) struct CustomCall<'a> {
     pub(super) name: &'a str,
@@ -174,7 +174,7 @@ pub(super) enum Offered<'a> {
     Custom { custom: Custom<'a> },
 }
 
-/// A tool that takes a text of a grammar:
+/// A tool whose input is text of a grammar:
 /// <https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools>.
 #[derive(Debug, Serialize)]
 pub(super) struct Custom<'a> {
@@ -202,7 +202,7 @@ pub(super) struct Function<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) description: &'a str,
     pub(super) parameters: Cow<'a, Value>,
-    /// The arguments are sampled by the schema.
+    /// Whether to enforce the schema.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) strict: bool,
 }
@@ -273,7 +273,7 @@ pub(super) struct ToolCallDelta<'a> {
     pub(super) custom: Option<CustomDelta<'a>>,
 }
 
-/// A piece of a call of a tool that takes a text.
+/// A piece of a call of a tool with text input.
 #[derive(Debug, Deserialize)]
 pub(super) struct CustomDelta<'a> {
     #[serde(borrow)]
@@ -286,7 +286,7 @@ pub(super) struct CustomDelta<'a> {
 pub(super) struct FunctionDelta<'a> {
     #[serde(borrow)]
     pub(super) name: Option<Str<'a>>,
-    /// A piece of JSON text in a string, or the whole object as it is.
+    /// A piece of JSON text in a string, or the complete object.
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
 }

@@ -1,9 +1,9 @@
-//! Reads a Responses stream.
+//! Decodes a Responses stream.
 //!
-//! An answer is a list of items, each with its place in the output, and events
-//! name the place. Ids of items are not to be relied on: some gateways give an
-//! item another one in every event. Pieces are shown as they come; what counts
-//! in the end is the finished item.
+//! An answer is a list of items, each with an output index, which events
+//! refer to. Item ids are not reliable: some gateways change an item's id in
+//! every event. Deltas are shown as they arrive; the finished item is
+//! authoritative.
 
 use std::borrow::Cow;
 
@@ -33,16 +33,16 @@ pub(super) struct Decoder {
     error: Option<RequestError>,
 }
 
-/// An item of a kind that is shown, and its block.
+/// An item that is shown, and its block.
 struct OpenItem {
     output_index: u64,
     kind: Kind,
     slot: usize,
-    /// As it is known so far: from its first event, then from its last.
+    /// The item's latest version: from its first event, later from its last.
     item: ItemMap,
     is_done: bool,
-    /// Parts of the text in the order they were first seen, with their full
-    /// text once the server has said it.
+    /// Parts of the text in the order of their first appearance, with their full
+    /// text once the server has sent it.
     parts: Vec<(PartId, Option<String>)>,
 }
 
@@ -51,7 +51,7 @@ enum Kind {
     Message,
     Reasoning,
     Function,
-    /// Its input is text, which becomes its one argument.
+    /// The input is text, which becomes the one argument.
     Custom,
 }
 
@@ -159,8 +159,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// The item in progress at `place`. Without a place, as some servers have
-    /// it, that is the last one begun.
+    /// The item in progress at `place`. Without an index, which some servers omit,
+    /// it is the item that started last.
     fn in_progress(&self, place: Option<u64>) -> Option<usize> {
         let at_place = |item: &OpenItem| place.is_none_or(|place| place == item.output_index);
         self.items.iter().rposition(|item| !item.is_done && at_place(item))
@@ -182,7 +182,7 @@ impl Decoder {
         Some(self.items.len() - 1)
     }
 
-    /// A piece of text for the item at `place`, if that is of this kind.
+    /// Appends a piece of text to the item at `place`, if it is of this kind.
     fn piece(
         &mut self,
         place: Option<u64>,
@@ -226,7 +226,7 @@ impl Decoder {
         }
     }
 
-    /// The full text of a part, which counts more than its pieces.
+    /// Sets the full text of a part, which takes precedence over its deltas.
     fn full(
         &mut self,
         place: Option<u64>,
@@ -259,25 +259,25 @@ impl Decoder {
         };
         let open = &mut self.items[at];
         open.is_done = true;
-        // An argument that only the start of the item had stays known.
+        // Keep fields that only the start of the item contained.
         for (key, value) in item {
             open.item.insert(key, value);
         }
         self.settle(at);
         let open = &self.items[at];
         match open.kind {
-            // The last event of the stream may bring the encrypted form after all.
+            // The last event of the stream may still contain the encrypted form.
             Kind::Reasoning if text_of(&open.item, "encrypted_content").is_none() => {}
             Kind::Message | Kind::Reasoning => self.blocks.end(open.slot, out),
             Kind::Function | Kind::Custom => {
-                // The server itself says when it stopped in the middle of a call.
+                // The server reports if it stopped in the middle of a call.
                 let is_whole = text_of(&open.item, "status").is_none_or(|status| status == "completed");
                 self.blocks.end_as(open.slot, is_whole, out);
             }
         }
     }
 
-    /// Whether a finished item has come before.
+    /// Whether the same item has already finished.
     fn is_repeated(&self, place: Option<u64>, item: &ItemMap) -> bool {
         let same = |known: &OpenItem, key: &str| text_of(&known.item, key) == text_of(item, key);
         self.items.iter().any(|known| {
@@ -288,7 +288,7 @@ impl Decoder {
         })
     }
 
-    /// Puts what is known of an item into its block.
+    /// Copies the contents of an item into its block.
     fn settle(&mut self, at: usize) {
         let OpenItem { kind, slot, item, is_done, parts, .. } = &self.items[at];
         let (kind, slot) = (*kind, *slot);
@@ -320,7 +320,7 @@ impl Decoder {
                     serde_json::to_string(&signature).ok()
                 });
             }
-            // What is not finished must not be sent back.
+            // Unfinished items must not be sent back.
             Some(AssistantBlock::Thinking(thinking)) if *is_done => {
                 thinking.thinking_signature = serde_json::to_string(item).ok();
             }
@@ -350,7 +350,7 @@ impl Decoder {
         let output = response.output.and_then(|output| serde_json::from_str(output.get()).ok());
         self.backfill(output.unwrap_or_default(), out);
         let status = filled(response.status.as_ref()).unwrap_or(fallback);
-        // `response.done` ends a stream whatever the state it was written in.
+        // `response.done` ends a stream, whatever status it contains.
         let status = if matches!(status, "done" | "in_progress" | "queued") { "completed" } else { status };
         if status == "failed" {
             let said = response.error.as_ref().filter(|error| !error.is_null());
@@ -364,8 +364,8 @@ impl Decoder {
         self.status = Some(status.to_owned());
     }
 
-    /// Takes from the final output what the events of the items lacked: the
-    /// encrypted form of reasoning, or everything where no item was announced.
+    /// Adds from the final output what the item events lacked: the
+    /// encrypted form of reasoning, or everything if no item was announced.
     fn backfill(&mut self, output: Vec<Value>, out: &mut Vec<StreamEvent>) {
         let items = output.into_iter().map(|item| match item {
             Value::Object(item) => item,
@@ -422,7 +422,7 @@ impl Decoder {
 
 impl Decode for Decoder {
     fn frame(&mut self, frame: &SseFrame<'_>, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
-        // Some gateways end the stream the way Chat Completions does.
+        // Some gateways end the stream like Chat Completions.
         if self.status.is_some() || frame.data.trim() == "[DONE]" {
             return Ok(());
         }
@@ -434,7 +434,7 @@ impl Decode for Decoder {
         })
     }
 
-    /// After an error a failed response may follow, but nothing is lost without it.
+    /// A failed response may follow an error, but it adds nothing.
     fn is_complete(&self) -> bool {
         self.status.is_some() || self.error.is_some()
     }
@@ -472,7 +472,7 @@ impl Decode for Decoder {
     }
 }
 
-/// A member that is a string with something in it.
+/// A member that is a non-empty string.
 fn text_of<'a>(item: &'a ItemMap, key: &str) -> Option<&'a str> {
     item.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
@@ -485,7 +485,7 @@ fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     serde_json::from_str::<Str<'_>>(raw.get()).ok().map(|Str(text)| text)
 }
 
-/// Both ids of a call, as blocks have them.
+/// Both ids of a call, in the form of blocks.
 fn call_id(item: &ItemMap) -> String {
     match (text_of(item, "call_id"), text_of(item, "id")) {
         (Some(call), Some(item)) => format!("{call}|{item}"),
@@ -494,7 +494,7 @@ fn call_id(item: &ItemMap) -> String {
     }
 }
 
-/// The argument text of a call; some servers send the object itself.
+/// The argument text of a call; some servers send the object instead.
 fn arguments_of(item: &ItemMap) -> Option<String> {
     match item.get("arguments")? {
         Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
@@ -503,7 +503,7 @@ fn arguments_of(item: &ItemMap) -> Option<String> {
     }
 }
 
-/// The texts in the list `key`; `None` if there is nothing in them.
+/// The texts in the list `key`; `None` if there are none.
 fn texts(item: &ItemMap, key: &str, members: &[&str], separator: &str) -> Option<String> {
     let parts = item.get(key)?.as_array()?;
     let texts = parts.iter().filter_map(|part| members.iter().find_map(|name| part.get(*name)?.as_str()));
@@ -511,7 +511,7 @@ fn texts(item: &ItemMap, key: &str, members: &[&str], separator: &str) -> Option
     Some(texts.join(separator)).filter(|text| !text.is_empty())
 }
 
-/// What an `error` event says: about itself, as documented, or in a member, as sent.
+/// The text of an `error` event, whose fields are at the top level, as documented, or nested, as sent.
 fn stream_error(data: &str) -> RequestError {
     let Ok(event) = serde_json::from_str::<Value>(data) else {
         return ErrorBody::from_text(data).into_error(None);
@@ -525,8 +525,8 @@ fn stream_error(data: &str) -> RequestError {
 fn reported(error: &Value) -> RequestError {
     let body = ErrorBody::from_json(&json!({"error": error}));
     let mut body = body.unwrap_or_else(|| ErrorBody { message: error.to_string(), ..ErrorBody::default() });
-    // The type alone is too coarse to name an error by, but it may be all that
-    // tells whether to try again.
+    // The type is too coarse to name the error, but it may be the only hint
+    // about whether to retry.
     if error.get("code").is_some_and(Value::is_null) {
         let kind = body.code.replace("unknown".to_owned());
         let tells = |text: &str| classify(text, None) != FailureClass::Unknown;
@@ -555,7 +555,7 @@ fn usage_of(wire: &wire::Usage<'_>) -> Usage {
     usage.total_tokens = wire.total_tokens.map_or(sum, |Count(total)| total);
     if let Some(cost) = wire.cost.and_then(|cost| cost.get().trim_matches('"').parse::<f64>().ok()) {
         let upstream = wire.cost_details.as_ref().and_then(|details| details.upstream_inference_cost);
-        // With a key of one's own, the provider bills apart from OpenRouter.
+        // With the user's own key, the provider bills separately from OpenRouter.
         let own_key = wire.is_byok == Some(true);
         usage.cost.total = cost + upstream.filter(|_| own_key).unwrap_or(0.0);
         usage.cost.total_from_provider = Some(true);

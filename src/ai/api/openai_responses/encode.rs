@@ -1,10 +1,10 @@
-//! Writes a Responses request.
+//! Encodes a Responses request.
 //!
 //! The rules of the API that concern this module: every call is followed by its
-//! output; a reasoning item goes back only directly before the item it led to,
-//! and that item goes back under its own id only behind its reasoning; no id
-//! comes twice. An item whose id cannot be sent goes without one, which the API
-//! takes for something it has not written itself.
+//! output; a reasoning item must directly precede the item it led to,
+//! and that item keeps its own id only after its reasoning; no id
+//! appears twice. An item whose id cannot be sent is sent without one, and the API
+//! then treats it as an item it did not create.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -26,11 +26,11 @@ use crate::ai::requests::{
 };
 use crate::ai::transport::Credential;
 
-/// Longest id the API takes.
+/// Maximum length of an id.
 const MAX_ID: usize = 64;
-/// Fewest tokens an answer may be bounded to.
+/// Smallest output limit the API accepts.
 const MIN_OUTPUT_TOKENS: u64 = 16;
-/// Said before tools that are declared between the turns.
+/// The text before tools that are declared between the turns.
 const TOOLS_FOLLOW: &str =
     "The tools declared next come on top of those before. Of two with one name the later counts.";
 const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
@@ -51,7 +51,7 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
     if ResponsesCompat::for_request(&request.model, request.traits()).azure {
         return azure::url(request, path);
     }
-    // The address of the service behind ChatGPT is given with and without its last part.
+    // Users configure the address of the service behind ChatGPT with or without its last segment.
     let base = request.base_url().trim_end_matches('/');
     let base = if path.starts_with("/codex/") { base.strip_suffix("/codex").unwrap_or(base) } else { base };
     Ok(join_url(base, path))
@@ -98,7 +98,7 @@ fn body<'a>(
     let tools = tools(compat, prompt, strict);
     let told = effort.filter(|_| compat.effort_between_turns);
     let instructions = match prompt.system.as_str() {
-        // Not optional where the field is used at all.
+        // The field must not be empty.
         "" => "You are a helpful assistant.",
         system => system,
     };
@@ -126,7 +126,7 @@ fn body<'a>(
     }
 }
 
-/// How much to think, in the API's word; `None` if not at all.
+/// The thinking effort in the API's words; `None` if thinking is off.
 fn effort(request: &Request) -> Option<String> {
     let model = &request.model;
     let level = model.clamp_thinking(request.options.thinking);
@@ -138,18 +138,18 @@ pub(super) fn told_effort(request: &Request) -> Option<String> {
         .filter(|_| ResponsesCompat::for_request(&request.model, request.traits()).effort_between_turns)
 }
 
-/// The setting for the whole request; `None` leaves it to the model.
+/// The reasoning setting of the request; `None` leaves it to the model.
 fn reasoning(request: &Request, effort: Option<&str>, is_told: bool) -> Option<Reasoning> {
     let model = &request.model;
     if !model.reasoning {
         return None;
     }
     if let Some(effort) = effort {
-        // Always the same where the input says what holds.
+        // The same value in every request, because the input contains the current effort.
         let effort = if is_told { "medium" } else { effort };
         return Some(Reasoning { effort: effort.to_owned(), summary: Some("auto") });
     }
-    // Only a model that has a word for it can be told not to think.
+    // Only models with a value for "off" can be told not to think.
     match model.thinking_level_map.get(&ThinkingLevel::Off) {
         Some(Some(Value::String(effort))) => Some(Reasoning { effort: effort.clone(), summary: None }),
         _ => None,
@@ -203,10 +203,10 @@ struct Input<'a, 'c> {
     prompt: &'c Prompt<'a>,
     strict: &'a StrictTools<'a>,
     items: Vec<Item<'a>>,
-    /// Item ids given so far.
+    /// Item ids used so far.
     ids: HashSet<String>,
     system_role: &'static str,
-    /// Tools taken away so far: what was declared once stays in the input.
+    /// Tools removed so far; their declarations stay in the input.
     unavailable: Vec<&'a str>,
 }
 
@@ -219,7 +219,7 @@ impl<'a> Input<'a, '_> {
         self.items.push(Item::Known(KnownItem::ConfigurationUpdate { reasoning: Effort { effort } }));
     }
 
-    /// What changed of instructions and tools.
+    /// Writes a change of instructions and tools.
     fn update(&mut self, update: &'a SystemUpdate<'a>, updates: Updates) {
         if !update.tools_added.is_empty() {
             self.add_tools(&update.tools_added, updates);
@@ -252,7 +252,7 @@ impl<'a> Input<'a, '_> {
             self.items.push(Item::Known(KnownItem::AdditionalTools { role: "developer", tools }));
             return;
         }
-        // The place in the conversation makes it the same in every later request.
+        // Derived from the position, so that it is the same in every later request.
         let call_id = format!("pi_tools_{}", self.items.len());
         let names: Vec<&str> = added.iter().map(|tool| tool.name.as_str()).collect();
         let arguments = ToolQuery { query: names.join(" "), limit: names.len() };
@@ -264,15 +264,15 @@ impl<'a> Input<'a, '_> {
     }
 
     fn assistant(&mut self, turn: &'a AssistantTurn<'a>) {
-        // Reasoning that waits for the item it led to.
+        // Reasoning whose following item has not been written yet.
         let mut reasoning: Vec<Map<String, Value>> = Vec::new();
-        // Some of the reasoning before this place cannot go back. What it led
-        // to then must not claim to be the item that followed it.
+        // Some earlier reasoning cannot be sent back. The item it led to must not keep
+        // the id that ties it to that reasoning.
         let mut is_lost = false;
         let mut in_reasoning = false;
         let mut custom: Vec<&str> = Vec::new();
         for block in &turn.blocks {
-            // Blank because all of it is its signature, which this API has no place for.
+            // Blank texts exist only for their signature, and this API has no field for it.
             if matches!(block, Block::Text { text, .. } if text.trim().is_empty()) {
                 continue;
             }
@@ -331,13 +331,13 @@ impl<'a> Input<'a, '_> {
             id,
             status: "completed",
             content: [OutputText { text, annotations: [] }],
-            // A file may hold anything, the API knows two.
+            // A file may contain any phase; the API accepts two.
             phase: signature.phase.filter(|phase| matches!(phase.as_str(), "commentary" | "final_answer")),
         }));
     }
 
-    /// A call of a tool that takes a text: one that is offered so, or was when it
-    /// was called, which shows by the id of the item.
+    /// A call of a tool with text input: of one that has it now, or had it when it
+    /// was called, as the item's id shows.
     fn custom_call(
         &mut self,
         call_id: &'a str,
@@ -345,7 +345,7 @@ impl<'a> Input<'a, '_> {
         name: &'a str,
         arguments: &'a Value,
     ) -> Option<KnownItem<'a>> {
-        // To look a tool up takes a walk through the conversation.
+        // Finding a tool requires a search of the conversation.
         let tool = if self.compat.grammar_tools { self.prompt.declared(name) } else { None };
         let offered = tool.and_then(|tool| grammar(self.compat, tool)?.input(arguments));
         let was_custom = || item_id.is_some_and(|id| id.starts_with("ctc_"));
@@ -357,7 +357,7 @@ impl<'a> Input<'a, '_> {
         Some(KnownItem::CustomToolCall { id: self.id("ctc_", item_id), call_id, name, input })
     }
 
-    /// The reasoning item kept in the signature, if this server takes it back.
+    /// The reasoning item stored in the signature, if this server accepts it.
     fn reasoning(&mut self, thinking: &Thinking) -> Option<Map<String, Value>> {
         let signature = thinking.thinking_signature.as_deref()?;
         let mut item: Map<String, Value> = serde_json::from_str(signature).ok()?;
@@ -377,8 +377,8 @@ impl<'a> Input<'a, '_> {
         Some(item)
     }
 
-    /// `id` if it may go back: of its kind, short enough, not there yet. Else
-    /// one of our own for servers that want one.
+    /// `id` if it can be sent: of its kind, short enough, not a duplicate. Otherwise
+    /// a generated one for servers that require ids.
     fn id(&mut self, prefix: &str, id: Option<&str>) -> Option<String> {
         let is_word = |id: &str| id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
         let kept = id.filter(|id| id.starts_with(prefix) && id.len() <= MAX_ID && is_word(id));
@@ -390,7 +390,7 @@ impl<'a> Input<'a, '_> {
         if !self.compat.requires_item_ids {
             return None;
         }
-        // The place in the conversation makes it the same in every later request.
+        // Derived from the position, so that it is the same in every later request.
         let mut place = self.items.len();
         loop {
             let id = format!("{prefix}{place}");
@@ -402,7 +402,7 @@ impl<'a> Input<'a, '_> {
     }
 }
 
-/// The text of arguments that are one text.
+/// The text of arguments with a single text member.
 fn only_text(arguments: &Value) -> Option<&str> {
     let members = arguments.as_object()?;
     if members.len() == 1 { members.values().next()?.as_str() } else { None }
@@ -420,7 +420,7 @@ fn part<'a>(content: &'a transform::Content<'a>) -> Part<'a> {
     }
 }
 
-/// A string where that is possible: not every server takes parts.
+/// A single string if possible, because some servers reject parts.
 fn output<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
     let texts: Option<Vec<&str>> = content
         .iter()
@@ -436,9 +436,9 @@ fn output<'a>(content: &'a [transform::Content<'a>]) -> Content<'a> {
     }
 }
 
-/// Past calls need no declarations here.
+/// The declared tools. Earlier calls need no declarations here.
 fn tools<'a>(compat: &ResponsesCompat, prompt: &'a Prompt<'a>, strict: &'a StrictTools<'a>) -> Vec<Tool<'a>> {
-    // What was declared at the start stays there where changes are said later on.
+    // Tools declared at the start stay there if later changes are sent in position.
     if prompt.tools_are_history && prompt.updates != Updates::Changes {
         return Vec::new();
     }
@@ -461,7 +461,7 @@ fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat, strict: &'a Str
             Offered::Function {
                 name,
                 description,
-                // Without a word the API makes every property required.
+                // If absent, the API makes every property required.
                 strict: compat.takes_strict.then_some(schema.is_some()),
                 parameters: schema.map_or_else(|| object_schema(&tool.parameters), Cow::Borrowed),
             }
@@ -470,7 +470,7 @@ fn tool<'a>(tool: &'a ToolDeclaration, compat: &ResponsesCompat, strict: &'a Str
     Tool { offered, defer_loading: false }
 }
 
-/// The grammar `tool` is offered with, where the server knows such tools.
+/// The grammar of `tool`, if the server supports grammars.
 fn grammar<'a>(compat: &ResponsesCompat, tool: &'a ToolDeclaration) -> Option<GrammarTool<'a>> {
     GrammarTool::of(tool).filter(|_| compat.grammar_tools)
 }

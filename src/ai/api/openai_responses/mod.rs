@@ -2,15 +2,15 @@
 //! streaming as in
 //! <https://platform.openai.com/docs/api-reference/responses-streaming>.
 //!
-//! Used without state on the server: nothing is stored there, so every request
-//! brings the whole conversation, and reasoning comes and goes encrypted. What
-//! must be sent back unchanged is kept in the blocks of an answer: a reasoning
-//! item whole in the signature of its thinking, id and phase of a message in the
+//! Used without server state: nothing is stored there, so every request
+//! contains the whole conversation, and reasoning is exchanged encrypted. Data that
+//! must be sent back unchanged is stored in the blocks of an answer: a complete
+//! reasoning item in the signature of its thinking, id and phase of a message in the
 //! signature of its text, and a call's two ids as `call_id|item_id` in its id.
-//! Session files of the original have the same forms.
+//! Session files of the original have the same form.
 //!
-//! The service behind ChatGPT and Azure speak the same API at other addresses;
-//! what differs is in `compat`.
+//! The service behind ChatGPT and Azure use the same API at other addresses;
+//! `compat` has the differences.
 
 mod decode;
 mod encode;

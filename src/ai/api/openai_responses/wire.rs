@@ -1,7 +1,7 @@
-//! Responses JSON, as far as it is used. Fields not named here are ignored.
+//! The part of Responses' JSON that pi uses. Other fields are ignored.
 //!
-//! What an event holds is read only once its type is known, so that events and
-//! items nobody has heard of cannot be malformed.
+//! The contents of an event are parsed only once its type is known, so that
+//! unknown events and items cannot be malformed.
 
 use std::borrow::Cow;
 
@@ -59,7 +59,7 @@ pub(super) struct Reasoning {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Item<'a> {
-    /// Instructions, or what the user said.
+    /// Instructions or a user message.
     Said {
         role: &'static str,
         content: Content<'a>,
@@ -104,12 +104,12 @@ pub(super) enum KnownItem<'a> {
         call_id: &'a str,
         output: Content<'a>,
     },
-    /// From here on there are these tools too.
+    /// Adds these tools from this position on.
     AdditionalTools {
         role: &'static str,
         tools: Vec<Tool<'a>>,
     },
-    /// As if the model had looked for tools.
+    /// Pretends that the model searched for tools.
     ToolSearchCall {
         call_id: String,
         execution: &'static str,
@@ -122,7 +122,7 @@ pub(super) enum KnownItem<'a> {
         status: &'static str,
         tools: Vec<Tool<'a>>,
     },
-    /// Holds from here on.
+    /// Applies from this position on.
     ConfigurationUpdate {
         reasoning: Effort<'a>,
     },
@@ -143,7 +143,7 @@ pub(super) struct Effort<'a> {
 #[serde(tag = "type", rename = "output_text")]
 pub(super) struct OutputText<'a> {
     pub(super) text: &'a str,
-    /// The API refuses a text without the list.
+    /// The API rejects a text without this list.
     pub(super) annotations: [(); 0],
 }
 
@@ -181,7 +181,7 @@ impl<'a> Part<'a> {
 pub(super) struct Tool<'a> {
     #[serde(flatten)]
     pub(super) offered: Offered<'a>,
-    /// Found by a search, not there from the start.
+    /// Found by a search instead of declared at the start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) defer_loading: bool,
 }
@@ -189,18 +189,18 @@ pub(super) struct Tool<'a> {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Offered<'a> {
-    /// Lets tools be found in the input.
+    /// Allows the input to contain found tools.
     ToolSearch { execution: &'static str },
     Function {
         name: &'a str,
         #[serde(skip_serializing_if = "str::is_empty")]
         description: &'a str,
         parameters: Cow<'a, Value>,
-        /// Whether the arguments are sampled by the schema.
+        /// Whether to enforce the schema.
         #[serde(skip_serializing_if = "Option::is_none")]
         strict: Option<bool>,
     },
-    /// Takes a text.
+    /// A tool with text input.
     Custom {
         name: &'a str,
         #[serde(skip_serializing_if = "str::is_empty")]
@@ -215,10 +215,10 @@ pub(super) enum CustomFormat<'a> {
     Grammar { syntax: &'static str, definition: &'a str },
 }
 
-/// What must go back with a text, in the form that session files keep it.
+/// Data to send back with a text, in the form of session files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::ai) struct TextSignature {
-    /// Version of the form.
+    /// Version of the format.
     #[serde(default)]
     pub(in crate::ai) v: u64,
     /// The message item's id.
@@ -231,7 +231,7 @@ pub(in crate::ai) struct TextSignature {
 impl TextSignature {
     pub(in crate::ai) const VERSION: u64 = 1;
 
-    /// Older files have the bare id.
+    /// Parses a signature; older files contain the bare id.
     pub(in crate::ai) fn parse(signature: &str) -> Self {
         let parsed = serde_json::from_str(signature).ok();
         parsed.unwrap_or_else(|| Self { id: signature.to_owned(), ..Self::default() })

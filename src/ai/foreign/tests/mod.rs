@@ -65,7 +65,7 @@ fn outline_of(message: &Message) -> String {
     }
 }
 
-/// Imports, compares, and sees that a second round changes nothing.
+/// Imports, compares, and checks that a second round changes nothing.
 #[track_caller]
 fn check(format: Format, document: Value, expected: &[&str], notes: &[&str]) {
     check_text(format, &document.to_string(), expected, notes);
@@ -79,7 +79,7 @@ fn check_text(format: Format, text: &str, expected: &[&str], notes: &[&str]) {
     assert_fixed(imported);
 }
 
-/// What was imported, exported and imported again, is what it was.
+/// Checks that an imported conversation survives export and import unchanged.
 #[track_caller]
 fn assert_fixed(imported: Imported) {
     let format = imported.format;
@@ -88,7 +88,7 @@ fn assert_fixed(imported: Imported) {
     let again = import(format, &body.to_string()).unwrap();
     assert_eq!(again.format, format, "{body}");
     let mut again = again.into_messages();
-    // One message tells no model when all of them come from lines.
+    // A single message names no model if all messages come from lines.
     for (again, first) in again.iter_mut().zip(&messages) {
         if let (Message::Assistant(again), Message::Assistant(first)) = (again, first) {
             again.model.clone_from(&first.model);
@@ -266,8 +266,8 @@ fn images_of_chat_results_come_back_to_them() {
     );
 }
 
-/// Imports, exports to another format, compares what is in the first message and
-/// what is noted.
+/// Imports, exports to another format, and compares the first message and
+/// the notes.
 #[track_caller]
 fn check_carried(from: Format, part: Value, to: Format, expected: Value, notes: &[&str]) {
     let content = if from == GOOGLE { "parts" } else { "content" };
@@ -566,12 +566,12 @@ fn the_wrong_format_is_recognised() {
             &format!("it is not in {wanted} format; it looks like {found}"),
         );
     }
-    // OpenAI's own two are told apart.
+    // OpenAI's two formats are distinguished.
     assert_eq!(import(RESPONSES, &chat.to_string()).unwrap().format, CHAT);
     assert_eq!(import(CHAT, &responses.to_string()).unwrap().format, RESPONSES);
 }
 
-/// What the export of a conversation says it leaves out.
+/// The notes of exporting a conversation.
 #[track_caller]
 fn check_export(format: Format, messages: Value, expected: Value, notes: &[&str]) {
     let messages: Vec<Message> = serde_json::from_value(messages).unwrap();

@@ -1,5 +1,5 @@
-//! There and back: any document comes back as it was read, any conversation as
-//! it was but for the losses that the module lists.
+//! Round trips: any document survives import and export, and any conversation
+//! keeps everything except the losses that the module lists.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -58,7 +58,7 @@ fn detail() -> impl Strategy<Value = Value> {
     select(vec![Value::Null, json!("auto"), json!("high"), json!("of the moon"), json!(1)])
 }
 
-/// Arguments: an object, text, broken text, something else, or nothing.
+/// Arguments: an object, text, invalid text, another value, or nothing.
 fn arguments() -> impl Strategy<Value = Value> {
     select(vec![
         json!({"p": 1}),
@@ -74,7 +74,7 @@ fn arguments() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// JSON in which the words of the formats stand in any place.
+/// JSON with the keywords of the formats in arbitrary positions.
 fn soup() -> impl Strategy<Value = Value> {
     const WORDS: [&str; 36] = [
         "role",
@@ -259,7 +259,7 @@ fn google_content() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A document that can be read comes back the same from its own export.
+/// Checks that an importable document survives its own export.
 fn comes_back(format: Format, document: &Value) {
     if let Ok(imported) = import(format, &document.to_string()) {
         assert_fixed(imported);
@@ -302,7 +302,7 @@ proptest! {
     }
 }
 
-/// Of a conversation of our own: what one side says.
+/// One side's message in a generated conversation.
 #[derive(Debug, Clone)]
 enum Said {
     System(String),
@@ -318,7 +318,7 @@ enum OwnBlock {
     Call(&'static str, Option<(Vec<ContentBlock>, bool)>),
 }
 
-/// Images by address, of types known and unknown.
+/// Images by URL, of known and unknown types.
 fn address() -> impl Strategy<Value = ImageUrl> {
     let url = select(vec!["https://x/y.png", "https://x/y", "http://x/y.gif", "gs://b/i", "s3://b/i.jpg"]);
     (url, option::of(Just("image/webp"))).prop_map(|(url, mime_type)| {
@@ -402,7 +402,7 @@ fn messages_of(format: Format, conversation: &[Said]) -> Vec<Message> {
     messages
 }
 
-/// What thinking of that format is signed with.
+/// The signature of thinking in that format.
 fn signature(format: Format, text: &str, signed: bool) -> Option<String> {
     match format {
         Format::OpenAiChat => Some(if signed { "content" } else { "reasoning_content" }.to_owned()),
@@ -415,7 +415,7 @@ fn signature(format: Format, text: &str, signed: bool) -> Option<String> {
     }
 }
 
-/// The conversation without what the format loses, as the module lists it.
+/// The conversation without the parts the format loses, as the module lists them.
 fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
     let is_chat = format == Format::OpenAiChat;
     let mut system: Vec<String> = Vec::new();
@@ -477,7 +477,7 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
                     Format::Anthropic if result.is_error => texts.into_iter().chain(images).collect(),
                     _ => blocks,
                 };
-                // What stands for an image goes where the image is.
+                // The placeholder of an image moves with the image.
                 let is_placeholder = |text: &str| text == SEE_IMAGE && result.content.len() > 1;
                 let mut texts = result.content.iter().filter_map(ContentBlock::as_text);
                 if texts.next().is_some_and(is_placeholder) && texts.next().is_none() {
@@ -489,7 +489,7 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
         };
         let line = outline_of(&message);
         match lines.last_mut() {
-            // Nothing is left of it.
+            // The message is empty now.
             _ if ["assistant ", "user ", "user(ada) "].contains(&line.as_str()) => {}
             Some((last, known))
                 if *last == side
@@ -505,7 +505,7 @@ fn without_losses(format: Format, messages: &[Message]) -> Vec<String> {
     system.into_iter().chain(lines.into_iter().map(|(_, line)| line)).collect()
 }
 
-/// What is not blank. Of an address whose type is not known Google gets a text.
+/// The non-blank blocks. For Google, a URL of unknown type becomes a text.
 fn not_blank(format: Format, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let kept = blocks.into_iter().filter(|block| block.as_text().is_none_or(|text| !text.trim().is_empty()));
     let kept = kept.map(|block| match block {
@@ -517,7 +517,7 @@ fn not_blank(format: Format, blocks: Vec<ContentBlock>) -> Vec<ContentBlock> {
     kept.collect()
 }
 
-/// Empty thinking is worth something only for its signature.
+/// Empty thinking matters only for its signature.
 fn is_kept(format: Format, thinking: &Thinking) -> bool {
     let is_signed = thinking.thinking_signature.is_some() && format != Format::OpenAiChat;
     is_signed || !thinking.thinking.trim().is_empty()

@@ -1,8 +1,8 @@
-//! The models compiled in.
+//! The built-in models.
 //!
-//! A list is read when someone asks for its vendor: most starts need one of them.
-//! A row has the fields below and no others, which is read several times as fast
-//! as a [`Model`] that keeps what it does not know.
+//! A vendor's list is parsed on first use, because most starts need only one.
+//! A row has exactly the fields below; parsing it is several times as fast as
+//! parsing a [`Model`], which keeps unknown fields.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::super::model::{Cost, Modality, Model};
 use super::super::vendors::vendor;
 use crate::ai::messages::{Api, ThinkingLevel};
 
-/// TABLE: the lists of models, by the vendor that has them.
+/// TABLE: the model lists by vendor.
 const LISTS: &[(&str, &str)] = &[
     ("anthropic", include_str!("../data/models/anthropic.json")),
     ("openai", include_str!("../data/models/openai.json")),
@@ -37,11 +37,11 @@ const LISTS: &[(&str, &str)] = &[
     ("amazon-bedrock", include_str!("../data/models/amazon-bedrock.json")),
 ];
 
-/// When the lists were made, milliseconds since the Unix epoch: 2026-10-01 UTC. What
-/// others have stored since then is newer.
+/// The date of the lists, in milliseconds since the Unix epoch: 2026-10-01 UTC.
+/// Stored lists with a later date are newer.
 pub(super) const LISTED_MS: u64 = 1_790_812_800_000;
 
-/// The models of a vendor; none for who is no vendor.
+/// The models of a vendor; empty if `provider` is not a vendor.
 pub(super) fn models(provider: &str) -> Vec<Arc<Model>> {
     let Some(vendor) = vendor(provider) else { return Vec::new() };
     let owner = vendor.models_of.unwrap_or(vendor.id);
@@ -50,7 +50,7 @@ pub(super) fn models(provider: &str) -> Vec<Arc<Model>> {
     rows.into_iter().map(|row| Arc::new(row.model(vendor.id, vendor.base_url))).collect()
 }
 
-/// What the catalogue says about one model.
+/// One model of a list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Row {
@@ -73,7 +73,7 @@ struct Row {
 }
 
 impl Row {
-    /// The model as a vendor offers it, at its address unless the row has another.
+    /// The model as a vendor offers it, at the vendor's address unless the row has another.
     fn model(self, provider: &str, base_url: &str) -> Model {
         let base_url = if self.base_url.is_empty() { base_url } else { self.base_url };
         Model {

@@ -1,4 +1,4 @@
-//! Which model a reference means.
+//! Resolves a model reference.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::super::model::Model;
 use super::{Catalog, DEMO_PROVIDER, ProviderInfo};
 use crate::ai::messages::ThinkingLevel;
 
-/// Why a model reference names no single model.
+/// Why a model reference does not select a single model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MatchError {
     #[error("no model matches \"{reference}\"{hint}; list all with pi --list-models")]
@@ -16,21 +16,22 @@ pub enum MatchError {
     Ambiguous { reference: String, candidates: Vec<String> },
 }
 
-/// A model, with the thinking level its reference asked for.
+/// A model, with the thinking level of its reference.
 #[derive(Debug, Clone)]
 pub struct Matched {
     pub model: Arc<Model>,
     pub thinking: Option<ThinkingLevel>,
-    /// Whether the catalogue does not have it: its provider is known, its id is not.
+    /// Whether the model is assumed: the catalogue knows its provider but not its id.
     pub assumed: bool,
 }
 
 impl Catalog {
-    /// The model a reference means: an id, `provider/id`, or part of an id or
-    /// name, in any letter case, with an optional `:level`. `usable` says which
+    /// Resolves a reference: an id, `provider/id`, or part of an id or
+    /// name, ignoring case, with an optional `:level`. `usable` reports which
     /// providers the user has access to; they win over others.
     ///
     /// # Errors
+    /// If nothing matches, or one id belongs to several usable providers.
     /// When nothing matches, or one id belongs to several usable providers.
     pub fn find(
         &self,
@@ -59,8 +60,8 @@ impl Catalog {
         }
     }
 
-    /// A model of a provider the user can use and named, under an id the catalogue
-    /// does not know: newer than the program, or on a server that was not asked.
+    /// A model with an id the catalogue does not know, of a provider that the user named
+    /// and can use. It may be newer than this version, or on a server not queried yet.
     pub(super) fn assumed(
         &self,
         reference: &str,
@@ -96,8 +97,8 @@ impl Catalog {
             |model: &&Arc<Model>| provider.is_none_or(|id| model.provider.eq_ignore_ascii_case(id));
         let is_it = |model: &&Arc<Model>| model.reference().eq_ignore_ascii_case(reference);
         let own = reference.split_once('/').map_or("", |(provider, _)| provider);
-        // What a provider has that was not asked yet is not to be looked for among the
-        // models of routers, which have others by the same name.
+        // While the list of a provider is not loaded, its models must not be confused
+        // with models of routers that have the same name.
         let may_have_it = |info: &ProviderInfo| {
             info.id == own
                 && info.template.is_some()
@@ -110,8 +111,8 @@ impl Catalog {
         let owners = self.providers().iter().filter(|info| info.id.eq_ignore_ascii_case(own));
         let mut exact: Vec<&Arc<Model>> =
             owners.flat_map(|info| self.models_of(&info.id)).filter(in_provider).filter(is_it).collect();
-        // Routers have models whose id is another provider's whole reference; they
-        // are meant only if the other provider cannot be.
+        // Routers have models whose id equals another provider's full reference; they
+        // match only if the other provider is not usable.
         if !exact.iter().any(|model| usable(&model.provider)) {
             let by_id = self.models().filter(in_provider);
             exact.extend(by_id.filter(|model| model.id.eq_ignore_ascii_case(reference)));
@@ -132,7 +133,7 @@ impl Catalog {
         let usable_partial: Vec<&Arc<Model>> =
             partial.iter().copied().filter(|model| usable(&model.provider)).collect();
         let candidates = if usable_partial.is_empty() { partial } else { usable_partial };
-        // An alias stands for the newest of its dated versions.
+        // An alias refers to the newest of its dated versions.
         let best = candidates.into_iter().max_by(|a, b| {
             (is_alias(&a.id), &a.id).cmp(&(is_alias(&b.id), &b.id)).then_with(|| b.provider.cmp(&a.provider))
         });
@@ -145,11 +146,11 @@ impl Catalog {
         })
     }
 
-    /// A model the user may have meant.
+    /// Suggests a model for a reference without a match.
     fn hint(&self, reference: &str) -> String {
         let wanted = reference.rsplit('/').next().unwrap_or(reference).to_lowercase();
         let common = |id: &str| id.chars().zip(wanted.chars()).take_while(|(a, b)| a == b).count();
-        // Of equals the newest of the first vendor.
+        // Of several equally good ones: the newest model of the first vendor.
         let vendor = |model: &Model| self.providers.iter().position(|info| info.id == model.provider);
         let best = self
             .models()
@@ -160,7 +161,7 @@ impl Catalog {
     }
 }
 
-/// The one of several providers' equally named models the user can use.
+/// Of several providers' models with the same name, returns the one the user can use.
 fn one_of(
     mut exact: Vec<&Arc<Model>>,
     reference: &str,
@@ -178,7 +179,7 @@ fn one_of(
     }
 }
 
-/// Whether an id names no dated version.
+/// Whether an id has no date of a version.
 fn is_alias(id: &str) -> bool {
     let dated =
         id.rsplit('-').next().is_some_and(|last| last.len() == 8 && last.bytes().all(|b| b.is_ascii_digit()));

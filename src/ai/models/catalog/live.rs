@@ -1,10 +1,10 @@
-//! A catalogue that changes while it is used.
+//! A catalogue that can change while the program runs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Catalog;
 
-/// The catalogue in force. Readers keep the one they got; the next reader gets
+/// The current catalogue. Readers keep the version they received; later readers get
 /// the new one.
 #[derive(Debug, Default)]
 pub struct LiveCatalog(RwLock<Arc<Catalog>>);
@@ -15,11 +15,11 @@ impl LiveCatalog {
     }
 
     pub fn get(&self) -> Arc<Catalog> {
-        // Replaced as a whole, so a panic elsewhere leaves a whole one.
+        // The value is replaced as a whole, so it is valid even after a panic elsewhere.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a changed copy in force.
+    /// Replaces the catalogue by a changed copy.
     pub fn update(&self, change: impl FnOnce(&mut Catalog)) {
         let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let mut catalog = Catalog::clone(&current);

@@ -1,9 +1,8 @@
-//! The models there are: built in, newer ones that the original has stored, those
-//! of the user's `models.json`, and those of servers found on this machine.
+//! All models: built-in ones, newer ones stored by the original, those of the
+//! user's `models.json`, and those of servers on this machine.
 //!
-//! Pure: takes the text of files, not their paths, and what was found, not the
-//! search. An error in the user's file is reported and never hides the built-in
-//! models.
+//! Pure: receives the text of files, not paths, and the servers that were found.
+//! An error in the user's file is reported and never hides the built-in models.
 
 mod builtin;
 mod find;
@@ -28,21 +27,21 @@ pub use scope::ScopedModel;
 /// The provider id of the offline demo model.
 pub const DEMO_PROVIDER: &str = "demo";
 
-/// All models, and what is known of their providers.
+/// All models and providers.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     providers: Vec<ProviderInfo>,
     /// In the order of the providers.
     groups: Vec<Group>,
-    /// Where servers on this machine are looked for.
+    /// Addresses at which to look for servers on this machine.
     pub local_addresses: LocalAddresses,
 }
 
-/// The models of one provider; those compiled in are read when first wanted.
+/// The models of one provider; built-in ones are parsed on first use.
 #[derive(Debug, Clone)]
 struct Group {
     provider: String,
-    /// Newer than those compiled in; they take their places when those are read.
+    /// Models newer than the built-in ones, which they replace when those are parsed.
     stored: Vec<Arc<Model>>,
     models: OnceLock<Vec<Arc<Model>>>,
 }
@@ -52,7 +51,7 @@ impl Group {
         Self { provider: provider.to_owned(), stored: Vec::new(), models: OnceLock::new() }
     }
 
-    /// The models, read first if nobody has asked before.
+    /// The models, parsed on first use.
     fn models(&self) -> &Vec<Arc<Model>> {
         self.models.get_or_init(|| {
             let mut models = builtin::models(&self.provider);
@@ -61,7 +60,7 @@ impl Group {
         })
     }
 
-    /// Puts newer models in place of those that are or will be read.
+    /// Adds newer models, now or when the built-in ones are parsed.
     fn store(&mut self, newer: Vec<Arc<Model>>) {
         match self.models.get_mut() {
             Some(models) => put(&newer, models),
@@ -70,7 +69,7 @@ impl Group {
     }
 }
 
-/// Puts `newer` models in place of those with their ids, or at the end.
+/// Replaces models by the `newer` ones with the same ids; appends the others.
 fn put(newer: &[Arc<Model>], models: &mut Vec<Arc<Model>>) {
     for newer in newer {
         match models.iter_mut().find(|model| model.id == newer.id) {
@@ -87,15 +86,15 @@ pub struct ProviderInfo {
     pub name: String,
     /// The `apiKey` of `models.json`, unresolved: a literal, `$NAME` or `!command`.
     pub api_key: Option<String>,
-    /// Whether the provider comes from `models.json` alone.
+    /// Whether the provider exists only in `models.json`.
     pub custom: bool,
-    /// Whether it is a server on this machine whose models are looked up.
+    /// Whether it is a server on this machine whose models are queried.
     pub local: bool,
-    /// The key is sent as a bearer token, whatever the API's habit is.
+    /// Whether the key is sent as a bearer token, whichever header the API uses.
     pub auth_header: bool,
     pub default_model: Option<String>,
-    /// What a model is like that only the provider's own list has, which is looked
-    /// up; `None` where the models are compiled in or the user's.
+    /// The defaults for models that only the provider's own list contains, which is
+    /// queried; `None` if the models are built in or the user's.
     pub template: Option<Arc<Model>>,
 }
 
@@ -140,16 +139,16 @@ impl Catalog {
         catalog
     }
 
-    /// Replaces what is known of a server on this machine by what it has now.
-    /// Nothing happens if the user has described the server in `models.json`.
+    /// Replaces the models of a server on this machine by its current ones.
+    /// Does nothing if the user has described the server in `models.json`.
     pub fn set_local(&mut self, server: &LocalServer, models: Vec<Model>) {
         if self.provider(server.id).is_some_and(|provider| provider.local) {
             *self.group(server.id) = models.into_iter().map(Arc::new).collect();
         }
     }
 
-    /// Adds the models of a provider's own list. Those that the user has described
-    /// stay as they are.
+    /// Adds the models of a provider's own list. Models that the user has described
+    /// stay unchanged.
     pub fn set_listed(&mut self, provider: &str, models: Vec<Model>) {
         let group = self.group(provider);
         for model in models {
@@ -159,7 +158,7 @@ impl Catalog {
         }
     }
 
-    /// Fills variables into addresses that name some: `{NAME}`. Those without a value
+    /// Fills in the variables of addresses, written `{NAME}`. Variables without a value
     /// stay.
     pub fn fill_addresses(&mut self, value: impl Fn(&str) -> Option<String>) {
         for template in self.providers.iter_mut().filter_map(|provider| provider.template.as_mut()) {
@@ -175,7 +174,7 @@ impl Catalog {
         }
     }
 
-    /// Names of the servers found on this machine, and how many models each has.
+    /// The servers found on this machine, with the number of models of each.
     pub fn found_servers(&self) -> Vec<(&'static str, usize)> {
         let count = |server: &LocalServer| {
             let is_local = self.provider(server.id).is_some_and(|provider| provider.local);
@@ -184,12 +183,12 @@ impl Catalog {
         LOCAL_SERVERS.iter().map(count).filter(|(_, n_models)| *n_models > 0).collect()
     }
 
-    /// All models, those of a provider together.
+    /// All models, grouped by provider.
     pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
         self.providers.iter().flat_map(|provider| self.models_of(&provider.id))
     }
 
-    /// The models of one provider. Reads them first if nobody has asked before.
+    /// The models of one provider, parsed on first use.
     pub fn models_of(&self, provider: &str) -> &[Arc<Model>] {
         match self.groups.iter().find(|group| group.provider == provider) {
             Some(group) => group.models(),
@@ -197,7 +196,7 @@ impl Catalog {
         }
     }
 
-    /// The same, to be changed; a group of its own for a new provider.
+    /// Mutable access to the models of a provider; adds a group for a new provider.
     fn group(&mut self, provider: &str) -> &mut Vec<Arc<Model>> {
         let group = self.group_of(provider);
         group.models();
@@ -219,9 +218,9 @@ impl Catalog {
         self.models_of(provider).iter().find(|model| model.id == id)
     }
 
-    /// The model of a session or of the settings. One the catalogue does not have
-    /// is assumed if `usable` says that the user has access to its provider: it may
-    /// be newer than the program, or on a server that has not been asked yet.
+    /// The model of a session or of the settings. If the catalogue does not contain it
+    /// and `usable` reports access to its provider, the model is assumed: it may be newer
+    /// than this version, or on a server not queried yet.
     pub fn get_or_assume(
         &self,
         provider: &str,

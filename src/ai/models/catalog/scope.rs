@@ -1,4 +1,4 @@
-//! The models a user cycles through.
+//! The models that the user cycles through with a key.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::model::Model;
 use super::{Catalog, Matched};
 use crate::ai::messages::ThinkingLevel;
 
-/// A model of the scope, with the thinking level its pattern asked for.
+/// A model of the scope, with the thinking level of its pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
     pub model: Arc<Model>,
@@ -16,7 +16,7 @@ pub struct ScopedModel {
 }
 
 impl ScopedModel {
-    /// The pattern that names this model, thinking as here.
+    /// The pattern that selects this model with this thinking level.
     pub fn pattern(&self) -> String {
         match self.thinking {
             Some(level) => format!("{}:{level}", self.model.reference()),
@@ -26,9 +26,9 @@ impl ScopedModel {
 }
 
 impl Catalog {
-    /// The models that `patterns` name, each once, in their order: globs over
-    /// `provider/id` or id, or references as [`Self::find`] takes them, both with
-    /// an optional `:level`. Also the patterns that name none.
+    /// The models that match `patterns`, each once, in pattern order: globs over
+    /// `provider/id` or id, or references as in [`Self::find`], both with
+    /// an optional `:level`. Also returns the patterns without a match.
     pub fn scope(
         &self,
         patterns: &[String],
@@ -71,7 +71,7 @@ impl Catalog {
         thinking: Option<ThinkingLevel>,
         usable: &dyn Fn(&str) -> bool,
     ) -> Vec<ScopedModel> {
-        // A star stands for slashes too: ids of routers have them.
+        // A star matches slashes too, because ids of routers contain them.
         let Ok(glob) = GlobBuilder::new(glob).case_insensitive(true).build() else { return Vec::new() };
         let matcher = glob.compile_matcher();
         let usable = self.providers().iter().filter(|info| usable(&info.id));

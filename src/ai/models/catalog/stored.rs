@@ -1,7 +1,7 @@
-//! The refreshed lists of models that the original keeps in `models-store.json`.
+//! The refreshed model lists that the original keeps in `models-store.json`.
 //!
-//! Read, never written: nothing is downloaded here. The invariant: whatever the
-//! file is like, the built-in models stay, and what is wrong with it is one line.
+//! Read, never written: nothing is downloaded here. The invariant: no content of the
+//! file can remove the built-in models, and all its problems are reported in one line.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +18,12 @@ use crate::ai::messages::{Api, ThinkingLevel, supported_apis};
 use crate::ai::models::Sampling;
 
 impl Catalog {
-    /// Adds the models of `models-store.json` that are newer than the lists
-    /// compiled in; one with the id of another replaces it. Models of other types
-    /// than `chat` and of APIs that are not spoken are left out, and so is what
-    /// cannot be read.
+    /// Adds the models of `models-store.json` that are newer than the built-in
+    /// lists; they replace models with the same ids. Leaves out models of types other
+    /// than `chat`, models with unsupported APIs, and unreadable rows.
     ///
     /// # Errors
-    /// What is wrong with the file, in one line. All that is right counts.
+    /// The problems of the file, in one line. All valid rows are added regardless.
     pub fn add_stored_models(&mut self, text: &str) -> Result<(), String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
@@ -58,7 +57,7 @@ impl Catalog {
     }
 
     fn put_stored(&mut self, provider: &str, models: Vec<Model>) {
-        // What this machine offers is looked up, not listed.
+        // The models of this machine are queried, not listed.
         let is_here = self.provider(provider).is_some_and(|known| known.local || known.id == DEMO_PROVIDER);
         if models.is_empty() || is_here {
             return;
@@ -68,7 +67,7 @@ impl Catalog {
                 id: provider.to_owned(),
                 name: provider.to_owned(),
                 api_key: None,
-                // It needs a key, which pi knows no variable for.
+                // It needs a key, and pi knows no variable for it.
                 custom: false,
                 local: false,
                 auth_header: false,
@@ -80,7 +79,7 @@ impl Catalog {
     }
 }
 
-/// What is wrong with rows: how many, and the first of them.
+/// The problems of rows: their number, and the first one.
 #[derive(Default)]
 struct Wrong {
     n: usize,
@@ -102,7 +101,7 @@ impl Wrong {
     }
 }
 
-/// `None` for a model that is not for us.
+/// `None` for a model that pi cannot use.
 fn read_row(row: &RawValue, provider: &str, supported: &[&str]) -> Result<Option<Model>, String> {
     let row: Row = serde_json::from_str(row.get()).map_err(|error| error.to_string())?;
     if row.kind.as_deref().is_some_and(|kind| kind != "chat") || !supported.contains(&row.api.as_str()) {
@@ -128,8 +127,8 @@ struct StoredList<'a> {
     last_modified: Option<f64>,
 }
 
-/// One model. Named field by field, which is read several times as fast as a
-/// [`Model`] that keeps what it does not know.
+/// One model. Its fields are listed, because parsing them is several times as fast as
+/// parsing a [`Model`], which keeps unknown fields.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(catalog.models_of("openai"), before.models_of("openai"));
         assert_eq!(catalog.models_of("groq"), before.models_of("groq"));
         assert!(catalog.get("elsewhere", "m").is_some() && catalog.get("ollama", "local").is_none());
-        // The same, whether the lists were read before or not.
+        // The result is the same whether the lists were parsed before or not.
         before.models_of("anthropic");
         let mut read = before.clone();
         read.add_stored_models(&store.to_string()).unwrap();

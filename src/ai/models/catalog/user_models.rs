@@ -15,11 +15,11 @@ use crate::ai::models::Sampling;
 
 impl Catalog {
     /// Adds the user's `models.json` (comments, trailing commas and a byte order
-    /// mark are fine). Providers that are wrong are left out and reported; the
-    /// others count.
+    /// mark are allowed). Invalid providers are left out and reported; the
+    /// others are added.
     ///
     /// # Errors
-    /// One line per problem, with the place in the file where it is known.
+    /// One line per problem, with its position in the file where known.
     pub fn add_user_models(&mut self, text: &str) -> Result<(), Vec<String>> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.trim().is_empty() {
@@ -47,9 +47,8 @@ impl Catalog {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// Adds what one provider says. What is wrong with it but leaves the rest of
-    /// use goes into `problems`; an error is for a provider that cannot be used, of
-    /// which nothing counts then.
+    /// Adds one provider. Problems that leave the rest usable go into `problems`; an
+    /// error means that the provider is unusable and nothing of it was added.
     fn add_provider(
         &mut self,
         id: &str,
@@ -108,8 +107,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// The model that `fields` describe; `None` if its protocol is not spoken, which
-    /// is among the problems then.
+    /// The model that `fields` describe; `None` if its API is not supported, which is
+    /// then one of the problems.
     fn user_model(
         &self,
         id: &str,
@@ -137,7 +136,7 @@ impl Catalog {
         if model.name.is_empty() {
             model.name.clone_from(&model.id);
         }
-        // In place of one that there is, but at the same service.
+        // It replaces an existing model, but only at the same service.
         let replaced = self.get(id, &model_id);
         if model.base_url.is_empty() {
             let template = self.provider(id).and_then(|info| info.template.as_deref());
@@ -188,13 +187,13 @@ impl Catalog {
     }
 }
 
-/// Sends what is meant for `model` to `base_url`.
+/// Sends the requests of `model` to `base_url`.
 fn redirect(model: &mut Model, base_url: &str) {
     base_url.clone_into(&mut model.base_url);
     model.compat.retain(|name, _| !OWN_SERVICE_ONLY.contains(&name.as_str()));
 }
 
-/// `model` with the fields of the user in place of its own.
+/// `model` with the user's fields replacing its own.
 fn overridden(
     model: &mut Model,
     mut fields: Map<String, Value>,
@@ -213,8 +212,8 @@ fn overridden(
     Ok(changed)
 }
 
-/// What a vendor's own service does with a model of the list, and a gateway in
-/// front of it may refuse, unless the user says that it does not.
+/// Features that a vendor's own service supports for a listed model, and that a gateway
+/// may reject, unless the user configures them.
 const OWN_SERVICE_ONLY: [&str; 7] = [
     "allowedFallbackModels",
     "supportsAdditionalTools",
@@ -229,7 +228,7 @@ const OWN_SERVICE_ONLY: [&str; 7] = [
 const RADIUS_API: &str = "pi-messages";
 const NOT_SPOKEN: &str = "pi does not support the protocol of this provider; use the providers of its models";
 
-/// What to say of a provider's `oauth`.
+/// The message about a provider's `oauth`.
 fn sign_in_problem(oauth: &Value) -> Option<String> {
     match oauth {
         Value::Null => None,
@@ -238,7 +237,7 @@ fn sign_in_problem(oauth: &Value) -> Option<String> {
     }
 }
 
-/// What is wrong with the `compat` among the fields of a model, which is taken out.
+/// The problems of the `compat` among the fields of a model; invalid values are removed.
 fn compat_problems(fields: &mut Map<String, Value>) -> Vec<String> {
     match fields.get_mut("compat") {
         Some(Value::Object(compat)) => take_wrong(compat),
@@ -251,7 +250,7 @@ fn compat_problems(fields: &mut Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// Puts the `compat` of a provider over that in `fields`, which is not the user's.
+/// Merges the `compat` of a provider over the default one in `fields`.
 fn add_compat(fields: &mut Map<String, Value>, compat: &Map<String, Value>) {
     if compat.is_empty() {
         return;
@@ -263,7 +262,7 @@ fn add_compat(fields: &mut Map<String, Value>, compat: &Map<String, Value>) {
     fields.insert("compat".to_owned(), Value::Object(merged(known, compat.clone())));
 }
 
-/// What is wrong with a model's numbers.
+/// The problem with a model's numbers.
 pub(super) fn check(model: &Model) -> Result<(), String> {
     let Cost { input, output, cache_read, cache_write, tiers } = &model.cost;
     let tiers = tiers.iter().flat_map(|tier| [tier.input, tier.output, tier.cache_read, tier.cache_write]);
@@ -313,7 +312,7 @@ struct UserProvider {
     #[serde(default)]
     compat: Value,
     auth_header: Option<bool>,
-    /// A way to sign in that is not pi's own.
+    /// A sign-in that pi does not implement.
     oauth: Option<Value>,
     #[serde(default)]
     models: Vec<Map<String, Value>>,
@@ -437,7 +436,7 @@ mod tests {
         check("x", "m", "supportsStore", Value::Bool(true));
         check("x", "m", "openRouterRouting", serde_json::json!({"order": ["b"], "sort": "price"}));
         check("x", "n", "supportsStore", Value::Bool(false));
-        // The user knows the gateway, the list knows the service.
+        // The user knows the gateway; the list knows only the service.
         check("anthropic", "claude-opus-5-5", "supportsStrictTools", Value::Bool(false));
         check("anthropic", "claude-opus-4-8", "supportsStrictTools", Value::Bool(false));
         check("anthropic", "claude-opus-5", "supportsStrictTools", Value::Bool(true));

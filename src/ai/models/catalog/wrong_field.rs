@@ -1,12 +1,12 @@
-//! Reading what a user wrote, with errors in the words of the file.
+//! Parses user-written values, with errors in the words of the file.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Reads `value` as a `T`.
+/// Parses `value` as a `T`.
 ///
 /// # Errors
-/// Names the field and what it has to be, without a word about types of this
+/// The name of the field and the expected value, without naming types of this
 /// program.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(value).map_err(|error| {
@@ -14,14 +14,14 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, String> {
         let problem = in_plain_words(&error.inner().to_string());
         match path.as_str() {
             "." => problem,
-            // The field that is missing is named by the message.
+            // The message already names the missing field.
             path if problem.ends_with("is missing") => format!("\"{path}\": {problem}"),
             path => format!("\"{path}\" {problem}"),
         }
     })
 }
 
-/// A message of the JSON library as a user would say it.
+/// Translates an error of the JSON library into plain words.
 fn in_plain_words(message: &str) -> String {
     if let Some(field) = message.strip_prefix("missing field ") {
         return format!("\"{}\" is missing", field.trim_matches('`'));
@@ -41,7 +41,7 @@ fn split<'a>(message: &'a str, prefix: &str, middle: &str) -> Option<(&'a str, &
     message.strip_prefix(prefix)?.split_once(middle)
 }
 
-/// What the library expects.
+/// The expected value.
 fn wanted(expected: &str) -> &str {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
@@ -56,7 +56,7 @@ fn wanted(expected: &str) -> &str {
     }
 }
 
-/// What the library found.
+/// The actual value.
 fn what(found: &str) -> String {
     let value = found.split_once(' ').map_or("", |(_, value)| value).trim_matches('`');
     match found.split(' ').next().unwrap_or_default() {

@@ -1,12 +1,12 @@
-//! From the conversation to what a request may contain.
+//! Converts the conversation into the content of a request.
 //!
-//! A conversation can hold answers of other models, failed turns, calls nobody
-//! answered and several system messages. [`prompt`] makes of it something every
-//! API takes: one system text, the tools in force, and turns in which every
-//! tool call owns exactly one result. What changed of the system in between is
-//! part of the start, or a turn of its own where the model reads such. It borrows
-//! from the request; the conversation itself never changes. What a codec's own
-//! wire form needs beyond that is the codec's business.
+//! A conversation can contain answers of other models, failed turns, calls without
+//! a result and several system messages. [`prompt`] converts it into a form every
+//! API accepts: one system text, the active tools, and turns in which every
+//! tool call owns exactly one result. Later system changes are
+//! part of the start, or a turn of their own if the model reads those. The result
+//! borrows from the request; the conversation itself never changes. The codecs add
+//! the requirements of their wire formats.
 
 mod system;
 
@@ -28,20 +28,20 @@ use system::Placement;
 pub(in crate::ai) use system::SystemUpdate;
 pub use system::{SystemState, system_state};
 
-/// What a request may contain.
+/// The content of a request.
 #[derive(Debug)]
 pub(in crate::ai) struct Prompt<'a> {
     /// Empty if there is none.
     pub(in crate::ai) system: String,
     /// The tools declared at the start.
     pub(in crate::ai) tools: Vec<Cow<'a, ToolDeclaration>>,
-    /// No tool is in force: `tools` only explains calls of the past.
+    /// No tool is active: `tools` only describes earlier calls.
     pub(in crate::ai) tools_are_history: bool,
-    /// What the turns say of the system. With less than was asked for, the
-    /// conversation has no place for more.
+    /// The system messages within the turns. Less than requested if the
+    /// conversation has no position for more.
     pub(in crate::ai) updates: Updates,
     pub(in crate::ai) turns: Vec<Turn<'a>>,
-    /// Upper bound of the answer that fits model and window.
+    /// Maximum length of the answer that fits model and window.
     pub(in crate::ai) max_tokens: u64,
 }
 
@@ -79,17 +79,17 @@ pub(in crate::ai) enum Turn<'a> {
     /// Never empty.
     User(Vec<Content<'a>>),
     Assistant(AssistantTurn<'a>),
-    /// Only for models that read it between the turns.
+    /// Only for models that read system messages between the turns.
     System(SystemUpdate<'a>),
 }
 
 /// An answer and the results of its calls: one per call, in their order.
 #[derive(Debug)]
 pub(in crate::ai) struct AssistantTurn<'a> {
-    /// Never empty; thinking only if this very model wrote it.
+    /// Never empty; contains thinking only if the same model wrote it.
     pub(in crate::ai) blocks: Vec<Block<'a>>,
     pub(in crate::ai) results: Vec<ToolResult<'a>>,
-    /// How much this very model was told to think between the turns.
+    /// The thinking effort that was set for the same model between the turns.
     pub(in crate::ai) effort: Option<&'a str>,
 }
 
@@ -102,10 +102,10 @@ pub(in crate::ai) enum Content<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ai) enum Picture<'a> {
-    /// Of a type that the API takes, and not empty.
+    /// Of a type that the API accepts, and not empty.
     Data(&'a Image),
-    /// At an address that the service fetches, of a type that the API takes if
-    /// its type is known.
+    /// At an address that the service fetches, of a type that the API accepts if
+    /// the type is known.
     At(&'a ImageUrl),
 }
 
@@ -114,13 +114,13 @@ pub(in crate::ai) enum Block<'a> {
     /// Blank only with a signature.
     Text {
         text: &'a str,
-        /// Of this very model, not empty; the same holds for those of calls.
+        /// By the same model, not empty; the same holds for signatures of calls.
         signature: Option<&'a str>,
     },
     Thinking(&'a Thinking),
     ToolCall {
         id: String,
-        /// Letters, digits, `_` and `-`, unless a tool of this name was declared.
+        /// Letters, digits, `_` and `-`, unless a tool with this name was declared.
         name: &'a str,
         arguments: Cow<'a, Value>,
         signature: Option<&'a str>,
@@ -136,28 +136,28 @@ pub(in crate::ai) struct ToolResult<'a> {
     pub(in crate::ai) is_error: bool,
 }
 
-/// Which tool call ids an API takes.
+/// The tool call ids an API accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ai) enum IdRule {
     /// Letters, digits, `_` and `-`, at most this many.
     Word { max: usize },
-    /// As [`Self::Word`], and this goes for ids of this very model too: the
-    /// server refuses some of those it made.
+    /// Like [`Self::Word`], also for ids of the same model: the
+    /// server rejects some ids it created.
     StrictWord { max: usize },
     /// Exactly nine letters and digits.
     Nine,
-    /// As [`Self::Word`], but an id may have two parts, `call|item`. The first is
-    /// what links call and result, and what must be unique and fit. The second
-    /// is kept only if this very model made it and the first part is unchanged.
+    /// Like [`Self::Word`], but an id may have two parts, `call|item`. The first
+    /// links call and result; it must be unique and valid. The second
+    /// is kept only if the same model created it and the first part is unchanged.
     CallAndItem { max: usize },
 }
 
-/// Makes the prompt of `request` for an API with these `ids`, and a model that
+/// Builds the prompt of `request` for an API with these `ids`, and a model that
 /// reads these `updates`.
 pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) -> Prompt<'_> {
     let placement = Placement::of(&request.messages, updates);
     let mut turns = turns(&request.messages, &request.model, ids, &placement);
-    // Most services refuse a conversation that nobody has begun.
+    // Most services reject a conversation that does not begin with a user message.
     if !matches!(turns.first(), Some(Turn::User(_))) {
         turns.insert(0, Turn::User(vec![Content::Text(Cow::Borrowed(NO_TEXT))]));
     }
@@ -175,13 +175,13 @@ pub(in crate::ai) fn prompt(request: &Request, ids: IdRule, updates: Updates) ->
     prompt
 }
 
-/// What stands where the API wants words and there are none.
+/// The text used where the API requires one and there is none.
 pub(in crate::ai) const NO_TEXT: &str = "(no text)";
 
-/// Tokens left for the answer of a prompt of about `input` tokens.
+/// Tokens left for the answer to a prompt of about `input` tokens.
 ///
-/// The estimate is rough, so a margin of 15 %, at least 4096, stays free. Where
-/// that leaves little, the margin shrinks rather than the answer.
+/// The estimate is rough, so a margin of 15 %, at least 4096, stays free. If
+/// little is left, the margin shrinks rather than the answer.
 fn room(window: u64, input: u64) -> u64 {
     const LITTLE: u64 = 32_768;
     const MARGIN: u64 = 4_096;
@@ -235,7 +235,7 @@ fn estimate_tokens(prompt: &Prompt<'_>) -> u64 {
     total / 4
 }
 
-/// About as many characters as `value` has when written.
+/// The approximate number of characters of `value` as JSON.
 fn json_chars(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 4,
@@ -247,7 +247,7 @@ fn json_chars(value: &Value) -> u64 {
     }
 }
 
-/// Declarations for the tools that past calls name, for servers that refuse
+/// Declarations of the tools in earlier calls, for servers that reject
 /// calls without declarations.
 fn past_tools<'a>(
     turns: &[Turn<'a>],
@@ -302,14 +302,14 @@ fn turns<'a>(
                 turns.extend(turn.map(Turn::Assistant));
             }
             Message::System(system) => turns.extend(placement.update(at, system).map(Turn::System)),
-            // A failed answer is not repeated to the model, and with it go its results.
+            // Failed answers are not sent again, and neither are their results.
             Message::Assistant(_) | Message::ToolResult(_) => {}
         }
     }
     turns
 }
 
-/// The tool results before the next answer, user messages in between skipped.
+/// The tool results before the next answer, skipping user messages.
 fn results_after(messages: &[Arc<Message>]) -> Vec<&ToolResultMessage> {
     let until_answer = messages.iter().take_while(|message| !matches!(***message, Message::Assistant(_)));
     let results = until_answer.filter_map(|message| match &**message {
@@ -328,7 +328,7 @@ fn assistant_turn<'a>(
     declared: &HashMap<&str, &ToolDeclaration>,
 ) -> Option<AssistantTurn<'a>> {
     let same_model = answer.provider == model.provider && answer.api == model.api && answer.model == model.id;
-    // What one model has signed, no other can read.
+    // Only the model that created a signature can read it.
     let signature = |signed: &'a Option<String>| {
         signed.as_deref().filter(|signature| same_model && !signature.is_empty())
     };
@@ -364,16 +364,16 @@ fn assistant_turn<'a>(
     (!turn.blocks.is_empty()).then_some(turn)
 }
 
-/// A signed block counts even when it shows nothing: the server keeps its own
-/// account of it.
+/// A signed block counts even if it has no text, because the server keeps its
+/// content.
 fn is_worth_replaying(thinking: &Thinking) -> bool {
     let signed = thinking.thinking_signature.as_ref().is_some_and(|signature| !signature.is_empty());
     signed || thinking.redacted || !thinking.thinking.trim().is_empty()
 }
 
-/// What to call the tool `name` in a request. Models make up names that no API
-/// takes back, and one such call would have every later request refused; its
-/// result tells what was wrong.
+/// The name to send for the tool `name`. Models invent names that no API
+/// accepts, and one such call would make the service reject every later request;
+/// the call's result describes the error.
 fn sendable_name<'a>(name: &'a str, declared: &HashMap<&str, &ToolDeclaration>) -> &'a str {
     const MAX_NAME: usize = 64;
     let is_fine = !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_word);
@@ -397,8 +397,8 @@ fn tool_result<'a>(
     ToolResult { id, name, content, is_error: result.is_error }
 }
 
-/// What stands for images that are not sent: for a model that only reads text,
-/// and for an image of another type than the API takes.
+/// The texts that replace images which are not sent: for a model that only reads
+/// text, and for an image of a type the API does not accept.
 struct Placeholders {
     no_images: &'static str,
     other_type: &'static str,
@@ -413,9 +413,9 @@ const TOOL_IMAGE: Placeholders = Placeholders {
     other_type: "(tool image omitted: model does not support its type)",
 };
 
-/// Blank texts and unknown blocks go; runs of images that are not of a type the
-/// API takes become one placeholder. An image the service does not fetch becomes
-/// its address, as text.
+/// Drops blank texts and unknown blocks; replaces consecutive images of types that
+/// the API does not accept with one placeholder, and an image the service does not
+/// fetch with its address as text.
 fn content<'a>(blocks: &'a [ContentBlock], model: &Model, placeholders: Placeholders) -> Vec<Content<'a>> {
     let images = image_types(model);
     let mut content = Vec::with_capacity(blocks.len());
@@ -454,7 +454,7 @@ fn content<'a>(blocks: &'a [ContentBlock], model: &Model, placeholders: Placehol
     content
 }
 
-/// Gives every call of a request an id that the API takes and no other call has.
+/// Gives every call of a request a unique id that the API accepts.
 #[derive(Debug)]
 pub(in crate::ai) struct Ids {
     rule: IdRule,
@@ -467,7 +467,7 @@ impl Ids {
         Self { rule, used: HashSet::new(), calls: 0 }
     }
 
-    /// The id to send for `id`. The server that made it gets it back unchanged,
+    /// The id to send for `id`. The server that created it receives it unchanged,
     /// unless an earlier call already has it.
     pub(in crate::ai) fn assign(&mut self, id: &str, same_model: bool) -> String {
         let IdRule::CallAndItem { max } = self.rule else { return self.assign_part(id, same_model) };
@@ -485,7 +485,7 @@ impl Ids {
         let mut candidate = if is_kept { id.to_owned() } else { self.rule.fit(id) };
         let mut salt = 0;
         while candidate.is_empty() || self.used.contains(&candidate) {
-            // Counting calls keeps the id of a call the same in every later request.
+            // Counting calls gives a call the same id in every later request.
             candidate = self.rule.fresh(id, self.calls + (salt << 32));
             salt += 1;
         }
@@ -495,7 +495,7 @@ impl Ids {
 }
 
 impl IdRule {
-    /// `id` itself if allowed, else something made from it.
+    /// `id` itself if allowed, otherwise an id derived from it.
     fn fit(self, id: &str) -> String {
         match self {
             Self::Word { max } | Self::StrictWord { max } | Self::CallAndItem { max } => {

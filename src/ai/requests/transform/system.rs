@@ -1,12 +1,11 @@
-//! What the system messages of a conversation add up to, and what of them may
-//! stay where it was said.
+//! The combined effect of a conversation's system messages, and which of them keep
+//! their position.
 //!
-//! Every API has one place for instructions and tools, at the start of a request.
-//! To change what stands there is to change the start, and with it all that the
-//! service had kept of the conversation. Models that read instructions, or even
-//! tools, between the turns get later changes there ([`Updates`]), so that what
-//! was sent once stays as it was. For all others the last word counts, said at
-//! the start.
+//! Every API has one position for instructions and tools, at the start of a request.
+//! A change there invalidates the service's whole cache of the conversation. Models
+//! that read instructions, or even tools, between the turns receive later changes
+//! there ([`Updates`]), so that the earlier part of the request stays unchanged. For
+//! all others, the latest version is sent at the start.
 
 use crate::ai::models::Updates;
 use std::borrow::Cow;
@@ -15,14 +14,14 @@ use std::sync::Arc;
 
 use crate::ai::messages::{Message, SystemContent, SystemMessage, ToolDeclaration, join_text};
 
-/// What the system messages of a conversation add up to.
+/// The combined effect of a conversation's system messages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SystemState {
     /// Texts of the messages themselves, in order.
     pub contents: Vec<String>,
-    /// Named sections in force, in the order their names were first seen.
+    /// Active named sections, in the order their names first appeared.
     pub sections: Vec<(String, String)>,
-    /// Tools in force, in the order they were added.
+    /// Active tools, in the order they were added.
     pub tools: Vec<ToolDeclaration>,
 }
 
@@ -34,8 +33,8 @@ impl SystemState {
     }
 }
 
-/// Replays the system messages among `messages`: the last word on each section
-/// and tool counts.
+/// Replays the system messages among `messages`: the latest version of each section
+/// and tool wins.
 pub fn system_state(messages: &[Arc<Message>]) -> SystemState {
     let replay = Replay::of(messages);
     SystemState {
@@ -45,32 +44,32 @@ pub fn system_state(messages: &[Arc<Message>]) -> SystemState {
     }
 }
 
-/// A change of the system, said in its place. Never empty.
+/// A system change that keeps its position. Never empty.
 #[derive(Debug, Default)]
 pub(in crate::ai) struct SystemUpdate<'a> {
     /// Empty if only tools change.
     pub(in crate::ai) text: String,
     /// Empty unless tools are declared between the turns.
     pub(in crate::ai) tools_added: Vec<&'a ToolDeclaration>,
-    /// The same; never one of those added.
+    /// Like `tools_added`; never contains one of those.
     pub(in crate::ai) tools_removed: Vec<&'a str>,
 }
 
-/// Which system messages make up the start of a request, and which stay in place.
+/// Which system messages form the start of a request, and which keep their position.
 #[derive(Debug)]
 pub(super) struct Placement<'a> {
     pub(super) system: String,
     /// The tools declared at the start.
     pub(super) tools: Vec<&'a ToolDeclaration>,
-    /// Whether any tool is in force at the end.
+    /// Whether any tool is active at the end.
     pub(super) has_tools: bool,
-    /// What the model reads between the turns of this conversation.
+    /// The system messages that the model reads between the turns of this conversation.
     pub(super) updates: Updates,
-    /// Every declaration there ever was, the latest of each name.
+    /// The latest declaration of every tool name.
     pub(super) declared: HashMap<&'a str, &'a ToolDeclaration>,
-    /// Messages from here on say their texts in place.
+    /// The texts of messages from this index on keep their position.
     texts_from: usize,
-    /// Messages from here on say their tools in place.
+    /// The tools of messages from this index on keep their position.
     tools_from: usize,
 }
 
@@ -92,7 +91,7 @@ impl<'a> Placement<'a> {
         }
         let start = first_system_messages(messages);
         let head = Replay::of(&messages[..start]);
-        // A conversation that began without tools has no place to add them to.
+        // A conversation that began without tools has no position to add them.
         let updates = if head.tools.is_empty() { Updates::Texts } else { updates };
         let tools_from = match updates {
             Updates::None | Updates::Texts => end,
@@ -110,7 +109,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// What the message `at` says in its place, if anything.
+    /// The change that message `at` makes in its position, if any.
     pub(super) fn update(&self, at: usize, message: &'a SystemMessage) -> Option<SystemUpdate<'a>> {
         let mut update = SystemUpdate::default();
         if at >= self.texts_from {
@@ -129,7 +128,7 @@ impl<'a> Placement<'a> {
 }
 
 /// The end of the first system messages: those that open the conversation, or,
-/// if it came from elsewhere without any, the first that were added to it.
+/// if it was imported without any, the first that were added to it.
 fn first_system_messages(messages: &[Arc<Message>]) -> usize {
     let is_system = |message: &Arc<Message>| matches!(**message, Message::System(_));
     let Some(first) = messages.iter().position(is_system) else { return messages.len() };
@@ -137,7 +136,7 @@ fn first_system_messages(messages: &[Arc<Message>]) -> usize {
     first + n_first
 }
 
-/// The last message that takes a tool away or declares a known one anew.
+/// The last message that removes a tool or declares a known one again.
 fn last_change_of_tools(messages: &[Arc<Message>]) -> Option<usize> {
     let mut declared: Vec<&str> = Vec::new();
     let mut last = None;
@@ -156,7 +155,7 @@ fn last_change_of_tools(messages: &[Arc<Message>]) -> Option<usize> {
     last
 }
 
-/// The instructions of a later message, as the model reads them in its place.
+/// The instructions of a later message, as the model reads them in that position.
 fn update_text(message: &SystemMessage) -> String {
     let content = text_of(&message.content);
     let sections = message.sections.iter().flatten().map(|(name, text)| match text.as_str() {
@@ -178,10 +177,10 @@ fn text_of(content: &SystemContent) -> Cow<'_, str> {
 #[derive(Default)]
 struct Replay<'a> {
     contents: Vec<Cow<'a, str>>,
-    /// `None`: removed, but its place is kept for when it comes back.
+    /// `None`: removed, but its position is kept in case it returns.
     sections: Vec<(&'a str, Option<&'a str>)>,
     tools: Vec<&'a ToolDeclaration>,
-    /// Every declaration there ever was, the latest of each name.
+    /// The latest declaration of every tool name.
     declared: HashMap<&'a str, &'a ToolDeclaration>,
 }
 

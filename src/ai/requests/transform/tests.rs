@@ -21,7 +21,7 @@ fn request(messages: Value, model: Value) -> Request {
     }
 }
 
-/// One line per block: who, what, ids.
+/// One line per block: role, content, ids.
 fn outline(prompt: &Prompt<'_>) -> Vec<String> {
     let content = |content: &[Content<'_>]| -> String {
         let parts: Vec<&str> = content
@@ -416,7 +416,7 @@ fn later_system_messages_stay_in_place_where_the_model_reads_them() {
     check(Updates::None, "Be brief.\n\n/b", &["grep"], turns("", None));
     let texts_only = format!("system \"{text}\" +[] -[]");
     check(Updates::Texts, head, &["grep"], turns(&texts_only, None));
-    // A tool was taken away after it: up to there all is said at the start.
+    // A tool was removed later, so everything before that is sent at the start.
     check(Updates::Additions, head, &["grep"], turns(&texts_only, None));
     let with_tools = format!("system \"{text}\" +[\"grep\"] -[]");
     let removal = "system \"\" +[] -[\"read\"]";
@@ -432,7 +432,7 @@ fn tools_are_added_in_place_only_where_there_are_some_from_the_start() {
     }
     let without = json!([system("P", json!(null), &[], &[]), user("a"), added, user("b")]);
     check_updates(Updates::Changes, &without, "P", &["grep"], &["user a", "user b"]);
-    // One of the same name in place of another is no removal.
+    // A declaration with the same name replaces the tool and does not remove it.
     let again = json!([
         system("P", json!(null), &["read"], &[]),
         user("a"),
