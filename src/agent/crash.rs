@@ -1,7 +1,8 @@
 //! Ends a run after a panic, with its events still in valid order.
 //!
-//! [`Watched`] stands between the loop and its owner and remembers what has begun.
-//! After a panic [`Watched::close`] ends it: calls in progress fail, and an answer
+//! [`Watched`] stands between the loop and its owner and records events that have begun.
+//! After a panic, [`Watched::close`] ends them: calls in progress fail, and an answer
+//! contains the error. It never panics itself.
 //! says what happened. Never panics itself.
 
 use std::sync::Arc;
@@ -23,10 +24,10 @@ pub(super) fn crash_error(panic: &str) -> String {
     format!("internal error in pi: {panic}")
 }
 
-/// Passes everything on and remembers what has begun and not ended.
+/// Forwards everything and records what has begun and not ended.
 pub(super) struct Watched<'h> {
     hooks: &'h mut dyn Hooks,
-    /// `AgentEnd` was the last event.
+    /// `AgentEnd` was emitted.
     has_ended: bool,
     in_turn: bool,
     /// A message that has started and not ended.
@@ -37,7 +38,7 @@ pub(super) struct Watched<'h> {
     answer: Option<Arc<Message>>,
     /// Calls that have started and not ended.
     running: Vec<Arc<ToolCall>>,
-    /// Results of the turn, each announced as a message or not.
+    /// Results of the turn, and whether each was announced as a message.
     results: Vec<(Arc<ToolResultMessage>, bool)>,
     /// Every message of the run that has ended.
     messages: Vec<Arc<Message>>,
@@ -58,8 +59,8 @@ impl<'h> Watched<'h> {
         }
     }
 
-    /// Ends the run after a panic. Returns the answer that says `error`; `None` if the
-    /// run was over.
+    /// Ends the run after a panic. Returns the answer with `error`; `None` if the
+    /// run was already over.
     pub(super) async fn close(
         &mut self,
         request: &Request,

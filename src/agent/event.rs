@@ -6,7 +6,7 @@ use crate::ai::{AssistantMessage, Message, StreamEvent, ToolCall, ToolResultMess
 
 use super::tool::ToolOutput;
 
-/// What happens during one run, in this order:
+/// The events of one run, in this order:
 ///
 /// ```text
 /// run       = AgentStart turn+ AgentEnd
@@ -16,10 +16,10 @@ use super::tool::ToolOutput;
 /// tool      = ToolStart ToolUpdate* ToolEnd             tools may overlap
 /// ```
 ///
-/// `ToolEnd` comes in the order in which calls finish; it is the moment to store the
-/// result. Result messages come in the order of their calls, after the last
+/// `ToolEnd` is emitted in the order in which calls finish, and the result is stored
+/// then. Result messages are emitted in the order of their calls: after the last
 /// `ToolEnd` of a parallel batch, or each after its own `ToolEnd` in a sequential
-/// one, and share the result with it.
+/// one. They share the result with that event.
 #[derive(Debug, Clone)]
 #[expect(
     clippy::large_enum_variant,
@@ -31,7 +31,7 @@ pub enum AgentEvent {
     MessageStart(Arc<Message>),
     /// An answer begins; its metadata, with no content yet.
     AssistantStart(Arc<AssistantMessage>),
-    /// The delta only; consumers that need the whole message keep a `MessageBuilder`.
+    /// Only the delta; consumers that need the whole message keep a `MessageBuilder`.
     MessageUpdate(StreamEvent),
     MessageEnd(Arc<Message>),
     ToolStart {

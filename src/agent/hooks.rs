@@ -12,20 +12,20 @@ use super::tool::{Environment, ToolOutput, ToolRegistry};
 
 /// Implemented by the session and by tests.
 pub trait Hooks: Send {
-    /// Takes an event. Awaited: the loop goes on when the owner has taken it, so
-    /// an assistant message is on disk before the tools it asks for run, and a result
+    /// Handles an event. The loop waits for the owner, so
+    /// an assistant message is on disk before its tool calls run, and a result
     /// before the next call starts.
     fn emit(&mut self, event: AgentEvent) -> BoxFuture<'_, ()>;
 
-    /// Takes a piece of the answer, an [`AgentEvent::MessageUpdate`] in all but
-    /// form: there are thousands of these, so nothing is awaited or boxed.
+    /// Handles a delta of the answer. Like [`AgentEvent::MessageUpdate`], but neither
+    /// awaited nor boxed, because an answer has thousands of deltas.
     fn update(&mut self, event: &StreamEvent);
 
-    /// Called before each model call after the first; may change all of it. The loop
-    /// waits.
+    /// Called before each model call after the first; may change every part of it. The
+    /// loop waits.
     fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()>;
 
-    /// Takes the result of `call` before anybody sees or stores it; may change all of it.
+    /// Handles the result of `call` before it is emitted or stored; may change every part of it.
     fn settle_result<'a>(
         &'a mut self,
         _call: &'a ToolCall,
@@ -39,19 +39,19 @@ pub trait Hooks: Send {
         Environment::new()
     }
 
-    /// Decides whether a call may run. `arguments` fit its tool; those in `call` are as
-    /// the model wrote them. The loop waits, if need be for the user.
+    /// Decides whether a call may run. `arguments` match the tool's schema; those in `call`
+    /// are the model's originals. The loop waits, if necessary for the user.
     fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate>;
 }
 
-/// What the loop asks the model next.
+/// The next request to the model.
 #[derive(Clone)]
 pub struct NextRequest {
     /// Model, options, and the conversation so far.
     pub request: Request,
-    /// What the model may call from here on.
+    /// The tools the model may call from this request on.
     pub tools: ToolRegistry,
-    /// Becomes the next message of the conversation: what changed of prompt and tools.
+    /// The next message of the conversation: the changes of prompt and tools.
     pub system: Option<SystemMessage>,
 }
 
@@ -59,14 +59,14 @@ pub struct NextRequest {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gate {
     Allow,
-    /// Runs with these arguments, if they fit the tool.
+    /// Runs with these arguments, if they match the tool's schema.
     Change {
         arguments: Value,
     },
-    /// The model reads the reason instead of a result.
+    /// The model reads the reason as the call's error.
     Block {
         reason: String,
     },
-    /// The run was cancelled or interrupted before there was a decision.
+    /// The run was cancelled or interrupted before the decision.
     Withdrawn,
 }

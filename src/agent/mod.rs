@@ -1,8 +1,8 @@
-//! The loop: model, tools, model again, until nothing is left to do.
+//! The agent loop: it calls the model, runs tools, and repeats until the model stops.
 //!
-//! Knows no files, no screen, no session: what a run depends on comes in
-//! through [`Run`] and [`Hooks`]. A failing tool is a result the model reads; a
-//! failing request is an answer with an error in it; neither is an `Err` here.
+//! Knows no files, screens or sessions: a run receives its dependencies
+//! through [`Run`] and [`Hooks`]. A failed tool is a result that the model reads; a
+//! failed request is an answer with an error; neither is an `Err` here.
 
 mod crash;
 mod event;

@@ -1,7 +1,7 @@
-//! Messages that wait for a running agent: steering and follow-ups.
+//! Messages queued for a running agent: steering and follow-ups.
 //!
-//! Shared between the owner, who fills them, and the loop, which empties them
-//! at its gaps. The only thing in a run that two tasks touch; its lock is never
+//! Shared between the owner, who adds them, and the loop, which takes them
+//! between its steps. Nothing else in a run is shared by two tasks; the lock is never
 //! held over an `.await`.
 
 use std::collections::VecDeque;
@@ -11,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::Message;
 
-/// When a steering message cuts in.
+/// When a steering message is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SteeringDelivery {
-    /// At the next gap between tools: tools not yet started are skipped, running
+    /// After the next tool call: tools not yet started are skipped, running
     /// ones finish.
     #[default]
     Tools,
-    /// When all tool calls of the turn have finished.
+    /// After all tool calls of the turn.
     Turn,
-    /// At once: stream and tools are cancelled, the partial answer is kept.
+    /// Immediately: stream and tools are cancelled, the partial answer is kept.
     Now,
 }
 
-/// How many queued messages one delivery takes.
+/// How many queued messages are delivered at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QueueMode {
     #[default]
@@ -32,14 +32,14 @@ pub enum QueueMode {
     All,
 }
 
-/// Which of the two queues.
+/// Selects one of the two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
     Steering,
     FollowUp,
 }
 
-/// A message that waits, with the text the user typed for it.
+/// A queued message, with the text the user typed.
 #[derive(Debug, Clone)]
 pub struct Queued {
     pub text: String,
@@ -54,7 +54,7 @@ pub struct QueueSlot {
     pub text: String,
 }
 
-/// Says whether a message was taken into the queue.
+/// Whether a message was added to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     Queued,
@@ -62,7 +62,7 @@ pub enum Pushed {
     Duplicate,
 }
 
-/// The same text queued again within this time is taken for a slip of the finger.
+/// The same text within this time counts as an accidental repetition.
 pub const DUPLICATE_WINDOW_MS: u64 = 5_000;
 
 /// Both queues of one session.
@@ -78,11 +78,11 @@ struct Inner {
     follow_up_mode: QueueMode,
     /// Text and time of the last message queued.
     last: Option<(String, u64)>,
-    /// Cancels the turn in progress, while there is one.
+    /// The token that cancels the turn in progress, if there is one.
     turn: Option<CancellationToken>,
-    /// An interruption came between two turns, where there was nothing to cancel.
+    /// An interruption arrived between two turns, with nothing to cancel.
     urgent: bool,
-    /// The next delivery takes all of the steering queue, whatever its mode.
+    /// The next delivery empties the steering queue, whatever its mode.
     deliver_all: bool,
 }
 
@@ -151,13 +151,13 @@ impl Queues {
         (texts(&inner.steering), texts(&inner.follow_up))
     }
 
-    /// What `read` makes of the messages of both queues, oldest first.
+    /// Applies `read` to the messages of both queues, oldest first.
     pub fn map<T>(&self, read: impl Fn(&Queued) -> T) -> (Vec<T>, Vec<T>) {
         let inner = self.lock();
         (inner.steering.iter().map(&read).collect(), inner.follow_up.iter().map(&read).collect())
     }
 
-    /// Empties both queues and returns what was in them, oldest first.
+    /// Empties both queues and returns their messages, oldest first.
     pub fn take_all(&self) -> (Vec<Queued>, Vec<Queued>) {
         let mut inner = self.lock();
         inner.last = None;
@@ -166,16 +166,16 @@ impl Queues {
         (inner.steering.drain(..).collect(), inner.follow_up.drain(..).collect())
     }
 
-    /// Takes one message out; `None` when it does not wait any more.
+    /// Removes and returns one message; `None` if it is no longer queued.
     pub fn take_one(&self, slot: &QueueSlot) -> Option<Queued> {
         let mut inner = self.lock();
-        // Taken back to be changed; sending it again is no slip of the finger.
+        // The user edits it; sending it again is not an accidental repetition.
         inner.last = None;
         inner.take_one(slot)
     }
 
-    /// Puts one message at place `index` of the queue `kind`; says whether it still
-    /// waited. Interrupts nothing.
+    /// Moves one message to position `index` of the queue `kind`; returns whether it was
+    /// still queued. Interrupts nothing.
     pub fn move_one(&self, slot: &QueueSlot, kind: QueueKind, index: usize) -> bool {
         let mut inner = self.lock();
         let Some(queued) = inner.take_one(slot) else { return false };
@@ -201,36 +201,36 @@ impl Queues {
         take(&mut inner.follow_up, mode)
     }
 
-    /// The messages a run should start with when one has ended: steering before
+    /// Removes and returns the messages that the next run starts with: steering before
     /// follow-ups.
     pub fn take_next(&self) -> Vec<Arc<Message>> {
         let steering = self.take_steering();
         if steering.is_empty() { self.take_follow_up() } else { steering }
     }
 
-    /// Whether tools that have not started yet should be skipped.
+    /// Whether to skip tools that have not started.
     pub(super) fn cuts_between_tools(&self) -> bool {
         let inner = self.lock();
         inner.delivery != SteeringDelivery::Turn && !inner.steering.is_empty()
     }
 
-    /// Names the token that an interruption cancels from here on. Returns the
-    /// steering messages of an interruption that came before, between two turns:
-    /// they belong to the request that is about to be made.
+    /// Sets the token that an interruption cancels from now on. Returns the
+    /// steering messages of an earlier interruption between two turns, which
+    /// belong to the next request.
     pub(super) fn begin_turn(&self, turn: CancellationToken) -> Vec<Arc<Message>> {
         let mut inner = self.lock();
         inner.turn = Some(turn);
         if inner.urgent { inner.take_steering() } else { Vec::new() }
     }
 
-    /// Forgets the token of [`Self::begin_turn`]. Called by the loop, and by the owner
-    /// of a loop that ended without it.
+    /// Removes the token of [`Self::begin_turn`]. Called by the loop, and by the owner
+    /// of a loop that ended without calling it.
     pub fn end_turn(&self) {
         self.lock().turn = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // The queues are valid after every statement, so a panic elsewhere spoils nothing.
+        // The queues are valid after every statement, so a panic elsewhere does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -247,7 +247,7 @@ impl Inner {
         let queue = self.queue(slot.kind);
         let is_it = |queued: &Queued| queued.text == slot.text;
         let there = queue.get(slot.index).is_some_and(is_it).then_some(slot.index);
-        // The same text elsewhere in the queue is the same message, moved up.
+        // An equal text elsewhere in the queue is the same message at a new position.
         let index = there.or_else(|| queue.iter().position(is_it))?;
         queue.remove(index)
     }

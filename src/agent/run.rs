@@ -1,5 +1,5 @@
-//! The outer loop: turns until the model asks for nothing and nobody has
-//! anything to add.
+//! The outer loop: turns until the model calls no more tools and both queues are
+//! empty.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::tool::ToolRegistry;
 use super::tool_calls;
 use super::turn::{self, Answered};
 
-/// Everything one run depends on besides its [`Hooks`].
+/// Everything one run depends on in addition to its [`Hooks`].
 pub struct Run<'a> {
     pub provider: &'a dyn Provider,
-    /// For the first request; [`Hooks::prepare_request`] may change them.
+    /// The tools of the first request; [`Hooks::prepare_request`] may change them.
     pub tools: &'a ToolRegistry,
     pub queues: &'a Queues,
     /// Model, options and the conversation before `prompts`.
     pub request: Request,
-    /// What starts the run; empty to repeat a request that failed, in which case
+    /// The messages that start the run; empty to repeat a failed request, in which case
     /// the conversation must not end in an answer.
     pub prompts: Vec<Message>,
     /// The session's directory, where tools work.
@@ -41,8 +41,8 @@ pub struct RunOutcome {
     /// The last answer; `None` if the run was cancelled before there was one.
     pub last: Option<Arc<Message>>,
     pub aborted: bool,
-    /// The message of a panic that ended the run: a bug, which repeating the request
-    /// would meet again.
+    /// The message of a panic that ended the run. It is a bug, so a retry would panic
+    /// again.
     pub panic: Option<String>,
 }
 
@@ -55,9 +55,9 @@ impl RunOutcome {
     }
 }
 
-/// Runs until the model asks for nothing and both queues are empty, the request
-/// fails, or `run.cancel` fires. Emits exactly the grammar of [`AgentEvent`], also
-/// when a tool, the provider or a hook panics.
+/// Runs until the model calls no more tools and both queues are empty, the request
+/// fails, or `run.cancel` fires. Emits exactly the grammar of [`AgentEvent`], even
+/// if a tool, the provider or a hook panics.
 pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
     let mut watched = Watched::new(hooks);
     let panic = match AssertUnwindSafe(run_to_end(&run, &mut watched)).catch_unwind().await {
@@ -78,7 +78,7 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
     for prompt in run.prompts.iter().cloned() {
         state.append(Arc::new(prompt), hooks).await;
     }
-    // Typed while the run was being prepared.
+    // The user typed these while the run was being prepared.
     let mut pending = run.queues.take_steering();
     let mut first = true;
     loop {
@@ -94,7 +94,7 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
         }
         first = false;
         if !pending.is_empty() {
-            // What was said meanwhile wants an answer of its own.
+            // Messages queued meanwhile need a new answer.
             state.next.request.options.continue_from = None;
         }
         for message in pending.drain(..) {
@@ -116,14 +116,14 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
     RunOutcome { last: state.last, aborted: run.cancel.is_cancelled(), panic: state.panic }
 }
 
-/// What a turn leaves to do.
+/// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
     /// There are tool results the model has not seen.
     CallsTools,
     /// The model has nothing more to do.
     Finished,
-    /// An urgent message cut the answer short; what it says comes next.
+    /// An urgent message interrupted the answer and is delivered next.
     Interrupted,
     Failed,
 }
@@ -137,7 +137,7 @@ struct State {
 }
 
 impl State {
-    /// Adds a settled message to the conversation and tells of it.
+    /// Appends a finished message to the conversation and emits it.
     async fn append(&mut self, message: Arc<Message>, hooks: &mut dyn Hooks) {
         hooks.emit(AgentEvent::MessageStart(Arc::clone(&message))).await;
         hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;

@@ -1,23 +1,23 @@
-//! Checks the arguments of a tool call against the tool's JSON Schema, and
-//! mends what models commonly get wrong.
+//! Validates the arguments of a tool call against the tool's JSON Schema, and
+//! corrects common mistakes of models.
 //!
-//! The part of JSON Schema (2020-12) that tool parameters use; a keyword that is
-//! not known here restricts nothing. Invariant: what [`validate`] returns fits
-//! the schema as far as it is understood.
+//! Supports the part of JSON Schema (2020-12) that tool parameters use; unknown
+//! keywords restrict nothing. Invariant: the result of [`validate`] matches
+//! the schema as far as it is supported.
 
 use std::cell::Cell;
 use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-/// Schemas nested deeper, or that refer to themselves for ever, are not followed.
+/// Schemas nested deeper, or with infinite recursion, are not followed.
 const MAX_DEPTH: usize = 64;
 
-/// How many times values are compared with schemas. Alternatives that refer to
-/// themselves multiply; beyond this everything fits.
+/// Maximum number of comparisons between values and schemas. Recursive alternatives
+/// multiply; beyond this limit everything matches.
 const MAX_STEPS: u32 = 100_000;
 
-/// One thing that is wrong with some arguments.
+/// One problem with the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Names and positions joined by dots, `edits.0.oldText`; `root` for the
@@ -32,13 +32,13 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `arguments` in the types that `schema` asks for.
+/// Converts `arguments` to the types that `schema` requires.
 ///
-/// Mended are: numbers and booleans in strings, and the reverse; one value where
-/// a list is wanted; `null` for a property that may be left out.
+/// Corrects numbers and booleans in strings, and the reverse; a single value in place of
+/// a list; `null` for an optional property.
 ///
 /// # Errors
-/// Every problem that is left.
+/// Every remaining problem.
 pub fn validate(schema: &Value, arguments: Value) -> Result<Value, Vec<Problem>> {
     let mut checked = arguments;
     let steps = Cell::new(0);
@@ -47,7 +47,7 @@ pub fn validate(schema: &Value, arguments: Value) -> Result<Value, Vec<Problem>>
     if check.problems.is_empty() { Ok(checked) } else { Err(check.problems) }
 }
 
-/// What the model reads about arguments that do not fit.
+/// The error that the model reads about invalid arguments.
 pub fn describe(tool_name: &str, problems: &[Problem], raw_arguments: &Value) -> String {
     let bullets: Vec<String> = problems.iter().map(|problem| format!("  - {problem}")).collect();
     // `{:#}` is indented JSON.
@@ -57,7 +57,7 @@ pub fn describe(tool_name: &str, problems: &[Problem], raw_arguments: &Value) ->
     )
 }
 
-/// Where a value is, from the inside out.
+/// The path of a value, innermost step first.
 enum Path<'a> {
     Root,
     Property(&'a Self, &'a str),
@@ -77,9 +77,9 @@ impl fmt::Display for Path<'_> {
 }
 
 struct Check<'a> {
-    /// The schema that `$ref` looks into.
+    /// The document that `$ref` refers to.
     root: &'a Value,
-    /// Whether values may be changed to fit.
+    /// Whether values may be corrected.
     mend: bool,
     problems: Vec<Problem>,
     steps: &'a Cell<u32>,
@@ -247,14 +247,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether `value` fits as it is.
+    /// Whether `value` matches without corrections.
     fn fits(&self, schema: &'a Value, value: &Value, depth: usize) -> bool {
         let mut check = Check { root: self.root, mend: false, problems: Vec::new(), steps: self.steps };
         check.value(schema, &mut value.clone(), &Path::Root, depth + 1);
         check.problems.is_empty()
     }
 
-    /// `value` mended to fit, if it can be.
+    /// `value` with corrections, if they make it match.
     fn mended(&self, schema: &'a Value, value: &Value, depth: usize) -> Option<Value> {
         let mut check = Check { root: self.root, mend: true, problems: Vec::new(), steps: self.steps };
         let mut mended = value.clone();
@@ -262,7 +262,7 @@ impl<'a> Check<'a> {
         check.problems.is_empty().then_some(mended)
     }
 
-    /// The schema a local `$ref` names: `#`, or `#/` and a JSON Pointer (RFC 6901).
+    /// The schema that a local `$ref` refers to: `#`, or `#/` and a JSON Pointer (RFC 6901).
     fn resolve(&self, reference: &str) -> Option<&'a Value> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
@@ -295,7 +295,7 @@ fn is_kind(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// Makes `value` the first of `kinds` that it can stand for.
+/// Converts `value` to the first of `kinds` it can represent.
 fn mend(value: &mut Value, kinds: &[&str]) {
     let mended = kinds.iter().find_map(|kind| match *kind {
         "number" => parse_number(value.as_str()?).map(Value::Number),
@@ -320,7 +320,7 @@ fn mend(value: &mut Value, kinds: &[&str]) {
     }
 }
 
-/// A finite decimal number, whole if it is written so.
+/// A finite decimal number; an integer if it is written as one.
 fn parse_number(text: &str) -> Option<Number> {
     let text = text.trim();
     // Rust also parses "inf" and "nan", which are not numbers in JSON.
@@ -338,7 +338,7 @@ fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What a scalar looks like without quotes; `None` for anything else.
+/// The text of a scalar without quotes; `None` for other values.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! The contract between the loop and what the model can call.
+//! The interface between the loop and tools.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::{ConstrainedSampling, ContentBlock, ToolDeclaration};
 
-/// Something the model can call.
+/// A tool the model can call.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
@@ -19,23 +19,23 @@ pub trait Tool: Send + Sync {
         Concurrency::Parallel
     }
 
-    /// Puts accepted variants of the arguments into the documented form, before
+    /// Converts accepted variants of the arguments to the documented form, before
     /// they are validated.
     fn prepare_arguments(&self, arguments: Value) -> Value {
         arguments
     }
 
-    /// Runs one call; `arguments` already fits `spec().parameters`.
+    /// Runs one call; `arguments` already match `spec().parameters`.
     ///
     /// `Err` becomes an error result that the model reads; it does not end the
-    /// run. Returns soon after `cx.cancel` fires, with nothing left running.
+    /// run. Returns soon after `cx.cancel` fires and leaves nothing running.
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
     Parallel,
-    /// One such call makes its whole batch run one after the other.
+    /// A single such call makes its whole batch run sequentially.
     Sequential,
 }
 
@@ -51,7 +51,7 @@ pub struct ToolSpec {
     pub guidelines: &'static [&'static str],
     /// JSON Schema of the arguments, an object schema.
     pub parameters: Value,
-    /// How its arguments are to be sampled, where a service lets that be chosen.
+    /// How its arguments are sampled, if the service has a choice.
     pub constrained_sampling: Option<ConstrainedSampling>,
 }
 
@@ -67,11 +67,11 @@ impl ToolSpec {
     }
 }
 
-/// Variables for the processes that a call starts; `None` removes one that they would
-/// inherit.
+/// Variables for the processes of a call; `None` removes an inherited
+/// variable.
 pub type Environment = Vec<(OsString, Option<OsString>)>;
 
-/// What a running call may use.
+/// The context of a running call.
 pub struct ToolCx<'a> {
     pub call_id: &'a str,
     /// The session's directory; relative paths start here.
@@ -81,8 +81,8 @@ pub struct ToolCx<'a> {
     pub progress: Progress,
 }
 
-/// Takes partial output for the screen; the model never sees it. Each report
-/// replaces the one before.
+/// Receives partial output for the screen; the model never sees it. Each report
+/// replaces the previous one.
 #[derive(Clone)]
 pub struct Progress(Arc<dyn Fn(ToolOutput) + Send + Sync>);
 
@@ -101,16 +101,16 @@ impl Progress {
     }
 }
 
-/// What a call produced.
+/// The output of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolOutput {
     /// What the model reads.
     pub content: Vec<ContentBlock>,
-    /// What transcript and export read; kept in the session.
+    /// Data for transcript and export; stored in the session.
     pub details: Option<Value>,
-    /// Failed, but with content and details worth keeping.
+    /// The call failed, but its content and details are kept.
     pub is_error: bool,
-    /// Asks to end the run; it ends if every result of the batch asks so.
+    /// Requests the end of the run; it ends if every result of the batch requests it.
     pub terminate: bool,
 }
 
@@ -120,7 +120,7 @@ impl ToolOutput {
     }
 }
 
-/// A failed call: what the model reads about it.
+/// A failed call; the model reads the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
@@ -140,24 +140,24 @@ impl ToolError {
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
-    /// Makes the same tools for another session, if they remember anything.
+    /// Creates the same tools for another session, if they have state.
     make: Option<MakeTools>,
 }
 
 type MakeTools = Arc<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>;
 
 impl ToolRegistry {
-    /// Tools that remember nothing; sessions may share them.
+    /// Tools without state; sessions may share them.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         Self { tools, make: None }
     }
 
-    /// Tools that remember something about a session: `make` is called for each.
+    /// Tools with state per session: `make` is called for each.
     pub fn per_session(make: impl Fn() -> Vec<Arc<dyn Tool>> + Send + Sync + 'static) -> Self {
         Self { tools: make(), make: Some(Arc::new(make)) }
     }
 
-    /// The same tools, with nothing remembered.
+    /// The same tools with fresh state.
     #[must_use]
     pub fn for_session(&self) -> Self {
         let tools = self.make.as_ref().map_or_else(|| self.tools.clone(), |make| make());

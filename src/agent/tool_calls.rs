@@ -1,4 +1,4 @@
-//! The tool calls of one answer: validate, gate, run side by side, report.
+//! The tool calls of one answer: validates them, runs them in parallel, reports them.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -21,17 +21,17 @@ use super::run::Run;
 use super::schema;
 use super::tool::{Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry};
 
-/// Most calls of one batch that run at the same time; the others start as these
-/// finish, unless a steering message comes first.
+/// Maximum number of calls that run at the same time; the others start as these
+/// finish, unless a steering message arrives first.
 const MAX_PARALLEL: usize = 8;
 
-/// What the calls of one answer came to.
+/// The results of the calls of one answer.
 pub(super) struct Batch {
-    /// One per call that was answered, in the order of the calls.
+    /// One per answered call, in the order of the calls.
     pub(super) results: Vec<Arc<Message>>,
-    /// Every result asked to end the run.
+    /// Whether every result requested the end of the run.
     pub(super) terminate: bool,
-    /// The results have been emitted as messages already.
+    /// Whether the results were already emitted as messages.
     pub(super) announced: bool,
 }
 
@@ -70,7 +70,7 @@ struct BatchRun<'a, 'r> {
     tools: &'a ToolRegistry,
     cancel: &'a CancellationToken,
     hooks: &'a mut dyn Hooks,
-    /// A question about a call was withdrawn; the others ask none.
+    /// A question about a call was withdrawn, so the other calls ask none.
     withdrawn: bool,
     finished: Vec<Finished>,
 }
@@ -81,7 +81,7 @@ struct Finished {
     terminate: bool,
 }
 
-/// A call that may run, with arguments that fit its tool.
+/// A call that may run, with valid arguments.
 struct Ready<'a> {
     call_idx: usize,
     call: Arc<ToolCall>,
@@ -89,7 +89,7 @@ struct Ready<'a> {
     arguments: Value,
 }
 
-/// What one execution came to, with its duration.
+/// The outcome of one execution, with its duration.
 struct Executed {
     call_idx: usize,
     call: Arc<ToolCall>,
@@ -134,7 +134,7 @@ impl<'a> BatchRun<'a, '_> {
                 Some(report) = reports.recv() => self.update(report).await,
                 executed = running.next() => match executed {
                     Some(executed) => {
-                        // What the call said before it ended comes before its end.
+                        // Output from before the end of the call is reported before the end.
                         while let Ok(report) = reports.try_recv() {
                             self.update(report).await;
                         }
@@ -190,7 +190,7 @@ impl<'a> BatchRun<'a, '_> {
         }
     }
 
-    /// Everything that is checked before a call runs; the error is its result.
+    /// All checks before a call runs; the error becomes its result.
     async fn prepare(&mut self, call_idx: usize, call: &Arc<ToolCall>) -> Result<Ready<'a>, ToolError> {
         if let Some(error) = &call.arguments_error {
             let name = &call.name;
@@ -226,7 +226,7 @@ impl<'a> BatchRun<'a, '_> {
         execute(self.run, self.cancel.clone(), self.hooks.environment(), ready, reports)
     }
 
-    /// Why a call that is ready must not start any more.
+    /// Why a call that is ready must not start.
     fn reason_not_to_start(&self) -> Option<ToolError> {
         if self.run.cancel.is_cancelled() {
             return Some(ToolError::aborted());
@@ -237,7 +237,7 @@ impl<'a> BatchRun<'a, '_> {
         None
     }
 
-    /// Passes on a report, unless its call has ended: a thread it left behind may still speak.
+    /// Forwards a report, unless its call has ended: an abandoned thread may still send some.
     async fn update(&mut self, report: Report) {
         if self.finished.iter().all(|finished| finished.call_idx != report.call_idx) {
             let Report { call_id, partial, .. } = report;
@@ -281,7 +281,7 @@ impl<'a> BatchRun<'a, '_> {
     }
 }
 
-/// Runs one call. Its reports stop counting when it ends.
+/// Runs one call. Its reports are ignored after its end.
 fn execute<'a>(
     run: &'a Run<'_>,
     cancel: CancellationToken,
@@ -293,12 +293,12 @@ fn execute<'a>(
         let Ready { call_idx, call, tool, arguments } = ready;
         let call_id = call.id.clone();
         let progress = Progress::new(move |partial| {
-            // Nobody reads reports any more once the batch is over.
+            // Once the batch is over, nothing receives reports.
             drop(reports.send(Report { call_idx, call_id: call_id.clone(), partial: Arc::new(partial) }));
         });
         let started = run.clock.monotonic();
         let cx = ToolCx { call_id: &call.id, cwd: run.cwd, environment, cancel, progress };
-        // A tool that panics has failed like any other; the calls beside it go on.
+        // A panic counts as a failure of the tool; the other calls continue.
         let running = AssertUnwindSafe(async { tool.run(arguments, cx).await }).catch_unwind();
         let result = running.await.unwrap_or_else(|panic| {
             Err(ToolError::new(format!("{} failed: {}", call.name, crash_error(&panic_text(&*panic)))))

@@ -1,4 +1,4 @@
-//! One answer: from a request to the finished assistant message.
+//! One answer: streams a request into the finished assistant message.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +15,8 @@ use super::event::AgentEvent;
 use super::hooks::Hooks;
 
 /// Streams one answer, emitting `AssistantStart` and its updates; the caller
-/// emits the end. Never fails: a failure is in the message, also that of a provider
-/// that panics.
+/// emits the end. Never fails: the message contains any failure, including a panic
+/// of the provider.
 pub(super) async fn stream_answer(
     provider: &dyn Provider,
     request: &Request,
@@ -49,14 +49,14 @@ pub(super) async fn stream_answer(
             }
         }
     }
-    // Against the provider contract, yet no reason to lose what was shown.
+    // It violates the provider contract, but the content shown so far is kept.
     Answered::of(failed(builder.into_message(), StopReason::Error, "stream ended without a final event"))
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(super) struct Answered {
     pub(super) answer: AssistantMessage,
-    /// The message of a panic of the provider, which `answer` tells of as well.
+    /// The message of a panic in the provider; `answer` contains it too.
     pub(super) panic: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Answered {
         Self { answer, panic: None }
     }
 
-    /// Keeps what had arrived.
+    /// Keeps the content that had arrived.
     fn crashed(builder: MessageBuilder, panic: &(dyn Any + Send)) -> Self {
         let panic = panic_text(panic);
         let error = crash_error(&panic);

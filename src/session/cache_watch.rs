@@ -1,31 +1,30 @@
-//! Notices when a prompt should have come from the provider's cache and did not:
-//! pure policy.
+//! Detects prompts that missed the provider's cache. Pure policy.
 //!
 //! Providers keep the prompt of a request for a while and charge a fraction for
-//! the part the next one repeats. Every request here repeats the one before, so
-//! reading much less from the cache than was sent before means that something has
-//! changed. Only answers of providers that report their cache count.
+//! the part that the next one repeats. Every request repeats the previous one, so
+//! a much smaller cache read than the last prompt means that something has
+//! changed. Only answers of providers that report cache use count.
 
 use std::sync::Arc;
 
 use crate::ai::{AssistantMessage, Message, Model, ThinkingLevel};
 
-/// Less than this is not worth a word.
+/// Smaller misses are not reported.
 const WORTH_TOKENS: u64 = 4_096;
-/// How long providers keep a prompt, and how long those keep it that were asked to.
+/// Cache lifetimes of providers, by default and on request.
 const SHORT_MS: u64 = 5 * 60_000;
 const LONG_MS: u64 = 60 * 60_000;
 
-/// How long the provider of `model` keeps a prompt, in milliseconds: as long as the
-/// model's entry says in `promptCache`, or as is usual. `long` says whether it was
-/// asked to keep prompts for long.
+/// The cache lifetime of `model` in milliseconds: the model's `promptCache`
+/// or the default. `long` means that the request asked for a long
+/// lifetime.
 pub(super) fn kept_ms(model: &Model, long: bool) -> u64 {
     let (name, usual_ms) = if long { ("long", LONG_MS) } else { ("short", SHORT_MS) };
     let seconds = model.extra.get("promptCache").and_then(|cache| cache.get(name)?.as_u64());
     seconds.map_or(usual_ms, |seconds| seconds.saturating_mul(1_000))
 }
 
-/// What the cache of the provider holds, as far as its answers tell.
+/// The contents of the provider's cache, as its answers report them.
 #[derive(Debug, Default)]
 pub(super) struct CacheWatch {
     last: Option<Seen>,
@@ -36,7 +35,7 @@ pub(super) struct CacheWatch {
 struct Seen {
     model: String,
     thinking: Option<ThinkingLevel>,
-    /// Tokens of the prompt, if the provider said anything about its cache.
+    /// Tokens of the prompt, if the provider reported cache use.
     cached: u64,
     /// Start of the request, milliseconds since the Unix epoch.
     at_ms: u64,
@@ -50,7 +49,7 @@ pub(super) struct Miss {
 }
 
 impl CacheWatch {
-    /// Continues after the answers of a conversation, unless some were seen already.
+    /// Continues after the answers of a conversation, unless some were already seen.
     pub(super) fn catch_up(&mut self, messages: &[Arc<Message>]) {
         if self.last.is_some() {
             return;
@@ -64,12 +63,12 @@ impl CacheWatch {
         }
     }
 
-    /// Something before the end of the conversation is different from now on.
+    /// Records that an earlier part of the conversation has changed.
     pub(super) fn changed(&mut self, what: &'static str) {
         self.changed = Some(what);
     }
 
-    /// Takes in an answer; `kept_ms` is how long its provider keeps a prompt.
+    /// Records an answer; `kept_ms` is the provider's cache lifetime.
     pub(super) fn answered(&mut self, answer: &AssistantMessage, kept_ms: u64) -> Option<Miss> {
         let usage = &answer.usage;
         let sent = usage.prompt_tokens();
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_was_never_cached_cannot_be_missed() {
-        // No word about a cache, a small prompt, a prompt that shrank, a failed request.
+        // No report about a cache, a small prompt, a prompt that shrank, a failed request.
         check(&answer(50_000, 0, 0, 0), &answer(50_100, 0, 0, 1), None, None);
         check(&answer(10, 0, 2_000, 0), &answer(2_100, 0, 0, 1), None, None);
         check(&answer(10, 0, 50_000, 0), &answer(1_000, 0, 0, 1), None, None);

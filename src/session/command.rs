@@ -11,7 +11,7 @@ use super::question::QuestionId;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionCommand {
-    /// Says something to the model, or queues it.
+    /// Sends a prompt to the model, or queues it.
     Prompt {
         text: String,
         images: Vec<Image>,
@@ -19,27 +19,27 @@ pub enum SessionCommand {
     },
     /// Delivers the queued steering messages at once, whatever the setting.
     DeliverNow,
-    /// Takes everything queued back. Replies [`Reply::Queue`].
+    /// Takes all queued messages back. Replies [`Reply::Queue`].
     TakeQueue,
     /// Takes one queued message back. Replies [`Reply::Queue`], empty if it has
-    /// been delivered meanwhile.
+    /// already been delivered.
     TakeQueued {
         slot: QueueSlot,
     },
-    /// Puts a queued message at place `index` of a queue, if it still waits.
+    /// Moves a queued message to position `index` of a queue, if it is still queued.
     MoveQueued {
         slot: QueueSlot,
         kind: QueueKind,
         index: usize,
     },
-    /// Takes back what an earlier process left: messages it had not delivered, and the
+    /// Takes back messages that an earlier process had not delivered, and its
     /// draft. Replies [`Reply::Queue`].
     TakeLeftOver,
-    /// Stores what is in the editor, in place of the draft before it.
+    /// Stores the contents of the editor, replacing the previous draft.
     SaveDraft {
         draft: PromptDraft,
-        /// The highest [`TakenQueue::ticket`] whose messages stand in the draft, or
-        /// stood in one that was sent; 0 for none.
+        /// The highest [`TakenQueue::ticket`] whose messages are in the draft, or
+        /// were in one that was sent; 0 for none.
         ticket: u64,
     },
     /// Cancels the run, a retry wait, or a running `!` command; the queue stays.
@@ -53,7 +53,7 @@ pub enum SessionCommand {
         level: ThinkingLevel,
         scope: Scope,
     },
-    /// The models to cycle through from now on; none means all there are keys for.
+    /// Sets the models to cycle through; an empty list means all models with a key.
     ///
     /// Patterns as in the setting `enabledModels`.
     SetScope {
@@ -62,14 +62,14 @@ pub enum SessionCommand {
     },
     /// The catalogue has changed: continues with the new definition of the model.
     ModelsChanged,
-    /// Next (or, if not `forward`, previous) available model.
+    /// Selects the next (or, if not `forward`, previous) available model.
     CycleModel {
         forward: bool,
     },
-    /// Next thinking level the model supports, from the highest back to the lowest.
+    /// Selects the next thinking level the model supports, from the highest back to the lowest.
     CycleThinking,
-    /// Puts a summary in place of the beginning of the conversation; `focus` is what it
-    /// should dwell on. Replies [`Reply::Started`]; refused while the agent works.
+    /// Replaces the beginning of the conversation with a summary; `focus` is the subject to
+    /// emphasise. Replies [`Reply::Started`]; rejected while the agent is working.
     Compact {
         focus: Option<String>,
     },
@@ -81,7 +81,7 @@ pub enum SessionCommand {
     SetName {
         name: String,
     },
-    /// Decides whether what the project of the session brings along is used.
+    /// Decides whether to use the files of the session's project.
     DecideTrust {
         choice: TrustChoice,
     },
@@ -92,7 +92,7 @@ pub enum SessionCommand {
     },
     /// Starts a new session in the same directory.
     New,
-    /// Goes on with the session in `path`.
+    /// Continues the session in `path`.
     Open {
         path: PathBuf,
     },
@@ -100,20 +100,20 @@ pub enum SessionCommand {
     Shutdown,
 }
 
-/// What a prompt does while a run is active. When idle all start a run.
+/// What a prompt does during a run. Without one, every prompt starts a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenBusy {
     /// Delivered as the `steeringDelivery` setting says, or at once if it
     /// begins with an urgent word.
     Steer,
-    /// Delivered when the agent would stop.
+    /// Delivered when the agent would otherwise stop.
     FollowUp,
-    /// Interrupts the run at once.
+    /// Interrupts the run immediately.
     Now,
     Refuse,
 }
 
-/// How far a choice reaches.
+/// The scope of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     Session,
@@ -124,13 +124,13 @@ pub enum Scope {
 /// The user's trust decision about a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrustChoice {
-    /// Trusts the folder, from now on.
+    /// Trusts the folder permanently.
     Folder,
     /// Trusts the parent folder and everything in it, permanently.
     Parent,
     /// Trusts the folder until the program ends.
     Session,
-    /// Does not trust the folder, from now on.
+    /// Does not trust the folder, permanently.
     No,
     /// Does not trust the folder until the program ends.
     NotNow,
@@ -145,13 +145,13 @@ impl TrustChoice {
     }
 }
 
-/// What a command came to.
+/// The reply to a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     Done,
     /// A run started.
     Started,
-    /// The prompt waits in a queue.
+    /// The prompt was queued.
     Queued,
     /// The same text was queued moments ago; this one was dropped.
     Duplicate,
@@ -183,7 +183,7 @@ impl From<&str> for PromptDraft {
 pub struct TakenQueue {
     pub steering: Vec<PromptDraft>,
     pub follow_up: Vec<PromptDraft>,
-    /// What was in the editor when an earlier process ended.
+    /// The contents of the editor when an earlier process ended.
     pub draft: Option<PromptDraft>,
     /// The messages stay on disk until [`SessionCommand::SaveDraft`] names this number.
     pub ticket: u64,
@@ -197,7 +197,7 @@ impl TakenQueue {
         }
     }
 
-    /// All of it, in the order in which it was to be delivered.
+    /// All prompts, in delivery order.
     pub fn into_prompts(self) -> Vec<PromptDraft> {
         self.steering.into_iter().chain(self.follow_up).chain(self.draft).collect()
     }

@@ -1,10 +1,10 @@
 //! Entries that wait for the end of a run: the results of `!` commands, which must
-//! not stand between a tool call and its result.
+//! not come between a tool call and its result.
 //!
-//! They are shown at once, so they are also on disk at once: as lines of a file
-//! beside the session, which is removed when they have been appended. What it still
-//! holds when the session is opened is appended then. An entry keeps its id, so a
-//! crash between the two leaves nothing twice.
+//! They are shown at once, so they are also stored at once: as lines of a file
+//! beside the session, which is removed after they have been appended. Entries left in
+//! it are appended when the session is opened. An entry keeps its id, so a
+//! crash between the two steps duplicates nothing.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::util::clock;
 use super::sidecar;
 use super::store::{Entry, EntryBody, EntryId};
 
-/// The entries of one session that wait, oldest first.
+/// The waiting entries of one session, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct DeferredEntries {
     /// `None` for a session that is not saved.
@@ -28,16 +28,16 @@ impl DeferredEntries {
     pub(super) fn open(session: Option<&Path>) -> Self {
         let path = sidecar::path(session, ".deferred");
         let text = path.as_deref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        // The last line may be torn; its command had not been shown as finished.
+        // The last line may be incomplete; its command had not been shown as finished.
         let entries = text.lines().filter_map(|line| Entry::parse(line).ok()).collect();
         Self { path, entries }
     }
 
-    /// Goes on beside the session at `session`, which was somewhere else before.
+    /// Continues beside the session at `session`, whose path has changed.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
         let path = sidecar::path(session, ".deferred");
         if let (Some(old), Some(new)) = (&self.path, &path) {
-            // Entries that stay behind are in memory as well.
+            // Entries that cannot be moved are in memory as well.
             drop(fs::rename(old, new));
         }
         self.path = path;
@@ -46,7 +46,7 @@ impl DeferredEntries {
     /// Adds an entry. Blocks, briefly.
     ///
     /// # Errors
-    /// When it is only in memory, because the file cannot be written.
+    /// If the file cannot be written; the entry is then only in memory.
     pub(super) fn push(&mut self, body: EntryBody, now_ms: u64) -> io::Result<()> {
         let id = EntryId::new(&uuid::Uuid::new_v4().simple().to_string()[..8]);
         let entry = Entry { id, parent_id: None, timestamp: clock::iso8601(now_ms), body };
@@ -60,7 +60,7 @@ impl DeferredEntries {
         options.open(path)?.write_all(line.as_bytes())
     }
 
-    /// Takes all entries out. They stay on disk until [`Self::forget`].
+    /// Removes and returns all entries. They stay on disk until [`Self::forget`].
     pub(super) fn take(&mut self) -> Vec<Entry> {
         std::mem::take(&mut self.entries)
     }
@@ -68,7 +68,7 @@ impl DeferredEntries {
     /// Removes the file, once its entries have been appended. Blocks, briefly.
     pub(super) fn forget(&self) {
         if let Some(path) = &self.path {
-            // One that stays is read again, and its entries are known then.
+            // If the file stays, it is read again, and its entries are recognised by their ids.
             drop(fs::remove_file(path));
         }
     }

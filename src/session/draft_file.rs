@@ -1,10 +1,10 @@
-//! What the user is writing, on disk, beside the session: it survives whatever ends
-//! the program.
+//! The user's draft on disk, beside the session: it survives every way the
+//! program can end.
 //!
-//! The file is replaced as a whole when the editor changed, and removed when the
-//! editor is empty. A draft of a session nobody has said anything in has no session
-//! file beside it; the next new session of the same directory adopts it, unless the
-//! process that wrote it still lives, which holds a lock.
+//! The file is replaced as a whole when the editor changes, and removed when the
+//! editor is empty. The draft of a session without messages has no session
+//! file beside it; the next new session in the same directory adopts it, unless the
+//! process that wrote it is still alive and holds its lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ struct Stored {
     cwd: PathBuf,
     #[serde(flatten)]
     draft: PromptDraft,
-    /// Messages of the queue file that stand in the draft as well.
+    /// Messages of the queue file that are also in the draft.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     holds: Vec<PromptDraft>,
 }
@@ -39,9 +39,9 @@ pub(super) struct DraftFile {
     path: Option<PathBuf>,
     cwd: PathBuf,
     recovered: Option<Stored>,
-    /// Draft files that this one takes the place of, once it is written.
+    /// Draft files that this one replaces once it is written.
     replaces: Vec<PathBuf>,
-    /// Held from the first draft on, while the session has no file of its own.
+    /// Held from the first draft until the session has a file of its own.
     lock: Option<DraftLock>,
 }
 
@@ -64,13 +64,13 @@ impl DraftFile {
         file
     }
 
-    /// Goes on beside the session at `session`, which was somewhere else before.
+    /// Continues beside the session at `session`, whose path has changed.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
         let path = sidecar::path(session, SUFFIX);
         if let (Some(old), Some(new)) = (&self.path, &path)
             && old != new
         {
-            // There may be no draft; one that stays behind is replaced by the next.
+            // There may be no draft; a file that cannot be moved is replaced by the next draft.
             if fs::rename(old, new).is_err() {
                 self.replaces.push(old.clone());
             }
@@ -78,7 +78,7 @@ impl DraftFile {
         self.path = path;
     }
 
-    /// Looks for a draft whose session was never written and whose process is gone.
+    /// Looks for a draft whose session was never written and whose process has ended.
     fn adopt(&mut self) {
         let Some(folder) = self.path.as_deref().and_then(Path::parent) else { return };
         let Ok(files) = fs::read_dir(folder) else { return };
@@ -92,7 +92,7 @@ impl DraftFile {
                 (stored.cwd == self.cwd).then(|| (file.path(), stored))
             })
             .collect();
-        // Names begin with the time; the latest draft is the one that is missed.
+        // Names begin with the time; the user expects the latest draft.
         orphans.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some((path, stored)) = orphans.pop() {
             self.recovered.get_or_insert(stored);
@@ -100,21 +100,21 @@ impl DraftFile {
         }
     }
 
-    /// The draft of the process before, once. It stays on disk until another is saved.
+    /// Returns the recovered draft, once. It stays on disk until another is saved.
     pub(super) fn take_recovered(&mut self) -> Option<PromptDraft> {
         self.recovered.take().map(|stored| stored.draft).filter(|draft| !draft.is_empty())
     }
 
-    /// The messages of the queue file that the recovered draft holds already.
+    /// The messages of the queue file that the recovered draft contains.
     pub(super) fn held(&self) -> &[PromptDraft] {
         self.recovered.as_ref().map_or(&[], |stored| &stored.holds)
     }
 
-    /// Replaces the draft. `holds` are messages of the queue file that stand in it.
+    /// Replaces the draft. `holds` are messages of the queue file that it contains.
     /// Blocks, briefly.
     ///
     /// # Errors
-    /// When it cannot be written; the draft before it is then still on disk.
+    /// If it cannot be written; the previous draft is then still on disk.
     pub(super) fn save(&mut self, draft: &PromptDraft, holds: &[PromptDraft]) -> io::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         if draft.is_empty() {
@@ -123,7 +123,7 @@ impl DraftFile {
             self.lock(&path);
             write(&path, &Stored { cwd: self.cwd.clone(), draft: draft.clone(), holds: holds.to_vec() })?;
         }
-        // Only now is there another copy of what they say.
+        // The replaced drafts are no longer the only copy.
         for replaced in std::mem::take(&mut self.replaces) {
             drop(remove(&replaced));
             drop(remove(&lock_path(&replaced)));
@@ -131,7 +131,7 @@ impl DraftFile {
         Ok(())
     }
 
-    /// Takes the place of `other` with the next draft that is saved: the user goes on
+    /// Replaces `other` with the next draft that is saved: the user continues
     /// writing in another session.
     pub(super) fn replace(&mut self, other: Self) {
         let Self { path, replaces, .. } = other;
@@ -195,7 +195,7 @@ fn write(path: &Path, stored: &Stored) -> io::Result<()> {
     Ok(())
 }
 
-/// What a file holds; `None` if it cannot be read.
+/// The contents of a file; `None` if it cannot be read.
 fn read(path: &Path) -> Option<Stored> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

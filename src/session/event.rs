@@ -8,16 +8,16 @@ use crate::agent::AgentEvent;
 use super::question::{Question, QuestionId};
 use super::store::{BashExecution, Entry};
 
-/// What happens to a session, in order. Events carry what changed; the state
-/// snapshot carries what is.
+/// The events of a session, in order. Events describe changes; the state
+/// snapshot describes the current state.
 #[derive(Debug, Clone)]
 pub enum SessionEvent {
-    /// A session was opened, started or switched to: forget what was shown.
+    /// A session was opened, started or switched to; clients discard earlier content.
     Opened(Arc<Opened>),
     Agent(AgentEvent),
     /// The queues changed; `SessionState::queue` has their texts.
     QueueChanged,
-    /// The request failed in a way that may pass; it is repeated after `delay`.
+    /// The request failed with a transient error; it is repeated after `delay`.
     RetryScheduled {
         attempt: u32,
         max_attempts: u32,
@@ -30,11 +30,11 @@ pub enum SessionEvent {
         attempt: u32,
         final_error: Option<String>,
     },
-    /// A summary is being written in place of the beginning of the conversation.
+    /// pi is writing a summary to replace the beginning of the conversation.
     CompactionStarted {
         reason: CompactionReason,
     },
-    /// The summary is in the session (`EntryAppended` told of it), or nothing changed.
+    /// The compaction ended: `EntryAppended` reported the summary, or nothing changed.
     CompactionEnded {
         reason: CompactionReason,
         aborted: bool,
@@ -46,29 +46,29 @@ pub enum SessionEvent {
         command: String,
         exclude_from_context: bool,
     },
-    /// It printed something.
+    /// A user's command printed output.
     BashOutput {
         chunk: String,
     },
     BashEnded(Arc<BashExecution>),
-    /// An entry was added: on disk, unless a notice says that the file cannot be
-    /// written or nobody has said anything in the session yet.
+    /// An entry was added: it is on disk, unless a notice reports that the file cannot be
+    /// written or the session has no messages yet.
     EntryAppended(Arc<Entry>),
     /// Model, thinking level or name changed, or whether everything is saved.
     SelectionChanged,
-    /// The user is to decide something, which something waits for.
+    /// The session waits for a decision of the user.
     Question(Arc<Question>),
-    /// A question was answered, by whatever front end, or is of no interest any more.
+    /// A question was answered by any front end, or withdrawn.
     QuestionClosed {
         id: QuestionId,
     },
-    /// Something the user should know; nothing was lost.
+    /// A notice for the user; nothing was lost.
     Notice {
         level: NoticeLevel,
         text: String,
     },
-    /// The session task is gone, because of a bug or because the session could not be
-    /// opened; the file has everything that was shown as finished. The last event of
+    /// The session task has ended, because of a bug or because the session could not be
+    /// opened; the file contains everything shown as finished. The last event of
     /// the stream.
     Ended {
         reason: String,
@@ -79,10 +79,10 @@ pub enum SessionEvent {
     },
 }
 
-/// Why a conversation is compacted.
+/// The reason for a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionReason {
-    /// The user asked for it.
+    /// The user requested it.
     Manual,
     /// The window is nearly full.
     Threshold,

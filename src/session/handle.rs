@@ -8,7 +8,7 @@ use super::command::{Reply, SessionCommand};
 use super::event::SessionEvent;
 use super::state::SessionState;
 
-/// Why a command was refused; the text is for the user.
+/// Why a command was rejected; the text is for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     #[error("{0}")]
@@ -39,21 +39,21 @@ impl SessionHandle {
         Self { commands, state }
     }
 
-    /// Sends without waiting. A refusal comes back as a `Notice` event.
+    /// Sends without waiting. A rejection comes back as a `Notice` event.
     pub fn send(&self, command: SessionCommand) {
-        // A closed channel means the session has ended; its last event said so.
+        // A closed channel means the session has ended; its last event reported that.
         drop(self.commands.send(Envelope { command, reply: None }));
     }
 
-    /// Sends, and waits until the session has accepted or refused it.
+    /// Sends, and waits until the session has accepted or rejected the command.
     ///
     /// # Errors
-    /// When the session refuses the command or has ended.
+    /// If the session rejects the command or has ended.
     pub async fn request(&self, command: SessionCommand) -> Result<Reply, SessionError> {
         self.post(command).await
     }
 
-    /// Sends at once and returns what waits for the answer, so that a caller who
+    /// Sends at once and returns a future for the reply, so that a caller that
     /// does not wait here keeps its commands in order.
     pub fn post(
         &self,
@@ -73,5 +73,5 @@ impl SessionHandle {
     }
 }
 
-/// The events of a session, for one reader.
+/// The events of a session, for a single reader.
 pub type SessionEvents = mpsc::UnboundedReceiver<SessionEvent>;

@@ -1,4 +1,4 @@
-//! Opening a session: the file, what it selected, and what surrounds it.
+//! Opens a session: its file, its selection, and its project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::services::Services;
 use super::state::SessionState;
 use super::store::{self, DamagedLine, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
 
-/// Which session to open.
+/// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenSession {
     New,
@@ -28,7 +28,7 @@ pub enum OpenSession {
     File(PathBuf),
 }
 
-/// Files larger than this are shown by their end before they are scanned.
+/// Larger files are shown by their end before they are scanned.
 const LARGE_BYTES: u64 = 1 << 20;
 
 pub(super) struct OpenedSession {
@@ -40,11 +40,11 @@ pub(super) struct OpenedSession {
     pub(super) draft_file: DraftFile,
     pub(super) deferred_entries: DeferredEntries,
     pub(super) project: ProjectContext,
-    /// Of this session alone.
+    /// Created for this session.
     pub(super) tools: ToolRegistry,
 }
 
-/// What can be told of a large session before its file is read.
+/// The data of a large session available before its file is read.
 pub(super) struct Preview {
     pub(super) id: String,
     pub(super) cwd: PathBuf,
@@ -52,7 +52,7 @@ pub(super) struct Preview {
     pub(super) tail: Vec<Arc<Entry>>,
 }
 
-/// Looks at the header and the end of a large session file; `None` if the
+/// Reads the header and the end of a large session file; `None` if the
 /// session is new or small enough to open at once.
 pub(super) fn preview(open: &OpenSession) -> Result<Option<Preview>, OpenError> {
     let OpenSession::File(path) = open else { return Ok(None) };
@@ -68,8 +68,8 @@ pub(super) fn preview(open: &OpenSession) -> Result<Option<Preview>, OpenError> 
     Ok(Some(Preview { id: header.id, cwd: PathBuf::from(header.cwd), tail }))
 }
 
-/// Opens a session without blocking the caller's thread. `overrides` are those of
-/// this process.
+/// Opens a session without blocking the caller's thread. `overrides` are the trust
+/// decisions of this process.
 pub(super) async fn open(
     services: &Arc<Services>,
     cwd: &Path,
@@ -108,7 +108,7 @@ fn open_blocking(
     }
     let project = ProjectContext::read(services, &cwd, overrides);
     let store_selected = projection::selected(&store.selecting_entries());
-    // What waits in a session that is open elsewhere is that process's business.
+    // If another process has the session open, its sidecar files belong to that process.
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
     let draft_file = DraftFile::open(ours.as_deref(), &cwd);
     let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
@@ -117,7 +117,7 @@ fn open_blocking(
     Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred_entries, project, tools })
 }
 
-/// Appends what an earlier process showed as finished and could not append any more.
+/// Appends entries that an earlier process showed as finished and could not append.
 fn append_deferred(store: &mut SessionStore, session: Option<&Path>) -> DeferredEntries {
     let mut deferred = DeferredEntries::open(session);
     let entries = deferred.take();
@@ -144,8 +144,8 @@ pub(super) fn new_header(cwd: &Path, now_ms: u64) -> Header {
     }
 }
 
-/// The key for `model`, or none yet if it takes the network to get it: the
-/// provider asks for that one when a request is sent.
+/// The key for `model`, or no key if finding it needs the network: then the
+/// provider finds it when a request is sent.
 pub(super) async fn credential(
     services: &Arc<Services>,
     model: &Arc<Model>,
@@ -164,13 +164,13 @@ pub(super) fn session_vars(state: &SessionState) -> SessionVars {
     }
 }
 
-/// Whether two paths mean the same file, which may not exist yet.
+/// Whether two paths are the same file, which may not exist yet.
 pub(super) fn is_same_file(a: &Path, b: &Path) -> bool {
     let canonical = |path: &Path| std::fs::canonicalize(path).ok();
     a == b || canonical(a).is_some_and(|a| canonical(b) == Some(a))
 }
 
-/// Whether the conversation stops in the middle of a run: pi ended before the answer
+/// Whether the conversation ends in the middle of a run: pi ended before the answer
 /// was complete, or before a failed request was repeated. `tail` is the end of the
 /// active branch.
 pub(super) fn is_cut_off(tail: &[Arc<Entry>]) -> bool {

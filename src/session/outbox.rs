@@ -1,4 +1,4 @@
-//! What leaves a session: its events, and the snapshot of what it is.
+//! The output of a session: its events and its snapshot.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 use super::event::{NoticeLevel, SessionEvent};
 use super::state::SessionState;
 
-/// The way out for every part of a session; clones lead to the same client.
+/// Sends events and updates the snapshot for every part of a session; clones share the client.
 #[derive(Clone)]
 pub(super) struct Outbox {
     events: mpsc::UnboundedSender<SessionEvent>,
@@ -31,7 +31,7 @@ impl Outbox {
         self.send(SessionEvent::Notice { level, text: text.into() });
     }
 
-    /// Changes the snapshot; a part sets its own fields and leaves the others alone.
+    /// Changes the snapshot; each part sets only its own fields.
     pub(super) fn update(&self, change: impl FnOnce(&mut SessionState)) {
         self.state.send_modify(|state| change(Arc::make_mut(state)));
     }
@@ -40,7 +40,7 @@ impl Outbox {
         self.state.borrow().clone()
     }
 
-    /// The snapshot for readers elsewhere.
+    /// The snapshot, for other readers.
     pub(super) fn subscribe(&self) -> watch::Receiver<Arc<SessionState>> {
         self.state.subscribe()
     }

@@ -1,8 +1,8 @@
 //! Project and user files that shape a session: instruction files,
 //! skills, and whether the folder is trusted.
 //!
-//! Read as a whole when a session is opened and when trust is decided. How each
-//! is found is in `resources` and `config`.
+//! Everything is read when a session is opened and when trust is decided. `resources`
+//! and `config` know where to look.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::resources::{ContextFile, ContextFiles, Skill, SkillPlaces, context_fi
 use super::services::Services;
 use super::state::ProjectState;
 
-/// What the user decided about folders for as long as the program runs.
+/// The user's trust decisions until the program ends.
 pub(super) type TrustOverrides = HashMap<PathBuf, bool>;
 
 pub(super) struct ProjectContext {
@@ -24,21 +24,21 @@ pub(super) struct ProjectContext {
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
     pub(super) state: ProjectState,
-    /// What is wrong with skills, instruction files or `trust.json`, one line each.
+    /// Problems with skills, instruction files or `trust.json`, one line each.
     pub(super) problems: Vec<String>,
-    /// What is left out for want of trust.
+    /// A notice about content left out because the project is not trusted.
     pub(super) untrusted: Option<(NoticeLevel, String)>,
 }
 
 impl ProjectContext {
-    /// Reads what surrounds `cwd`. Blocks.
+    /// Reads the context of `cwd`. Blocks.
     pub(super) fn read(services: &Services, cwd: &Path, overrides: &TrustOverrides) -> Self {
         let dirs = &services.dirs;
         let home = dirs.home.as_deref();
         let trust_file = TrustFile::load(dirs.trust_file());
         let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
         let flag = overrides.get(cwd).copied().or(services.trust.flag);
-        // What cannot be read may hold a no.
+        // An unreadable file may contain a refusal.
         let default = match trust_file.problem() {
             Some(_) if services.trust.default == TrustDefault::Always => TrustDefault::Ask,
             _ => services.trust.default,
@@ -54,7 +54,7 @@ impl ProjectContext {
         let mut project = ProjectState { trust, protected, links: context.links.into() };
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
         if trust == Trust::Undecided && !has_skills && project.links.is_empty() {
-            // Nothing else of a project is used yet, and nobody is asked for nothing.
+            // The project has nothing else that needs trust, so there is nothing to ask.
             project.trust = Trust::Unasked;
         }
         let (skills, wrong) = load_skills(&SkillPlaces {
@@ -72,7 +72,7 @@ impl ProjectContext {
     }
 }
 
-/// Says what is left out, unless the user is asked about it.
+/// A notice about content left out, unless the user is being asked about it.
 fn untrusted(
     project: &ProjectState,
     with_skills: bool,
@@ -113,7 +113,7 @@ fn untrusted(
     }
 }
 
-/// `path` as seen from `cwd`.
+/// `path` relative to `cwd`, for display.
 fn shown(path: &Path, cwd: &Path, home: Option<&Path>) -> String {
     match path.strip_prefix(cwd) {
         Ok(relative) => relative.display().to_string(),

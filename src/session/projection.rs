@@ -1,8 +1,8 @@
 //! Projects the active branch to the messages of a request. Pure.
 //!
 //! Entries that are not messages become messages here (`!` commands,
-//! summaries, application messages), and context edits take effect. What a
-//! particular provider may see of the result is `ai`'s business.
+//! summaries, application messages), and context edits take effect. `ai` adapts the
+//! result to each provider.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ pub fn messages(branch: &[Arc<Entry>]) -> Vec<Arc<Message>> {
     sources(branch).into_iter().map(|source| source.message).collect()
 }
 
-/// A message of a request, and where it comes from.
+/// A message of a request, and its origin.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// The entry that a context edit has to name to change the message; `None`
-    /// where none can.
+    /// The entry that a context edit must target to change the message; `None`
+    /// if that is not possible.
     pub(super) entry: Option<EntryId>,
     pub(super) message: Arc<Message>,
 }
@@ -42,14 +42,14 @@ impl Source {
     }
 }
 
-/// As [`messages`], with their entries.
+/// Like [`messages`], with their entries.
 pub(super) fn sources(branch: &[Arc<Entry>]) -> Vec<Source> {
     let mut sources = in_stored_order(branch);
     order_results(&mut sources);
     sources
 }
 
-/// What the model reads of each entry, edits included; `None` for what it does not see.
+/// The message of each entry, with edits applied; `None` if the model does not see the entry.
 pub(super) fn per_entry(entries: &[Arc<Entry>]) -> Vec<Option<Arc<Message>>> {
     let edits = edits(entries);
     entries.iter().map(|entry| edited(entry, &edits).map(|source| source.message)).collect()
@@ -90,7 +90,7 @@ fn in_stored_order(branch: &[Arc<Entry>]) -> Vec<Source> {
     match compaction {
         None => branch.iter().for_each(&mut add),
         Some(at) => {
-            // The summary comes first, then what it kept, then what followed it.
+            // The summary comes first, then the part it kept, then later entries.
             if let EntryBody::Compaction(compaction) = &branch[at].body {
                 let (system, summary) = summary(compaction, &branch[at].timestamp);
                 messages.extend(system.map(Source::fixed));
@@ -104,7 +104,7 @@ fn in_stored_order(branch: &[Arc<Entry>]) -> Vec<Source> {
     messages
 }
 
-/// The model and thinking level in force at the end of a whole branch.
+/// The model and thinking level at the end of a whole branch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Selected {
     /// Provider and id.
@@ -112,7 +112,7 @@ pub(super) struct Selected {
     pub(super) thinking: Option<ThinkingLevel>,
 }
 
-/// Scans a branch for what was selected last. An answer counts as a selection
+/// Scans a branch for the last selection. An answer counts as a selection
 /// of the model that gave it, if that is known.
 pub(super) fn selected<'a>(branch: impl IntoIterator<Item = &'a Arc<Entry>>) -> Selected {
     let mut selected = Selected::default();
@@ -157,7 +157,7 @@ fn edited(entry: &Arc<Entry>, edits: &HashMap<&EntryId, Option<&Replacement>>) -
     Some(Source { entry: is_editable(entry).then(|| entry.id.clone()), message })
 }
 
-/// The kinds of entries that context edits are defined for.
+/// The kinds of entries that context edits can target.
 fn is_editable(entry: &Entry) -> bool {
     match &entry.body {
         EntryBody::Message { message: SessionMessage::Model(message), .. } => {
@@ -198,8 +198,8 @@ fn to_message(entry: &Entry) -> Option<Arc<Message>> {
     }
 }
 
-/// What an application said before there were entries for it: a message of the
-/// role `custom`. The model reads no other role that is not known here.
+/// A legacy application message: a message of the
+/// role `custom`. The model reads no other unknown role.
 fn application_message(message: &Value) -> Option<Arc<Message>> {
     if message.get("role").and_then(Value::as_str) != Some("custom") {
         return None;
@@ -225,7 +225,7 @@ fn is_system(entry: &Entry) -> bool {
     }
 }
 
-/// What the model reads of a command the user ran.
+/// The text that the model reads about a command of the user.
 fn bash_text(execution: &BashExecution) -> String {
     let output = match execution.output.as_str() {
         "" => "(no output)".to_owned(),
@@ -246,7 +246,7 @@ fn bash_text(execution: &BashExecution) -> String {
     text
 }
 
-/// `message` with other content; a replacement that cannot be read changes nothing.
+/// `message` with other content; an unreadable replacement changes nothing.
 fn replaced(message: &Arc<Message>, replacement: &Replacement) -> Arc<Message> {
     let value = match &replacement.content {
         Value::String(text) => serde_json::json!([{ "type": "text", "text": text }]),
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_compaction_stands_for_what_it_does_not_keep() {
-        // The store hands over the branch from the first kept entry on.
+        // The store returns the branch from the first kept entry on.
         check(
             &[
                 SYSTEM,

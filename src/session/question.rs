@@ -1,4 +1,4 @@
-//! Questions that something in a session waits for, and who asks before a tool runs.
+//! Questions to the user, and the gate that decides about tool calls.
 
 use std::sync::Arc;
 
@@ -10,20 +10,19 @@ use crate::ai::ToolCall;
 use super::command::TrustChoice;
 use super::state::ProjectState;
 
-/// Names a question for as long as its session's task runs.
+/// The id of a question, valid until its session's task ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuestionId(pub(super) u64);
 
-/// Something the user is to decide. Any front end may answer it, by
-/// [`SessionCommand::Answer`](super::SessionCommand::Answer).
+/// A decision for the user. Any front end may answer it, by
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub id: QuestionId,
     pub kind: QuestionKind,
     pub text: String,
-    /// What can be answered, in the order in which it is offered.
+    /// The possible answers, in the order in which they are shown.
     pub options: Vec<String>,
-    /// The option that holds where nobody can answer.
+    /// The option that applies if no front end can answer.
     pub default: usize,
 }
 
@@ -31,7 +30,7 @@ pub struct Question {
 pub enum QuestionKind {
     /// Whether the project of the session is trusted; the options are [`TRUST_OPTIONS`].
     Trust,
-    /// Whether a call of a tool may run; the first option allows it.
+    /// Whether a tool call may run; the first option allows it.
     ToolCall(Arc<ToolCall>),
 }
 
@@ -44,18 +43,18 @@ pub const TRUST_OPTIONS: &[(TrustChoice, &str)] = &[
     (TrustChoice::No, "Don't trust"),
 ];
 
-/// Decides about calls of tools before they run.
+/// Decides about tool calls before they run.
 pub trait ToolGate: Send + Sync {
-    /// Decides about one call with `arguments` that fit its tool.
+    /// Decides about one call with valid `arguments`.
     fn check(&self, call: &PendingCall<'_>) -> Verdict;
 }
 
 /// A call that is about to run.
 pub struct PendingCall<'a> {
     pub call: &'a Arc<ToolCall>,
-    /// Validated; those in `call` are as the model wrote them.
+    /// Validated; those in `call` are the model's originals.
     pub arguments: &'a Value,
-    /// `None` if the tool was removed meanwhile.
+    /// `None` if the tool has been removed.
     pub spec: Option<&'a ToolSpec>,
     pub project: &'a ProjectState,
 }
@@ -63,15 +62,15 @@ pub struct PendingCall<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     Allow,
-    /// Runs with these arguments, if they fit the tool.
+    /// Runs with these arguments, if they match the tool's schema.
     Change {
         arguments: Value,
     },
-    /// The model reads the reason instead of a result.
+    /// The model reads the reason as the call's error.
     Block {
         reason: String,
     },
-    /// Asks the user `text`; where nobody can answer the call is blocked.
+    /// Asks the user `text`; the call is blocked if no front end can answer.
     Ask {
         text: String,
     },

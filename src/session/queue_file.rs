@@ -1,15 +1,15 @@
 //! Queued messages on disk, beside their session: a crash loses none of them.
 //!
-//! The file is a log of changes, so that a message costs the same however many
-//! wait, and it is rewritten once most of it is dead. It is removed when nothing
-//! waits. What it still holds when the session is opened was never delivered; it
-//! waits there until somebody takes it back, and longer: what is handed back to the
-//! user stays in the file until the draft it went into is stored.
+//! The file is a log of changes, so that the cost of a message does not depend on the
+//! length of the queue. It is rewritten once most of it is obsolete, and removed when
+//! the queue is empty. Messages left in it when the session is opened were never
+//! delivered; they stay there until the user takes them back. A message returned to the
+//! user stays in the file until the draft that contains it is stored.
 //!
-//! A line is a JSON object. `{"steering": […], "followUp": […]}` says what both
-//! queues hold; earlier versions wrote nothing else. `{"queue": "steering", "at": 3,
+//! A line is a JSON object. `{"steering": […], "followUp": […]}` contains both
+//! queues; earlier versions wrote nothing else. `{"queue": "steering", "at": 3,
 //! "remove": 1, "insert": […]}` replaces messages of one of them. A message is a
-//! text, or an object with `text` and `images`. Readers pass over other fields.
+//! text, or an object with `text` and `images`. Readers ignore other fields.
 
 use std::collections::VecDeque;
 use std::fs::{self, OpenOptions};
@@ -25,10 +25,10 @@ use crate::util::atomic_file;
 use super::command::{PromptDraft, TakenQueue};
 use super::sidecar;
 
-/// Dead bytes that are no reason to rewrite the file.
+/// Obsolete bytes tolerated before the file is rewritten.
 const SLACK_BYTES: u64 = 64 * 1024;
 
-/// How a message is written: as plainly as it can be.
+/// A message in the file, in the simplest possible form.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StoredPrompt {
@@ -59,7 +59,7 @@ fn stored<'a>(prompts: impl IntoIterator<Item = &'a PromptDraft>) -> Vec<StoredP
     prompts.into_iter().map(StoredPrompt::from).collect()
 }
 
-/// Both queues, as they are stored; oldest first.
+/// Both queues as stored; oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct StoredQueues {
     pub(super) steering: VecDeque<PromptDraft>,
@@ -83,8 +83,8 @@ impl StoredQueues {
 struct LeftOver {
     kind: QueueKind,
     prompt: PromptDraft,
-    /// With which it was handed to the user; `None` for one of an earlier process that
-    /// nobody has asked for.
+    /// The ticket of its return to the user; `None` for a message of an earlier process
+    /// that the user has not taken back.
     ticket: Option<u64>,
 }
 
@@ -96,21 +96,21 @@ pub(super) struct QueueFile {
     /// Oldest first.
     left_over: Vec<LeftOver>,
     last_ticket: u64,
-    /// What the file holds.
+    /// The current contents of the file.
     written: StoredQueues,
     /// Length of the file; `None` if it must be written as a whole.
     len_bytes: Option<u64>,
-    /// About how many of them say what waits now.
+    /// Approximate number of bytes that are not obsolete.
     live_bytes: u64,
-    /// The last change is not in the file.
+    /// Whether the last change is missing from the file.
     is_stale: bool,
-    /// How many bytes were written since the file was opened.
+    /// Number of bytes written since the file was opened.
     n_written_bytes: u64,
 }
 
 impl QueueFile {
-    /// The file beside the session at `session`, with what was left over in it, but for
-    /// messages that stand in the stored draft.
+    /// The file beside the session at `session`, with its left-over messages except
+    /// those in the stored draft.
     pub(super) fn open(session: Option<&Path>, in_draft: &[PromptDraft]) -> Self {
         let path = sidecar::path(session, ".queue");
         let written = path.as_deref().map(read).unwrap_or_default();
@@ -131,7 +131,7 @@ impl QueueFile {
         Self { path, written, left_over, ..Self::default() }
     }
 
-    /// Goes on beside the session at `session`, which was somewhere else before.
+    /// Continues beside the session at `session`, whose path has changed.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
         let path = sidecar::path(session, ".queue");
         if path == self.path {
@@ -144,11 +144,11 @@ impl QueueFile {
         self.is_stale = true;
     }
 
-    /// Makes the file hold what is left over and what waits now. Blocks, briefly.
+    /// Writes left-over and queued messages to the file. Blocks, briefly.
     ///
     /// # Errors
-    /// When it cannot be written; the queue in memory is not affected, and the next
-    /// call writes all of it.
+    /// If it cannot be written; the queue in memory is not affected, and the next
+    /// call writes everything.
     pub(super) fn save(&mut self, queue: &StoredQueues) -> io::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         let steering = self.splice(QueueKind::Steering, &self.written.steering, &queue.steering);
@@ -171,7 +171,7 @@ impl QueueFile {
         let result = self.write(&path, &lines);
         self.is_stale = result.is_err();
         if self.is_stale {
-            // Half a line may be in it.
+            // The file may end in a partial line.
             self.len_bytes = None;
         }
         result
@@ -203,7 +203,7 @@ impl QueueFile {
         Ok(())
     }
 
-    /// What makes `before` into what is left over of `kind`, and `queue` behind it.
+    /// The change from `before` to the left-over messages of `kind` followed by `queue`.
     fn splice(
         &self,
         kind: QueueKind,
@@ -215,7 +215,7 @@ impl QueueFile {
         Splice::between(before, &after)
     }
 
-    /// Hands over what nobody has asked for yet.
+    /// Removes and returns the messages of earlier processes that are still left over.
     pub(super) fn take_left_over(&mut self) -> TakenQueue {
         let ticket = self.last_ticket + 1;
         let mut taken = TakenQueue::default();
@@ -227,7 +227,7 @@ impl QueueFile {
         taken
     }
 
-    /// Hands messages that left the queue to the user. They stay in the file until
+    /// Returns messages that left the queue to the user. They stay in the file until
     /// [`Self::forget`].
     pub(super) fn give_back(
         &mut self,
@@ -248,12 +248,12 @@ impl QueueFile {
         taken
     }
 
-    /// The messages that were handed over with `ticket` or before.
+    /// The messages returned with `ticket` or an earlier one.
     pub(super) fn held_by(&self, ticket: u64) -> Vec<PromptDraft> {
         self.left_over.iter().filter(|left| left.is_held_by(ticket)).map(|left| left.prompt.clone()).collect()
     }
 
-    /// Lets go of messages that were handed over with `ticket` or before, with the
+    /// Drops messages returned with `ticket` or an earlier one from the file, with the
     /// next [`Self::save`].
     pub(super) fn forget(&mut self, ticket: u64) {
         self.left_over.retain(|left| !left.is_held_by(ticket));
@@ -266,13 +266,13 @@ impl LeftOver {
     }
 }
 
-/// About what a message takes in the file.
+/// The approximate size of a message in the file.
 fn live_bytes(prompt: &PromptDraft) -> u64 {
     let images: usize = prompt.images.iter().map(|image| image.data.len()).sum();
     (prompt.text.len() + images + 3) as u64
 }
 
-/// A change of one queue: messages in place of others.
+/// A change of one queue: replaces some messages with others.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Splice {
     #[serde(default)]
@@ -285,7 +285,7 @@ struct Splice {
 }
 
 impl Splice {
-    /// What makes `before` into `after`; `None` if nothing does.
+    /// The change from `before` to `after`; `None` if they are equal.
     fn between(before: &VecDeque<PromptDraft>, after: &[&PromptDraft]) -> Option<Self> {
         let n_both = before.len().min(after.len());
         let n_head = (0..n_both).take_while(|at| before[*at] == *after[*at]).count();
@@ -304,7 +304,7 @@ impl Splice {
         value.to_string() + "\n"
     }
 
-    /// Does as much of it as fits.
+    /// Applies the change as far as it is valid.
     fn apply(self, list: &mut VecDeque<PromptDraft>) {
         let at = self.at.min(list.len());
         let tail = list.split_off(at);
@@ -318,7 +318,7 @@ fn prompts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptDraft
     Ok(stored.into_iter().map(PromptDraft::from).collect())
 }
 
-/// Adds lines to a file that has `len` bytes; `false` if it is not that file.
+/// Appends lines to a file of `len` bytes; `false` if the file has another length.
 fn append(path: &Path, len: u64, lines: &str) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.append(true);
@@ -336,7 +336,7 @@ fn append(path: &Path, len: u64, lines: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Puts a new file, for its owner alone, in place of whatever is there.
+/// Replaces the file with a new one that only its owner can read.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     atomic_file::create_private_folder(folder)?;
@@ -346,11 +346,11 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// What a file holds; nothing, if it cannot be read.
+/// The contents of a file; empty if it cannot be read.
 fn read(path: &Path) -> StoredQueues {
     let mut queues = StoredQueues::default();
     for line in fs::read(path).unwrap_or_default().split(|byte| *byte == b'\n') {
-        // The last line may be half a line.
+        // The last line may be incomplete.
         let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else { continue };
         match fields.get("queue").and_then(Value::as_str) {
             Some(name @ ("steering" | "followUp")) => {
@@ -398,7 +398,7 @@ mod tests {
         QueueFile::open(Some(session), &[])
     }
 
-    /// What a process after this one would find.
+    /// The messages that the next process would find.
     fn found(session: &Path) -> StoredQueues {
         open(session).written
     }
@@ -412,7 +412,7 @@ mod tests {
         let taken = file.give_back(vec!["a".into()], Vec::new());
         file.save(&queue(&["b"])).unwrap();
         assert_eq!(found(&session), queue(&["a", "b"]));
-        // A draft that was sent before the message arrived does not hold it.
+        // A draft that was sent before the message arrived does not contain it.
         assert!(file.held_by(taken.ticket - 1).is_empty());
         assert_eq!(file.held_by(taken.ticket), ["a".into()]);
         file.forget(taken.ticket);
@@ -505,7 +505,7 @@ mod tests {
             waiting.steering.drain(..BATCH);
             file.save(&waiting).unwrap();
         }
-        // Each message once when it comes, and a few times while others leave.
+        // Each message is written once when it arrives, and a few times while others leave.
         assert!(file.n_written_bytes < 6 * n_text_bytes, "{} of {n_text_bytes}", file.n_written_bytes);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -572,7 +572,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens to the queues, the file says what they hold.
+        /// After any changes of the queues, the file contains their messages.
         #[test]
         fn any_change_is_read_back(
             views in prop::collection::vec(

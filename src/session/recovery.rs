@@ -1,19 +1,19 @@
-//! Decides what follows a failed run: wait and repeat, repair and repeat, or
+//! Decides what follows a failed run: wait and retry, repair and retry, or
 //! give up.
 //!
-//! Pure: takes what happened, returns what to do. Waiting, hiding the failed
-//! message and telling clients are the business of the session task; which part
-//! of a conversation a repair takes out is decided in `repair`.
+//! Pure: receives the failure, returns the decision. The session task waits, hides the
+//! failed message and informs clients; `repair` decides which part of a conversation
+//! to remove.
 
 use std::time::Duration;
 
-/// How often and how patiently failed requests are repeated.
+/// Limits for retries of failed requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RetryPolicy {
-    /// 0 turns repeating off.
+    /// 0 turns retries off.
     pub(super) max_retries: u32,
     pub(super) base_delay: Duration,
-    /// Longest wait, whether chosen or demanded by the server.
+    /// Longest wait, whether chosen by pi or requested by the server.
     pub(super) max_delay: Duration,
 }
 
@@ -28,26 +28,26 @@ impl Default for RetryPolicy {
 pub(super) enum Next {
     /// Repeat the request after `delay`. `attempt` counts from 1.
     Retry { attempt: u32, delay: Duration },
-    /// The server wants to be left alone for longer than the user wants to wait
+    /// The server requested a longer wait than the user accepts
     /// without being asked.
     TooLong { demanded: Duration },
-    /// It would fail again, or all attempts are spent.
+    /// A retry would fail again, or all attempts are used up.
     GiveUp,
 }
 
-/// How much of the conversation a repair may take out.
+/// How much of the conversation a repair may remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Breadth {
-    /// What the refusal names.
+    /// The part that the error names.
     Named,
-    /// Everything of its kind: naming did not help before.
+    /// Everything of that kind, because removing the named part did not help.
     All,
 }
 
 /// How the next run differs from an ordinary one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Again {
-    /// The answer goes on after this text.
+    /// The text that the answer continues.
     pub(super) continue_from: Option<String>,
     pub(super) thinking_off: bool,
 }
@@ -56,9 +56,9 @@ pub(super) struct Again {
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
     attempts: u32,
-    /// A repair was made for the prompt in progress.
+    /// Whether the current prompt has had a repair.
     repaired: bool,
-    /// A repair was made, and no answer has come since.
+    /// Whether a repair was made and no answer has succeeded since.
     unproven: bool,
     no_continuation: bool,
     again: Again,
@@ -66,7 +66,7 @@ pub(super) struct Recovery {
 
 impl Recovery {
     /// Decides about one failure, and counts it. `demanded` is the wait the
-    /// server asked for.
+    /// server requested.
     pub(super) fn decide(
         &mut self,
         transient: bool,
@@ -87,13 +87,13 @@ impl Recovery {
         }
     }
 
-    /// How far a repair may go; `None` if one was made for this prompt already.
+    /// The extent of a repair; `None` if the current prompt has already had one.
     pub(super) fn may_repair(&self) -> Option<Breadth> {
         let breadth = if self.unproven { Breadth::All } else { Breadth::Named };
         (!self.repaired).then_some(breadth)
     }
 
-    /// Notes a repair, and how the request is repeated.
+    /// Records a repair, and the options of the repeated request.
     pub(super) fn repaired(&mut self, thinking_off: bool, no_continuation: bool) {
         self.repaired = true;
         self.unproven = true;
@@ -101,24 +101,24 @@ impl Recovery {
         self.again = Again { continue_from: None, thinking_off: self.again.thinking_off || thinking_off };
     }
 
-    /// Lets the repeated request go on after `partial`, if there is one.
+    /// Lets the repeated request continue `partial`, if there is one.
     pub(super) fn continue_from(&mut self, partial: Option<String>) {
         self.again.continue_from = partial.filter(|_| !self.no_continuation);
     }
 
-    /// How the run that is about to start differs from an ordinary one.
+    /// How the next run differs from an ordinary one.
     pub(super) fn again(&mut self) -> Again {
         Again { continue_from: self.again.continue_from.take(), ..self.again }
     }
 
-    /// The user has said something new.
+    /// Resets for a new prompt of the user.
     pub(super) fn prompted(&mut self) {
         self.repaired = false;
         self.again = Again::default();
     }
 
-    /// Forgets all; called for every answer that is not an error. Returns how many
-    /// attempts it took.
+    /// Resets everything; called for every successful answer. Returns the number of
+    /// attempts.
     pub(super) fn answered(&mut self) -> u32 {
         std::mem::take(self).attempts
     }

@@ -1,4 +1,4 @@
-//! A run of the agent loop on behalf of a session: it reports, it changes nothing.
+//! A run of the agent loop for a session: it reports and changes nothing itself.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ use super::selection::Selection;
 use super::services::Services;
 use super::state::SessionState;
 
-/// What the loop reports or asks; it waits for each reply.
+/// A report or request of the loop, which waits for each reply.
 pub(super) enum Report {
-    /// The loop waits until `taken` is answered, if it is set.
+    /// The loop waits until `taken` is answered, if present.
     Event { event: AgentEvent, taken: Option<oneshot::Sender<()>> },
-    /// What to ask the model next; the transcript says `said` of prompt and tools.
+    /// Requests the changes for the next model call; `said` is the transcript's system state.
     NextRequest { said: SystemState, reply: oneshot::Sender<RequestChange> },
-    /// Whether a call with validated arguments may run.
+    /// Asks whether a call with valid arguments may run.
     Gate { call: Arc<ToolCall>, arguments: Value, reply: oneshot::Sender<Gate> },
 }
 
@@ -45,25 +45,25 @@ impl Report {
     }
 }
 
-/// What changes for the next request of a loop.
+/// Changes for the next request of a loop.
 pub(super) struct RequestChange {
-    /// If something else was selected since the run began.
+    /// Set if the selection changed since the run began.
     pub(super) selected: Option<(Arc<Model>, StreamOptions)>,
     pub(super) tools: ToolRegistry,
     pub(super) system: Option<SystemMessage>,
 }
 
-/// A running loop. Dropping it cancels the loop; to keep what there is of it,
+/// A running loop. Dropping it cancels the loop; to keep partial results,
 /// cancel it and read `reports` to their end.
 pub(super) struct ActiveRun {
     pub(super) task: JoinHandle<RunOutcome>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
     pub(super) cancel: CancellationToken,
-    /// Without a session nobody would write down what the loop does.
+    /// Without a session, nothing would store the loop's results.
     pub(super) _guard: DropGuard,
 }
 
-/// What a run is started from.
+/// The inputs of a run.
 pub(super) struct RunParts<'a> {
     pub(super) services: &'a Arc<Services>,
     pub(super) cwd: &'a Path,
@@ -75,14 +75,14 @@ pub(super) struct RunParts<'a> {
     pub(super) credential: Credential,
     /// The conversation so far.
     pub(super) messages: Vec<Arc<Message>>,
-    /// Where commands of the model read about their session.
+    /// The state from which the model's commands learn about their session.
     pub(super) state: watch::Receiver<Arc<SessionState>>,
     /// How this run differs from an ordinary one.
     pub(super) again: Again,
 }
 
 /// Spawns a loop that begins with `prompts`, after a system message if the
-/// prompt or the tools changed. The task ends when the run does, or soon after
+/// prompt or the tools changed. The task ends with the run, or soon after
 /// `cancel`.
 pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun {
     let services = Arc::clone(parts.services);
@@ -124,7 +124,7 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     ActiveRun { task, reports, cancel, _guard }
 }
 
-/// What the transcript does not say yet about prompt and tools.
+/// The changes of prompt and tools that the transcript does not contain yet.
 pub(super) fn system_delta(
     services: &Services,
     project: &ProjectContext,
@@ -143,15 +143,15 @@ pub(super) fn system_delta(
     resources::delta(said, &wanted, &declarations, services.clock.now_ms())
 }
 
-/// The system prompt and tools in force, as one message, for a compaction that leaves
-/// out the messages that said so.
+/// The current system prompt and tools as one message, for a compaction that removes
+/// the original messages.
 pub(super) fn replayed_system(state: &SystemState, now_ms: u64) -> Option<SystemMessage> {
     let mut message = resources::delta(&SystemState::default(), &state.sections, &state.tools, now_ms)?;
     message.content = SystemContent::Text(state.contents.join("\n\n"));
     Some(message)
 }
 
-/// What the user says, with pictures every model takes and notes on what became of them.
+/// The user's message, with images that every model accepts and notes about changed images.
 pub(super) async fn user_message(
     text: &str,
     images: Vec<Image>,
@@ -170,13 +170,13 @@ struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
     services: Arc<Services>,
     state: watch::Receiver<Arc<SessionState>>,
-    /// The one that was asked last.
+    /// The model of the last request.
     model: Arc<Model>,
 }
 
 impl Hooks for RunHooks {
     fn emit(&mut self, event: AgentEvent) -> BoxFuture<'_, ()> {
-        // The loop waits only for what is stored.
+        // The loop waits only for events that are stored.
         if !matches!(event, AgentEvent::MessageEnd(_) | AgentEvent::ToolEnd { .. }) {
             drop(self.reports.send(Report::event(event)));
             return std::future::ready(()).boxed();
@@ -199,13 +199,13 @@ impl Hooks for RunHooks {
     fn prepare_request<'a>(&'a mut self, next: &'a mut NextRequest) -> BoxFuture<'a, ()> {
         let request = &mut next.request;
         request.options.continue_from = None;
-        // A run may outlast a token, and the user may store another key meanwhile.
+        // A token may expire during a run, and the user may store another key.
         request.credential = Credential::None;
         let (reply, change) = oneshot::channel();
         let said = ai::system_state(&request.messages);
         drop(self.reports.send(Report::NextRequest { said, reply }));
         async move {
-            // The session has ended, and cancels this run.
+            // The session has ended and cancels this run.
             let Ok(RequestChange { selected, tools, system }) = change.await else { return };
             if let Some((model, options)) = selected {
                 self.model = Arc::clone(&model);

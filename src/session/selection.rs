@@ -7,16 +7,16 @@ use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ScopedModel, Thinki
 
 use super::projection::Selected;
 
-/// The model and thinking level in force.
+/// The current model and thinking level.
 #[derive(Debug, Clone)]
 pub(super) struct Selection {
     pub(super) model: Arc<Model>,
-    /// What the user asked for; the model may support less.
+    /// The level the user requested; the model may support less.
     pub(super) wanted_thinking: ThinkingLevel,
 }
 
 impl Selection {
-    /// The level the model is asked to think at.
+    /// The level used in requests.
     pub(super) fn thinking(&self) -> ThinkingLevel {
         self.model.clamp_thinking(self.wanted_thinking)
     }
@@ -32,9 +32,9 @@ pub struct ModelPreferences {
     pub default_provider: Option<String>,
     pub default_model: Option<String>,
     pub default_thinking: ThinkingLevel,
-    /// The models to cycle through; none means all there are keys for.
+    /// The models to cycle through; an empty list means all models with a key.
     pub scope: Vec<ScopedModel>,
-    /// How much a model is to think when it is switched to, by `provider/id`.
+    /// The thinking level to use after a switch to a model, by `provider/id`.
     pub model_thinking: BTreeMap<String, ThinkingLevel>,
 }
 
@@ -46,12 +46,12 @@ impl ModelPreferences {
     }
 }
 
-/// Chooses for a session whose branch selected `selected`. Also says what the
-/// user should know about the choice.
+/// Chooses for a session whose branch selected `selected`. Also returns a notice
+/// about the choice.
 ///
-/// In order: the command line, the session's own model, the first of the scope,
-/// the default of the settings, the default model of the first provider there is a
-/// key for, the demo model. That one is only chosen where no other is set up,
+/// The order: the command line, the session's own model, the first of the scope,
+/// the default of the settings, the default model of the first provider with a
+/// key, the demo model. The demo model is chosen only if no provider is set up,
 /// unless the command line names it.
 pub(super) fn initial(
     preferences: &ModelPreferences,
@@ -113,7 +113,7 @@ fn default_of(catalog: &Catalog, provider: &str) -> Option<Arc<Model>> {
 fn first_usable(catalog: &Catalog, usable: &dyn Fn(&ProviderInfo) -> bool) -> Option<Arc<Model>> {
     let providers =
         catalog.providers().iter().filter(|provider| provider.id != DEMO_PROVIDER && usable(provider));
-    // A key in the environment says more than a server that asks for none.
+    // A key in the environment is a stronger signal than a server that needs none.
     let mut providers: Vec<&ProviderInfo> = providers.collect();
     providers.sort_by_key(|provider| provider.custom);
     providers.into_iter().find_map(|provider| default_of(catalog, &provider.id))
@@ -128,7 +128,7 @@ fn first_scoped(
     scope.find(|model| catalog.provider(&model.provider).is_some_and(usable)).cloned()
 }
 
-/// What the user should know about a model the catalogue does not have.
+/// The notice about a model that is not in the catalogue.
 pub fn assumed(model: &Model) -> String {
     format!(
         "{} is not in the model list; assuming the capabilities of its provider's default model",
@@ -136,8 +136,8 @@ pub fn assumed(model: &Model) -> String {
     )
 }
 
-/// A switch to `model`: thinking as asked for now, as wished for this model, else
-/// as before.
+/// A switch to `model`: with the requested thinking level, otherwise the preferred one
+/// of this model, otherwise the current one.
 pub(super) fn to_model(
     current: &Selection,
     model: Arc<Model>,
@@ -152,8 +152,8 @@ fn is_demo(model: &Model) -> bool {
     model.provider == DEMO_PROVIDER
 }
 
-/// The model after (or before) the current one among those of the scope, or
-/// without a scope of all usable providers. The demo model is none of them.
+/// The model after (or before) the current one in the scope, or
+/// without a scope among all usable providers. Skips the demo model.
 pub(super) fn cycle(
     current: &Selection,
     forward: bool,

@@ -16,14 +16,14 @@ use super::recovery::RetryPolicy;
 use super::selection::ModelPreferences;
 use super::store::Disk;
 
-/// Shared by all sessions of one process; put together in `cli::start`, and by tests.
+/// Shared by all sessions of a process; created by `cli::start` and by tests.
 pub struct Services {
-    /// Finds the key of a request that brings none (`config::Authorised`).
+    /// Also finds the key of a request without one (`config::Authorised`).
     pub provider: Arc<dyn Provider>,
     pub catalog: Arc<LiveCatalog>,
     pub credentials: Credentials,
     pub tools: ToolRegistry,
-    /// Shell of the user's own commands, and session variables of the model's commands.
+    /// The shell of the user's commands, and session variables for the model's commands.
     pub bash: BashConfig,
     pub settings: Settings,
     pub dirs: Dirs,
@@ -32,31 +32,31 @@ pub struct Services {
     pub prompt: PromptOptions,
     pub skills: SkillOptions,
     pub trust: TrustPolicy,
-    /// Decides about calls of tools.
+    /// Decides about tool calls.
     pub gate: Arc<dyn ToolGate>,
-    /// What session files are written with.
+    /// Writes session files.
     pub disk: Arc<dyn Disk>,
-    /// Where new sessions go; `None` keeps them in memory.
+    /// The folder of new sessions; `None` keeps them in memory.
     pub sessions: Option<PathBuf>,
-    /// Whether the reader of events wants every piece of an answer.
+    /// Whether the client wants deltas.
     pub wants_deltas: bool,
 }
 
-/// What the command line says about the system prompt.
+/// Command line options for the system prompt.
 #[derive(Debug, Clone, Default)]
 pub struct PromptOptions {
     pub custom: Option<String>,
     pub addendum: Option<String>,
-    /// Leaves instruction files out.
+    /// Whether to leave out instruction files.
     pub no_context_files: bool,
 }
 
-/// What the command line says about skills.
+/// Command line options for skills.
 #[derive(Debug, Clone, Default)]
 pub struct SkillOptions {
-    /// Files and folders besides the usual ones; absolute.
+    /// Additional files and folders; absolute.
     pub paths: Vec<PathBuf>,
-    /// Leaves out all others.
+    /// Whether to leave out all others.
     pub only_paths: bool,
 }
 
@@ -65,7 +65,7 @@ impl Services {
         self.credentials.is_available(provider)
     }
 
-    /// Whether models of more than one provider can be used, the demo aside.
+    /// Whether models of several providers are usable, not counting the demo.
     pub(super) fn has_several_providers(&self) -> bool {
         let catalog = self.catalog.get();
         let has_models = |info: &ProviderInfo| !catalog.models_of(&info.id).is_empty();
@@ -76,8 +76,8 @@ impl Services {
         usable.take(2).count() == 2
     }
 
-    /// A provider the user has set up although `model` is the demo: it was chosen, or
-    /// nothing says which of the provider's models to take.
+    /// A provider that the user has set up although `model` is the demo: the user chose the
+    /// demo, or the provider has no default model.
     pub fn instead_of_demo(&self, model: &Model) -> Option<String> {
         if model.provider != DEMO_PROVIDER {
             return None;
@@ -85,8 +85,8 @@ impl Services {
         self.credentials.first_set_up(&self.catalog.get()).map(|info| info.id.clone())
     }
 
-    /// Whether a model is offered by this machine itself: by a server that was not
-    /// configured, or by the program.
+    /// Whether this machine itself runs a model: on a server that was found without
+    /// configuration, or in this program.
     pub fn is_local_or_demo(&self, model: &Model) -> bool {
         self.catalog
             .get()
@@ -94,16 +94,16 @@ impl Services {
             .is_some_and(|info| info.local || info.id == DEMO_PROVIDER)
     }
 
-    /// The models there is a key for.
+    /// The models with a key.
     pub fn usable_models(&self) -> Vec<Arc<Model>> {
         let catalog = self.catalog.get();
         let usable = catalog.providers().iter().filter(|info| self.is_usable(info));
         usable.flat_map(|info| catalog.models_of(&info.id)).cloned().collect()
     }
 
-    /// Reads the files of models again and asks the servers on this machine what they
-    /// have. Takes as long as they do, at most little more than half a second.
-    /// Returns what is wrong in the file, one line each.
+    /// Reads the model files again and queries the servers on this machine,
+    /// which takes little more than half a second at most.
+    /// Returns problems of the file, one line each.
     pub async fn refresh_models(&self) -> Vec<String> {
         let (dirs, env) = (self.dirs.clone(), self.credentials.env());
         let reading = tokio::task::spawn_blocking(move || load_catalog(&dirs, &env));
@@ -120,9 +120,9 @@ impl Services {
         problems
     }
 
-    /// Asks providers that have a list of models of their own what they have, those
-    /// there is a key for. Takes a few seconds at most. Returns why some did not say,
-    /// one line each; `None` if nobody was asked.
+    /// Queries the model lists of the providers that have one and a key. Takes a few
+    /// seconds at most. Returns failures, one line each; `None` if there was no provider
+    /// to query.
     pub async fn refresh_lists(&self) -> Option<Vec<String>> {
         let lists = self.credentials.model_lists(&self.catalog.get()).await;
         if lists.models.is_empty() && lists.problems.is_empty() {
@@ -132,7 +132,7 @@ impl Services {
         Some(lists.problems)
     }
 
-    /// What is asked of one answer of `model` in the session `session_id`.
+    /// The options of one answer of `model` in the session `session_id`.
     pub(super) fn options(&self, model: &Model, level: ThinkingLevel, session_id: &str) -> StreamOptions {
         let mut options =
             StreamOptions { session_id: Some(session_id.to_owned()), ..StreamOptions::default() };

@@ -1,4 +1,4 @@
-//! The snapshot of a session that footers and other readers look at.
+//! The snapshot of a session for footers and other readers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,20 +28,20 @@ pub struct SessionState {
     pub context: ContextUsage,
     /// Line numbers of the file, from 1, that could not be read.
     pub damaged_lines: Vec<usize>,
-    /// Why something of the session is not safely on the disk.
+    /// Why part of the session is not durable.
     pub unsaved: Option<Arc<str>>,
     pub steering_delivery: SteeringDelivery,
     pub urgent_words: Arc<[String]>,
-    /// Whether models of more than one provider can be used.
+    /// Whether models of several providers are usable.
     pub several_providers: bool,
-    /// While the demo model answers: a provider that could be asked instead.
+    /// While the demo model is selected: a provider to use instead.
     pub instead_of_demo: Option<String>,
-    /// The models to cycle through; none means all.
+    /// The models to cycle through; an empty list means all.
     pub scope: Arc<[ScopedModel]>,
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
     pub project: ProjectState,
-    /// Those that wait for an answer, oldest first.
+    /// Open questions, oldest first.
     pub questions: Arc<[Arc<Question>]>,
 }
 
@@ -74,13 +74,13 @@ impl SessionState {
     }
 }
 
-/// What the folder of a session brings along.
+/// The context of a session's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectState {
     pub trust: Trust,
-    /// What there is that takes trust.
+    /// Paths that need trust.
     pub protected: Arc<[PathBuf]>,
-    /// Instruction files that lead out of the project, which take trust too.
+    /// Instruction files that link out of the project, which need trust too.
     pub links: Arc<[OutsideLink]>,
 }
 
@@ -91,7 +91,7 @@ impl Default for ProjectState {
 }
 
 impl ProjectState {
-    /// Those of the protected things that hold skills.
+    /// Those of the protected paths that contain skills.
     pub fn skill_folders(&self) -> impl Iterator<Item = &Path> {
         self.protected.iter().map(PathBuf::as_path).filter(|path| path.ends_with("skills"))
     }
@@ -103,9 +103,9 @@ pub enum Phase {
     #[default]
     Idle,
     Running,
-    /// Waits before it repeats a failed request.
+    /// Waiting to repeat a failed request.
     Retrying,
-    /// Writes a summary of the conversation.
+    /// Writing a summary of the conversation.
     Compacting,
 }
 
@@ -158,19 +158,19 @@ impl Totals {
     }
 }
 
-/// How full the model's window is.
+/// The use of the model's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ContextUsage {
     /// Tokens of the latest request and its answer; `None` when unknown.
     pub tokens: Option<u64>,
     pub window: u64,
-    /// Share of the latest prompt that was read from the cache, 0 to 1; `None`
-    /// when the provider reported no cache tokens.
+    /// Fraction of the latest prompt that was read from the cache, 0 to 1; `None`
+    /// if the provider reported no cache tokens.
     pub cache_hit: Option<f64>,
 }
 
 impl ContextUsage {
-    /// Takes over what an answer says; a failed one says nothing.
+    /// Updates from an answer; failed answers change nothing.
     pub(super) fn note(&mut self, answer: &AssistantMessage) {
         let usage = &answer.usage;
         if answer.is_failed() || usage.total_tokens == 0 {

@@ -1,7 +1,7 @@
 //! Imports conversations as sessions and exports sessions as conversations.
 //!
-//! A conversation is written as a whole or not at all; a session is read without
-//! being opened, so one that works elsewhere can be read too.
+//! A conversation is written completely or not at all; a session is read without
+//! being opened, so one that another process writes can be read too.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub struct SavedSession {
     pub n_messages: usize,
 }
 
-/// Why a conversation could not be written as a session. Nothing of it is on disk.
+/// Why a conversation could not be written as a session. No part of it is on disk.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the session {}: {error}", path.display())]
 pub struct SaveError {
@@ -33,11 +33,11 @@ pub struct SaveError {
     error: io::Error,
 }
 
-/// Writes `messages` as a new session of `cwd` into `folder`, which is made if
-/// need be. All of it happened at `now_ms`. Blocks on the disk.
+/// Writes `messages` as a new session of `cwd` into `folder`, which is created if
+/// necessary. All entries get the time `now_ms`. Blocks on the disk.
 ///
 /// # Errors
-/// When folder or file cannot be written.
+/// If the folder or the file cannot be written.
 pub fn save_conversation(
     messages: Vec<Message>,
     name: Option<&str>,
@@ -54,7 +54,7 @@ pub fn save_conversation(
     let name = name.map(|name| EntryBody::SessionInfo(SessionInfo { name, extra: Extra::new() }));
     let messages = messages.into_iter().map(|message| EntryBody::message(Arc::new(stamped(message, now_ms))));
     for body in name.into_iter().chain(messages) {
-        // In memory nothing can go wrong.
+        // In memory, appending cannot fail.
         drop(store.append(body, now_ms));
     }
     let text = store.into_text();
@@ -77,26 +77,26 @@ fn stamped(mut message: Message, now_ms: u64) -> Message {
     message
 }
 
-/// What the model reads of a session.
+/// The conversation of a session, as the model reads it.
 #[derive(Debug)]
 pub struct Conversation {
     pub messages: Vec<Arc<Message>>,
-    /// What of the session is no message, or one of another kind.
+    /// The parts of the session that a conversation cannot contain.
     pub report: Report,
 }
 
-/// Reads the conversation on the current branch of the session in `path`, and
-/// changes nothing. Blocks on the disk.
+/// Reads the conversation on the current branch of the session in `path`, without
+/// changing anything. Blocks on the disk.
 ///
 /// # Errors
-/// When the file cannot be read or is not a session.
+/// If the file cannot be read or is not a session.
 pub fn read_conversation(path: &Path) -> Result<Conversation, OpenError> {
     let saved = SessionStore::read(path)?;
     let report = leftovers(&saved);
     Ok(Conversation { messages: projection::messages(&saved.context), report })
 }
 
-/// What of a session a conversation has no place for.
+/// The parts of a session that a conversation cannot contain.
 fn leftovers(saved: &Saved) -> Report {
     let mut report = Report::default();
     if let Some(damage) = damage(&saved.damage) {
@@ -127,7 +127,7 @@ fn is_message(entry: &Entry) -> bool {
     matches!(entry.body, EntryBody::Message { .. })
 }
 
-/// What becomes of an entry, unless it is a message or how one is made.
+/// The note about an entry that does not contribute a message.
 fn leftover(entry: &Entry) -> Option<String> {
     let what = match &entry.body {
         EntryBody::Message { message: SessionMessage::Model(_), .. }

@@ -1,6 +1,6 @@
 //! Words that make a steering message urgent.
 
-/// Whether `text` begins with one of `words`, in any letter case. A word that
+/// Whether `text` begins with one of `words`, ignoring case. A word that
 /// ends in a letter must end there in the text too: `stop` is not in `stopwatch`.
 pub fn is_urgent(text: &str, words: &[String]) -> bool {
     let text = text.trim_start().to_lowercase();

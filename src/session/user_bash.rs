@@ -1,4 +1,4 @@
-//! The user's own command of a session: at most one at a time.
+//! The user's `!` command of a session: at most one at a time.
 
 use std::path::Path;
 
@@ -15,15 +15,15 @@ use super::outbox::Outbox;
 use super::services::Services;
 use super::store::BashExecution;
 
-/// What a running command tells its session.
+/// The events of a running command.
 pub(super) enum UserBashEvent {
     Output(String),
     Ended(BashExecution),
-    /// It could not be started.
+    /// The command could not be started.
     Failed(String),
 }
 
-/// The command that runs, if any. The task that runs it ends with it, or soon
+/// The running command, if any. The task behind it ends with the command, or soon
 /// after `cancel`.
 pub(super) struct UserBash {
     outbox: Outbox,
@@ -42,7 +42,7 @@ impl UserBash {
     /// Starts a command in `cwd`.
     ///
     /// # Errors
-    /// When another is still running.
+    /// If another command is still running.
     pub(super) fn start(
         &mut self,
         services: &Services,
@@ -62,7 +62,7 @@ impl UserBash {
         tokio::spawn(async move {
             let output = events.clone();
             let on_output = move |chunk: &str| {
-                // The session may be gone; the command is then cancelled as well.
+                // The session may have ended; the command is then cancelled as well.
                 drop(output.send(UserBashEvent::Output(chunk.to_owned())));
             };
             let outcome = run_user_command(&config, &command, &cwd, &cancel, on_output).await;
@@ -83,7 +83,7 @@ impl UserBash {
         }
     }
 
-    /// The next event; never, without a command.
+    /// The next event; never returns without a running command.
     pub(super) async fn next_event(&mut self) -> UserBashEvent {
         let Some((_, events)) = &mut self.running else { return std::future::pending().await };
         let event = events

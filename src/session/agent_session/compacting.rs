@@ -1,4 +1,4 @@
-//! When the conversation is compacted, and what happens with the summary.
+//! Starts compactions and stores their summaries.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ pub(super) struct ActiveCompaction {
     then: AfterCompaction,
 }
 
-/// What follows a compaction, whether it succeeded or not, unless said otherwise.
+/// The step after a compaction, successful or not, unless a variant states otherwise.
 pub(super) enum AfterCompaction {
-    /// What is queued, or nothing.
+    /// Deliver queued messages, if any.
     Queue,
-    /// The request that was too long, repeated; nothing if the compaction failed.
+    /// Repeat the request that was too long; nothing if the compaction failed.
     Retry,
-    /// A prompt that came when the window was nearly full.
+    /// Send a prompt that was submitted when the window was nearly full.
     Prompt(Vec<Message>),
 }
 
@@ -48,10 +48,10 @@ impl<'s> Compacting<'s> {
         Self { session }
     }
 
-    /// `/compact`: summarises now; `focus` is what the summary should dwell on.
+    /// `/compact`: summarises now; `focus` is the subject the summary should emphasise.
     ///
     /// # Errors
-    /// While the agent works, without a key, and when there is nothing to compact.
+    /// If the agent is working, there is no key, or there is nothing to compact.
     pub(super) async fn on_command(&mut self, focus: Option<String>) -> Result<(), SessionError> {
         if self.session.run.phase() != Phase::Idle {
             return Err(SessionError::Refused(
@@ -66,8 +66,8 @@ impl<'s> Compacting<'s> {
         Ok(())
     }
 
-    /// Compacts if the window is nearly full. Gives `then` back if it is not, or if
-    /// there is nothing to compact.
+    /// Compacts if the window is nearly full. Otherwise, or if there is nothing to compact,
+    /// returns `then`.
     pub(super) async fn start_if_full(&mut self, then: AfterCompaction) -> Option<AfterCompaction> {
         let policy = &self.session.services.settings.compaction;
         let model = self.session.model.model();
@@ -83,8 +83,8 @@ impl<'s> Compacting<'s> {
         self.try_start(CompactionReason::Threshold, then).await
     }
 
-    /// Compacts because a request did not fit, or its answer, and repeats it; once for
-    /// each prompt. Returns whether that is under way.
+    /// Compacts because a request or its answer did not fit, and then repeats it, once
+    /// per prompt. Returns whether a compaction started.
     pub(super) async fn recover(&mut self, answer: &AssistantMessage) -> bool {
         let model = self.session.model.model();
         if !self.session.services.settings.compaction.enabled
@@ -93,7 +93,7 @@ impl<'s> Compacting<'s> {
         {
             return false;
         }
-        // A whole answer stays; one that failed is hidden and asked for again.
+        // A complete answer stays; a failed one is hidden and requested again.
         let then = if answer.stop_reason == StopReason::Stop {
             AfterCompaction::Queue
         } else {
@@ -115,7 +115,7 @@ impl<'s> Compacting<'s> {
                 self.start(prepared, reason, None, then);
                 return None;
             }
-            // Nobody asked for it, so nobody is told that there was nothing to do.
+            // The user did not request it, so no notice is needed.
             Err(Unprepared::Nothing(_)) => {}
             Err(Unprepared::NoKey(error)) => {
                 self.session.outbox.notice(NoticeLevel::Warning, error.to_string());
@@ -135,7 +135,7 @@ impl<'s> Compacting<'s> {
         let credential = session.model.credential().await.map_err(Unprepared::NoKey)?;
         let thinking = session.model.selection().thinking();
         let mut options = session.services.options(&model, thinking, "");
-        // A request of its own, which nothing follows: no cache is worth paying for.
+        // A separate request without a successor: caching it would waste money.
         (options.session_id, options.long_cache) = (None, false);
         let summarizer = Summarizer {
             provider: Arc::clone(&session.services.provider),
@@ -164,7 +164,7 @@ impl<'s> Compacting<'s> {
         self.session.outbox.send(SessionEvent::CompactionStarted { reason });
     }
 
-    /// Stores the summary, or reports that there is none; then goes on.
+    /// Stores the summary, or reports the failure; then continues with the next step.
     pub(super) async fn on_end(&mut self, summary: Result<Summary, SummaryError>) {
         let Some(active) = self.session.run.take_compaction() else { return };
         let ActiveCompaction { plan, tokens_before, reason, then, .. } = active;
@@ -222,7 +222,7 @@ impl<'s> Compacting<'s> {
     }
 }
 
-/// Whether an answer was cut off because the window was full, not by a limit of the
+/// Whether an answer was truncated by the window, not by a limit of the
 /// model or the user.
 fn was_cut_off_by_the_window(answer: &AssistantMessage, model: &Model) -> bool {
     let used = answer.usage.prompt_tokens().saturating_add(answer.usage.output);
@@ -232,7 +232,7 @@ fn was_cut_off_by_the_window(answer: &AssistantMessage, model: &Model) -> bool {
         && used >= model.context_window - model.context_window / 10
 }
 
-/// Why no compaction was started.
+/// Why a compaction did not start.
 enum Unprepared {
     Nothing(NothingToCompact),
     NoKey(SessionError),

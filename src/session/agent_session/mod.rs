@@ -1,12 +1,12 @@
-//! The task that owns one conversation: takes commands, runs the agent, stores
-//! what happens, reports to its client.
+//! The task that owns one conversation: handles commands, runs the agent, stores
+//! results, and reports to its client.
 //!
 //! [`AgentSession`] dispatches to parts that own their fields and rules: `session_log`
-//! the file, `prompt_queue` what waits, `model_control` the selection, `run_state` what
-//! goes on, `project` the folder and its trust, `outbox` events and snapshot. What
-//! takes several of them is in `running` and `opening`. Policies are elsewhere
-//! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
-//! something as finished goes out after it was written.
+//! owns the file, `prompt_queue` queued messages, `model_control` the selection,
+//! `run_state` runs and retries, `project` the folder and its trust, `outbox` events and
+//! snapshot. Operations on several parts are in `running` and `opening`, policies in
+//! `recovery`, `repair`, `selection` and `projection`. Journal first: an event that
+//! shows something as finished is sent after it was written.
 
 mod compacting;
 mod model_control;
@@ -52,16 +52,17 @@ use questions::Questions;
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
 
-/// Entries of a session that are shown when it is opened.
+/// Number of entries that are shown when a session is opened.
 const TAIL_ENTRIES: usize = 400;
-/// Reports handled before commands get their turn.
+/// Maximum number of reports handled before the next command.
 const REPORTS_PER_TURN: usize = 256;
 
-/// Starts the task of a session. It ends when every handle is gone or after
-/// `Shutdown`. A large file is shown by its end at once and read by the task;
+/// Starts the task of a session. It ends when the last handle is dropped or after
+/// `Shutdown`. The task shows the end of a large file at once and then reads the file;
 /// commands wait for that.
 ///
 /// # Errors
+/// If the session cannot be opened.
 /// When the session cannot be opened.
 pub async fn start(
     services: Arc<Services>,
@@ -111,7 +112,7 @@ struct AgentSession {
     outbox: Outbox,
 }
 
-/// What wakes the task.
+/// The events that wake the task.
 enum Input {
     Command(Option<Envelope>),
     Run(RunInput),
@@ -120,7 +121,7 @@ enum Input {
 }
 
 impl AgentSession {
-    /// Takes an opened session over and reports it.
+    /// Creates the owner of an opened session and reports the session.
     fn new(
         services: Arc<Services>,
         opened: OpenedSession,
@@ -146,7 +147,7 @@ impl AgentSession {
         session
     }
 
-    /// Runs to the end; a panic is reported, and all the session held is released.
+    /// Runs to the end; reports a panic and releases everything the session held.
     async fn run(self, commands: mpsc::UnboundedReceiver<Envelope>) {
         let outbox = self.outbox.clone();
         if let Err(panic) = AssertUnwindSafe(self.main_loop(commands)).catch_unwind().await {
@@ -158,7 +159,7 @@ impl AgentSession {
         loop {
             match self.next_input(&mut commands).await {
                 Input::Command(None) => {
-                    // Nobody is left to read the result, but the copy is there.
+                    // No client is left to read the result, but the copy was written.
                     drop(self.shut_down().await);
                     break;
                 }
@@ -231,7 +232,7 @@ impl AgentSession {
             }
             SessionCommand::ModelsChanged => match self.model.updated() {
                 Some(selection) => self.select(selection).await?,
-                // There may be a key for another provider now.
+                // The change may have added a key for another provider.
                 None => self.outbox.update(|state| self.model.show(state)),
             },
             SessionCommand::CycleModel { forward } => self.select(self.model.cycled(forward)?).await?,
@@ -265,7 +266,7 @@ impl AgentSession {
         Ok(Reply::Done)
     }
 
-    /// Starts a run, or queues the prompt for the one that goes on.
+    /// Starts a run, or queues the prompt if one is in progress.
     async fn prompt(
         &mut self,
         text: String,
@@ -307,7 +308,7 @@ impl AgentSession {
 
     // The model.
 
-    /// Puts a selection in force, for a running loop from its next request on.
+    /// Applies a selection; a running loop uses it from its next request on.
     async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
         let before = Arc::clone(self.model.model());
         self.model.select(selection).await?;
@@ -321,7 +322,7 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Appends what the branch lacks about the selection.
+    /// Appends entries for changes of the selection that the branch does not contain.
     fn record_selection(&mut self) {
         let recorded = projection::selected(&self.log.selecting_entries());
         for body in self.model.unrecorded(&recorded) {
@@ -363,14 +364,14 @@ impl AgentSession {
         id
     }
 
-    /// Keeps the other files of the session beside its own.
+    /// Moves the sidecar files along with the session file.
     fn follow_log(&mut self) {
         if self.log.take_moved() {
             self.queue.follow(self.log.store().path());
         }
     }
 
-    /// Publishes what changes with a run or a selection.
+    /// Publishes the state that changes with a run or a selection.
     fn publish(&self) {
         self.outbox.update(|state| {
             self.run.show(state);
@@ -380,7 +381,7 @@ impl AgentSession {
     }
 
     /// # Errors
-    /// When something is not saved.
+    /// If something is not saved.
     async fn shut_down(&mut self) -> Result<Reply, SessionError> {
         self.stop().await;
         let (temp_dir, home) = (self.services.bash.temp_dir.clone(), self.services.dirs.home.clone());
@@ -392,7 +393,7 @@ impl AgentSession {
 
 fn answer(reply: Option<oneshot::Sender<Result<Reply, SessionError>>>, result: Result<Reply, SessionError>) {
     if let Some(reply) = reply {
-        // Whoever asked may have stopped waiting.
+        // The sender may have stopped waiting.
         drop(reply.send(result));
     }
 }

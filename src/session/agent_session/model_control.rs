@@ -1,4 +1,4 @@
-//! Which model the session talks to, and how much it thinks.
+//! The session's model and thinking level.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use super::super::services::Services;
 use super::super::state::SessionState;
 use super::super::store::{EntryBody, ModelChange, ThinkingLevelChange};
 
-/// The selection in force and what it is made from. Looking for a selection changes
-/// nothing; [`Self::select`] puts it in force.
+/// The current selection and the preferences behind it. Finding a selection changes
+/// nothing; [`Self::select`] applies it.
 pub(super) struct ModelControl {
     selection: Selection,
-    /// As the process was started, but with the scope of this session.
+    /// The preferences at program start, with the scope of this session.
     preferences: ModelPreferences,
-    /// Something was selected since the last run began.
+    /// Whether the selection has changed since the last run began.
     changed: bool,
     services: Arc<Services>,
     outbox: Outbox,
 }
 
-/// Chooses for a session whose branch selected `selected`; also returns what the user
-/// should know about the choice.
+/// Chooses for a session whose branch selected `selected`; also returns a notice about
+/// the choice for the user.
 pub(super) fn initial(services: &Services, selected: &Selected) -> (Selection, Option<String>) {
     selection::initial(&services.preferences, selected, &services.catalog.get(), &|provider| {
         services.is_usable(provider)
@@ -51,7 +51,7 @@ impl ModelControl {
 
     // Looking for a selection.
 
-    /// The model `reference` names: an id, `provider/id` or part of one.
+    /// The model that `reference` selects: an id, `provider/id` or part of one.
     pub(super) fn find(&self, reference: &str) -> Result<Selection, SessionError> {
         let catalog = self.services.catalog.get();
         let usable = |id: &str| catalog.provider(id).is_some_and(|info| self.services.is_usable(info));
@@ -77,7 +77,7 @@ impl ModelControl {
         Ok(Selection { model, wanted_thinking: level })
     }
 
-    /// The next model of the scope, or the one before.
+    /// The next model of the scope, or the previous one.
     pub(super) fn cycled(&self, forward: bool) -> Result<Selection, SessionError> {
         let catalog = self.services.catalog.get();
         let next = selection::cycle(&self.selection, forward, &self.preferences, &catalog, &|provider| {
@@ -102,7 +102,7 @@ impl ModelControl {
         Ok(Selection { model, wanted_thinking })
     }
 
-    /// The model in force as the catalogue has it now, if that differs.
+    /// The current model as the catalogue defines it now, if that differs.
     pub(super) fn updated(&self) -> Option<Selection> {
         let model = self.model();
         let known = self.services.catalog.get().get(&model.provider, &model.id).cloned();
@@ -112,10 +112,10 @@ impl ModelControl {
 
     // Changing it.
 
-    /// Puts a selection in force, for a running loop from its next request on.
+    /// Applies a selection; a running loop uses it from its next request on.
     ///
     /// # Errors
-    /// When there is no key for the model: refused now, not at the next prompt.
+    /// If there is no key for the model, so that the user learns it before the next prompt.
     pub(super) async fn select(&mut self, selection: Selection) -> Result<(), SessionError> {
         self.credential_of(&selection.model).await?;
         self.replace(selection);
@@ -123,17 +123,17 @@ impl ModelControl {
         Ok(())
     }
 
-    /// As [`Self::select`], for a session that is being opened.
+    /// Like [`Self::select`], for a session that is being opened.
     pub(super) fn replace(&mut self, selection: Selection) {
         self.selection = selection;
     }
 
-    /// A run is about to start with the selection in force.
+    /// Records that a run starts with the current selection.
     pub(super) fn on_run_start(&mut self) {
         self.changed = false;
     }
 
-    /// What the next request of a run differs in, if something was selected since it began.
+    /// The changes for the next request of a run, if the selection changed since it began.
     pub(super) fn changed(&self, session_id: &str) -> Option<(Arc<Model>, StreamOptions)> {
         let (model, thinking) = (Arc::clone(self.model()), self.selection.thinking());
         let options = self.changed.then(|| self.services.options(&model, thinking, session_id))?;
@@ -150,7 +150,7 @@ impl ModelControl {
         self.preferences.scope = models;
     }
 
-    /// The key for the model in force.
+    /// The key for the current model.
     pub(super) async fn credential(&self) -> Result<Credential, SessionError> {
         self.credential_of(self.model()).await
     }
@@ -160,7 +160,7 @@ impl ModelControl {
         found.map_err(|error| SessionError::Refused(error.to_string()))
     }
 
-    /// The entries that a branch lacks which selected `recorded`.
+    /// The entries missing from a branch that selected `recorded`.
     pub(super) fn unrecorded(&self, recorded: &Selected) -> Vec<EntryBody> {
         let model = self.model();
         let mut bodies = Vec::new();
@@ -169,7 +169,7 @@ impl ModelControl {
             let change = ModelChange { provider, model_id, extra: ai::Extra::new() };
             bodies.push(EntryBody::ModelChange(change));
         }
-        // What a lesser model could not do is not forgotten for the next one.
+        // The wanted level is kept if a model does not support it, for the next model.
         let unchanged = recorded
             .thinking
             .is_some_and(|recorded| model.clamp_thinking(recorded) == self.selection.thinking());
@@ -208,11 +208,11 @@ impl ModelControl {
         }
     }
 
-    /// Sets the fields of a snapshot that tell of the model.
+    /// Sets the snapshot's fields about the model.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.model = Arc::clone(self.model());
         state.thinking = self.selection.thinking();
-        // The demo model is always there and does not count.
+        // The demo model is always available and does not count.
         state.several_providers = self.services.has_several_providers();
         state.instead_of_demo = self.services.instead_of_demo(self.model());
         if *state.scope != *self.preferences.scope {

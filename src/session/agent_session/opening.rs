@@ -1,4 +1,4 @@
-//! Leaving a session for another, and reporting what is open.
+//! Switches between sessions and reports the open one.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl AgentSession {
             && store.locked_by().is_none()
             && store.path().is_some_and(|own| open::is_same_file(own, path))
         {
-            // This task writes the file; there is nothing in it to be read again.
+            // This task writes the file, so it contains nothing new.
             self.stop().await;
             self.announce_open(None);
             return Ok(Reply::Done);
@@ -29,10 +29,10 @@ impl AgentSession {
             .await
             .map_err(|error| SessionError::Refused(error.to_string()))?;
         self.stop().await;
-        // What is in memory only would go with the store.
+        // Lines that exist only in memory would be lost with the store.
         self.log.flush().map_err(|error| SessionError::Refused(error.to_string()))?;
         let (selection, notice) = if opened.store.is_empty() {
-            // A new session continues with the model at hand.
+            // A new session continues with the current model.
             (self.model.selection().clone(), None)
         } else {
             model_control::initial(&self.services, &opened.store_selected)
@@ -65,7 +65,7 @@ impl AgentSession {
         let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
         let is_cut_off = open::is_cut_off(&tail) && self.log.store().locked_by().is_none();
         self.outbox.send(SessionEvent::Opened(Arc::new(Opened { tail, n_earlier: Some(n_earlier) })));
-        // What could not be written while the file was opened.
+        // Lines that could not be written while the file was being opened.
         self.log.flush_and_report();
         self.follow_log();
         if let Some(notice) = open::damage(self.log.store().damage()) {
@@ -91,7 +91,7 @@ impl AgentSession {
         }
     }
 
-    /// Ends what is going on, keeping what there is of it, and makes all durable.
+    /// Ends all activity, keeps partial results, and makes everything durable.
     pub(super) async fn stop(&mut self) {
         self.abort();
         while matches!(self.run.phase(), Phase::Running | Phase::Compacting) {

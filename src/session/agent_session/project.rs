@@ -1,5 +1,5 @@
-//! The project a session works in: its directory, what it brings along, and whether
-//! that is trusted.
+//! The project a session works in: its directory, its instructions and skills, and
+//! whether it is trusted.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use super::super::resources::{expand_skill, skill_call};
 use super::super::services::Services;
 use super::super::state::{ProjectState, SessionState};
 
-/// Problems that are shown one by one; of more than these only the number is.
+/// Maximum number of problems shown one by one; of more, only the number is shown.
 const MAX_SHOWN: usize = 5;
 
-/// The project of a session, and what its user was shown and decided about it.
+/// The project of a session, and the notices and decisions about it.
 pub(super) struct Project {
     cwd: PathBuf,
     context: ProjectContext,
-    /// For as long as the session's task runs.
+    /// In force until the session's task ends.
     overrides: TrustOverrides,
     /// Each notice is shown once.
     shown_notices: HashSet<String>,
@@ -53,7 +53,7 @@ impl Project {
         &self.cwd
     }
 
-    /// The directory in the words of the user.
+    /// The directory as shown to the user.
     pub(super) fn shown_cwd(&self) -> String {
         paths::display(&self.cwd, self.services.dirs.home.as_deref())
     }
@@ -66,7 +66,7 @@ impl Project {
         &self.overrides
     }
 
-    /// What the model reads for what the user typed: a skill's text for its name.
+    /// The text for the model: a skill's text replaces its command.
     pub(super) async fn expanded(&self, text: &str) -> Result<String, SessionError> {
         let Some((name, args)) = skill_call(text) else { return Ok(text.to_owned()) };
         let (name, args) = (name.to_owned(), args.to_owned());
@@ -79,7 +79,7 @@ impl Project {
         }
     }
 
-    /// Where else a skill may be that was not found.
+    /// A hint that a missing skill may be in an untrusted project.
     fn trust_hint(&self) -> &'static str {
         let project: &ProjectState = &self.context.state;
         let is_left_out = self.context.untrusted.is_some() && project.skill_folders().next().is_some();
@@ -90,7 +90,7 @@ impl Project {
         }
     }
 
-    /// Shows what was not shown before.
+    /// Shows notices that were not shown before.
     pub(super) fn show_notices(&mut self) {
         let mut problems = std::mem::take(&mut self.context.problems);
         problems.retain(|problem| self.shown_notices.insert(problem.clone()));
@@ -109,10 +109,10 @@ impl Project {
         }
     }
 
-    /// Stores the decision, if it is to be stored, and uses what it allows.
+    /// Stores the decision, if the choice is permanent, and applies it.
     pub(super) async fn decide_trust(&mut self, choice: TrustChoice) -> Result<(), SessionError> {
         let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
-        // Counts even if it cannot be stored.
+        // Applies even if it cannot be stored.
         self.overrides.insert(cwd.clone(), choice.is_trusted());
         let overrides = self.overrides.clone();
         let deciding = tokio::task::spawn_blocking(move || {
@@ -139,7 +139,7 @@ impl Project {
         Ok(())
     }
 
-    /// Sets the fields of a snapshot that tell of the project.
+    /// Sets the snapshot's fields about the project.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.cwd.clone_from(&self.cwd);
         state.skills = Arc::clone(&self.context.skills);
@@ -153,7 +153,7 @@ fn store_decision(
     cwd: &Path,
     choice: TrustChoice,
 ) -> Result<(), crate::config::TrustError> {
-    // Above a link may be another folder than above what it leads to.
+    // The parent of a link may differ from the parent of its target.
     let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
     let folder = match choice {
         TrustChoice::Folder | TrustChoice::No => Some(real.as_path()),

@@ -1,4 +1,4 @@
-//! Prompts that wait, and the draft of the next one: in memory and on disk.
+//! Queued prompts and the draft of the next one: in memory and on disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use super::super::services::Services;
 use super::super::state::{QueueView, SessionState};
 use super::super::urgent::is_urgent;
 
-/// The queues of a session with their file, and the draft with its own: no prompt is
-/// ever in neither.
+/// The queues of a session with their file, and the draft with its own: every prompt is
+/// in at least one of the files.
 pub(super) struct PromptQueue {
     queues: Arc<Queues>,
     queue_file: QueueFile,
     draft_file: DraftFile,
-    /// Waits until the prompt that left the editor is stored; with its ticket.
+    /// Saved once the prompt that left the editor is stored; with its ticket.
     waiting_draft: Option<(PromptDraft, u64)>,
-    /// Prompts were handed to a run and are not in the session file yet.
+    /// Prompts were passed to a run and are not in the session file yet.
     prompt_in_flight: bool,
-    /// The draft cannot be saved; the user knows.
+    /// The draft cannot be saved, and the user was notified.
     draft_unsaved: bool,
     urgent_words: Arc<[String]>,
     outbox: Outbox,
 }
 
-/// What became of a prompt for a session that works.
+/// The outcome of a prompt for a session that is working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Enqueued {
     Duplicate,
     Queued {
-        /// It must not wait for the end of the turn, nor for that of a retry's wait.
+        /// It must not wait for the end of the turn or of a retry delay.
         interrupts: bool,
     },
 }
@@ -64,32 +64,32 @@ impl PromptQueue {
         }
     }
 
-    /// Goes along to another session, with what is queued and what is being written.
+    /// Moves to another session, with the queues and the draft.
     pub(super) fn move_to(&mut self, queue_file: QueueFile, draft_file: DraftFile) {
-        // What is queued now is then not left over in the old session.
+        // The queued messages must not be recovered in the old session.
         drop(self.queue_file.save(&StoredQueues::default()));
         self.queue_file = queue_file;
-        // What is written stays stored meanwhile.
+        // The draft stays stored in the meantime.
         let left = std::mem::replace(&mut self.draft_file, draft_file);
         self.draft_file.replace(left);
         self.save();
     }
 
-    /// Continues beside the session at `session`, which was somewhere else before.
+    /// Continues beside the session at `session`, whose path has changed.
     pub(super) fn follow(&mut self, session: Option<&Path>) {
         self.queue_file.follow(session);
         self.draft_file.follow(session);
         self.save();
     }
 
-    /// For the loop, which empties them.
+    /// The queues, for the loop that empties them.
     pub(super) fn queues(&self) -> &Arc<Queues> {
         &self.queues
     }
 
     // The queues.
 
-    /// Queues a prompt of the user while the session works.
+    /// Queues a prompt of the user while the session is working.
     pub(super) fn push(
         &mut self,
         text: String,
@@ -122,7 +122,7 @@ impl PromptQueue {
         Ok(Enqueued::Queued { interrupts })
     }
 
-    /// Lets everything queued interrupt; returns whether anything was.
+    /// Delivers everything queued as an interruption; returns whether anything was queued.
     pub(super) fn deliver_now(&mut self) -> bool {
         let delivers = self.queues.deliver_now();
         if delivers {
@@ -149,13 +149,13 @@ impl PromptQueue {
         self.on_change();
     }
 
-    /// What an earlier process left: messages it had not delivered, and the draft.
+    /// Messages and draft that an earlier process left undelivered.
     pub(super) fn take_left_over(&mut self) -> TakenQueue {
         let left_over = self.queue_file.take_left_over();
         TakenQueue { draft: self.draft_file.take_recovered(), ..left_over }
     }
 
-    /// The messages the next run begins with, which it has not taken itself.
+    /// Removes and returns the messages that the next run begins with.
     pub(super) fn take_next(&mut self) -> Vec<Message> {
         self.queues.take_next().iter().map(|message| (**message).clone()).collect()
     }
@@ -164,13 +164,13 @@ impl PromptQueue {
         self.queues.is_empty()
     }
 
-    /// A loop that vanished has left its token behind.
+    /// Removes the token of a loop that ended without doing so.
     pub(super) fn end_turn(&mut self) {
         self.queues.end_turn();
     }
 
-    /// Hands messages back to the user. They stay in the queue file until a draft that
-    /// holds them is stored.
+    /// Returns messages to the user. They stay in the queue file until a draft that
+    /// contains them is stored.
     fn give_back(&mut self, steering: Vec<Queued>, follow_up: Vec<Queued>) -> TakenQueue {
         let drafts = |queued: Vec<Queued>| queued.iter().map(draft_of).collect();
         let taken = self.queue_file.give_back(drafts(steering), drafts(follow_up));
@@ -184,7 +184,7 @@ impl PromptQueue {
         self.outbox.send(SessionEvent::QueueChanged);
     }
 
-    /// The loop has begun a message, which it may have taken from a queue.
+    /// Updates the file: the loop has begun a message, which may come from a queue.
     pub(super) fn on_message_start(&mut self) {
         if *self.outbox.snapshot().queue != self.view() {
             self.outbox.update(|state| self.show(state));
@@ -192,7 +192,7 @@ impl PromptQueue {
         }
     }
 
-    /// Keeps the file of queued messages in step with the queue.
+    /// Updates the file of queued messages.
     fn save(&mut self) {
         let (steering, follow_up) = self.queues.map(draft_of);
         let queues = StoredQueues { steering: steering.into(), follow_up: follow_up.into() };
@@ -204,10 +204,10 @@ impl PromptQueue {
 
     // The draft.
 
-    /// Stores what is in the editor, in place of the draft before it.
+    /// Stores the contents of the editor, replacing the previous draft.
     pub(super) fn save_draft(&mut self, draft: PromptDraft, ticket: u64) {
         if self.prompt_in_flight {
-            // Until it is in the session file, the stored draft is the only copy of it.
+            // Until the prompt is in the session file, the stored draft is its only copy.
             self.waiting_draft = Some((draft, ticket));
             return;
         }
@@ -226,18 +226,18 @@ impl PromptQueue {
         }
     }
 
-    /// A run begins with a prompt that is in no file of the session yet.
+    /// Records that a run begins with a prompt that is not in the session file yet.
     pub(super) fn on_prompt_sent(&mut self) {
         self.prompt_in_flight = true;
     }
 
-    /// A prompt was delivered, and is in the session from here on.
+    /// Records that a prompt was delivered and is now in the session.
     pub(super) fn on_delivered(&mut self) {
         self.save();
         self.on_prompt_landed();
     }
 
-    /// The prompt that left the editor is stored, or its run is over.
+    /// Records that the prompt that left the editor is stored, or its run is over.
     pub(super) fn on_prompt_landed(&mut self) {
         self.prompt_in_flight = false;
         if let Some((draft, ticket)) = self.waiting_draft.take() {
@@ -250,7 +250,7 @@ impl PromptQueue {
         QueueView { steering, follow_up }
     }
 
-    /// Sets the fields of a snapshot that tell of the queues.
+    /// Sets the snapshot's fields about the queues.
     pub(super) fn show(&self, state: &mut SessionState) {
         let view = self.view();
         if *state.queue != view {

@@ -1,4 +1,4 @@
-//! The questions of a session that wait for an answer, each with who waits.
+//! The open questions of a session, each with the call that waits for its answer.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use super::super::question::{
 use super::super::services::Services;
 use super::super::state::SessionState;
 
-/// Option of a question about a call that lets it run, and the one that does not.
+/// The options of a question about a call: to let it run, and not to.
 const TOOL_OPTIONS: [&str; 2] = ["Allow", "Don't allow"];
 
 pub(super) struct Questions {
     open: Vec<OpenQuestion>,
     last_id: u64,
-    /// Whether there is somebody to ask.
+    /// Whether a front end can answer questions.
     can_ask: bool,
     gate: Arc<dyn ToolGate>,
     outbox: Outbox,
@@ -31,7 +31,7 @@ pub(super) struct Questions {
 
 struct OpenQuestion {
     question: Arc<Question>,
-    /// The call that waits; `None` for a question of the session itself.
+    /// Channel to the waiting call; `None` for a question of the session itself.
     reply: Option<oneshot::Sender<Gate>>,
 }
 
@@ -48,7 +48,7 @@ impl Questions {
         self.ask(QuestionKind::Trust, format!("Do you trust {folder}?"), options, 0, None);
     }
 
-    /// Lets the gate decide about a call, and asks the user if it says so.
+    /// Passes a call to the gate, and asks the user if the gate requires it.
     pub(super) fn on_call(
         &mut self,
         pending: &PendingCall<'_>,
@@ -62,15 +62,15 @@ impl Questions {
             Verdict::Ask { .. } if is_cancelled => Gate::Withdrawn,
             Verdict::Ask { text } => return self.ask_tool(Arc::clone(pending.call), text, reply),
         };
-        // The run may be over.
+        // The run may already be over.
         drop(reply.send(gate));
     }
 
-    /// Asks whether a call may run; without anybody to ask it may not.
+    /// Asks whether a call may run; if no front end can answer, it may not.
     fn ask_tool(&mut self, call: Arc<ToolCall>, text: String, reply: oneshot::Sender<Gate>) {
         if !self.can_ask {
             let reason = format!("{} was not run: it needs permission, and nobody can be asked", call.name);
-            // The run may be over.
+            // The run may already be over.
             drop(reply.send(Gate::Block { reason }));
             return;
         }
@@ -93,10 +93,10 @@ impl Questions {
         self.outbox.send(SessionEvent::Question(question));
     }
 
-    /// Takes an answer. Returns the choice if the question was about trust.
+    /// Handles an answer. Returns the choice if the question was about trust.
     ///
     /// # Errors
-    /// When the question is not open, or has no such option; it stays open then.
+    /// If the question is not open or has no such option; it stays open in that case.
     pub(super) fn answer(
         &mut self,
         id: QuestionId,
@@ -122,7 +122,7 @@ impl Questions {
         Ok(TRUST_OPTIONS.get(option).map(|(choice, _)| *choice).filter(|_| is_trust))
     }
 
-    /// Withdraws the question about trust: it was decided otherwise, or is asked anew.
+    /// Withdraws the question about trust, which was decided otherwise or is asked again.
     pub(super) fn close_trust(&mut self) {
         self.close(|open| open.reply.is_none());
     }
@@ -149,7 +149,7 @@ impl Questions {
         self.outbox.send(SessionEvent::QuestionClosed { id: question.id });
     }
 
-    /// Sets the fields of a snapshot that tell of questions.
+    /// Sets the snapshot's fields about questions.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.questions = self.open.iter().map(|open| Arc::clone(&open.question)).collect();
     }

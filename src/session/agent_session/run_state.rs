@@ -1,5 +1,5 @@
-//! What the session is doing: a run, the wait before a retry, or nothing; and what its
-//! answers say about the next one.
+//! The session's activity: a run, the wait before a retry, a compaction, or none; and
+//! the results of answers that affect the next one.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ pub(super) struct RunState {
     cache: CacheWatch,
     /// Entry of the latest answer of the current run.
     last_answer: Option<EntryId>,
-    /// The conversation was compacted because the prompt in progress did not fit.
+    /// The conversation was compacted because the current prompt did not fit.
     overflow_recovered: bool,
     context: ContextUsage,
     outbox: Outbox,
 }
 
-/// What the session is doing, with what it takes to stop it.
+/// The session's activity, with the means to stop it.
 enum Activity {
     Idle,
     Running(ActiveRun),
@@ -38,7 +38,7 @@ enum Activity {
     Compacting(ActiveCompaction),
 }
 
-/// What wakes a session that works.
+/// The events that wake a working session.
 pub(super) enum RunInput {
     Report(Report),
     Ended,
@@ -59,7 +59,7 @@ impl RunState {
         }
     }
 
-    /// Forgets all; for another session, while nothing runs.
+    /// Resets everything; for another session, while nothing runs.
     pub(super) fn reset(&mut self) {
         *self = Self::new(self.outbox.clone());
     }
@@ -73,7 +73,7 @@ impl RunState {
         }
     }
 
-    /// The next input; never, while nothing goes on.
+    /// The next input; never returns while the session is idle.
     pub(super) async fn next_input(&mut self) -> RunInput {
         match &mut self.activity {
             Activity::Idle => std::future::pending().await,
@@ -91,7 +91,7 @@ impl RunState {
         }
     }
 
-    /// A report that has arrived already.
+    /// A report that has already arrived.
     pub(super) fn try_report(&mut self) -> Option<Report> {
         let Activity::Running(run) = &mut self.activity else { return None };
         run.reports.try_recv().ok()
@@ -114,7 +114,7 @@ impl RunState {
         self.last_answer = None;
     }
 
-    /// The run that has ended; `None` if none goes on.
+    /// The run that has ended; `None` if none is in progress.
     pub(super) fn take_ended(&mut self) -> Option<ActiveRun> {
         match std::mem::replace(&mut self.activity, Activity::Idle) {
             Activity::Running(run) => Some(run),
@@ -125,8 +125,8 @@ impl RunState {
         }
     }
 
-    /// Cancels what goes on. A run ends by itself then; a wait ends here, and the result
-    /// says so.
+    /// Cancels the activity. A run then ends by itself; a wait ends here, and the result
+    /// reports that.
     pub(super) fn cancel(&mut self) -> bool {
         match &mut self.activity {
             Activity::Idle => false,
@@ -153,8 +153,8 @@ impl RunState {
 
     // Answers.
 
-    /// Takes in an answer, which is entry `id`. A provider keeps its prompt for
-    /// `kept_ms`; the result is the part of it that was paid for again.
+    /// Records an answer, stored as entry `id`. The provider keeps its prompt for
+    /// `kept_ms`; returns the part of it that was paid for again.
     pub(super) fn on_answer(&mut self, id: EntryId, answer: &AssistantMessage, kept_ms: u64) -> Option<Miss> {
         self.last_answer = Some(id);
         self.context.note(answer);
@@ -163,7 +163,7 @@ impl RunState {
         miss
     }
 
-    /// Ends retries if the answer is a good one.
+    /// Ends retries if the answer succeeded.
     pub(super) fn on_outcome(&mut self, answer: &AssistantMessage) {
         if answer.is_failed() {
             return;
@@ -175,13 +175,13 @@ impl RunState {
         }
     }
 
-    /// Something before the end of the conversation is different from now on.
+    /// Records that an earlier part of the conversation has changed.
     pub(super) fn on_prefix_change(&mut self, what: &'static str) {
         self.cache.changed(what);
     }
 
-    /// The entry that hides a failed answer: it stays in the file, but the model does not
-    /// see it again.
+    /// The entry that hides a failed answer: the file keeps it, but the model no longer
+    /// sees it.
     pub(super) fn hide_answer(&mut self) -> Option<EntryBody> {
         let target_id = self.last_answer.take()?;
         let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
@@ -194,12 +194,12 @@ impl RunState {
         self.context.window = window;
     }
 
-    /// Another model is in force: none continues the answer of another.
+    /// Records a change of the model: no model continues the answer of another.
     pub(super) fn on_model_change(&mut self) {
         self.recovery.continue_from(None);
     }
 
-    /// How full the window is after the last answer of a conversation.
+    /// Updates the context use after the last answer of a conversation.
     pub(super) fn note_context(&mut self, answer: &AssistantMessage) {
         self.context.note(answer);
     }
@@ -215,7 +215,7 @@ impl RunState {
         self.outbox.update(|state| self.show(state));
     }
 
-    /// The compaction that has ended; `None` if none goes on.
+    /// The compaction that has ended; `None` if none is in progress.
     pub(super) fn take_compaction(&mut self) -> Option<ActiveCompaction> {
         match std::mem::replace(&mut self.activity, Activity::Idle) {
             Activity::Compacting(active) => Some(active),
@@ -226,13 +226,13 @@ impl RunState {
         }
     }
 
-    /// Whether a request that did not fit may be repeated after a compaction: once for
-    /// each prompt. It counts as done then.
+    /// Whether a request that did not fit may be repeated after a compaction, which is once
+    /// per prompt. Calling this uses it up.
     pub(super) fn take_overflow_recovery(&mut self) -> bool {
         !std::mem::replace(&mut self.overflow_recovered, true)
     }
 
-    /// A summary has taken the place of the beginning: how full the window is, is
+    /// Records that a summary replaced the beginning: the context use is
     /// unknown until the next answer.
     pub(super) fn on_compacted(&mut self) {
         self.cache.changed("the conversation was compacted");
@@ -257,7 +257,7 @@ impl RunState {
         self.outbox.update(|state| self.show(state));
     }
 
-    /// Retries at once, if a retry waits.
+    /// Retries at once, if a retry is scheduled.
     pub(super) fn skip_wait(&mut self) {
         if let Activity::Retrying { at, .. } = &mut self.activity {
             *at = Instant::now();
@@ -268,7 +268,7 @@ impl RunState {
         self.activity = Activity::Idle;
     }
 
-    /// Reports that retrying did not help, if anything was retried.
+    /// Reports that the retries failed, if there were any.
     pub(super) fn end_retries(&mut self, error: String) {
         let attempt = self.recovery.give_up();
         if attempt > 0 {
@@ -292,7 +292,7 @@ impl RunState {
         self.outbox.notice(NoticeLevel::Info, text);
     }
 
-    /// Sets the fields of a snapshot that tell of the run.
+    /// Sets the snapshot's fields about the run.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.phase = self.phase();
         state.context = self.context;

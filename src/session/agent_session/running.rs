@@ -1,4 +1,4 @@
-//! Runs: starting one, handling its reports, and its end: retries, repairs, the queue.
+//! Starts runs, handles their reports, and decides what follows their end.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN};
 
 impl AgentSession {
-    /// Starts a run with `prompts`; none repeats the last request.
+    /// Starts a run with `prompts`; an empty list repeats the last request.
     pub(super) fn start_run(&mut self, credential: Credential, prompts: Vec<Message>) {
         self.record_selection();
         let messages = projection::messages(&self.log.context_branch());
@@ -66,7 +66,7 @@ impl AgentSession {
         match report {
             Report::Event { event, taken } => self.on_agent_event(event, taken),
             Report::NextRequest { said, reply } => {
-                // The loop may be gone already.
+                // The loop may already be gone.
                 drop(reply.send(self.next_request(&said)));
             }
             Report::Gate { call, arguments, reply } => {
@@ -79,8 +79,8 @@ impl AgentSession {
         }
     }
 
-    /// What changes for the next request of the run: the place for whatever is decided
-    /// about a conversation in the middle of a run.
+    /// The changes for the next request of the run. Decisions about a
+    /// conversation in the middle of a run belong here.
     fn next_request(&self, said: &SystemState) -> RequestChange {
         let (project, cwd) = (self.project.context(), self.project.cwd());
         RequestChange {
@@ -93,7 +93,7 @@ impl AgentSession {
     fn on_agent_event(&mut self, event: AgentEvent, taken: Option<oneshot::Sender<()>>) {
         match &event {
             AgentEvent::ToolEnd { result, .. } => {
-                // Stored when its call ends: other calls may still run for long.
+                // Stored when its call ends, because other calls may run for long.
                 let message = Arc::new(Message::ToolResult(Arc::clone(result)));
                 self.append(EntryBody::message(message));
             }
@@ -104,7 +104,7 @@ impl AgentSession {
             _ => {}
         }
         if let Some(taken) = taken {
-            // The loop may be gone already; then it does not wait either.
+            // The loop may already be gone; then it does not wait either.
             let _gone = taken.send(());
         }
         self.outbox.send(SessionEvent::Agent(event));
@@ -112,7 +112,7 @@ impl AgentSession {
 
     fn on_message_end(&mut self, message: &Arc<Message>) {
         if matches!(**message, Message::ToolResult(_)) {
-            // Stored when its call ended.
+            // Already stored when its call ended.
             return;
         }
         let entry_id = self.append(EntryBody::message(Arc::clone(message)));
@@ -144,11 +144,11 @@ impl AgentSession {
         self.log.append_deferred();
         self.follow_log();
         if let Some(panic) = outcome.panic {
-            // The answer in the transcript says what happened; a retry would meet it again.
+            // The answer in the transcript contains the error; a retry would panic again.
             self.run.end_retries(panic);
             return self.settle(true).await;
         }
-        // The abort may have come when the loop was over and its end not yet known here.
+        // The abort may have arrived after the loop's end, before it was reported here.
         if outcome.aborted || run.cancel.is_cancelled() {
             self.run.end_retries("Retry cancelled".to_owned());
             return self.settle(true).await;
@@ -168,12 +168,12 @@ impl AgentSession {
         }
     }
 
-    /// Continues with what was queued in the run's last moment, or settles.
+    /// Continues with messages queued in the run's last moment, or settles.
     pub(super) async fn start_queued(&mut self) {
         if self.queue.is_empty() {
             return self.settle(false).await;
         }
-        // Before anything leaves the queue: without a key it would be lost.
+        // Check this before messages leave the queue: without a key they would be lost.
         match self.model.credential().await {
             Ok(credential) => {
                 let prompts = self.queue.take_next();
@@ -227,8 +227,8 @@ impl AgentSession {
         }
     }
 
-    /// Takes out of the conversation what its service rejected, and retries the request.
-    /// Returns false if there is nothing that could help.
+    /// Removes the content that the service rejected from the conversation, and retries the
+    /// request. Returns false if no removal could help.
     async fn repair(&mut self, rejection: Option<Rejection>, error: &str) -> bool {
         let Some((rejection, breadth)) = rejection.zip(self.run.may_repair()) else { return false };
         let sources = projection::sources(&self.log.context_branch());

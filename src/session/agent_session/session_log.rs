@@ -1,5 +1,5 @@
-//! The session file as its task sees it: entries are appended, synced, and kept for
-//! later where they cannot be written.
+//! The session file as its task uses it: appends and syncs entries, and keeps those that
+//! cannot be written.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use super::super::outbox::Outbox;
 use super::super::state::SessionState;
 use super::super::store::{Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
 
-/// How long a written line may wait to be made durable against power loss.
+/// Maximum time until a written line is durable against power loss.
 const SYNC_DELAY: Duration = Duration::from_millis(100);
-/// How long to wait before what could not be saved is tried again.
+/// Delay before another attempt to save.
 const SAVE_AGAIN_DELAY: Duration = Duration::from_secs(5);
 
-/// Entries and their file; the only part of a session that writes it.
+/// The entries and their file; no other part of a session writes it.
 pub(super) struct SessionLog {
     store: SessionStore,
     /// Entries that must not come between a tool call and its result.
     deferred_entries: DeferredEntries,
-    /// When to make lines durable, or to try again to write them.
+    /// When to sync, or to retry writing.
     sync_at: Option<Instant>,
-    /// Lines that are being made durable.
+    /// The sync in progress.
     syncing: Option<JoinHandle<Synced>>,
-    /// Entries could not be written; the user knows.
+    /// Entries could not be written, and the user was notified.
     unsaved: bool,
-    /// The session may be in another file than before.
+    /// Whether the session may be in another file than before.
     moved: bool,
     clock: Clock,
     outbox: Outbox,
 }
 
-/// What wakes the log.
+/// The events that wake the log.
 pub(super) enum LogInput {
     Sync,
     /// A sync has ended; `None` if its thread panicked.
@@ -80,7 +80,6 @@ impl SessionLog {
         &self.store.header().id
     }
 
-    /// See [`SessionStore::context_branch`].
     /// The whole active branch, oldest first.
     pub(super) fn branch(&mut self) -> Vec<Arc<Entry>> {
         self.store.branch(0)
@@ -102,7 +101,7 @@ impl SessionLog {
         self.store.last_answer()
     }
 
-    /// The next thing to do for the file; never, without any.
+    /// The next task for the file; never returns if there is none.
     pub(super) async fn next_input(&mut self) -> LogInput {
         let sync_at = self.sync_at;
         tokio::select! {
@@ -118,7 +117,7 @@ impl SessionLog {
         self.appended(appended)
     }
 
-    /// Keeps an entry for the end of the run, on disk.
+    /// Stores an entry until the end of the run, also on disk.
     pub(super) fn defer(&mut self, body: EntryBody) {
         if let Err(error) = self.deferred_entries.push(body, self.clock.now_ms()) {
             let text = format!(
@@ -128,7 +127,7 @@ impl SessionLog {
         }
     }
 
-    /// Appends what waited for the end of the run.
+    /// Appends the entries deferred until the end of the run.
     pub(super) fn append_deferred(&mut self) {
         let entries = self.deferred_entries.take();
         if entries.is_empty() {
@@ -150,7 +149,7 @@ impl SessionLog {
         id
     }
 
-    /// Reports the result of a write, and plans what follows.
+    /// Reports the result of a write, and schedules the next step.
     fn on_written(&mut self, written: Result<(), JournalError>) {
         self.report_store();
         self.publish();
@@ -166,7 +165,7 @@ impl SessionLog {
                 if self.store.unsaved().is_some() {
                     self.sync_at.get_or_insert_with(|| Instant::now() + SAVE_AGAIN_DELAY);
                 }
-                // Once, not for every entry; the status line goes on showing it.
+                // One notice, not one per entry; the status line keeps showing it.
                 if !std::mem::replace(&mut self.unsaved, true) {
                     self.outbox.notice(NoticeLevel::Error, error.to_string());
                 }
@@ -174,7 +173,7 @@ impl SessionLog {
         }
     }
 
-    /// Passes on what happened to the file.
+    /// Reports what happened to the file.
     pub(super) fn report_store(&mut self) {
         let notices = self.store.take_notices();
         if !notices.is_empty() && self.store.locked_by().is_none() {
@@ -191,12 +190,12 @@ impl SessionLog {
         std::mem::take(&mut self.moved)
     }
 
-    /// Writes what could not be written before.
+    /// Writes entries that could not be written before.
     pub(super) fn flush(&mut self) -> Result<(), JournalError> {
         self.store.flush()
     }
 
-    /// As [`Self::flush`], and reports a failure.
+    /// Like [`Self::flush`], and reports a failure.
     pub(super) fn flush_and_report(&mut self) {
         let written = self.store.flush();
         if written.is_err() {
@@ -205,13 +204,13 @@ impl SessionLog {
         self.report_store();
     }
 
-    /// Before the session ends: what cannot be saved goes into a copy in the first of
-    /// `folders` that takes it.
+    /// Called before the session ends: if entries cannot be saved, writes a copy to the
+    /// first writable one of `folders`.
     ///
     /// # Errors
-    /// Says what is not saved, and where the copy is.
+    /// Describes the unsaved entries and the location of the copy.
     pub(super) fn save_or_copy(&mut self, folders: &[PathBuf]) -> Result<(), SessionError> {
-        // Why it fails is reported below.
+        // A failure is reported below.
         drop(self.store.flush());
         let Some(reason) = self.store.unsaved().map(str::to_owned) else { return Ok(()) };
         let what = match self.store.n_unsaved_messages() {
@@ -234,7 +233,7 @@ impl SessionLog {
         }
     }
 
-    /// Makes the file durable without waiting for it, and tries again to write what
+    /// Makes the file durable without waiting, and retries writing entries that
     /// could not be written.
     fn sync_later(&mut self) {
         self.sync_at = None;
@@ -285,7 +284,7 @@ impl SessionLog {
         self.outbox.update(|state| self.show(state));
     }
 
-    /// Sets the fields of a snapshot that tell of the file.
+    /// Sets the snapshot's fields about the file.
     pub(super) fn show(&self, state: &mut SessionState) {
         let store = &self.store;
         state.id.clone_from(&store.header().id);
@@ -302,7 +301,7 @@ impl SessionLog {
     }
 }
 
-/// The result of a sync, once it has ended; never, without one.
+/// The result of a sync, once it has ended; never returns without one.
 async fn ended(syncing: &mut Option<JoinHandle<Synced>>) -> Option<Synced> {
     match syncing {
         Some(task) => task.await.ok(),

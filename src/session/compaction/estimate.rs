@@ -1,4 +1,4 @@
-//! How many tokens messages take, before a provider has counted them.
+//! Estimates the tokens of messages that no provider has counted yet.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use crate::ai::{AssistantBlock, ContentBlock, Message, SystemMessage, UserConten
 
 use super::super::store::{Entry, EntryBody, SessionMessage};
 
-/// Characters of a token, on average.
+/// Average number of characters per token.
 const CHARS_PER_TOKEN: u64 = 4;
-/// What an image counts for, in characters.
+/// The size of an image, in characters.
 const IMAGE_CHARS: u64 = 4_800;
 
 /// Tokens of one message, from its length.
@@ -25,12 +25,12 @@ pub(super) fn message_tokens(message: &Message) -> u64 {
     chars.div_ceil(CHARS_PER_TOKEN)
 }
 
-/// Tokens of a conversation: what the latest answer on `branch` says it took, if that
-/// still holds, and an estimate of what came after it; else an estimate of `messages`,
+/// Tokens of a conversation: the count of the latest answer on `branch`, if it is still
+/// valid, plus an estimate of later messages; otherwise an estimate of `messages`,
 /// which are those of the branch.
 pub(in super::super) fn context_tokens(branch: &[Arc<Entry>], messages: &[Arc<Message>]) -> u64 {
     let estimate = || messages.iter().map(|message| message_tokens(message)).sum();
-    // An edit or a compaction changes what the answer before it has counted.
+    // An edit or a compaction invalidates the count of an earlier answer.
     let counted = branch.iter().rposition(|entry| match &entry.body {
         EntryBody::Compaction(_) | EntryBody::ContextEdit(_) => true,
         EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {

@@ -1,9 +1,9 @@
-//! Compaction: a summary in place of the beginning of a conversation.
+//! Compaction: replaces the beginning of a conversation with a summary.
 //!
-//! `plan` decides what is summarised and what is kept, `prompts` writes the requests,
-//! `summarize` sends them and puts the answer together, `estimate` counts tokens. All
-//! but the sending is pure. When to compact, and storing the result, are the session
-//! task's business; nothing is changed before a whole summary is there.
+//! `plan` decides which part is summarised and which is kept, `prompts` writes the
+//! requests, `summarize` sends them and assembles the result, `estimate` counts tokens.
+//! Everything except the sending is pure. The session task decides when to compact and
+//! stores the result; nothing changes before the summary is complete.
 
 mod estimate;
 mod plan;

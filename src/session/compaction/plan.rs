@@ -1,4 +1,4 @@
-//! Which part of a branch a summary replaces, and which is kept word for word.
+//! Decides which part of a branch a summary replaces, and which is kept word for word.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use super::super::projection;
 use super::super::store::{Compaction, Entry, EntryBody, SessionMessage};
 use super::estimate::message_tokens;
 
-/// What is summarised, what is kept.
+/// The parts to summarise and to keep.
 #[derive(Debug, Clone)]
 pub(in super::super) struct CompactionPlan {
-    /// Whole turns before what is kept, after the compaction before this one.
+    /// Whole turns before the kept part, since the previous compaction.
     pub(super) history: Vec<Arc<Message>>,
-    /// The beginning of the turn that what is kept is the rest of.
+    /// The beginning of the turn whose end is kept.
     pub(super) turn_prefix: Vec<Arc<Message>>,
     pub(super) previous_summary: Option<String>,
     pub(in super::super) first_kept_entry_id: String,
     files: Files,
 }
 
-/// Why there is nothing to do.
+/// Why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(in super::super) enum NothingToCompact {
     #[error("the conversation is compacted already")]
@@ -32,31 +32,31 @@ pub(in super::super) enum NothingToCompact {
     TooShort,
 }
 
-/// Files that tools read and changed in what is summarised.
+/// Files that tools read and changed in the summarised part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Files {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
 
-/// An entry as far as planning cares.
+/// The part of an entry that planning needs.
 struct Step {
     /// Index in the branch.
     at: usize,
-    /// What the model reads of it; `None` for what it does not see.
+    /// The message for the model; `None` if the model does not see the entry.
     message: Option<Arc<Message>>,
     is_system: bool,
     place: Place,
 }
 
-/// How a kept part may begin.
+/// Whether a kept part may begin here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Somebody says something, so a turn begins.
+    /// A message of the user, which begins a turn.
     TurnStart,
     /// An answer in the middle of a turn.
     Answer,
-    /// Nowhere: a result belongs to its call.
+    /// Not here: a result belongs to its call.
     Inside,
 }
 
@@ -67,7 +67,7 @@ impl CompactionPlan {
         json!({ "readFiles": read, "modifiedFiles": self.files.modified })
     }
 
-    /// The lists of files as the model reads them, behind the summary.
+    /// The lists of files as the model reads them, after the summary.
     pub(super) fn file_lists(&self) -> String {
         let read: Vec<&str> = self.files.read.difference(&self.files.modified).map(String::as_str).collect();
         let modified: Vec<&str> = self.files.modified.iter().map(String::as_str).collect();
@@ -83,7 +83,7 @@ impl CompactionPlan {
 /// its end.
 ///
 /// # Errors
-/// When there is nothing to summarise.
+/// If there is nothing to summarise.
 pub(in super::super) fn plan(
     branch: &[Arc<Entry>],
     keep_recent_tokens: u64,
@@ -108,7 +108,7 @@ pub(in super::super) fn plan(
     if history.is_empty() && turn_prefix.is_empty() {
         return Err(NothingToCompact::TooShort);
     }
-    // What only concerns the session stays with the message it stands before.
+    // Entries that concern only the session stay with the message after them.
     let first_kept = steps[..cut].iter().rposition(|step| step.message.is_some()).map_or(0, |at| at + 1);
     let summarised: Vec<&Arc<Message>> = history.iter().chain(&turn_prefix).collect();
     let before = previous.and_then(|at| match &branch[at].body {
@@ -124,7 +124,7 @@ pub(in super::super) fn plan(
     })
 }
 
-/// The entries a request depends on, in its order, without the compaction itself.
+/// The entries of a request, in its order, without the compaction itself.
 fn steps(branch: &[Arc<Entry>], previous: Option<usize>) -> Vec<Step> {
     let kept_from = previous.map_or(0, |at| match &branch[at].body {
         EntryBody::Compaction(compaction) => branch[..at]
@@ -160,23 +160,23 @@ fn place(entry: &Entry, message: Option<&Message>) -> Place {
     }
 }
 
-/// Where the kept part begins: it holds `keep` tokens at least, if there are so many.
+/// The beginning of the kept part, which contains at least `keep` tokens if there are enough.
 fn cut(steps: &[Step], keep: u64) -> Option<usize> {
     let mut sum = 0_u64;
     let reached = steps.iter().rposition(|step| {
-        // What the system said is replayed in any case.
+        // System messages are replayed in any case.
         let message = step.message.as_deref().filter(|_| !step.is_system);
         sum = sum.saturating_add(message.map_or(0, message_tokens));
         message.is_some() && sum >= keep
     })?;
     let is_cut = |at: &usize| steps[*at].place != Place::Inside;
-    // Behind the last answer there is none, when its results alone are too much.
+    // If the results of the last answer alone exceed the limit, search backwards.
     (reached..steps.len()).find(is_cut).or_else(|| (0..reached).rev().find(is_cut))
 }
 
 fn files(messages: &[&Arc<Message>], before: Option<&Compaction>) -> Files {
     let mut files = Files::default();
-    // Those of an extension mean something else.
+    // An extension's details have another meaning.
     let details = before.filter(|before| before.from_hook != Some(true)).and_then(|it| it.details.as_ref());
     if let Some(details) = details {
         let list = |key: &str| -> Vec<String> {
@@ -241,7 +241,7 @@ mod tests {
         entries
     }
 
-    /// What a plan comes to: places of history, of the turn's beginning, the first kept.
+    /// The plan as positions of history and of the turn's beginning, and the first kept entry.
     fn shown(kinds: &str, keep: u64) -> String {
         let places = |messages: &[Arc<Message>]| -> String {
             let texts = messages.iter().map(|message| match &**message {
@@ -280,7 +280,7 @@ mod tests {
     fn a_long_turn_is_split_at_an_answer_and_never_before_a_result() {
         assert_eq!(shown("uaucrcra", 12), "00 01 | 02 03 04 | e5");
         assert_eq!(shown("ucrcra", 4), " | 00 01 02 03 04 | e5");
-        // The result alone is more than is kept: its call stays with it.
+        // The result alone exceeds the limit, so its call stays with it.
         assert_eq!(shown("uaucr", 4), "00 01 | 02 | e3");
     }
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the branch: nothing that the model reads is lost or told twice, and a
+        /// For any branch: nothing that the model reads is lost or duplicated, and a
         /// result is never kept without its call.
         #[test]
         fn every_message_is_either_summarised_or_kept(turns in prop::collection::vec("(u|um|b)(cr|crr|a|m){0,4}", 1..8), keep in 0_u64..80) {

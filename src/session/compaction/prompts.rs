@@ -1,4 +1,4 @@
-//! What a model is asked to write a summary from: pure.
+//! The requests for summaries. Pure.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::ai::{AssistantBlock, Message, join_text};
 
 use super::plan::CompactionPlan;
 
-/// How much of a tool result a summary is made from.
+/// The part of a tool result that the summary is based on.
 const RESULT_LIMIT_CHARS: usize = 2_000;
 
 pub(super) const SYSTEM: &str = "You summarise a conversation between a user and a coding agent, so that another \
@@ -62,7 +62,7 @@ What the user asked for in this turn.
 
 Be brief, and keep names exactly as they are.";
 
-/// The request for the summary of whole turns; `None` if there are none.
+/// The request to summarise whole turns; `None` if there are none.
 pub(super) fn history(plan: &CompactionPlan, focus: Option<&str>) -> Option<String> {
     if plan.history.is_empty() {
         return None;
@@ -80,7 +80,7 @@ pub(super) fn history(plan: &CompactionPlan, focus: Option<&str>) -> Option<Stri
     Some(format!("{text}\n\n{instructions}{}", focused(focus)))
 }
 
-/// The request for the summary of the beginning of a turn; `None` if none is split.
+/// The request to summarise the beginning of a turn; `None` if none is split.
 pub(super) fn turn_prefix(plan: &CompactionPlan, focus: Option<&str>) -> Option<String> {
     (!plan.turn_prefix.is_empty())
         .then(|| format!("{}\n\n{PREFIX}{}", conversation(&plan.turn_prefix), focused(focus)))
@@ -95,7 +95,7 @@ fn conversation(messages: &[Arc<Message>]) -> String {
     format!("<conversation>\n{}\n</conversation>", parts.join("\n\n"))
 }
 
-/// A message as text; thinking and the system's own messages are left out.
+/// A message as text; thinking and system messages are left out.
 fn serialised(message: &Message) -> Vec<String> {
     match message {
         Message::System(_) => Vec::new(),

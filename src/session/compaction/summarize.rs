@@ -1,4 +1,4 @@
-//! Asks a model for the summaries of a plan and puts them together.
+//! Requests the summaries of a plan from a model and assembles them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use super::super::recovery::{Next, Recovery, RetryPolicy};
 use super::plan::CompactionPlan;
 use super::prompts;
 
-/// Stands between the summary of whole turns and that of a split one.
+/// The text between the summary of whole turns and that of a split turn.
 const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 const NO_HISTORY: &str = "No prior history.";
 
-/// What writes summaries.
+/// Writes summaries.
 pub(in super::super) struct Summarizer {
     pub(in super::super) provider: Arc<dyn Provider>,
     pub(in super::super) model: Arc<Model>,
@@ -31,15 +31,15 @@ pub(in super::super) struct Summarizer {
     pub(in super::super) cancel: CancellationToken,
 }
 
-/// A whole summary.
+/// A complete summary.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Summary {
     pub(in super::super) text: String,
-    /// Of all requests it took.
+    /// The usage of all its requests.
     pub(in super::super) usage: Usage,
 }
 
-/// Why there is no summary; nothing was changed.
+/// Why there is no summary; the conversation is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in super::super) enum SummaryError {
     #[error("cancelled")]
@@ -55,10 +55,10 @@ pub(in super::super) enum SummaryError {
 }
 
 impl Summarizer {
-    /// Writes the summary of `plan`; `focus` is what the user wants it to dwell on.
+    /// Writes the summary of `plan`; `focus` is the subject it should emphasise.
     ///
     /// # Errors
-    /// When there is no whole summary, after the retries that the policy allows.
+    /// If there is no complete summary after the retries that the policy allows.
     pub(in super::super) async fn summarize(
         &self,
         plan: &CompactionPlan,
@@ -77,7 +77,7 @@ impl Summarizer {
         Ok(Summary { text, usage })
     }
 
-    /// One request, repeated as ordinary ones are.
+    /// Sends one request, with the usual retries.
     async fn ask(&self, prompt: &str, usage: &mut Usage) -> Result<String, SummaryError> {
         let mut recovery = Recovery::default();
         loop {
@@ -123,7 +123,7 @@ impl Summarizer {
     }
 }
 
-/// The whole text of an answer that is one.
+/// The text of an answer, if it is complete.
 fn text_of(answer: &AssistantMessage) -> Result<String, SummaryError> {
     if answer.stop_reason == StopReason::Length {
         return Err(SummaryError::CutOff);

@@ -1,11 +1,11 @@
-//! Which entries have to change when a service refuses part of a conversation.
+//! Plans the context edits that make a rejected conversation acceptable.
 //!
-//! Pure: from the refusal and the conversation to context edits, after which the
-//! conversation no longer holds what was refused and still obeys the rules of
-//! every API. The entries themselves stay, and so does what the screen shows.
+//! Pure: turns the rejection and the conversation into context edits. The edited
+//! conversation no longer contains the rejected part and still obeys the rules of
+//! every API. The entries themselves stay, and so does the screen.
 //!
-//! Errors name places in the request as it was encoded. To find the way back, the
-//! conversation is encoded once more with a mark in place of each part.
+//! Errors contain paths in the encoded request. To map a path back, the
+//! conversation is encoded once more with a marker in place of each part.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use super::projection::Source;
 use super::recovery::Breadth;
 use super::store::{ContextEdit, Replacement};
 
-/// How a conversation is made acceptable again.
+/// The edits that make a conversation acceptable.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Repair {
     pub(super) edits: Vec<ContextEdit>,
-    /// What is taken out, for people: `2 images`.
+    /// The removed content, for the user: `2 images`.
     pub(super) removed: String,
-    /// The repeated request has to do without thinking.
+    /// Whether the repeated request must turn thinking off.
     pub(super) thinking_off: bool,
     /// The repeated request must not continue a partial answer.
     pub(super) no_continuation: bool,
@@ -43,19 +43,19 @@ impl Repair {
     }
 }
 
-/// Base64 below this is not what makes a request too large.
+/// Smaller base64 data does not make a request too large.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Who refused a conversation, and what else was in the request: with other
-/// options the same message may stand at another place.
+/// The model that rejected a conversation, and the options of the request, which
+/// affect the paths of messages.
 pub(super) struct RefusedRequest {
     pub(super) model: Arc<Model>,
     pub(super) credential: Credential,
     pub(super) options: StreamOptions,
 }
 
-/// Decides what to take out of the conversation `sources`, which was refused as
-/// `refused` with the text `error`. `None` if nothing is found that could help.
+/// Decides what to remove from the conversation `sources`, which was rejected as
+/// `refused` with the text `error`. `None` if no removal could help.
 pub(super) fn plan(
     rejection: &Rejection,
     error: &str,
@@ -118,7 +118,7 @@ pub(super) fn plan(
             if n_changed == 0 {
                 n_changed = draft.drop_thinking(|_| true);
             }
-            // A tool loop whose thinking is gone cannot be gone on with while thinking.
+            // A tool loop whose thinking was removed cannot continue with thinking.
             repair.thinking_off = in_tool_loop && n_changed > 0;
             format!("the thinking of {}", count(n_changed, "answer"))
         }
@@ -138,8 +138,8 @@ fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// How many images an error text says there may be: the number before the word,
-/// else the first one behind it. Others may be part of a place.
+/// The maximum number of images in an error text: the number before the word "images",
+/// otherwise the first one after it. Other numbers may be part of a path.
 fn image_limit(text: &str) -> Option<usize> {
     let text = text.to_lowercase();
     let is_digit = |c: char| c.is_ascii_digit();
@@ -153,15 +153,15 @@ fn image_limit(text: &str) -> Option<usize> {
     })
 }
 
-/// What a request with a conversation would end with.
+/// How a request with a conversation would end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Nothing,
-    /// Something the user said.
+    /// A message of the user.
     Question,
     /// Results of calls.
     ToolLoop,
-    /// An answer that calls nothing.
+    /// An answer without calls.
     Answer,
 }
 
@@ -170,17 +170,17 @@ fn ending<'a>(messages: impl DoubleEndedIterator<Item = &'a Message>) -> Ending 
         match message {
             Message::User(user) if !is_blank(user) => return Ending::Question,
             Message::Assistant(answer) if answer.is_failed() => {}
-            // Calls without a result are given one.
+            // Calls without a result will get one.
             Message::Assistant(answer) if answer.tool_calls().next().is_some() => return Ending::ToolLoop,
             Message::Assistant(answer) if says_something(answer) => return Ending::Answer,
-            // Results stand and fall with their calls.
+            // Results depend on their calls.
             Message::User(_) | Message::Assistant(_) | Message::ToolResult(_) | Message::System(_) => {}
         }
     }
     Ending::Nothing
 }
 
-/// Whether an answer is more than what requests leave out.
+/// Whether an answer has content that requests include.
 fn says_something(answer: &AssistantMessage) -> bool {
     !answer.is_failed()
         && answer.content.iter().any(|block| match block {
@@ -204,7 +204,7 @@ fn is_blank(user: &UserMessage) -> bool {
 /// A part of the conversation: index of the source, index of the block in it.
 type Part = (usize, usize);
 
-/// The conversation being changed; `None` where a message is taken out.
+/// The conversation being edited; `None` replaces removed messages.
 struct Draft {
     messages: Vec<Option<Message>>,
     /// Which messages may be changed.
@@ -219,7 +219,7 @@ impl Draft {
         }
     }
 
-    /// All pictures that may be taken out, oldest first.
+    /// All removable images, oldest first.
     fn images(&self) -> Vec<Part> {
         let mut images = Vec::new();
         for (source, message) in self.messages.iter().enumerate().filter(|(at, _)| self.editable[*at]) {
@@ -236,9 +236,9 @@ impl Draft {
         self.messages.get(source)?.as_ref()?.input_blocks().get(block)
     }
 
-    /// The pictures that a service could not fetch: those among `parts`, else
-    /// those whose address `error` names, else all by address. If there is none
-    /// by address, it was about another picture.
+    /// The images that a service could not fetch: those by URL among `parts`, otherwise
+    /// those whose URL is in `error`, otherwise all by URL. If there are none
+    /// by URL, the error was about another image.
     fn images_not_fetched(&self, parts: &[Part], error: &str, breadth: Breadth) -> Vec<Part> {
         let urls = |is_it: &dyn Fn(Part, &str) -> bool| -> Vec<Part> {
             let is_it = |part: &Part| match self.block(*part) {
@@ -261,7 +261,7 @@ impl Draft {
         found.into_iter().chain(all).find(|images| !images.is_empty()).unwrap_or_default()
     }
 
-    /// The pictures among `parts`; all, if there is none.
+    /// The images among `parts`; all images if there are none.
     fn images_among(&self, parts: &[Part]) -> Vec<Part> {
         let images = self.images();
         let named: Vec<Part> = images.iter().filter(|image| parts.contains(image)).copied().collect();
@@ -280,7 +280,7 @@ impl Draft {
             let blocks = self.messages[*source].as_mut().and_then(Message::input_blocks_mut);
             if let Some(block) = blocks.and_then(|blocks| blocks.get_mut(*block)) {
                 *block = ContentBlock::text(match block {
-                    // The model may have other ways to look at it.
+                    // The model may have other ways to view it.
                     ContentBlock::ImageUrl(image) => {
                         format!("[Image removed: the provider could not use {}.]", image.url())
                     }
@@ -291,7 +291,7 @@ impl Draft {
         images.len()
     }
 
-    /// Takes thinking and signatures out of answers; says of how many.
+    /// Removes thinking and signatures from answers; returns the number of answers.
     fn drop_thinking(&mut self, wanted: impl Fn(usize) -> bool) -> usize {
         let mut n_changed = 0;
         for (source, message) in self.messages.iter_mut().enumerate() {
@@ -326,8 +326,8 @@ impl Draft {
         })
     }
 
-    /// The calls to take out: those the error names by id, those at its place,
-    /// else those of the newest answer that has any.
+    /// The calls to remove: those whose id is in the error, those at its path,
+    /// otherwise those of the newest answer that has any.
     fn exchange(&self, error: &str, parts: &[Part], breadth: Breadth) -> BTreeSet<String> {
         let ids = |wanted: &dyn Fn(usize, usize, &ToolCall) -> bool| -> BTreeSet<String> {
             let found = self.calls().filter(|(source, block, call)| wanted(*source, *block, call));
@@ -353,7 +353,7 @@ impl Draft {
         ids(&|source, _, _| Some(source) == newest)
     }
 
-    /// Takes calls and their results out; says how many calls.
+    /// Removes calls and their results; returns the number of calls.
     fn drop_calls(&mut self, ids: &BTreeSet<String>) -> usize {
         for slot in &mut self.messages {
             match slot {
@@ -367,7 +367,7 @@ impl Draft {
         ids.len()
     }
 
-    /// Takes blank texts among `parts` out; says how many.
+    /// Removes blank texts among `parts`; returns their number.
     fn drop_blank(&mut self, parts: &[Part]) -> usize {
         let mut n_dropped = 0;
         for (source, block) in parts.iter().rev() {
@@ -391,7 +391,7 @@ impl Draft {
         n_dropped
     }
 
-    /// Takes out what the changes left empty, and answers at the end that they
+    /// Removes messages that the edits left empty, and answers at the end that they
     /// left without a question.
     fn settle(&mut self, sources: &[Source]) {
         for (slot, source) in self.messages.iter_mut().zip(sources) {
@@ -442,23 +442,23 @@ impl Draft {
     }
 }
 
-/// Whether `text` names the address `url`.
+/// Whether `text` contains the address `url`.
 fn names(text: &str, url: &str) -> bool {
     let is_of_address = |c: char| c.is_alphanumeric() || "-._~:/?#@!$&*+,;=%".contains(c);
     text.match_indices(url).any(|(at, _)| {
-        // A sentence may go on after it, a longer address may not.
+        // The sentence may continue after it, but not the address.
         let rest = text[at + url.len()..].trim_start_matches(['.', ',', ':', ';']);
         !rest.starts_with(is_of_address)
     })
 }
 
-/// Whether `text` names the beginning of `url`, because services cut long ones.
+/// Whether `text` contains the beginning of `url`, because services truncate long ones.
 fn begins_to_name(text: &str, url: &str) -> bool {
     const ENOUGH: usize = 60;
     url.char_indices().nth(ENOUGH).is_some_and(|(end, _)| text.contains(&url[..end]))
 }
 
-/// Whether `text` names the call `id`, perhaps in the form it was sent in.
+/// Whether `text` contains the call id `id`, possibly as it was sent.
 fn mentions(text: &str, id: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     let sent: String = id.chars().map(|c| if c == '|' || is_word(c) { c } else { '_' }).collect();
@@ -472,7 +472,7 @@ fn mentions(text: &str, id: &str) -> bool {
     })
 }
 
-/// The parts of the conversation that stand at `place` of its request.
+/// The parts of the conversation at `place` of its request.
 fn located(place: &RequestPath, sources: &[Source], refused: &RefusedRequest) -> Vec<Part> {
     let request = Request {
         model: Arc::clone(&refused.model),
@@ -501,20 +501,20 @@ fn mark(source: usize, block: usize) -> String {
     format!("{MARK}{source}-{block}.")
 }
 
-/// `message` with a mark in place of everything it says.
+/// `message` with markers in place of all its content.
 fn marked(source: usize, message: &Message) -> Message {
     let mut message = message.clone();
     let mark_blocks = |blocks: &mut Vec<ContentBlock>| {
         for (at, block) in blocks.iter_mut().enumerate() {
             match block {
-                // Blank texts are left out of requests, and have to be here.
+                // Requests leave blank texts out, so they must be left out here too.
                 ContentBlock::Text(text) if !text.text.trim().is_empty() => text.text = mark(source, at),
-                // Of a type that every service takes: it stays an image of its own.
+                // An image type that every service accepts, so that it stays an image.
                 ContentBlock::Image(image) => {
                     image.data = mark(source, at);
                     "image/png".clone_into(&mut image.mime_type);
                 }
-                // What follows `#` changes neither where it is nor what it is.
+                // The fragment after `#` changes neither the resource nor its type.
                 ContentBlock::ImageUrl(image) => {
                     if let Ok(mut marked) = ImageUrl::new(format!("{}#{}", image.url(), mark(source, at))) {
                         marked.mime_type = image.mime_type.take();

@@ -29,7 +29,7 @@ fn planned(messages: &[Value], api: &str, error: &str, breadth: Breadth) -> Opti
     planned_by(messages, model(api), error, breadth)
 }
 
-/// As refused by `model`, which was to think as much as it can.
+/// The plan after a rejection by `model` with maximum thinking.
 fn planned_by(messages: &[Value], model: Arc<Model>, error: &str, breadth: Breadth) -> Option<Repair> {
     let rejection = ai::rejection(error).unwrap();
     let options = StreamOptions { thinking: ThinkingLevel::High, ..StreamOptions::default() };
@@ -75,7 +75,7 @@ fn result(id: &str, content: &[Value]) -> Value {
     json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": content, "isError": false})
 }
 
-/// The repaired conversation as `role: what`, one line per message.
+/// The conversation after the repair as `role: content`, one line per message.
 fn lines(messages: &[Arc<Message>]) -> Vec<String> {
     let lines = messages.iter().map(|message| {
         let value = json!(message);
@@ -190,12 +190,12 @@ fn pictures_that_cannot_be_fetched_are_taken_out_and_no_others() {
     check(&openai(&long), Breadth::Named, [true, true, false]);
     check(&openai(&format!("{}...", &long[..80])), Breadth::Named, [true, true, false]);
     check(&openai("https://elsewhere/a.png"), Breadth::Named, [false, false, false]);
-    // A service that refuses pictures refuses those by address too.
+    // A service that rejects images rejects images by URL too.
     let any = "404: No endpoints found that support image input";
     let expected = format!("user: {GONE}, {}, {}", gone(urls[0]), gone(urls[1]));
     let result = format!("toolResult: {}", gone(&long));
     self::check(&conversation, any, Breadth::Named, ("4 images", &[&expected, "assistant: c1", &result]));
-    // And one that fetches nothing may mean one that is no address here.
+    // A service that fetches nothing may mean an image that is no URL here.
     let expected = [
         "user: look, [Image removed: the provider rejected it.], [Image removed: the provider rejected it.]",
     ];
@@ -424,11 +424,11 @@ fn images_left(model: Value, place: &str) -> Vec<String> {
 fn a_place_is_one_of_the_request_as_it_was_sent() {
     let told = json!({"api": "anthropic-messages", "baseUrl": "http://x",
         "compat": {"supportsMidConvoEffort": true, "forceAdaptiveThinking": true}});
-    // Behind it are two messages that say how much to think.
+    // Two messages with the thinking effort follow it.
     assert_eq!(images_left(told, "messages.3.content.1"), ["first", "third"]);
     let untold = json!({"api": "anthropic-messages", "baseUrl": "http://x"});
     assert_eq!(images_left(untold, "messages.2.content.1"), ["first", "third"]);
-    // Where requests go is not known without a credential.
+    // The endpoint is unknown without a credential.
     let vertex = json!({"id": "gemini-2.5-pro", "api": "google-vertex"});
     assert_eq!(images_left(vertex, "contents[2].parts[1]"), ["first", "third"]);
 }
@@ -474,7 +474,7 @@ proptest! {
             prop_assert!(!body.to_string().contains("\"image\""));
         }
         if all && is_about_addresses {
-            // Pictures by their bytes stay as long as there are others.
+            // Embedded images stay as long as there are others.
             prop_assert!(!json!(after).to_string().contains("imageUrl"));
         } else if all {
             let after: Vec<Value> = after.iter().map(|message| json!(message)).collect();

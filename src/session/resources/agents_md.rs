@@ -1,11 +1,11 @@
-//! Instruction files: AGENTS.md, CLAUDE.md and their kin.
+//! Instruction files: AGENTS.md, CLAUDE.md and similar files.
 //!
-//! They become a part of every request, so a folder of somebody else must not choose what
-//! is read. The user's own folder may link anywhere. A project's file that leads out of
-//! the project is read only once the project is trusted; in a folder above the project,
-//! or one that everybody may write to, only files of the user, of root or of whom the
-//! project belongs to are read. Nothing is ever read from devices, pipes, `/proc` and
-//! `/sys`, and nothing makes the program wait for long.
+//! They are part of every request, so a folder of another user must not choose them.
+//! The user's own folder may link anywhere. A project's file that links out of
+//! the project is read only if the project is trusted. In a folder above the project,
+//! or one that is writable for everyone, pi reads only files of the user, of root or of
+//! the project's owner. pi never reads devices, pipes, `/proc` and `/sys`, and reading
+//! never delays the program for long.
 
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use crate::util::git::Repository;
 
-/// In each folder the first of these that is a file counts.
+/// In each folder, the first of these that is a file is used.
 const NAMES: &[&str] = &["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
 
-/// Most that is read of one file.
+/// Maximum number of bytes read of one file.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// How long reading may take in all; more means that a mount does not answer.
+/// Maximum total reading time; more means that a mount does not respond.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// An instruction file with its text.
@@ -33,27 +33,27 @@ pub struct ContextFile {
     pub text: String,
 }
 
-/// A project's instruction file that leads out of the project.
+/// A project's instruction file that links out of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideLink {
     pub path: PathBuf,
-    /// Where it leads, with all links resolved.
+    /// The target, with all links resolved.
     pub target: PathBuf,
 }
 
-/// The instruction files that hold for a folder.
+/// The instruction files that apply to a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ContextFiles {
     /// The user's own first, then from the file system's root down.
     pub files: Vec<ContextFile>,
-    /// What takes trust, whether it was read or not.
+    /// Links that need trust, whether they were read or not.
     pub links: Vec<OutsideLink>,
-    /// What was not read, or in part, and why; one line each.
+    /// Files that were not read, or only in part, and why; one line each.
     pub problems: Vec<String>,
 }
 
-/// Reads the instruction files that hold for `cwd`: the user's own in `agent_dir`
-/// first, then from the file system's root down. `is_trusted` tells whether links out
+/// Reads the instruction files that apply to `cwd`: the user's own in `agent_dir`
+/// first, then from the file system's root down. `is_trusted` decides whether links out
 /// of the project are followed. Blocks, at most for [`TIME_LIMIT`].
 pub fn context_files(agent_dir: &Path, cwd: &Path, is_trusted: bool) -> ContextFiles {
     let (agent_dir, cwd) = (agent_dir.to_owned(), cwd.to_owned());
@@ -61,17 +61,17 @@ pub fn context_files(agent_dir: &Path, cwd: &Path, is_trusted: bool) -> ContextF
     collect(read, TIME_LIMIT)
 }
 
-/// What reading came to so far.
+/// One result of reading.
 enum Step {
-    /// Looks into this folder now.
+    /// Starts to read this folder.
     Folder(PathBuf),
     File(ContextFile),
     Link(OutsideLink),
     Problem(String),
 }
 
-/// Runs `read` on a thread of its own, and takes what it has found within `limit`. A
-/// thread that hangs is left behind.
+/// Runs `read` on a thread of its own, and collects its results within `limit`. A
+/// thread that hangs is abandoned.
 fn collect(read: impl FnOnce(&mpsc::Sender<Step>) + Send + 'static, limit: Duration) -> ContextFiles {
     let (steps, taken) = mpsc::channel();
     let mut found = ContextFiles::default();
@@ -79,7 +79,7 @@ fn collect(read: impl FnOnce(&mpsc::Sender<Step>) + Send + 'static, limit: Durat
         found.problems.push(format!("cannot read instruction files: cannot start a thread: {error}"));
         return found;
     }
-    // Many short waits have one long limit: a timer thread would need starting too.
+    // Many short waits share one limit, because a timer thread could fail to start too.
     let mut folder = PathBuf::new();
     let clock = crate::util::clock::Clock::system();
     let end = clock.monotonic() + limit;
@@ -105,7 +105,7 @@ fn read_all(agent_dir: &Path, cwd: &Path, is_trusted: bool, steps: &mpsc::Sender
     let mut folders: Vec<&Path> = cwd.ancestors().collect();
     folders.push(agent_dir);
     folders.reverse();
-    // Nobody listens once the time is over.
+    // After the time limit, nothing receives the results.
     let say = |step: Step| drop(steps.send(step));
     say(Step::Folder(cwd.to_owned()));
     let project = Project::of(cwd);
@@ -144,7 +144,7 @@ fn too_long(path: &Path, n_bytes: u64) -> String {
     format!("{} has {kib} KiB; only its first {limit_kib} KiB are loaded", path.display())
 }
 
-/// The first of [`NAMES`] in `folder` that is a file, and where it really is.
+/// The first of [`NAMES`] in `folder` that is a file, and its canonical path.
 fn first_file(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     NAMES.iter().find_map(|name| {
         let path = folder.join(name);
@@ -156,7 +156,7 @@ fn first_file(folder: &Path) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// What belongs together around the folder of a session.
+/// The project around the folder of a session.
 struct Project {
     /// The top of the repository, or the folder itself without one; canonical.
     root: PathBuf,
@@ -171,15 +171,15 @@ impl Project {
         Self { root, owner: fs::metadata(cwd).ok().and_then(|metadata| owner(&metadata)) }
     }
 
-    /// Whether the file of `folder` that really is at `target` leads out of the
-    /// project; of a folder above the project, out of that folder.
+    /// Whether the file of `folder` with the canonical path `target` is outside the
+    /// project; for a folder above the project, outside that folder.
     fn is_outside(&self, folder: &Path, target: &Path) -> bool {
         let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         let within = if folder.starts_with(&self.root) { &self.root } else { &folder };
         !target.starts_with(within)
     }
 
-    /// Whether a file of this owner in `folder` may speak to the model.
+    /// Whether pi reads a file of this owner in `folder`.
     #[cfg(unix)]
     fn accepts(&self, folder: &Path, file: &Metadata) -> bool {
         use std::os::unix::fs::PermissionsExt as _;
@@ -210,11 +210,11 @@ fn owner(_: &Metadata) -> Option<u32> {
     None
 }
 
-/// The text of the file at `target`, a canonical path; with its size, if that is more than
-/// [`MAX_BYTES`] and the text is its beginning.
+/// The text of the file at `target`, a canonical path; with its size if that exceeds
+/// [`MAX_BYTES`] and the text is only the beginning.
 ///
 /// # Errors
-/// When it cannot be read or must not be.
+/// If it cannot be read or must not be.
 fn read_file(
     target: &Path,
     may_read: impl FnOnce(&Metadata) -> bool,
@@ -223,7 +223,7 @@ fn read_file(
         return Err(format!("it leads to {}", target.display()));
     }
     let file = open(target).map_err(|error| error.to_string())?;
-    // Of what was opened: the path may lead elsewhere by now.
+    // Check the opened file, because the path may have changed since.
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
@@ -236,7 +236,7 @@ fn read_file(
     let is_long = bytes.len() > MAX_BYTES;
     bytes.truncate(MAX_BYTES);
     if is_long {
-        // Not half a character at the end.
+        // Do not split the last character.
         let start = bytes.len() - bytes.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         bytes.truncate(start);
     }
@@ -251,7 +251,7 @@ fn read_file(
     Ok((text, is_long.then_some(metadata.len())))
 }
 
-/// Opens without waiting for the other end of a pipe that was put in place meanwhile.
+/// Opens without blocking on a pipe that has replaced the file.
 #[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
@@ -265,8 +265,8 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// A worktree inside its own main checkout has the main checkout's files above
-/// it a second time: that checkout's folder, and the names the worktree has too.
+/// A worktree inside its own main checkout finds the main checkout's files above
+/// it a second time: returns that checkout's folder, and the names the worktree has too.
 fn shadowed_checkout(cwd: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
     let worktree = cwd.ancestors().find(|folder| folder.join(".git").is_file())?;
     let main = worktree.ancestors().skip(1).find(|folder| folder.join(".git").is_dir())?;
@@ -279,7 +279,7 @@ fn shadowed_checkout(cwd: &Path) -> Option<(PathBuf, Vec<&'static str>)> {
 mod tests {
     use super::*;
 
-    /// Files below a temporary folder, and what is found in `cwd` of it.
+    /// Files below a temporary folder, and the search from its folder `cwd`.
     struct Tree(tempfile::TempDir);
 
     impl Tree {
@@ -307,7 +307,7 @@ mod tests {
         fn find(&self, cwd: &str, is_trusted: bool) -> ContextFiles {
             fs::create_dir_all(self.path(cwd)).unwrap();
             let mut found = context_files(&self.path("agent"), &self.path(cwd), is_trusted);
-            // What the machine has above the temporary folder is not the test's.
+            // Ignore files above the temporary folder.
             found.files.retain(|file| file.path.starts_with(self.path("")));
             found
         }
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!((found.links, found.problems), (vec![link("repo/AGENTS.md")], Vec::new()));
         let found = tree.check("repo", true, &["repo/AGENTS.md=s"]);
         assert_eq!(found.links, [link("repo/AGENTS.md")]);
-        // The folder itself may lead out as well.
+        // The folder itself may be a link out of the project.
         fs::create_dir(tree.path("elsewhere")).unwrap();
         fs::write(tree.path("elsewhere/AGENTS.md"), "e").unwrap();
         tree.link("other/AGENTS.md", "dir/AGENTS.md").link("other/dir", "../elsewhere");
@@ -392,7 +392,7 @@ mod tests {
         tree.link("agent/AGENTS.md", "../dotfiles/agents").link("repo/sub/CLAUDE.md", "../docs/agents");
         let found = tree.check("repo/sub", false, &["agent/AGENTS.md=mine", "repo/sub/CLAUDE.md=ours"]);
         assert_eq!(found.links, []);
-        // A project that is reached by a link is the same project.
+        // A project that is opened through a link is the same project.
         tree.link("shortcut", "repo");
         assert_eq!(tree.find("shortcut/sub", false).files.len(), 2);
     }
@@ -421,7 +421,7 @@ mod tests {
         let pipe = tree.path("a/AGENTS.md");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         tree.check("a", false, &["a/CLAUDE.md=c"]);
-        // Put in place after it was looked at.
+        // The file is replaced after it was checked.
         assert_eq!(read_file(&pipe, |_| true), Err("it is not a regular file".to_owned()));
     }
 
@@ -471,12 +471,12 @@ mod tests {
         let file = fs::metadata(tree.path("tmp/AGENTS.md")).unwrap();
         let me = owner(&file).unwrap();
         let project = |root: &str, owner| Project { root: tree.path(root), owner: Some(owner) };
-        // As if the file belonged to somebody else than the user.
+        // As if the file belonged to another user.
         let other = me.wrapping_add(4_242);
         let accepts = |root: &str, folder: &str| project(root, me).accepts(&tree.path(folder), &file);
         assert!(accepts("tmp/mine", "tmp") && accepts("tmp", "tmp") && accepts("tmp/mine", "tmp/mine"));
         if rustix::process::geteuid().is_root() {
-            // Only root may give files away.
+            // Only root can change a file's owner.
             let path = tree.path("tmp/AGENTS.md");
             std::os::unix::fs::chown(&path, Some(other), None).unwrap();
             let file = fs::metadata(&path).unwrap();

@@ -1,23 +1,23 @@
 //! Markdown files that begin with YAML between two lines of `---`.
 //!
-//! Takes the two parts apart; what the YAML says is for its readers to judge.
-//! Pure, and made for any text.
+//! Splits the two parts; callers interpret the YAML.
+//! Pure, and works for any text.
 
-/// A text without a byte order mark, taken apart.
+/// A text without a byte order mark, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frontmatter<'a> {
-    /// There is none; the whole text.
+    /// No frontmatter; contains the whole text.
     None(&'a str),
-    /// It begins and does not end.
+    /// The frontmatter has no end.
     Unclosed,
     Some {
         yaml: &'a str,
-        /// What follows it.
+        /// The text after the frontmatter.
         body: &'a str,
     },
 }
 
-/// Takes `text` apart. Lines may end in CRLF.
+/// Splits `text`. Lines may end in CRLF.
 pub(super) fn split(text: &str) -> Frontmatter<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');

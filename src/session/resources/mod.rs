@@ -1,5 +1,5 @@
-//! What shapes the prompt besides the conversation: instruction files, skills,
-//! and the system prompt made from them.
+//! The parts of the prompt outside the conversation: instruction files, skills,
+//! and the system prompt.
 
 mod agents_md;
 mod frontmatter;

@@ -1,7 +1,7 @@
-//! The system prompt, as named sections, and what changed of it.
+//! The system prompt as named sections, and its changes.
 //!
-//! Sections do not name the time or anything else that changes by itself, so
-//! that providers' prompt caches hold.
+//! Sections do not contain the time or anything else that changes by itself, so
+//! that prompts stay in the providers' caches.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::ai::{Extra, Millis, RemovedTool, SystemContent, SystemMessage, System
 use super::agents_md::ContextFile;
 use super::skills::{self, Skill};
 
-/// What the system prompt is made from.
+/// The inputs of the system prompt.
 #[derive(Default)]
 pub(crate) struct PromptParts<'a> {
     /// Replaces the preamble, the tool list and the rules.
@@ -21,7 +21,7 @@ pub(crate) struct PromptParts<'a> {
     /// Added after the rules.
     pub(crate) addendum: Option<&'a str>,
     pub(crate) context_files: &'a [ContextFile],
-    /// Listed if the model has a tool to read them with.
+    /// Listed if the model has a tool that can read them.
     pub(crate) skills: &'a [Skill],
 }
 
@@ -96,8 +96,8 @@ fn project_context(files: &[ContextFile]) -> String {
     parts.join("\n\n")
 }
 
-/// The system message that leads from what the transcript says (`said`) to what
-/// is wanted now. `None` if nothing changed.
+/// The system message that updates the transcript's state `said` to the wanted
+/// state. `None` if nothing changed.
 pub(crate) fn delta(
     said: &SystemState,
     wanted: &[(String, String)],

@@ -8,18 +8,18 @@ use super::tree::{Gap, GapParent};
 pub struct DamagedLine {
     /// Counts from 1.
     pub line: usize,
-    /// What it held, with its article, if that can be told.
+    /// The kind of its content, with an article, if known.
     pub what: Option<String>,
 }
 
-/// Parts of a notice; a file with more of them is not worth reading out.
+/// Maximum number of line ranges in a notice.
 const MAX_PARTS: usize = 20;
 
-/// What is left of a line that is no JSON. Both programs begin a line with type, id
-/// and parent, so these often survive a line that breaks off.
+/// The readable fields of a line that is not valid JSON. Both programs begin a line with
+/// type, id and parent, so these often survive truncation.
 pub(super) fn examine(line: &[u8]) -> (Option<String>, Gap) {
     let text = String::from_utf8_lossy(line);
-    // Up to the message or the first other nested value.
+    // Up to the message or another nested value.
     let start = text.find('{').map_or(0, |at| at + 1);
     let head = text[start..].split(['{', '[']).next().unwrap_or_default();
     let parent = match field(head, "parentId") {
@@ -32,7 +32,7 @@ pub(super) fn examine(line: &[u8]) -> (Option<String>, Gap) {
     (what, Gap { id: field(head, "id").map(EntryId::new), parent })
 }
 
-/// The text of a field; `None` if it is not whole.
+/// The text of a field; `None` if it is incomplete.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let key = format!("\"{name}\":\"");
     let value = &text[text.find(&key)? + key.len()..];
@@ -40,7 +40,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     (!value.contains(['\\', '\u{fffd}', '\0'])).then_some(value)
 }
 
-/// What an entry holds, in the words of the user.
+/// The kind of an entry, in the user's words.
 pub(super) fn describe(kind: &str, role: Option<&str>) -> Option<String> {
     let what = match (kind, role) {
         ("message", Some("user")) => "a message of yours",
@@ -62,8 +62,8 @@ pub(super) fn describe(kind: &str, role: Option<&str>) -> Option<String> {
     Some(what.to_owned())
 }
 
-/// Names lines and what they held: `line 3`, `lines 3-5, 9 (an answer)`. At most
-/// twenty parts. `None` without lines.
+/// Lists lines and their kinds: `line 3`, `lines 3-5, 9 (an answer)`. At most
+/// twenty ranges. `None` without lines.
 pub(in crate::session) fn name_lines(lines: &[DamagedLine]) -> Option<String> {
     let mut parts: Vec<(usize, usize, Option<&str>)> = Vec::new();
     for DamagedLine { line, what } in lines {
@@ -103,7 +103,7 @@ mod tests {
         check(&line[..40], Some("a message"), Some("b"), GapParent::Unknown);
         check(&line[..25], Some("a message"), None, GapParent::Unknown);
         check(r#"{"type":"label","id":"l","parentId":null,"#, Some("a label"), Some("l"), GapParent::None);
-        // Ids of what lies within an entry are not its own.
+        // Ids inside an entry's content are not its own.
         check(
             r#"{"type":"custom","data":{"id":"x","parentId":"y"},"id":"#,
             Some("something an extension stored"),

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// What a journal asks of the disk. Tests use disks that are full or broken.
+/// The disk operations of a journal. Tests use disks that are full or broken.
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens or creates a file.
     ///
@@ -19,7 +19,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// As [`io::Write::write`].
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Makes what was written durable.
+    /// Makes written bytes durable.
     ///
     /// # Errors
     /// As [`File::sync_data`].

@@ -15,7 +15,7 @@ use crate::ai::{
     UserMessage,
 };
 
-/// Names an entry within its file; any string is legal.
+/// The id of an entry, unique within its file; any string is valid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EntryId(Arc<str>);
@@ -72,7 +72,7 @@ pub struct Entry {
     pub body: EntryBody,
 }
 
-/// What an entry says. `docs/sessions.md` describes each kind.
+/// The content of an entry. `docs/sessions.md` describes each kind.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "an entry lives behind an Arc, one of thousands")]
 pub enum EntryBody {
@@ -98,7 +98,7 @@ pub enum EntryBody {
 }
 
 impl EntryBody {
-    /// One line that recalls the entry, of at most `max_chars` characters.
+    /// A one-line preview of at most `max_chars` characters.
     pub fn preview(&self, max_chars: usize) -> String {
         let text = match self {
             Self::Message { message: SessionMessage::Model(message), .. } => match &**message {
@@ -133,7 +133,7 @@ impl EntryBody {
         if max_chars == 0 { cut } else { format!("{}…", cut.trim_end()) }
     }
 
-    /// The body of a message of the model's conversation.
+    /// The body for a message of the conversation.
     pub fn message(message: Arc<Message>) -> Self {
         Self::Message { message: SessionMessage::Model(message), extra: Extra::new() }
     }
@@ -143,7 +143,7 @@ impl EntryBody {
         Self::Message { message: SessionMessage::BashExecution(execution), extra: Extra::new() }
     }
 
-    /// Whether this entry creates the file: it is a user message or an answer.
+    /// Whether this entry creates the file, as user messages and answers do.
     pub(super) fn is_conversation(&self) -> bool {
         match self {
             Self::Message { message: SessionMessage::Model(message), .. } => {
@@ -155,7 +155,7 @@ impl EntryBody {
     }
 }
 
-/// A message as sessions store it: those of the model, and `!` commands.
+/// A message as sessions store it: one of the conversation, or a `!` command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SessionMessage {
@@ -166,15 +166,16 @@ pub enum SessionMessage {
 }
 
 impl Entry {
-    /// Reads one line of a session file. Content that does not fit its kind is
-    /// kept as [`EntryBody::Unknown`]; half a surrogate pair becomes a replacement
-    /// character, as no request could hold it.
+    /// Parses one line of a session file. Content that does not match its kind is
+    /// kept as [`EntryBody::Unknown`]; a lone surrogate becomes a replacement
+    /// character, because no request can contain it.
     ///
     /// # Errors
+    /// If the line is not an entry: not JSON, or without type or id.
     /// When the line is not an entry: not JSON, or without type or id.
     pub fn parse(line: &str) -> Result<Self, serde_json::Error> {
         Self::parse_any(line).or_else(|error| match ai::replace_lone_surrogates(line) {
-            // JavaScript cuts text between the halves of a pair and writes what is left.
+            // JavaScript can cut a surrogate pair and writes the remaining half.
             Cow::Owned(whole) => Self::parse_any(&whole),
             Cow::Borrowed(_) => Err(error),
         })
@@ -229,7 +230,7 @@ impl Entry {
     /// The line of the session file, without its line break.
     pub fn to_line(&self) -> String {
         match &self.body {
-            // Messages can be megabytes, so they are written without an intermediate tree.
+            // Messages can be megabytes, so they are serialized directly.
             EntryBody::Message { message, extra } => {
                 serde_json::to_string(&self.message_line(message, extra)).expect(SERIALIZES)
             }
@@ -322,7 +323,7 @@ struct BashRole<'a> {
     execution: &'a BashExecution,
 }
 
-/// What decides how the rest of a line is read.
+/// The fields that determine how the rest of a line is parsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
@@ -338,7 +339,7 @@ struct Head<'a> {
     message: Option<MessageHead<'a>>,
 }
 
-/// What makes a line an entry.
+/// The fields that every entry has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bare<'a> {
@@ -375,7 +376,7 @@ fn message<'a, M: Deserialize<'a> + HasExtra>(
     Ok(EntryBody::Message { message, extra: without_base(extra) })
 }
 
-/// Reaches the unknown fields of a message, among which its role lands.
+/// Gives access to the unknown fields of a message, which include its role.
 trait HasExtra {
     fn extra_mut(&mut self) -> &mut Extra;
 }
@@ -404,7 +405,7 @@ impl HasExtra for SystemMessage {
     }
 }
 
-/// A body that is not a message; one that does not fit its kind is kept as unknown.
+/// A body that is not a message; content that does not match its kind is kept as unknown.
 fn other(kind: &str, fields: Extra) -> EntryBody {
     fn read<T: for<'de> Deserialize<'de>>(
         fields: &Extra,
@@ -455,7 +456,7 @@ pub struct BashExecution {
     pub cancelled: bool,
     #[serde(default)]
     pub truncated: bool,
-    /// File with the whole output, when `output` is only its end.
+    /// File with the complete output, if `output` is only its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
     #[serde(default)]
@@ -484,7 +485,7 @@ pub struct ThinkingLevelChange {
     pub extra: Extra,
 }
 
-/// Tokens spent outside of the conversation.
+/// Tokens spent outside the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsageEntry {
     #[serde(default)]
@@ -493,13 +494,13 @@ pub struct UsageEntry {
     pub extra: Extra,
 }
 
-/// A summary that stands for everything before `first_kept_entry_id`.
+/// A summary that replaces everything before `first_kept_entry_id`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
     #[serde(default)]
     pub summary: String,
-    /// Its own id when nothing before it is kept.
+    /// The compaction's own id if nothing before it is kept.
     #[serde(default)]
     pub first_kept_entry_id: String,
     #[serde(default)]
@@ -510,14 +511,14 @@ pub struct Compaction {
     pub usage: Option<Usage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
-    /// The prompt and tools in force, replayed at the time of compaction.
+    /// The prompt and tools at the time of the compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_message: Option<SystemMessage>,
     #[serde(flatten)]
     pub extra: Extra,
 }
 
-/// What happened on a branch that was left.
+/// The summary of an abandoned branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummary {
@@ -564,8 +565,8 @@ pub struct CustomState {
     pub extra: Extra,
 }
 
-/// A message an application put into the conversation; the model reads it as
-/// the user's words.
+/// A message inserted by an application; the model reads it as
+/// a message of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
@@ -605,7 +606,7 @@ pub struct SessionInfo {
 mod tests {
     use super::*;
 
-    /// One line of each kind, as the original writes them, plus things it does not know.
+    /// One line of each kind, as the original writes them, plus unknown kinds.
     const LINES: &[&str] = &[
         r#"{"type":"model_change","id":"a1","parentId":null,"timestamp":"T","provider":"acme","modelId":"m-1"}"#,
         r#"{"type":"thinking_level_change","id":"a2","parentId":"a1","timestamp":"T","thinkingLevel":"medium"}"#,

@@ -1,10 +1,11 @@
-//! Where entries go: a file that is only ever appended to, or memory.
+//! Appends entries to a file, or keeps them in memory.
 //!
-//! One entry is one `write` of whole lines on an append handle, so a killed
-//! process loses nothing that was acknowledged. What cannot be written waits and
-//! goes out with the next entry, from the byte on where the disk was full. Before
-//! each write the journal looks whether its path still means the open file. What
-//! was written stays in memory until a sync has succeeded, as it has to be written
+//! An entry is a single `write` of whole lines on an append handle, so a killed
+//! process loses no acknowledged entry. Lines that cannot be written wait and
+//! are written with the next entry, from the byte at which the disk was full. Before
+//! each write the journal checks that its path still refers to the open file. Written
+//! bytes stay in memory until a sync succeeds, because they must be written
+//! again if it fails; the session task decides when to sync.
 //! again if that fails; when to sync is the session task's business.
 
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +20,7 @@ use super::disk::{self, Disk};
 use super::entry::Header;
 use super::lease::{Lease, LeaseOutcome, is_at, is_same_file};
 
-/// An entry is not in the file, though it is in memory.
+/// An entry is in memory but not in the file.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error(
@@ -38,7 +39,7 @@ pub(super) enum Journal {
     /// `--no-session`, and tests.
     Memory,
     File(FileJournal),
-    /// Another process writes this file.
+    /// Another process holds the lease.
     ReadOnly {
         holder: String,
     },
@@ -48,27 +49,27 @@ pub(super) enum Journal {
 pub(super) struct FileJournal {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    /// `None` until somebody has said something, and while the file cannot be opened.
+    /// `None` until the first message, and while the file cannot be opened.
     file: Option<Arc<File>>,
-    /// The file was made, by this process or an earlier one.
+    /// Whether the file was created, by this process or an earlier one.
     is_made: bool,
-    /// Somebody has said something, so the file has to be there.
+    /// Whether the session has a message, so that the file must exist.
     due: bool,
-    /// Lines that are not in the file, or not all of them.
+    /// Lines that are missing from the file, completely or in part.
     waiting: Vec<u8>,
-    /// How many bytes of `waiting` the file ends with.
+    /// Number of bytes of `waiting` that are already at the end of the file.
     begun: usize,
-    /// Where the last write ended, in bytes from the start of the file.
+    /// End of the last write, in bytes from the start of the file.
     end: u64,
     unsynced: Vec<Piece>,
-    /// Why lines wait.
+    /// Why lines are waiting.
     problem: Option<String>,
     /// Why written lines are not durable.
     sync_problem: Option<String>,
     lease: Option<Lease>,
 }
 
-/// Bytes that were written, and where.
+/// Written bytes and their offset.
 #[derive(Debug)]
 struct Piece {
     offset: u64,
@@ -78,22 +79,22 @@ struct Piece {
 /// What happened to the file of an open session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Displaced {
-    /// Nothing is at its path: it was deleted or moved.
+    /// The path does not exist: the file was deleted or moved.
     Gone,
-    /// Something else is at its path.
+    /// The path refers to another file.
     Replaced,
-    /// It is shorter than it was.
+    /// The file is shorter than before.
     Truncated,
 }
 
 impl Journal {
-    /// A file that appears with the first thing said.
+    /// A file that is created with the first message.
     pub(super) fn create(path: PathBuf, disk: Arc<dyn Disk>) -> Self {
         Self::File(FileJournal::new(path, disk))
     }
 
-    /// Continues an existing file with the right to do so. A file that cannot be
-    /// written to is read all the same; what is appended then waits.
+    /// Continues an existing file with the outcome of its lease. A file that is not
+    /// writable can still be read; appended lines then wait.
     pub(super) fn open(path: &Path, outcome: LeaseOutcome, disk: Arc<dyn Disk>) -> Self {
         let lease = match outcome {
             LeaseOutcome::Ours(lease) => lease,
@@ -160,20 +161,20 @@ impl FileJournal {
         self.file.as_ref()
     }
 
-    /// Adds bytes to what is to be written; `create` makes the file appear.
+    /// Appends bytes to the waiting lines; `create` makes the file appear.
     pub(super) fn push(&mut self, bytes: &[u8], create: bool) {
         self.waiting.extend_from_slice(bytes);
         self.due |= create;
     }
 
-    /// Why something is not safely on the disk; `None` if everything is.
+    /// Why something is not durable; `None` if everything is.
     pub(super) fn problem(&self) -> Option<&str> {
-        // A line break that is due after a torn line is nothing anybody said.
+        // The line break after a partial line is not content.
         let waits = self.waiting.iter().any(|byte| *byte != b'\n');
         self.problem.as_deref().filter(|_| waits).or(self.sync_problem.as_deref())
     }
 
-    /// Why the file cannot be opened to write to it.
+    /// Why the file cannot be opened for writing.
     pub(super) fn open_problem(&self) -> Option<&str> {
         self.problem.as_deref().filter(|_| self.file.is_none())
     }
@@ -184,7 +185,7 @@ impl FileJournal {
         lines.filter(|line| line.starts_with(br#"{"type":"message""#)).count()
     }
 
-    /// Writes what waits, as far as the disk allows.
+    /// Writes waiting lines as far as the disk allows.
     pub(super) fn flush(&mut self, header: &Header) -> Result<(), JournalError> {
         if !self.due || self.waiting.is_empty() {
             return Ok(());
@@ -205,12 +206,12 @@ impl FileJournal {
             None => self.create_file(header)?,
         };
         if self.begun > 0 && file.metadata()?.len() != self.end {
-            // Another program has appended to the line that was begun here.
+            // Another program has appended to the line begun here.
             self.waiting.insert(0, b'\n');
             self.begun = 0;
         }
         let written = self.drain_into(&file);
-        // What is begun stays whole in memory until its last byte is written.
+        // A line stays complete in memory until its last byte is written.
         let n_done =
             self.waiting[..self.begun].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         self.waiting.drain(..n_done);
@@ -230,11 +231,11 @@ impl FileJournal {
         Ok(())
     }
 
-    /// Notes that the next `n` bytes of what waits are in the file.
+    /// Records that the next `n` waiting bytes are in the file.
     fn written(&mut self, mut file: &File, n: usize) {
         let bytes = &self.waiting[self.begun..self.begun + n];
         let len = n as u64;
-        // An append handle stands behind what it wrote.
+        // After a write, the position of an append handle is the end of its data.
         self.end = file.stream_position().unwrap_or(self.end + len);
         let offset = self.end.saturating_sub(len);
         match self.unsynced.last_mut() {
@@ -257,7 +258,7 @@ impl FileJournal {
         let file = self.disk.open(&new_file(), &self.path)?;
         let line = header_line(header) + "\n";
         if let Err(error) = disk::write_all(&*self.disk, &file, line.as_bytes()) {
-            // Nothing of this session is on disk yet; leave no half of it behind.
+            // None of this session is on disk yet, so leave no partial file.
             drop(fs::remove_file(&self.path));
             return Err(error);
         }
@@ -265,7 +266,7 @@ impl FileJournal {
         Ok(self.file.clone().expect("it was just set"))
     }
 
-    /// Goes on in `file`, which holds `bytes` and is at `path`.
+    /// Continues in `file`, which contains `bytes` and is at `path`.
     fn settle_in(&mut self, file: File, path: PathBuf, bytes: Vec<u8>) {
         self.file = Some(Arc::new(file));
         self.is_made = true;
@@ -284,7 +285,7 @@ impl FileJournal {
 
     // A file that was taken away.
 
-    /// What happened to the file since the last write, if something is to be written.
+    /// What happened to the file since the last write, checked before the next one.
     pub(super) fn displaced(&self) -> Option<Displaced> {
         let file = self.file.as_ref().filter(|_| self.due && !self.waiting.is_empty())?;
         let open = file.metadata().ok()?;
@@ -296,13 +297,13 @@ impl FileJournal {
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Some(Displaced::Gone)
             }
-            // Nobody can tell; the open file still takes what is written.
+            // The state is unknown; the open file still accepts writes.
             Err(_) => None,
         }
     }
 
-    /// What is in the file, without a line that was only begun; `None` if it cannot
-    /// be read any more.
+    /// The contents of the file without a partial last line; `None` if it can
+    /// no longer be read.
     pub(super) fn old_bytes(&self) -> Option<Vec<u8>> {
         let len = self.end.saturating_sub(self.begun as u64);
         let mut bytes = vec![0; usize::try_from(len).ok()?];
@@ -310,8 +311,9 @@ impl FileJournal {
         Some(bytes)
     }
 
-    /// Goes on in a new file that begins with `bytes`: at the old path if nothing is
-    /// there, else beside it. With `is_all` that is also what waits. Returns where.
+    /// Continues in a new file that begins with `bytes`: at the old path if that is
+    /// free, otherwise beside it. With `is_all`, `bytes` include the waiting lines. Returns
+    /// the path.
     pub(super) fn begin_again(
         &mut self,
         displaced: Displaced,
@@ -346,8 +348,8 @@ impl FileJournal {
         unreachable!("there is always another number")
     }
 
-    /// Writes the session to a new file in the first of `folders` that takes it, with
-    /// everything that could not be saved. Returns where.
+    /// Writes the session, including unsaved lines, to a new file in the first writable one
+    /// of `folders`. Returns its path.
     pub(super) fn write_copy(&self, header: &Header, folders: &[PathBuf]) -> io::Result<PathBuf> {
         let in_file = self.old_bytes().or_else(|| fs::read(&self.path).ok().filter(|_| self.is_made));
         let mut bytes = in_file.unwrap_or_else(|| (header_line(header) + "\n").into_bytes());
@@ -371,7 +373,7 @@ impl FileJournal {
 
     // Durability.
 
-    /// What has to be made durable, if something was written since the last call.
+    /// The bytes to sync, if something was written since the last call.
     pub(super) fn take_unsynced(&mut self) -> Option<Unsynced> {
         let file = self.file.clone()?;
         let pieces = std::mem::take(&mut self.unsynced);
@@ -379,7 +381,7 @@ impl FileJournal {
         (!pieces.is_empty()).then_some(Unsynced { disk, path, file, pieces })
     }
 
-    /// Takes over what a sync came to. Returns what the user should know.
+    /// Handles the result of a sync. Returns a notice for the user.
     pub(super) fn synced(&mut self, synced: Synced) -> Option<String> {
         let before = self.sync_problem.take();
         match synced.0 {
@@ -388,7 +390,7 @@ impl FileJournal {
                 "saving the session failed once ({error}); writing the messages again succeeded"
             )),
             Outcome::Failed { error, unsynced } => {
-                // Offsets of another file mean nothing here.
+                // Offsets refer to a file, so those of another file are useless.
                 if self.file.as_ref().is_some_and(|file| Arc::ptr_eq(file, &unsynced.file)) {
                     self.unsynced.splice(0..0, unsynced.pieces);
                 }
@@ -413,7 +415,7 @@ pub(in crate::session) struct Unsynced {
     pieces: Vec<Piece>,
 }
 
-/// What a sync came to; the store it came from takes it back.
+/// The result of a sync, to be returned to its store.
 #[derive(Debug)]
 pub(in crate::session) struct Synced(Outcome);
 
@@ -434,8 +436,8 @@ impl Unsynced {
     /// Makes the bytes durable. Blocks on the disk.
     pub(in crate::session) fn sync(self) -> Synced {
         let Err(error) = self.try_sync() else { return Synced(Outcome::Durable) };
-        // The system reports a page it could not store once, and then takes it for
-        // stored: another sync alone would succeed without having done anything.
+        // The system reports a page it could not store once and then considers it
+        // stored: a second sync alone would succeed without effect.
         Synced(match self.write_again().and_then(|()| self.try_sync()) {
             Ok(()) => Outcome::WrittenAgain { error },
             Err(error) => Outcome::Failed { error, unsynced: self },
@@ -455,7 +457,7 @@ impl Unsynced {
     }
 
     fn write_again(&self) -> io::Result<()> {
-        // Not with the append handle, which writes at the end, wherever it is told to.
+        // Not with the append handle, which always writes at the end.
         let file = OpenOptions::new().write(true).open(&self.path)?;
         if !is_at(&self.file, &self.path) || !is_same_file(&file.metadata()?, &self.file.metadata()?) {
             return Err(io::Error::other("the file was replaced"));
@@ -491,7 +493,7 @@ mod tests {
     use super::super::disk::SystemDisk;
     use super::*;
 
-    /// A disk with room for so many bytes.
+    /// A disk with a limited number of free bytes.
     #[derive(Debug)]
     struct SmallDisk {
         room: Mutex<usize>,
@@ -533,7 +535,7 @@ mod tests {
         serde_json::from_str(r#"{"version":3,"id":"s-1","timestamp":"T","cwd":"/"}"#).unwrap()
     }
 
-    /// A journal of an existing file that holds `old\n`.
+    /// A journal of an existing file that contains `old\n`.
     fn journal(disk: &Arc<SmallDisk>) -> (tempfile::TempDir, FileJournal) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
@@ -588,7 +590,7 @@ mod tests {
         let (_folder, mut journal) = journal(&disk);
         journal.push(b"first\nsecond\n", false);
         journal.flush(&header()).unwrap();
-        // The page that was lost.
+        // Simulates the lost page.
         fs::write(journal.path(), [b"old\n".as_slice(), &[0; 13]].concat()).unwrap();
         let synced = journal.take_unsynced().unwrap().sync();
         let notice = journal.synced(synced).unwrap();

@@ -1,8 +1,8 @@
 //! The right to append to a session file: a lock on a file beside it.
 //!
-//! The system releases the lock when the process dies, so it cannot go stale. The
-//! lock file is never reached through a link, and a file that is there and was not
-//! made by pi keeps its content.
+//! The system releases the lock when the process dies, so it cannot become stale. The
+//! lock file is never opened through a link, and an existing file that pi did not
+//! create keeps its content.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -15,11 +15,11 @@ use crate::util::atomic_file;
 pub(super) struct Lease {
     path: PathBuf,
     file: File,
-    /// The file is pi's: it holds nothing but the number of a process.
+    /// Whether the file is pi's: it contains nothing but a process id.
     is_own: bool,
 }
 
-/// What asking for a lease came to.
+/// The outcome of requesting a lease.
 #[derive(Debug)]
 pub(super) enum LeaseOutcome {
     /// `None` if no lock file can be created; the session is then not locked.
@@ -40,7 +40,7 @@ impl Lease {
             let Ok(file) = open(&path) else { return LeaseOutcome::Ours(None) };
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => return LeaseOutcome::Ours(Some(Self::hold(path, file))),
-                // Its holder removed it after we had opened it: a lock nobody else looks at.
+                // Its holder removed it after it was opened here, so other processes ignore this lock.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let holder = holder(&file).filter(|holder| !holder.is_empty());
@@ -51,7 +51,7 @@ impl Lease {
         }
     }
 
-    /// Whether the lock is still where others look for it.
+    /// Whether the lock file is still at its path.
     pub(super) fn is_held(&self) -> bool {
         is_at(&self.file, &self.path)
     }
@@ -59,7 +59,7 @@ impl Lease {
     fn hold(path: PathBuf, mut file: File) -> Self {
         let is_own = holder(&file).is_some();
         if is_own {
-            // For the message another process shows; the lock is what counts.
+            // Only for the message in another process; the lock itself is authoritative.
             let written = file.set_len(0).and_then(|()| {
                 use std::io::Seek as _;
 
@@ -80,7 +80,7 @@ impl Drop for Lease {
     }
 }
 
-/// Opens or creates the lock file, which must be a file itself.
+/// Opens or creates the lock file, which must be a regular file.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = atomic_file::private_options();
     options.read(true).write(true).create(true).truncate(false);
@@ -95,7 +95,7 @@ fn open(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// The process number in a lock file; empty in a new one, `None` if the file holds
+/// The process id in a lock file; empty in a new one, `None` if the file contains
 /// anything else.
 fn holder(mut file: &File) -> Option<String> {
     use std::io::Seek as _;
@@ -107,7 +107,7 @@ fn holder(mut file: &File) -> Option<String> {
     is_number.then_some(text)
 }
 
-/// Whether `path` still means the open `file`.
+/// Whether `path` still refers to the open `file`.
 pub(super) fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::metadata(path)) {
         (Ok(open), Ok(named)) => is_same_file(&open, &named),

@@ -1,4 +1,4 @@
-//! Finds session files: by folder, by recency, by id; and what a picker shows of them.
+//! Finds session files by folder, recency or id, and summarises them for pickers.
 
 use std::fs::{self, File};
 use std::path::{Component, Path, PathBuf};
@@ -12,14 +12,14 @@ use super::entry::{EntryBody, Header, SessionMessage};
 use super::scan;
 use super::tree::Location;
 
-/// What a picker shows of one session.
+/// A session as shown in a picker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSummary {
     pub path: PathBuf,
     pub id: String,
     pub cwd: String,
     pub name: Option<String>,
-    /// Start of the first thing the user said, if it was said in words.
+    /// Start of the first user message, if it contains text.
     pub first_message: Option<String>,
     pub n_messages: usize,
     /// Last change, milliseconds since the Unix epoch.
@@ -34,12 +34,12 @@ pub fn project_folder(root: &Path, cwd: &Path) -> PathBuf {
     root.join(format!("--{}--", text.replace(['/', '\\', ':'], "-")))
 }
 
-/// The file name of a session begun at `timestamp` (ISO 8601).
+/// The file name of a session that began at `timestamp` (ISO 8601).
 pub fn file_name(timestamp: &str, id: &str) -> String {
     format!("{}_{id}.jsonl", timestamp.replace([':', '.'], "-"))
 }
 
-/// The session in `folder` changed last; `cwd` restricts to those of a directory.
+/// The most recently changed session in `folder`; `cwd` restricts to those of a directory.
 pub fn latest(folder: &Path, cwd: Option<&Path>) -> Option<PathBuf> {
     let mut files = session_files(folder);
     files.sort_by_key(|(_, modified)| std::cmp::Reverse(*modified));
@@ -58,17 +58,17 @@ pub fn list(folder: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
     summaries
 }
 
-/// Sessions that an id means, the last changed of each folder first.
+/// Sessions that match an id, the most recently changed of each folder first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FoundSessions {
-    /// Those of the directory that was asked about.
+    /// Sessions of the given directory.
     pub here: Vec<PathBuf>,
-    /// Those of other directories.
+    /// Sessions of other directories.
     pub elsewhere: Vec<PathBuf>,
 }
 
 /// The sessions whose id is `id` or, failing that, starts with it: in `folder` and,
-/// if none of them is one of `cwd`, in the other folders below `root`.
+/// if none of them belongs to `cwd`, in the other folders below `root`.
 pub fn find(root: &Path, folder: &Path, cwd: &Path, id: &str) -> FoundSessions {
     let (here, mut elsewhere): (Vec<_>, Vec<_>) =
         matching(folder, id).into_iter().partition(|(_, header)| works_in(header, folder, cwd));
@@ -92,7 +92,7 @@ fn matching(folder: &Path, id: &str) -> Vec<(PathBuf, Header)> {
     if exact.is_empty() { others } else { exact }
 }
 
-/// The files in `folder` that may be sessions; nothing that reading could block on.
+/// The regular files in `folder` that may be sessions, so that reading cannot block.
 fn session_files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries
@@ -106,13 +106,13 @@ fn session_files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
         .collect()
 }
 
-/// Whether `path` is a session, and one of `cwd` if that matters; reads the header only.
+/// Whether `path` is a session, and one of `cwd` if given; reads only the header.
 fn is_wanted(path: &Path, folder: &Path, cwd: Option<&Path>) -> bool {
     scan::read_header(path).is_some_and(|header| cwd.is_none_or(|cwd| works_in(&header, folder, cwd)))
 }
 
-/// Whether a session in `folder` is one of `cwd`. Old files do not say which
-/// directory they belong to; then the name of the folder does.
+/// Whether a session in `folder` belongs to `cwd`. Old files do not contain their
+/// directory; for them the name of the folder decides.
 fn works_in(header: &Header, folder: &Path, cwd: &Path) -> bool {
     if header.cwd.is_empty() {
         return folder.file_name() == project_folder(Path::new(""), cwd).file_name();
@@ -138,7 +138,7 @@ fn summarize(path: &Path, modified: SystemTime) -> Option<SessionSummary> {
     })
 }
 
-/// The first words of the user message at `location`, on one line.
+/// The start of the user message at `location`, on one line.
 fn first_message(path: &Path, location: Location) -> Option<String> {
     let entry = scan::read_entry(&File::open(path).ok()?, location)?;
     let EntryBody::Message { message: SessionMessage::Model(message), .. } = entry.body else { return None };

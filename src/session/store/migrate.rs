@@ -1,7 +1,7 @@
-//! Brings files of older formats to the current one.
+//! Migrates files of older formats to the current one.
 //!
-//! The old file is copied, the new one written beside it, synced and renamed over
-//! it. Lines that cannot be read stay where they were.
+//! The old file is copied; the new one is written beside it, synced and renamed over
+//! it. Unreadable lines keep their position.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
 
-/// The format this version writes. Newer files are read as they are.
+/// The format this version writes. Newer files are read without migration.
 pub(super) const CURRENT_VERSION: u64 = 3;
 
 /// Rewrites the file at `path`, which has the format `version`, in the current
@@ -48,7 +48,7 @@ fn back_up(path: &Path, version: u64) -> io::Result<PathBuf> {
 /// A line of the old file.
 enum Line {
     Entry(Map<String, Value>),
-    /// No JSON object; it is kept as it is.
+    /// Not a JSON object; kept unchanged.
     Damaged(Vec<u8>),
 }
 
@@ -111,7 +111,7 @@ fn to_version_2(lines: &mut [&mut Map<String, Value>]) {
         ids.push(id);
     }
     for fields in lines.iter_mut().skip(1) {
-        // An index into all lines, the header being line 0.
+        // An index into all lines; the header is line 0.
         if let Some(index) = fields.shift_remove("firstKeptEntryIndex") {
             let kept = index.as_u64().and_then(|index| ids.get(usize::try_from(index).ok()?));
             let kept = kept.filter(|id| id.is_string()).or_else(|| fields.get("id")).cloned();

@@ -1,8 +1,8 @@
 //! The session file: entries, their tree, and the journal they are appended to.
 //!
 //! A session file is never rewritten and never truncated; a format migration
-//! writes beside, syncs and renames, and keeps the old file. Damaged lines are
-//! stepped over and reported.
+//! writes a new file beside it, syncs and renames, and keeps the old file. Damaged
+//! lines are skipped and reported.
 
 mod damage;
 mod disk;
@@ -43,7 +43,7 @@ use lease::{Lease, LeaseOutcome};
 use scan::Scan;
 use tree::{Body, Kind, Node, Tree};
 
-/// What a session file says, read and left alone.
+/// The contents of a session file, read without opening the session.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     /// The active branch, oldest first.
@@ -61,28 +61,28 @@ pub struct SessionStore {
     header: Header,
     tree: Tree,
     journal: Journal,
-    /// The file that was opened, and its path; `None` for a new session. Whatever is
-    /// at the path later, bodies are in this file.
+    /// The opened file and its path; `None` for a new session. Bodies are read from this
+    /// file even if another one replaces it at the path.
     source: Option<(PathBuf, File)>,
     name: Option<String>,
     totals: Totals,
     damage: Vec<DamagedLine>,
     /// The lines of `damage`.
     damaged_lines: Vec<usize>,
-    /// Entries whose bodies could not be read; that was reported.
+    /// Entries whose bodies could not be read, which was already reported.
     unreadable: HashSet<usize>,
     /// Notices for the user that were not collected yet.
     notices: Vec<String>,
 }
 
 impl SessionStore {
-    /// A new session. With `path` it is saved there once somebody says something;
-    /// without, it lives in memory.
+    /// A new session. With `path`, it is saved there with its first message;
+    /// without, it stays in memory.
     pub fn create(header: Header, path: Option<PathBuf>) -> Self {
         Self::create_on(Arc::new(SystemDisk), header, path)
     }
 
-    /// As [`Self::create`], on a given disk.
+    /// Like [`Self::create`], on a given disk.
     pub fn create_on(disk: Arc<dyn Disk>, header: Header, path: Option<PathBuf>) -> Self {
         let journal = match path {
             Some(path) => Journal::create(path, disk),
@@ -103,16 +103,16 @@ impl SessionStore {
     }
 
     /// Opens the session in `path`. An empty file becomes a session with `header`.
-    /// Blocks: reads the whole file once. A file that cannot be written to is opened
-    /// all the same; [`Self::unsaved`] says so once something was added.
+    /// Blocks: reads the whole file once. A file that is not writable can still be
+    /// opened; [`Self::unsaved`] reports it once something was added.
     ///
     /// # Errors
-    /// When the file cannot be read or is not a session; it is left as it is.
+    /// If the file cannot be read or is not a session; it stays unchanged.
     pub fn open(path: &Path, header: impl FnOnce() -> Header) -> Result<Self, OpenError> {
         Self::open_on(Arc::new(SystemDisk), path, header)
     }
 
-    /// As [`Self::open`], on a given disk.
+    /// Like [`Self::open`], on a given disk.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -123,7 +123,7 @@ impl SessionStore {
     ) -> Result<Self, OpenError> {
         let read_error = |error| OpenError::Read { path: path.to_owned(), error };
         check_file(path)?;
-        // Before the file is read: from here on nobody else appends to it.
+        // Before the file is read: from here on, no other process appends to it.
         let lease = Lease::take(path);
         let is_ours = matches!(lease, LeaseOutcome::Ours(_));
         let mut notices = Vec::new();
@@ -163,13 +163,13 @@ impl SessionStore {
                 let read = Self { tree, name, totals, damage, damaged_lines, ..Self::create(header, None) };
                 let mut store = Self { journal, source, notices, ..read };
                 if unterminated {
-                    // So that the next entry starts on a line of its own.
+                    // The next entry must start on a new line.
                     store.push_raw(b"\n");
                 }
                 store
             }
         };
-        // What cannot be written now goes before the first entry.
+        // Lines that cannot be written now are written before the first entry.
         drop(store.flush());
         Ok(store)
     }
@@ -180,11 +180,11 @@ impl SessionStore {
         }
     }
 
-    /// Reads the session in `path` without taking or changing anything. Blocks:
+    /// Reads the session in `path` without a lease and without changes. Blocks:
     /// reads the whole file.
     ///
     /// # Errors
-    /// When the file cannot be read or is not a session.
+    /// If the file cannot be read or is not a session.
     pub(super) fn read(path: &Path) -> Result<Saved, OpenError> {
         let read_error = |error| OpenError::Read { path: path.to_owned(), error };
         check_file(path)?;
@@ -203,7 +203,7 @@ impl SessionStore {
         Ok(Saved { context: store.context_branch(), branch, n_elsewhere, damage })
     }
 
-    /// The session as its file would have it, of the active branch alone.
+    /// The text of a session file with only the active branch.
     pub(super) fn into_text(mut self) -> String {
         let header = journal::header_line(&self.header);
         let lines = self.branch(0).into_iter().map(|entry| entry.to_line());
@@ -232,7 +232,7 @@ impl SessionStore {
         self.journal.exists()
     }
 
-    /// The process that writes this session, if it is not this one.
+    /// The process that holds the lease of this session, if it is another one.
     pub fn locked_by(&self) -> Option<&str> {
         match &self.journal {
             Journal::ReadOnly { holder } => Some(holder),
@@ -248,7 +248,7 @@ impl SessionStore {
         &self.totals
     }
 
-    /// Line numbers, from 1, that could not be read.
+    /// Line numbers, from 1, of unreadable lines.
     pub fn damaged_lines(&self) -> &[usize] {
         &self.damaged_lines
     }
@@ -257,17 +257,17 @@ impl SessionStore {
         self.tree.contains(id)
     }
 
-    /// The same lines, with what they held as far as that can be told.
+    /// The same lines, with the kinds of their content if known.
     pub fn damage(&self) -> &[DamagedLine] {
         &self.damage
     }
 
-    /// What happened to the file that the user should know, since the last call.
+    /// Removes and returns notices about the file since the last call.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
 
-    /// Why something that was added is not safely on the disk; `None` if all is.
+    /// Why something added is not durable; `None` if everything is.
     pub fn unsaved(&self) -> Option<&str> {
         self.journal.file().and_then(FileJournal::problem)
     }
@@ -277,8 +277,8 @@ impl SessionStore {
         self.journal.file().map_or(0, FileJournal::n_waiting_messages)
     }
 
-    /// Writes the whole session, with what is not in its file, to a new file in the
-    /// first of `folders` that takes it. `None` where everything is saved. Blocks.
+    /// Writes the whole session, including unsaved lines, to a new file in the
+    /// first writable one of `folders`. `None` if everything is saved. Blocks.
     pub fn write_copy(&self, folders: &[PathBuf]) -> Option<io::Result<PathBuf>> {
         let journal = self.journal.file().filter(|journal| journal.problem().is_some())?;
         Some(journal.write_copy(&self.header, folders))
@@ -289,14 +289,14 @@ impl SessionStore {
     }
 
     /// Makes an entry the leaf of the active branch and writes it. `now_ms` is
-    /// its time. What cannot be written is kept and written with a later entry;
-    /// the result says so. What could not be read back is left out of the entry.
+    /// its time. If it cannot be written, it is kept and written with a later entry;
+    /// the result reports that. Content that could not be read back is left out of the entry.
     pub fn append(&mut self, body: EntryBody, now_ms: u64) -> (Arc<Entry>, Result<(), JournalError>) {
         let timestamp = clock::iso8601(now_ms);
         self.append_entry(Entry { id: self.fresh_id(), parent_id: None, timestamp, body })
     }
 
-    /// As [`Self::append`], for an entry that has id and time already. Its parent
+    /// Like [`Self::append`], for an entry that already has id and time. Its parent
     /// becomes the leaf of the active branch.
     pub(super) fn append_entry(&mut self, entry: Entry) -> (Arc<Entry>, Result<(), JournalError>) {
         let parent_id = self.tree.leaf().map(|idx| self.tree.node(idx).id.clone());
@@ -331,14 +331,14 @@ impl SessionStore {
         }
     }
 
-    /// The active branch, oldest first, from the entry at `skip` on. Bodies that
-    /// cannot be read are left out.
+    /// The active branch, oldest first, from the entry at `skip` on. Unreadable
+    /// bodies are left out.
     pub fn branch(&mut self, skip: usize) -> Vec<Arc<Entry>> {
         let path = self.tree.branch();
         self.load_all(path.into_iter().skip(skip))
     }
 
-    /// The last `n` entries of the active branch, and how many come before them.
+    /// The last `n` entries of the active branch, and the number of earlier ones.
     pub fn branch_tail(&mut self, n: usize) -> (Vec<Arc<Entry>>, usize) {
         let n_earlier = self.tree.branch().len().saturating_sub(n);
         (self.branch(n_earlier), n_earlier)
@@ -347,7 +347,7 @@ impl SessionStore {
     /// The entries that follow `parent`, or the roots, in file order.
     pub fn children(&self, parent: Option<&EntryId>) -> Vec<EntryId> {
         let idx = parent.map(|id| self.tree.index_of(id));
-        // Nothing follows an entry that is not there.
+        // An unknown entry has no children.
         if idx == Some(None) {
             return Vec::new();
         }
@@ -355,9 +355,9 @@ impl SessionStore {
         children.into_iter().map(|idx| self.tree.node(idx).id.clone()).collect()
     }
 
-    /// Continues after the entry `id`: the active branch ends there, and what is
-    /// appended next follows it. Bodies that only the branch before needed leave memory.
-    /// Returns false if there is no such entry; nothing changes then.
+    /// Moves the leaf to the entry `id`: the active branch ends there, and the next
+    /// appended entry follows it. Bodies that only the previous branch needed leave memory.
+    /// Returns false and changes nothing if there is no such entry.
     pub fn move_leaf(&mut self, id: &EntryId) -> bool {
         let Some(idx) = self.tree.index_of(id) else { return false };
         self.tree.move_leaf(idx);
@@ -375,14 +375,14 @@ impl SessionStore {
         }))
     }
 
-    /// One line that recalls the entry `id`, of at most `max_chars` characters; `None` if
+    /// A one-line preview of the entry `id`, of at most `max_chars` characters; `None` if
     /// it cannot be read.
     pub fn preview(&mut self, id: &EntryId, max_chars: usize) -> Option<String> {
         let entry = self.load(self.tree.index_of(id)?)?;
         Some(entry.body.preview(max_chars))
     }
 
-    /// Forgets the bodies of all entries that can be read again. Returns how many.
+    /// Drops the bodies of all entries that can be read again. Returns their number.
     pub fn release_bodies(&mut self) -> usize {
         self.tree.release(&HashSet::new())
     }
@@ -402,7 +402,7 @@ impl SessionStore {
         self.branch(kept.unwrap_or(at))
     }
 
-    /// The entries that say which model and which thinking level are in force at
+    /// The entries that determine the model and thinking level at
     /// the leaf: at most two.
     pub(super) fn selecting_entries(&mut self) -> Vec<Arc<Entry>> {
         let path = self.tree.branch();
@@ -412,7 +412,7 @@ impl SessionStore {
         self.load_all(entries.into_iter().flatten())
     }
 
-    /// The latest answer on the branch, if no compaction came after it.
+    /// The latest answer on the branch, unless a compaction follows it.
     pub(super) fn last_answer(&mut self) -> Option<Arc<Entry>> {
         let path = self.tree.branch();
         let relevant =
@@ -426,11 +426,11 @@ impl SessionStore {
         self.tree.branch().iter().any(|idx| matches!(self.tree.node(*idx).kind, Kind::User | Kind::Assistant))
     }
 
-    /// Tries again to write what could not be written. A file that was deleted, moved
-    /// or replaced since is written anew; [`Self::take_notices`] says so.
+    /// Retries writing. If the file was deleted, moved
+    /// or replaced, the session is written to a new file; [`Self::take_notices`] reports it.
     ///
     /// # Errors
-    /// When entries still wait in memory.
+    /// If entries still wait in memory.
     pub fn flush(&mut self) -> Result<(), JournalError> {
         if let Some(displaced) = self.journal.file().and_then(FileJournal::displaced) {
             self.begin_again(displaced)?;
@@ -440,7 +440,7 @@ impl SessionStore {
 
     fn begin_again(&mut self, displaced: Displaced) -> Result<(), JournalError> {
         let whole = match displaced {
-            // What was cut off is known as far as it was read.
+            // The lost part is known as far as it was read.
             Displaced::Truncated => None,
             Displaced::Gone | Displaced::Replaced => self.journal.file().and_then(FileJournal::old_bytes),
         };
@@ -450,7 +450,7 @@ impl SessionStore {
         let old = journal.path().to_owned();
         let path = journal.begin_again(displaced, bytes, !is_whole)?;
         if let Some(file) = journal.handle().and_then(|file| file.try_clone().ok()) {
-            // Lines lie where they lay, or every line that is left is in memory.
+            // Either lines kept their offsets, or every remaining line is in memory.
             self.source = Some((path.clone(), file));
         }
         if !is_whole {
@@ -472,8 +472,8 @@ impl SessionStore {
         Ok(())
     }
 
-    /// The lines of all entries that are in memory or can still be read, and how many
-    /// cannot.
+    /// The lines of all entries that are in memory or can be read, and the number of
+    /// those that cannot.
     fn known_lines(&mut self) -> (Vec<u8>, usize) {
         let mut bytes = (journal::header_line(&self.header) + "\n").into_bytes();
         let all: Vec<usize> = (0..self.tree.len()).collect();
@@ -487,13 +487,13 @@ impl SessionStore {
         (bytes, n_lost)
     }
 
-    /// What has to be made durable, if something was written since the last call.
-    /// [`Self::synced`] wants to know what came of it.
+    /// The bytes to sync, if something was written since the last call.
+    /// Pass the result to [`Self::synced`].
     pub(super) fn take_unsynced(&mut self) -> Option<Unsynced> {
         self.journal.file_mut().and_then(FileJournal::take_unsynced)
     }
 
-    /// Takes over what a sync came to; bytes that are not durable stay unsynced.
+    /// Handles the result of a sync; bytes that are not durable stay unsynced.
     pub(super) fn synced(&mut self, synced: Synced) {
         let notice = self.journal.file_mut().and_then(|journal| journal.synced(synced));
         self.notices.extend(notice);
@@ -503,7 +503,7 @@ impl SessionStore {
         self.load_all([idx]).pop()
     }
 
-    /// The entries that can be read; those that cannot are reported.
+    /// The readable ones of these entries; unreadable ones are reported.
     fn load_all(&mut self, indices: impl IntoIterator<Item = usize>) -> Vec<Arc<Entry>> {
         self.load_each(indices, true)
     }
@@ -521,7 +521,7 @@ impl SessionStore {
                 Body::OnDisk(location) => *location,
             };
             let read = self.source.as_ref().and_then(|(_, file)| scan::read_entry(file, location));
-            // Another entry where this one was: the file is not what it was.
+            // Another entry at this offset: the file was changed.
             if let Some(entry) = read.filter(|entry| entry.id == node.id) {
                 let entry = Arc::new(entry);
                 let location = Some(location);
@@ -563,8 +563,8 @@ impl SessionStore {
     }
 }
 
-/// Only a file can be a session: a folder has no lines, and reading a pipe could
-/// wait for ever.
+/// Only a regular file can be a session: a folder has no lines, and reading a pipe could
+/// block forever.
 fn check_file(path: &Path) -> Result<(), OpenError> {
     let read_error = |error| OpenError::Read { path: path.to_owned(), error };
     let metadata = fs::metadata(path).map_err(read_error)?;

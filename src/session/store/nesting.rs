@@ -1,14 +1,14 @@
-//! Bounds how deeply the JSON of an entry is nested, so that it can be read back.
+//! Limits the nesting depth of an entry's JSON, so that it can be read back.
 
 use serde_json::Value;
 
 use super::entry::Entry;
 
-/// The JSON reader stops at 128 levels; a line keeps clear of that.
+/// The JSON parser's limit is 128 levels; lines stay below it.
 const MAX_DEPTH: usize = 120;
 
-/// The line of `entry`, and the entry as the line has it if parts of it had to be
-/// left out. A mark stands in place of each.
+/// The line of `entry`, and the stored version of the entry if parts of it had to be
+/// left out. A marker replaces each of them.
 pub(super) fn bounded_line(entry: &Entry) -> (String, Option<Entry>) {
     let line = entry.to_line();
     if depth(&line) <= MAX_DEPTH {
@@ -21,7 +21,7 @@ pub(super) fn bounded_line(entry: &Entry) -> (String, Option<Entry>) {
     (line, bounded)
 }
 
-/// How many arrays and objects of `json` lie within each other.
+/// The nesting depth of `json`.
 fn depth(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = json.bytes();
@@ -49,7 +49,7 @@ fn skip_string(bytes: &mut impl Iterator<Item = u8>) {
     }
 }
 
-/// Puts a mark in place of what lies deeper than `levels`.
+/// Replaces everything below `levels` with a marker.
 fn cut(value: &mut Value, levels: usize) {
     if levels == 0 && (value.is_array() || value.is_object()) {
         let n_bytes = value.to_string().len();

@@ -17,31 +17,31 @@ use super::damage::{self, DamagedLine};
 use super::entry::{Entry, EntryId, Header};
 use super::tree::{Body, Kind, Location, Node, Tree};
 
-/// What one pass over a session file finds.
+/// The result of one pass over a session file.
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) header: Header,
     pub(super) tree: Tree,
     pub(super) facts: Facts,
-    /// Lines that hold no entry, or one that could not be read as a whole.
+    /// Lines without an entry, or with one that is only partly readable.
     pub(super) damage: Vec<DamagedLine>,
-    /// The last line has no line break yet.
+    /// Whether the last line lacks its line break.
     pub(super) unterminated: bool,
-    /// Where the first user message lies.
+    /// Location of the first user message.
     pub(super) first_user: Option<Location>,
 }
 
-/// What the scan learns in passing and a reader would otherwise load bodies for.
+/// Facts from the scan for which bodies would otherwise have to be loaded.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) totals: Totals,
     pub(super) name: Option<String>,
-    /// Entries that are messages, of any role.
+    /// Number of entries that are messages, of any role.
     pub(super) n_messages: usize,
 }
 
-/// Why a file cannot be opened as a session. The text holds the whole reason, so
-/// none of these has a source.
+/// Why a file cannot be opened as a session. The text contains the full reason, so
+/// no variant has a source.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot read {}: {error}", path.display())]
@@ -109,12 +109,12 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     }
 }
 
-/// Reads on behind blocks that the disk cannot read; zeros stand in their place and
-/// make the lines they belong to damaged ones.
+/// Skips blocks that the disk cannot read; zeros replace them and
+/// damage the affected lines.
 struct PastBadBlocks<R> {
     inner: R,
     at: u64,
-    /// Length of the file: a file of which nothing can be read ends there.
+    /// Length of the file, where skipping ends.
     len: u64,
 }
 
@@ -138,7 +138,7 @@ impl<R: Read + Seek> Read for PastBadBlocks<R> {
     }
 }
 
-/// What the lines below the header hold.
+/// The contents of the lines after the header.
 #[derive(Debug, Default)]
 struct Lines {
     tree: Tree,
@@ -151,12 +151,12 @@ impl Lines {
     fn add(&mut self, body: &[u8], location: Location, line: usize) {
         if let Ok(head) = serde_json::from_slice::<EntryHead<'_>>(body) {
             if std::str::from_utf8(body).is_err() {
-                // Read with replacement characters, as the original reads it.
+                // Read with replacement characters, like the original.
                 self.damage.push(DamagedLine { line, what: head.describe() });
             }
             return self.add_entry(&head, location, line);
         }
-        // What hangs below an entry with odd content is still there.
+        // Entries below an entry with invalid content must stay reachable.
         if let Ok(bare) = serde_json::from_slice::<Bare<'_>>(body) {
             self.damage.push(DamagedLine { line, what: None });
             self.tree.push(bare.node(location, line));
@@ -165,7 +165,7 @@ impl Lines {
         let (what, gap) = damage::examine(body);
         self.damage.push(DamagedLine { line, what });
         self.tree.push_gap(gap);
-        // A line that broke off, and the next one behind it without a line break.
+        // A truncated line, followed by the next one without a line break.
         if let Some((start, head)) = entry_at_the_end(body) {
             let location = Location { offset: location.offset + start as u64, len: body.len() - start };
             self.add_entry(&head, location, line);
@@ -182,7 +182,7 @@ impl Lines {
     }
 }
 
-/// An entry that begins within a damaged line and goes on to its end, and where.
+/// An entry that begins within a damaged line and extends to its end, and its offset.
 fn entry_at_the_end(body: &[u8]) -> Option<(usize, EntryHead<'_>)> {
     const START: &[u8] = br#"{"type":""#;
     let starts =
@@ -194,8 +194,8 @@ fn entry_at_the_end(body: &[u8]) -> Option<(usize, EntryHead<'_>)> {
     })
 }
 
-/// The end of a session, quickly: what fits into the last [`TAIL_BYTES`] of the
-/// file. For the first frame of a large session, while the scan goes on.
+/// The last entries of a session, read from the last [`TAIL_BYTES`] of the
+/// file: for the first frame of a large session, while the scan continues.
 pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
     let mut file = File::open(path).ok()?;
     let len = file.metadata().ok()?.len();
@@ -203,7 +203,7 @@ pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
     file.seek(SeekFrom::Start(start)).ok()?;
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
-    // The first line is a piece of one, or the header.
+    // The first line is incomplete, or is the header.
     let entries: Vec<Entry> = bytes
         .split(|byte| *byte == b'\n')
         .skip(1)
@@ -262,7 +262,7 @@ fn parse_header(line: &[u8]) -> Option<Header> {
     Some(header)
 }
 
-/// Without line break and surrounding blanks; `\r` is one.
+/// `line` without line break and surrounding white space, including `\r`.
 fn trim(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }
@@ -279,15 +279,15 @@ pub(super) struct EntryHead<'a> {
     parent_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     message: Option<LightMessage<'a>>,
-    /// Of compactions, branch summaries and usage entries.
+    /// Present on compactions, branch summaries and usage entries.
     #[serde(default)]
     usage: Option<Usage>,
-    /// Of `session_info`.
+    /// Present on `session_info`.
     #[serde(borrow, default)]
     name: Option<Cow<'a, str>>,
 }
 
-/// An entry of which only the place in the tree can be read.
+/// An entry of which only the position in the tree can be read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bare<'a> {
@@ -308,7 +308,7 @@ struct LightMessage<'a> {
 }
 
 impl EntryHead<'_> {
-    /// What it holds, in the words of the user.
+    /// The kind of its content, in the user's words.
     fn describe(&self) -> Option<String> {
         damage::describe(&self.kind, self.message.as_ref().map(|message| message.role.as_ref()))
     }
@@ -368,7 +368,7 @@ impl Facts {
     }
 }
 
-/// A session name on one line; `None` if nothing is left of it.
+/// A session name on one line; `None` if it is blank.
 pub(in crate::session) fn clean_name(name: &str) -> Option<String> {
     let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let name = name.trim();
@@ -381,7 +381,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk of which the second block cannot be read.
+    /// A disk whose second block cannot be read.
     struct BadBlock(Cursor<Vec<u8>>);
 
     impl Read for BadBlock {
@@ -390,7 +390,7 @@ mod tests {
             if (BLOCK_BYTES..2 * BLOCK_BYTES).contains(&at) {
                 return Err(io::Error::other("bad block"));
             }
-            // As a disk does it: up to the bad block.
+            // Like a real disk, reads up to the bad block.
             let n = if at < BLOCK_BYTES { usize::try_from(BLOCK_BYTES - at).unwrap() } else { buffer.len() };
             let n = n.min(buffer.len());
             self.0.read(&mut buffer[..n])

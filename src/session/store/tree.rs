@@ -1,6 +1,6 @@
 //! The entries of a session as a tree, with bodies that can stay on disk.
 //!
-//! Knows no files: where a body lies is a [`Location`] for `SessionStore`.
+//! Knows no files: a [`Location`] refers `SessionStore` to a body.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::ai::Message;
 use super::damage;
 use super::entry::{Entry, EntryBody, EntryId, Label, SessionMessage};
 
-/// Bytes of the session file that hold one entry, without the line break.
+/// The bytes of one entry in the session file, without the line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Location {
     pub(super) offset: u64,
     pub(super) len: usize,
 }
 
-/// What is known of an entry without reading its body.
+/// The properties of an entry that are known without its body.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) id: EntryId,
@@ -28,15 +28,15 @@ pub(super) struct Node {
     pub(super) line: usize,
 }
 
-/// A line that is no entry any more, though it was one.
+/// A damaged line that used to be an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Gap {
-    /// `None` if it cannot be read off what is left.
+    /// `None` if it is not readable.
     pub(super) id: Option<EntryId>,
     pub(super) parent: GapParent,
 }
 
-/// What is left of a damaged line's parent.
+/// The readable part of a damaged line's parent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum GapParent {
     #[default]
@@ -50,13 +50,13 @@ pub(super) enum GapParent {
 pub(super) enum Body {
     Loaded {
         entry: Arc<Entry>,
-        /// Where it was read from; `None` for an entry of this process.
+        /// Its location in the file; `None` for an entry of this process.
         location: Option<Location>,
     },
     OnDisk(Location),
 }
 
-/// The kinds of entry the tree tells apart.
+/// The kinds of entry that the tree distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     User,
@@ -65,7 +65,7 @@ pub(super) enum Kind {
     ModelChange,
     ThinkingLevelChange,
     Label,
-    /// Anything else, seen or unseen.
+    /// All other kinds.
     Other,
 }
 
@@ -87,7 +87,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// The kind in the words of the user, if there is one word for it.
+    /// The kind in the user's words, if there is a single word for it.
     pub(super) fn describe(self) -> Option<String> {
         let (kind, role) = match self {
             Self::User => ("message", Some("user")),
@@ -107,15 +107,15 @@ pub(super) struct Tree {
     nodes: Vec<Node>,
     by_id: HashMap<EntryId, usize>,
     leaf: Option<usize>,
-    /// Gaps of which the id is known, each with the number of entries before it.
+    /// Gaps whose id is known, each with the number of entries before it.
     gaps_by_id: HashMap<EntryId, (usize, GapParent)>,
-    /// Of all other gaps the number of entries before it; ascending.
+    /// For all other gaps, the number of entries before each; ascending.
     unnamed_gaps: Vec<usize>,
 }
 
 impl Tree {
-    /// Adds an entry and makes it the leaf. If its id is taken, later references
-    /// mean the newer entry, as in the file.
+    /// Adds an entry and makes it the leaf. If its id is already in use, later references
+    /// resolve to the newer entry, as in the file.
     pub(super) fn push(&mut self, node: Node) -> usize {
         let idx = self.nodes.len();
         self.by_id.insert(node.id.clone(), idx);
@@ -124,7 +124,7 @@ impl Tree {
         idx
     }
 
-    /// Notes that an entry is missing after those that were added so far.
+    /// Records that an entry is missing after those added so far.
     pub(super) fn push_gap(&mut self, gap: Gap) {
         let n_before = self.nodes.len();
         match gap.id {
@@ -145,7 +145,7 @@ impl Tree {
         &self.nodes[idx]
     }
 
-    /// Makes an entry the leaf: what is added next follows it.
+    /// Makes an entry the leaf: the next entry follows it.
     pub(super) fn move_leaf(&mut self, idx: usize) {
         debug_assert!(idx < self.nodes.len(), "no such entry");
         self.leaf = Some(idx);
@@ -165,8 +165,8 @@ impl Tree {
         (0..self.nodes.len()).filter(|idx| self.nodes[*idx].kind == kind).collect()
     }
 
-    /// Forgets the bodies of entries that are not in `keep` and can be read again.
-    /// Returns how many.
+    /// Drops the bodies of entries that are not in `keep` and can be read again.
+    /// Returns their number.
     pub(super) fn release(&mut self, keep: &HashSet<usize>) -> usize {
         let mut n_released = 0;
         for (idx, node) in self.nodes.iter_mut().enumerate() {
@@ -180,7 +180,7 @@ impl Tree {
         n_released
     }
 
-    /// The file is another one, in which nothing lies where it lay.
+    /// Forgets all locations, because the file was replaced.
     pub(super) fn forget_locations(&mut self) {
         for node in &mut self.nodes {
             if let Body::Loaded { location, .. } = &mut node.body {
@@ -197,8 +197,8 @@ impl Tree {
         self.by_id.contains_key(id)
     }
 
-    /// The path from the root to the leaf, as indices. A cycle ends it, and a
-    /// missing parent, unless a damaged line explains it: then the path goes on
+    /// The path from the root to the leaf, as indices. A cycle ends it, and so does a
+    /// missing parent, unless a damaged line explains it: then the path continues
     /// with the entry above that line.
     pub(super) fn branch(&self) -> Vec<usize> {
         let mut path = Vec::new();
@@ -217,7 +217,7 @@ impl Tree {
 
     fn parent(&self, idx: usize) -> Option<usize> {
         let mut id = self.nodes[idx].parent_id.as_ref()?;
-        // One step for each gap at most: damaged lines may name each other.
+        // At most one step per gap, because damaged lines may refer to each other.
         for _ in 0..=self.gaps_by_id.len() {
             if let Some(parent) = self.by_id.get(id) {
                 return Some(*parent);
@@ -226,8 +226,8 @@ impl Tree {
                 Some((_, GapParent::Id(above))) => id = above,
                 Some((_, GapParent::None)) => return None,
                 Some((n_before, GapParent::Unknown)) => return n_before.checked_sub(1),
-                // It can only be one of those nobody can name; the last one above is
-                // the likeliest.
+                // The parent must be one of the gaps without an id; the last one above is
+                // the most likely.
                 None => {
                     let n_above = self.unnamed_gaps.partition_point(|n_before| *n_before <= idx);
                     return self.unnamed_gaps[..n_above].last()?.checked_sub(1);
@@ -238,7 +238,7 @@ impl Tree {
     }
 }
 
-/// What is labelled, after all of `labels` in file order: a later one replaces or clears
+/// The labels in force after `labels` in file order: a later one replaces or clears
 /// an earlier one.
 pub(super) fn fold_labels<'a>(labels: impl IntoIterator<Item = &'a Label>) -> HashMap<EntryId, String> {
     let mut folded = HashMap::new();
@@ -271,7 +271,7 @@ mod tests {
         tree.branch().into_iter().map(|idx| tree.node(idx).id.as_str()).collect()
     }
 
-    /// As [`check`], with `None` for a damaged line of which nothing is left.
+    /// Like [`check`]; `None` is a damaged line without readable fields.
     #[track_caller]
     fn check_gaps(lines: &[Option<(&str, Option<&str>)>], expected: &[&str]) {
         let mut tree = Tree::default();
@@ -311,10 +311,10 @@ mod tests {
         check_gaps(&[a, b, None, d], &["a", "b", "d"]);
         check_gaps(&[a, b, None, None, d], &["a", "b", "d"]);
         check_gaps(&[None, d], &["d"]);
-        // One below cannot be the parent, and another branch is not above.
+        // A later gap cannot be the parent, and another branch is not above.
         check_gaps(&[a, b, d, None], &["d"]);
         check_gaps(&[a, None, Some(("x", Some("a"))), d], &["a", "d"]);
-        // Two on one branch.
+        // Two gaps on one branch.
         check_gaps(&[a, None, d, None, Some(("f", Some("e")))], &["a", "d", "f"]);
     }
 
@@ -336,11 +336,11 @@ mod tests {
         assert_eq!(branch(gap("other", GapParent::Unknown)), "d", "it is not the one");
     }
 
-    /// What may happen to a tree.
+    /// A random operation on a tree.
     #[derive(Debug, Clone)]
     enum Step {
         Append,
-        /// Moves the leaf to one of the entries there are.
+        /// Moves the leaf to an existing entry.
         Move(proptest::sample::Index),
         Label(proptest::sample::Index, Option<String>),
     }

@@ -1,6 +1,6 @@
-//! `/skill:NAME ARGS`: the skill's instructions in a message of the user.
+//! `/skill:NAME ARGS`: inserts the skill's instructions into a user message.
 //!
-//! The form is the original's, which both programs recognise when they show a
+//! The format is the original's; both programs recognise it when they show a
 //! session.
 
 use std::fs::File;
@@ -11,13 +11,13 @@ use super::super::frontmatter::{self, Frontmatter};
 use super::Skill;
 use super::prompt::{escape, unescape};
 
-/// What such a message begins with.
+/// The prefix of such a message.
 const COMMAND: &str = "/skill:";
-/// Longest skill that is put into a message, in bytes.
+/// Maximum size of a skill in a message, in bytes.
 const MAX_BYTES: u64 = 512 << 10;
-/// Names that are suggested for one that does not exist.
+/// Maximum number of names suggested for an unknown name.
 const MAX_NEAR: usize = 3;
-/// How alike names are that may have been meant; 1 is equal.
+/// Minimum similarity of a suggested name; 1 is equal.
 const LEAST_LIKENESS: f64 = 0.7;
 
 /// Why a skill could not be put into a message.
@@ -31,17 +31,17 @@ pub(crate) enum SkillError {
     TooLong { name: String, path: PathBuf },
 }
 
-/// The name and the rest of a text that calls a skill; `None` for any other text.
+/// The name and the rest of a text that invokes a skill; `None` for any other text.
 pub(crate) fn call(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim_start().strip_prefix(COMMAND)?;
     let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     Some((name, args.trim()))
 }
 
-/// The message that the skill `name` and `args` make. Reads the file; blocks.
+/// The message for the skill `name` with `args`. Reads the file; blocks.
 ///
 /// # Errors
-/// When there is no such skill, or its file cannot be used any more.
+/// If there is no such skill, or its file can no longer be used.
 pub(crate) fn expand(name: &str, args: &str, skills: &[Skill]) -> Result<String, SkillError> {
     let Some(skill) = skills.iter().find(|skill| skill.name == name) else {
         return Err(SkillError::Unknown { name: name.to_owned(), near: near(name, skills) });
@@ -73,7 +73,7 @@ fn read(skill: &Skill) -> Result<String, SkillError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What to say about a name that does not exist.
+/// The suggestion for an unknown name.
 fn near(name: &str, skills: &[Skill]) -> String {
     let likeness = |skill: &Skill| strsim::jaro_winkler(name, &skill.name);
     let mut near: Vec<(f64, &str)> = skills
@@ -95,7 +95,7 @@ fn near(name: &str, skills: &[Skill]) -> String {
     }
 }
 
-/// A message that a skill was put into, taken apart.
+/// A message with an inserted skill, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillBlock<'a> {
     pub name: String,
@@ -103,12 +103,12 @@ pub struct SkillBlock<'a> {
     pub location: String,
     /// The skill's text, with the line about its folder.
     pub body: &'a str,
-    /// What the user said besides.
+    /// The user's own text.
     pub args: &'a str,
 }
 
 impl<'a> SkillBlock<'a> {
-    /// Takes `text` apart, if it is such a message.
+    /// Splits `text`, if it is such a message.
     pub fn parse(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("<skill name=\"")?;
         let (name, rest) = rest.split_once("\" location=\"")?;
@@ -116,7 +116,7 @@ impl<'a> SkillBlock<'a> {
         if [name, location].iter().any(|value| value.is_empty() || value.contains(['"', '\n'])) {
             return None;
         }
-        // The skill may speak of skills itself; its end stands before a blank line or nothing.
+        // The skill's text may contain the end tag; the real one is followed by a blank line or nothing.
         let ends = rest.match_indices("\n</skill>").filter_map(|(at, end)| {
             let after = rest.get(at + end.len()..)?;
             let args = if after.is_empty() { after } else { after.strip_prefix("\n\n")? };
@@ -126,7 +126,7 @@ impl<'a> SkillBlock<'a> {
         Some(Self { name: unescape(name), location: unescape(location), body, args })
     }
 
-    /// What the user typed for it.
+    /// The command that the user typed.
     pub fn command(&self) -> String {
         format!("{COMMAND}{} {}", self.name, self.args).trim_end().to_owned()
     }

@@ -1,9 +1,9 @@
 //! Finds candidates for skills below one folder.
 //!
-//! A folder with a `SKILL.md` is a skill, and nothing below it is looked at.
-//! Markdown files that lie in the root itself may be skills. Reads folders and
-//! ignore files, no skills. Goes level by level, so that of a tree that is too
-//! large the part next to the root was seen.
+//! A folder with a `SKILL.md` is a skill, and folders inside it are not searched.
+//! Markdown files directly in the root may be skills. This module reads folders and
+//! ignore files, not skills. It searches level by level, so that a tree above the limit
+//! is still searched near its root.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
@@ -15,31 +15,31 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::{SKILL_FILE, SkillProblem};
 
-/// Most files and folders that are looked at below one root.
+/// Maximum number of files and folders visited below one root.
 pub(super) const MAX_ENTRIES: usize = 5_000;
-/// Names of one folder that are sorted; what a larger one yields depends on the disk.
+/// Number of names of one folder that are sorted; beyond it, the disk determines the order.
 const LARGE_FOLDER: usize = 50_000;
-/// How many folders deep a skill may be.
+/// Maximum depth of a skill, in folders.
 pub(super) const MAX_DEPTH: usize = 8;
-/// Most bytes of an ignore file.
+/// Maximum size of an ignore file, in bytes.
 const MAX_IGNORE_BYTES: u64 = 256 << 10;
 
 /// Later ones win over earlier ones of the same folder.
 const IGNORE_FILES: &[&str] = &[".gitignore", ".ignore", ".fdignore"];
-/// Markdown that people keep beside skills.
+/// Markdown files that are common beside skills.
 const NOT_SKILLS: &[&str] = &["readme.md", "agents.md", "claude.md"];
 
 /// A file that may be a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
-    /// The name, if the file does not say another.
+    /// The name, unless the file contains another.
     pub(super) default_name: String,
-    /// It lies in a root under some other name than `SKILL.md`; it need not be a skill.
+    /// A file in a root with a name other than `SKILL.md`; it may not be a skill.
     pub(super) is_lone: bool,
 }
 
-/// What was found, and what was in the way.
+/// The candidates, and the problems of the search.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
@@ -47,7 +47,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Adds what `path` stands for: a file is a skill itself, a folder is searched.
+    /// Adds `path`: a file is itself a candidate, a folder is searched.
     /// Blocks.
     pub(super) fn look_at(&mut self, path: &Path) {
         match fs::metadata(path) {
@@ -65,7 +65,7 @@ impl Found {
         let mut visited = HashSet::new();
         let mut n_entries = 0;
         while let Some(folder) = folders.pop_front() {
-            // Links may lead back, or twice to the same place.
+            // Links may form cycles, or lead to the same folder twice.
             if !fs::canonicalize(&folder.path).is_ok_and(|real| visited.insert(real)) {
                 continue;
             }
@@ -81,13 +81,13 @@ impl Found {
         if n_entries > MAX_ENTRIES {
             self.problems.push(SkillProblem::TooManyEntries { root: root.to_owned() });
         }
-        // Folders are not read in an order that means anything.
+        // Folders list their entries in arbitrary order.
         if let Some(found) = self.candidates.get_mut(first..) {
             found.sort_by(|a, b| a.path.cmp(&b.path));
         }
     }
 
-    /// Reads a folder that is no skill.
+    /// Reads a folder that is not a skill.
     fn read(&mut self, folder: Folder, folders: &mut VecDeque<Folder>, n_entries: &mut usize) {
         let entries = match fs::read_dir(&folder.path) {
             Ok(entries) => entries,
@@ -97,7 +97,7 @@ impl Found {
         };
         let rules = self.rules_of(&folder);
         let depth = folder.depth + 1;
-        // In an order that means something, for the limit cuts it off.
+        // Sorted, because the limit may drop the last ones.
         let mut entries: Vec<fs::DirEntry> = entries.flatten().take(LARGE_FOLDER).collect();
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
@@ -110,7 +110,7 @@ impl Found {
                 continue;
             }
             let path = entry.path();
-            // Links count as what they lead to.
+            // A link counts as its target.
             let Ok(metadata) = fs::metadata(&path) else { continue };
             if is_ignored(rules.as_ref(), &path, metadata.is_dir()) {
                 continue;
@@ -123,8 +123,8 @@ impl Found {
         }
     }
 
-    /// The ignore files that hold in a folder: its own, and those above it up to
-    /// the root. Not those above the root: many keep `.pi` itself out of git.
+    /// The ignore files that apply to a folder: its own, and those above it up to
+    /// the root. Those above the root do not apply, because many keep `.pi` itself out of git.
     fn rules_of(&mut self, folder: &Folder) -> Option<Arc<Rules>> {
         let mut builder = GitignoreBuilder::new(&folder.path);
         let mut is_empty = true;
@@ -138,7 +138,7 @@ impl Found {
                 self.problems.push(SkillProblem::LongIgnoreFile { path });
                 continue;
             }
-            // A line that is no pattern is skipped, as git does.
+            // Invalid patterns are skipped, as in git.
             drop(builder.add(path));
             is_empty = false;
         }
@@ -149,12 +149,12 @@ impl Found {
     }
 }
 
-/// A folder that waits to be read.
+/// A folder to read.
 struct Folder {
     path: PathBuf,
     /// 0 for the root.
     depth: usize,
-    /// Those of the folders above it.
+    /// The rules of its parent folders.
     rules: Option<Arc<Rules>>,
 }
 
@@ -164,8 +164,8 @@ struct Rules {
     above: Option<Arc<Self>>,
 }
 
-/// Asks the nearest rules first. Folders that are ignored are never entered, so
-/// nothing is asked about what is above.
+/// Applies the nearest rules first. Ignored folders are never entered, so
+/// their parents need no check.
 fn is_ignored(rules: Option<&Arc<Rules>>, path: &Path, is_folder: bool) -> bool {
     let mut next = rules;
     while let Some(rules) = next {
@@ -322,7 +322,7 @@ mod tests {
         for n in 0..MAX_ENTRIES {
             fs::write(root.path().join(format!("deep/{n}.txt")), "").unwrap();
         }
-        // A level above, and so seen.
+        // One level higher, and therefore visited.
         fs::create_dir(root.path().join("a")).unwrap();
         fs::write(root.path().join("a/SKILL.md"), "").unwrap();
         let (candidates, problems) = found(root.path());

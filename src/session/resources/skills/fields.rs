@@ -1,15 +1,15 @@
-//! Fields of a skill's frontmatter. Rules of the fields:
+//! Fields of a skill's frontmatter, with the rules of
 //! <https://agentskills.io/specification>.
 
 use serde::Deserialize;
 
-/// Most characters of a description.
+/// Maximum length of a description, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 1024;
-/// Most characters of a name.
+/// Maximum length of a name, in characters.
 const MAX_NAME: usize = 64;
 
-/// The fields that count here. Texts are one line, and `None` if there is nothing
-/// in them.
+/// The fields that pi uses. Texts are one line, and `None` if
+/// empty.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fields {
     pub(super) name: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Fields {
     pub(super) is_listed: bool,
 }
 
-/// As they are written; fields that are not named are skipped.
+/// The fields as written; unknown fields are skipped.
 #[derive(Default, Deserialize)]
 struct Written {
     name: Option<String>,
@@ -40,19 +40,19 @@ impl Fields {
         Ok(Self {
             name: text(written.name),
             description: text(written.description),
-            // As older YAML writes it, too.
+            // Older YAML also writes booleans like this.
             is_listed: !["true", "yes", "on"].contains(&disabled.as_str()),
         })
     }
 }
 
-/// `text` with single blanks in place of line ends and other control characters.
+/// `text` with single spaces in place of line breaks and other control characters.
 fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What a name should not be like; the skill can be used all the same.
+/// The problem with a name; the skill can be used nevertheless.
 pub(super) fn name_problem(name: &str) -> Option<&'static str> {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.chars().count() > MAX_NAME {
@@ -128,7 +128,7 @@ mod tests {
                     .concat(),
             );
         }
-        // Either is fine; it has to end.
+        // Valid or not, parsing must end.
         let known = Fields::parse(&yaml);
         assert!(known.is_err() || known.is_ok_and(|fields| fields.description.as_deref() == Some("d")));
         assert!(Fields::parse(&[&yaml, "name: *a59\n"].concat()).is_err());

@@ -1,8 +1,8 @@
-//! The setting `skills`: places to look at, and which of the user's skills to
-//! leave out.
+//! The setting `skills`: locations to search, and filters for the user's
+//! skills.
 //!
-//! `path` names a place. `!glob` leaves out what it matches, `+path` keeps one all
-//! the same, `-path` leaves one out whatever else is said. Relative paths begin
+//! `path` is a location. `!glob` excludes matching skills, `+path` includes one
+//! nevertheless, `-path` always excludes one. Relative paths start
 //! in the agent's folder. Pure.
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::util::paths;
 
 use super::{SKILL_FILE, SkillProblem};
 
-/// What the settings leave out of the user's own skills.
+/// The user's skills that the settings exclude.
 #[derive(Debug)]
 pub(super) struct Filter {
     base: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Takes the entries apart: the filter, the places, and what is wrong.
+    /// Splits the entries into the filter, the locations, and problems.
     pub(super) fn new(
         entries: &[String],
         base: &Path,
@@ -58,7 +58,7 @@ impl Filter {
     /// Whether the skill in the file `path` is used.
     pub(super) fn keeps(&self, path: &Path) -> bool {
         let path = paths::normalise(path);
-        // A skill is meant by its file and by its folder.
+        // A path refers to a skill by its file or by its folder.
         let folder = path.parent().filter(|_| path.ends_with(SKILL_FILE));
         let forms: Vec<&Path> = [Some(path.as_path()), folder].into_iter().flatten().collect();
         let is_named = |list: &[PathBuf]| list.iter().any(|one| forms.contains(&one.as_path()));

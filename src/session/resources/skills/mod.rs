@@ -1,12 +1,12 @@
-//! Skills: instructions for particular kinds of work, which the model reads when
-//! a task calls for them, or the user by `/skill:NAME`.
+//! Skills: instructions for particular kinds of work. The model reads them when
+//! a task requires it; the user invokes them by `/skill:NAME`.
 //!
-//! [`load`] asks the places where skills are kept, in the order that decides
-//! between two of one name: the first one found stays. `discover` walks a place,
-//! `filter` leaves out what the settings say, `fields` reads the head of a file,
-//! `prompt` lists skills for the model, `command` puts one into a message. What
-//! is wrong with a skill is a [`SkillProblem`], never an error. The result depends
-//! on nothing but the files, so that prompts stay the same to the byte.
+//! [`load`] searches the locations of skills in order of precedence: of two
+//! skills with the same name, the first one wins. `discover` searches a location,
+//! `filter` applies the settings, `fields` parses the head of a file,
+//! `prompt` lists skills for the model, `command` inserts one into a message. A
+//! problem of a skill is a [`SkillProblem`], never an error. The result depends
+//! only on the files, so that prompts stay identical to the byte.
 
 mod command;
 mod discover;
@@ -33,16 +33,16 @@ pub(super) use prompt::section;
 
 /// The file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
-/// Most of a file that is read for its frontmatter, in bytes.
+/// Maximum number of bytes read for the frontmatter.
 const MAX_HEAD_BYTES: u64 = 32 << 10;
-/// Most skills of a session.
+/// Maximum number of skills per session.
 const MAX_SKILLS: usize = 500;
 
 /// A skill that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     pub name: String,
-    /// One line: what it is for.
+    /// The purpose, in one line.
     pub description: String,
     /// The file with its instructions, absolute.
     pub path: PathBuf,
@@ -51,7 +51,7 @@ pub struct Skill {
     pub is_listed: bool,
 }
 
-/// Who brought a skill along.
+/// The owner of a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkillOrigin {
     User,
@@ -59,7 +59,7 @@ pub enum SkillOrigin {
     CommandLine,
 }
 
-/// Where skills are looked for.
+/// The locations of skills.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SkillPlaces<'a> {
     pub(crate) agent: &'a Path,
@@ -67,15 +67,15 @@ pub(crate) struct SkillPlaces<'a> {
     pub(crate) cwd: &'a Path,
     /// The setting `skills`.
     pub(crate) settings: &'a [String],
-    /// What the command line names; absolute.
+    /// Paths from the command line; absolute.
     pub(crate) named: &'a [PathBuf],
-    /// Nothing but what the command line names.
+    /// Whether to search only the paths from the command line.
     pub(crate) only_named: bool,
     /// Whether the project is trusted.
     pub(crate) with_project: bool,
 }
 
-/// Something about a skill that its author or its user should know.
+/// A problem of a skill, for its author or user.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SkillProblem {
     #[error("skills: {} does not exist", path.display())]
@@ -122,7 +122,7 @@ pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) 
     (set.by_name.into_values().collect(), set.problems)
 }
 
-/// The user's own: of both folders, and what the settings name.
+/// The user's own skills, from both folders and the settings.
 fn user_skills(places: &SkillPlaces<'_>) -> Found {
     let mut folders = vec![places.agent.join("skills")];
     folders.extend(places.home.map(|home| home.join(".agents").join("skills")));
@@ -136,7 +136,7 @@ fn user_skills(places: &SkillPlaces<'_>) -> Found {
     found
 }
 
-/// What there is in those of `folders` that exist.
+/// The candidates in those of `folders` that exist.
 fn in_folders(folders: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
@@ -148,7 +148,7 @@ fn in_folders(folders: &[PathBuf]) -> Found {
 #[derive(Debug, Default)]
 struct SkillSet {
     by_name: BTreeMap<String, Skill>,
-    /// The files that were looked at, where links lead.
+    /// The files visited, with links resolved.
     seen: HashSet<PathBuf>,
     problems: Vec<SkillProblem>,
 }
@@ -177,7 +177,7 @@ impl SkillSet {
         };
         let yaml = match frontmatter::split(&head) {
             Frontmatter::Some { yaml, .. } => yaml,
-            // Some other text, which happens to be there.
+            // An unrelated Markdown file.
             _ if candidate.is_lone => return,
             Frontmatter::None(_) => return self.problems.push(SkillProblem::NoDescription { path }),
             Frontmatter::Unclosed => {
@@ -215,7 +215,7 @@ impl SkillSet {
     }
 }
 
-/// The beginning of a file; long enough for any frontmatter worth listing.
+/// The beginning of a file, long enough for any reasonable frontmatter.
 fn read_head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use super::Skill;
 use super::fields::MAX_DESCRIPTION;
 
-/// Most of the section that lists skills; all of it is in every request.
+/// Maximum size of the section that lists skills, which is in every request.
 const MAX_BYTES: usize = 64 << 10;
 
-/// The text of the section, in the order of `skills`; `None` if the model is told
-/// of none. It reads them with the `read` tool, or with commands. Descriptions that
-/// are too long are cut, and the last of too many skills are left out.
+/// The text of the section, in the order of `skills`; `None` if no skill is
+/// listed. The model reads skills with the `read` tool, or with commands. Long
+/// descriptions are truncated, and the last of too many skills are left out.
 pub(in super::super) fn section(skills: &[Skill], with_read: bool) -> Option<String> {
     let mut room = MAX_BYTES;
     let all: Vec<&Skill> = skills.iter().filter(|skill| skill.is_listed).collect();
@@ -58,8 +58,8 @@ fn item(skill: &Skill) -> String {
     )
 }
 
-/// `text` with the characters that mean something in XML spelled out, and without
-/// line ends.
+/// `text` with XML's special characters escaped, and without
+/// line breaks.
 pub(super) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'', '\n', '\r']) {
         return Cow::Borrowed(text);
@@ -81,7 +81,7 @@ pub(super) fn escape(text: &str) -> Cow<'_, str> {
 
 /// The reverse of [`escape`].
 pub(super) fn unescape(text: &str) -> String {
-    // `&amp;` last, or it would make others.
+    // `&amp;` last, because it could create others.
     let marks = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
     marks.iter().fold(text.to_owned(), |text, (mark, plain)| text.replace(mark, plain))
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What differs from the ordinary.
+/// Options that differ from the defaults.
 #[derive(Clone, Copy, Default)]
 struct Asked<'a> {
     settings: &'a [String],
