@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 
 use crate::ai::{
     AssistantMessage, ContentBlock, Extra, Message, Millis, Request, StopReason, StreamEvent, ToolCall,
@@ -16,7 +15,7 @@ use crate::ai::{
 };
 
 use super::event::AgentEvent;
-use super::hooks::{Gate, Hooks, NextRequest};
+use super::hooks::{CheckedCall, Gate, Hooks, NextRequest};
 use super::tool::{Environment, ToolOutput};
 
 /// The error of an answer or a call that a panic ended.
@@ -197,8 +196,8 @@ impl Hooks for Watched<'_> {
         self.hooks.environment()
     }
 
-    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate> {
-        self.hooks.gate_tool(call, arguments)
+    fn gate_tool<'a>(&'a mut self, call: CheckedCall<'a>) -> BoxFuture<'a, Gate> {
+        self.hooks.gate_tool(call)
     }
 }
 

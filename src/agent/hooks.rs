@@ -9,6 +9,7 @@ use crate::ai::{Request, StreamEvent, SystemMessage, ToolCall};
 
 use super::event::AgentEvent;
 use super::tool::{Environment, ToolOutput, ToolRegistry};
+use super::touches::Touches;
 
 /// Implemented by the session and by tests.
 pub trait Hooks: Send {
@@ -39,9 +40,19 @@ pub trait Hooks: Send {
         Environment::new()
     }
 
-    /// Decides whether a call may run. `arguments` match the tool's schema; those in `call`
-    /// are the model's originals. The loop waits, if necessary for the user.
-    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate>;
+    /// Decides whether a call may run: the one place before every file access and process
+    /// start. The loop waits, if need be for the user.
+    fn gate_tool<'a>(&'a mut self, call: CheckedCall<'a>) -> BoxFuture<'a, Gate>;
+}
+
+/// A call that fits its tool.
+#[derive(Clone, Copy)]
+pub struct CheckedCall<'a> {
+    pub call: &'a Arc<ToolCall>,
+    /// Validated; those in `call` are as the model wrote them.
+    pub arguments: &'a Value,
+    /// What the call accesses if it runs with `arguments`.
+    pub touches: &'a Touches,
 }
 
 /// The next request to the model.

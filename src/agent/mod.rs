@@ -12,15 +12,18 @@ mod run;
 mod schema;
 mod tool;
 mod tool_calls;
+mod touches;
 mod turn;
 
 pub use event::AgentEvent;
-pub use hooks::{Gate, Hooks, NextRequest};
+pub use hooks::{CheckedCall, Gate, Hooks, NextRequest};
 pub use queue::{
     DUPLICATE_WINDOW_MS, Pushed, QueueKind, QueueMode, QueueSlot, Queued, Queues, SteeringDelivery,
 };
 pub use run::{Run, RunOutcome, run};
 pub use schema::{Problem, describe, validate};
 pub use tool::{
-    Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec,
+    Concurrency, Environment, MAX_NAME_CHARS, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry,
+    ToolSpec,
 };
+pub use touches::Touches;

@@ -1,6 +1,7 @@
 //! The interface between the loop and tools.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ai::{ConstrainedSampling, ContentBlock, ToolDeclaration};
 
-/// A tool the model can call.
+use super::touches::Touches;
+
+/// Something the model can call.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
@@ -25,11 +28,33 @@ pub trait Tool: Send + Sync {
         arguments
     }
 
-    /// Runs one call; `arguments` already match `spec().parameters`.
+    /// Returns what a call with these validated arguments accesses. Asks no disk; relative
+    /// paths start in `cwd`.
+    ///
+    /// The gate judges a call by it, and calls that conflict run one after the other. A tool
+    /// must not access more than it declares.
+    fn touches(&self, _arguments: &Value, _cwd: &Path) -> Touches {
+        Touches::undeclared()
+    }
+
+    /// Runs one call; `arguments` already fits `spec().parameters`.
     ///
     /// `Err` becomes an error result that the model reads; it does not end the
     /// run. Returns soon after `cx.cancel` fires and leaves nothing running.
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+impl fmt::Debug for dyn Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tool").field(&self.spec().name).finish()
+    }
+}
+
+/// Two tools are the same if they are one object.
+impl PartialEq for dyn Tool {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(self, other)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +64,20 @@ pub enum Concurrency {
     Sequential,
 }
 
+/// Longest name of a tool.
+pub const MAX_NAME_CHARS: usize = 64;
+
 /// Description of a tool for the model and the screen.
 #[derive(Debug, Clone)]
 pub struct ToolSpec {
-    pub name: &'static str,
+    /// At most [`MAX_NAME_CHARS`] ASCII letters, digits, `_` and `-`: every API takes those.
+    pub name: String,
     /// What the model reads about it.
-    pub description: &'static str,
-    /// One line for the tool list of the system prompt.
-    pub snippet: &'static str,
+    pub description: String,
+    /// One line for the tool list of the system prompt, which leaves out tools without.
+    pub snippet: Option<String>,
     /// Rules added to the system prompt while the tool is active.
-    pub guidelines: &'static [&'static str],
+    pub guidelines: Vec<String>,
     /// JSON Schema of the arguments, an object schema.
     pub parameters: Value,
     /// How its arguments are sampled, if the service has a choice.
@@ -58,12 +87,30 @@ pub struct ToolSpec {
 impl ToolSpec {
     pub fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
-            name: self.name.to_owned(),
-            description: self.description.to_owned(),
+            name: self.name.clone(),
+            description: self.description.clone(),
             parameters: self.parameters.clone(),
             constrained_sampling: self.constrained_sampling.clone(),
             extra: serde_json::Map::new(),
         }
+    }
+
+    /// # Errors
+    /// When a provider would reject the declaration, and with it every request.
+    pub fn check(&self) -> Result<(), ToolError> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let name = &self.name;
+        if name.is_empty() || name.len() > MAX_NAME_CHARS || !name.chars().all(is_plain) {
+            return Err(ToolError(format!(
+                "the tool name {name:?} is invalid: use 1 to {MAX_NAME_CHARS} letters, digits, _ or -"
+            )));
+        }
+        if self.parameters.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(ToolError(format!(
+                "the parameters of the tool {name} are invalid: their schema must have the type object"
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -166,6 +213,21 @@ impl ToolRegistry {
 
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.iter().find(|tool| tool.spec().name == name)
+    }
+
+    /// Adds a tool at the end, or in place of the one with its name.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) {
+        match self.tools.iter_mut().find(|known| known.spec().name == tool.spec().name) {
+            Some(known) => *known = tool,
+            None => self.tools.push(tool),
+        }
+    }
+
+    /// Returns whether there was such a tool.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let n_tools = self.tools.len();
+        self.tools.retain(|tool| tool.spec().name != name);
+        self.tools.len() < n_tools
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {

@@ -16,10 +16,11 @@ use crate::util::panics::panic_text;
 
 use super::crash::crash_error;
 use super::event::AgentEvent;
-use super::hooks::{Gate, Hooks};
+use super::hooks::{CheckedCall, Gate, Hooks};
 use super::run::Run;
 use super::schema;
 use super::tool::{Concurrency, Environment, Progress, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry};
+use super::touches::Touches;
 
 /// Maximum number of calls that run at the same time; the others start as these
 /// finish, unless a steering message arrives first.
@@ -87,6 +88,7 @@ struct Ready<'a> {
     call: Arc<ToolCall>,
     tool: &'a Arc<dyn Tool>,
     arguments: Value,
+    touches: Touches,
 }
 
 /// The outcome of one execution, with its duration.
@@ -119,13 +121,16 @@ impl<'a> BatchRun<'a, '_> {
         }
         let (progress, mut reports) = mpsc::unbounded_channel();
         let mut running = FuturesUnordered::new();
+        // By call index.
+        let mut touched: Vec<(usize, Touches)> = Vec::new();
         loop {
             while running.len() < MAX_PARALLEL
-                && let Some(ready) = waiting.pop_front()
+                && let Some(ready) = take_startable(&mut waiting, &touched)
             {
                 if let Some(reason) = self.reason_not_to_start() {
                     self.finish_with_error(ready.call_idx, &ready.call, &reason).await;
                 } else {
+                    touched.push((ready.call_idx, ready.touches.clone()));
                     running.push(self.execute(ready, progress.clone()));
                 }
             }
@@ -138,6 +143,7 @@ impl<'a> BatchRun<'a, '_> {
                         while let Ok(report) = reports.try_recv() {
                             self.update(report).await;
                         }
+                        touched.retain(|(call_idx, _)| *call_idx != executed.call_idx);
                         self.finish(executed).await;
                     }
                     None => break,
@@ -200,26 +206,28 @@ impl<'a> BatchRun<'a, '_> {
             .tools
             .get(&call.name)
             .ok_or_else(|| ToolError::new(format!("Tool {} not found", call.name)))?;
-        let prepared = tool.prepare_arguments(call.arguments.clone());
-        let arguments = schema::validate(&tool.spec().parameters, prepared)
-            .map_err(|problems| ToolError::new(schema::describe(&call.name, &problems, &call.arguments)))?;
+        let check = |arguments: Value| -> Result<(Value, Touches), ToolError> {
+            let arguments = schema::validate(&tool.spec().parameters, arguments).map_err(|problems| {
+                ToolError::new(schema::describe(&call.name, &problems, &call.arguments))
+            })?;
+            let touches = tool.touches(&arguments, self.run.cwd);
+            Ok((arguments, touches))
+        };
+        let (arguments, touches) = check(tool.prepare_arguments(call.arguments.clone()))?;
         if self.withdrawn {
             return Err(self.reason_not_to_start().unwrap_or_else(ToolError::aborted));
         }
-        let arguments = match self.hooks.gate_tool(call, &arguments).await {
-            Gate::Allow => arguments,
-            Gate::Change { arguments } => {
-                schema::validate(&tool.spec().parameters, arguments).map_err(|problems| {
-                    ToolError::new(schema::describe(&call.name, &problems, &call.arguments))
-                })?
-            }
+        let checked = CheckedCall { call, arguments: &arguments, touches: &touches };
+        let (arguments, touches) = match self.hooks.gate_tool(checked).await {
+            Gate::Allow => (arguments, touches),
+            Gate::Change { arguments } => check(arguments)?,
             Gate::Block { reason } => return Err(ToolError::new(reason)),
             Gate::Withdrawn => {
                 self.withdrawn = true;
                 return Err(self.reason_not_to_start().unwrap_or_else(ToolError::aborted));
             }
         };
-        Ok(Ready { call_idx, call: Arc::clone(call), tool, arguments })
+        Ok(Ready { call_idx, call: Arc::clone(call), tool, arguments, touches })
     }
 
     fn execute(&self, ready: Ready<'a>, reports: mpsc::UnboundedSender<Report>) -> Execution<'a> {
@@ -281,7 +289,19 @@ impl<'a> BatchRun<'a, '_> {
     }
 }
 
-/// Runs one call. Its reports are ignored after its end.
+/// Removes the first call that conflicts neither with a running one nor with an earlier one
+/// that waits: calls on one file run in the order in which the model wrote them.
+fn take_startable<'a>(waiting: &mut VecDeque<Ready<'a>>, running: &[(usize, Touches)]) -> Option<Ready<'a>> {
+    let is_startable = |at: &usize| {
+        let earlier = waiting.iter().take(*at).map(|ready| &ready.touches);
+        let mut others = running.iter().map(|(_, touches)| touches).chain(earlier);
+        !others.any(|other| other.conflicts_with(&waiting[*at].touches))
+    };
+    let at = (0..waiting.len()).find(is_startable)?;
+    waiting.remove(at)
+}
+
+/// Runs one call. Its reports stop counting when it ends.
 fn execute<'a>(
     run: &'a Run<'_>,
     cancel: CancellationToken,
@@ -290,7 +310,7 @@ fn execute<'a>(
     reports: mpsc::UnboundedSender<Report>,
 ) -> Execution<'a> {
     Box::pin(async move {
-        let Ready { call_idx, call, tool, arguments } = ready;
+        let Ready { call_idx, call, tool, arguments, .. } = ready;
         let call_id = call.id.clone();
         let progress = Progress::new(move |partial| {
             // Once the batch is over, nothing receives reports.

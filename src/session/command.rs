@@ -1,10 +1,11 @@
 //! Commands a mode can send to a session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{QueueKind, QueueSlot};
+use crate::agent::{QueueKind, QueueSlot, Tool};
 use crate::ai::{Image, ThinkingLevel};
 
 use super::question::QuestionId;
@@ -89,6 +90,15 @@ pub enum SessionCommand {
     Answer {
         id: QuestionId,
         option: usize,
+    },
+    /// Offers the model a tool from the next request on, in place of the one with its name
+    /// if there is one. It stays when another session is opened.
+    AddTool {
+        tool: Arc<dyn Tool>,
+    },
+    /// Withdraws a tool from the next request on. Calls of it that run go on.
+    RemoveTool {
+        name: String,
     },
     /// Starts a new session in the same directory.
     New,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::agent::ToolSpec;
+use crate::agent::{ToolSpec, Touches};
 use crate::ai::ToolCall;
 
 use super::command::TrustChoice;
@@ -54,7 +54,9 @@ pub struct PendingCall<'a> {
     pub call: &'a Arc<ToolCall>,
     /// Validated; those in `call` are the model's originals.
     pub arguments: &'a Value,
-    /// `None` if the tool has been removed.
+    /// What the call accesses if it runs with `arguments`.
+    pub touches: &'a Touches,
+    /// `None` if the tool was removed meanwhile.
     pub spec: Option<&'a ToolSpec>,
     pub project: &'a ProjectState,
 }

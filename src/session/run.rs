@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::agent::{
-    self, AgentEvent, Environment, Gate, Hooks, NextRequest, Queues, Run, RunOutcome, ToolOutput,
-    ToolRegistry,
+    self, AgentEvent, CheckedCall, Environment, Gate, Hooks, NextRequest, Queues, Run, RunOutcome,
+    ToolOutput, ToolRegistry, Touches,
 };
 use crate::ai::{
     self, ContentBlock, Credential, Extra, Image, Message, Millis, Model, Request, StreamEvent,
@@ -35,8 +35,8 @@ pub(super) enum Report {
     Event { event: AgentEvent, taken: Option<oneshot::Sender<()>> },
     /// Requests the changes for the next model call; `said` is the transcript's system state.
     NextRequest { said: SystemState, reply: oneshot::Sender<RequestChange> },
-    /// Asks whether a call with valid arguments may run.
-    Gate { call: Arc<ToolCall>, arguments: Value, reply: oneshot::Sender<Gate> },
+    /// Whether a call with validated arguments may run.
+    Gate { call: Arc<ToolCall>, arguments: Value, touches: Touches, reply: oneshot::Sender<Gate> },
 }
 
 impl Report {
@@ -231,10 +231,11 @@ impl Hooks for RunHooks {
         open::session_vars(&self.state.borrow()).variables()
     }
 
-    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate> {
+    fn gate_tool<'a>(&'a mut self, call: CheckedCall<'a>) -> BoxFuture<'a, Gate> {
         let (reply, gate) = oneshot::channel();
-        let (call, arguments) = (Arc::clone(call), arguments.clone());
-        drop(self.reports.send(Report::Gate { call, arguments, reply }));
+        let CheckedCall { call, arguments, touches } = call;
+        let (call, arguments, touches) = (Arc::clone(call), arguments.clone(), touches.clone());
+        drop(self.reports.send(Report::Gate { call, arguments, touches, reply }));
         async move { gate.await.unwrap_or(Gate::Withdrawn) }.boxed()
     }
 }

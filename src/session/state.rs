@@ -41,7 +41,9 @@ pub struct SessionState {
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
     pub project: ProjectState,
-    /// Open questions, oldest first.
+    /// Names of the tools the model may call.
+    pub tools: Arc<[String]>,
+    /// Those that wait for an answer, oldest first.
     pub questions: Arc<[Arc<Question>]>,
 }
 
@@ -69,6 +71,7 @@ impl SessionState {
             scope: Arc::from([]),
             skills: Arc::from([]),
             project: ProjectState::default(),
+            tools: Arc::from([]),
             questions: Arc::from([]),
         }
     }

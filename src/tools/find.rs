@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
 use crate::util::git::Repository;
 
 use super::listing::Listing;
-use super::path::resolve;
+use super::path::{path_argument, resolve};
 use super::walk::{relative_name, walk};
 
 const DEFAULT_LIMIT: f64 = 1000.0;
@@ -29,10 +29,10 @@ pub struct Find {
 impl Find {
     pub fn new(home: Option<PathBuf>) -> Self {
         let spec = ToolSpec {
-            name: "find",
-            description: include_str!("find.md").trim_ascii(),
-            snippet: "Find files by glob (respects .gitignore)",
-            guidelines: &[],
+            name: "find".to_owned(),
+            description: include_str!("find.md").trim_ascii().to_owned(),
+            snippet: Some("Find files by glob (respects .gitignore)".to_owned()),
+            guidelines: Vec::new(),
             parameters: json!({
                 "type": "object",
                 "required": ["pattern"],
@@ -60,6 +60,10 @@ impl Find {
 impl Tool for Find {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

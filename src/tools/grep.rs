@@ -14,12 +14,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
 
 use super::listing::Listing;
 use super::output::format_size;
-use super::path::resolve;
+use super::path::{path_argument, resolve};
 use super::walk::{relative_name, walk};
 
 const DEFAULT_LIMIT: f64 = 100.0;
@@ -50,10 +50,10 @@ pub struct Grep {
 impl Grep {
     pub fn new(home: Option<PathBuf>) -> Self {
         let spec = ToolSpec {
-            name: "grep",
-            description: include_str!("grep.md").trim_ascii(),
-            snippet: "Search file contents (respects .gitignore)",
-            guidelines: &[],
+            name: "grep".to_owned(),
+            description: include_str!("grep.md").trim_ascii().to_owned(),
+            snippet: Some("Search file contents (respects .gitignore)".to_owned()),
+            guidelines: Vec::new(),
             parameters: json!({
                 "type": "object",
                 "required": ["pattern"],
@@ -94,6 +94,10 @@ impl Grep {
 impl Tool for Grep {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
 
 use super::listing::Listing;
-use super::path::resolve;
+use super::path::{path_argument, resolve};
 
 const DEFAULT_LIMIT: f64 = 500.0;
 
@@ -27,10 +27,10 @@ pub struct Ls {
 impl Ls {
     pub fn new(home: Option<PathBuf>) -> Self {
         let spec = ToolSpec {
-            name: "ls",
-            description: include_str!("ls.md").trim_ascii(),
-            snippet: "List a directory",
-            guidelines: &[],
+            name: "ls".to_owned(),
+            description: include_str!("ls.md").trim_ascii().to_owned(),
+            snippet: Some("List a directory".to_owned()),
+            guidelines: Vec::new(),
             parameters: json!({
                 "type": "object",
                 "required": [],
@@ -54,6 +54,10 @@ impl Ls {
 impl Tool for Ls {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -123,7 +123,7 @@ fn with_locks(config: &ToolsConfig, locks: &FileLocks) -> Vec<Arc<dyn Tool>> {
 pub fn registry(config: &ToolsConfig, active: &[String]) -> ToolRegistry {
     let (config, active, locks) = (config.clone(), active.to_vec(), FileLocks::default());
     ToolRegistry::per_session(move || {
-        let is_active = |tool: &Arc<dyn Tool>| active.iter().any(|name| name == tool.spec().name);
+        let is_active = |tool: &Arc<dyn Tool>| active.iter().any(|name| *name == tool.spec().name);
         with_locks(&config, &locks).into_iter().filter(is_active).collect()
     })
 }
@@ -178,7 +178,10 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
+    use serde_json::json;
+
     use super::*;
+    use crate::agent::{Touches, validate};
 
     fn config() -> ToolsConfig {
         ToolsConfig {
@@ -202,10 +205,11 @@ mod tests {
     fn every_tool_describes_itself_and_its_parameters() {
         for tool in builtins(&config()) {
             let spec = tool.spec();
-            assert!(!spec.description.is_empty() && !spec.snippet.is_empty(), "{}", spec.name);
+            assert_eq!(spec.check(), Ok(()));
+            let snippet = spec.snippet.as_deref().unwrap();
+            assert!(!spec.description.is_empty() && !snippet.is_empty(), "{}", spec.name);
             assert_eq!(spec.description.trim(), spec.description, "{}", spec.name);
-            assert!(!spec.snippet.contains('\n'), "{}", spec.name);
-            assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
+            assert!(!snippet.contains('\n'), "{}", spec.name);
             let properties = spec.parameters["properties"].as_object().unwrap();
             for (name, property) in properties {
                 assert!(property["description"].is_string(), "{}.{name}", spec.name);
@@ -220,11 +224,30 @@ mod tests {
     fn every_tool_has_its_description_beside_it() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools");
         for tool in builtins(&config()) {
-            let name = tool.spec().name;
+            let name = &tool.spec().name;
             let beside = [folder.join(format!("{name}.md")), folder.join(name).join(format!("{name}.md"))];
             let file = beside.into_iter().find(|path| path.exists()).unwrap();
             assert_eq!(std::fs::read_to_string(file).unwrap().trim(), tool.spec().description);
         }
+    }
+
+    #[test]
+    fn every_tool_declares_what_a_call_touches() {
+        let check = |name: &str, arguments: Value, expected: Touches| {
+            let tool = builtins(&config()).into_iter().find(|tool| tool.spec().name == name).unwrap();
+            let arguments = validate(&tool.spec().parameters, tool.prepare_arguments(arguments)).unwrap();
+            assert_eq!(tool.touches(&arguments, Path::new("/work")), expected, "{name}");
+        };
+        let path = |path: &str| PathBuf::from(path);
+        check("read", json!({"path": "@src/../a"}), Touches::reads(path("/work/a")));
+        check("ls", json!({}), Touches::reads(path("/work")));
+        check("grep", json!({"pattern": "x", "path": "src"}), Touches::reads(path("/work/src")));
+        check("find", json!({"pattern": "*", "path": "/etc"}), Touches::reads(path("/etc")));
+        check("write", json!({"path": "a", "content": ""}), Touches::writes(path("/work/a")));
+        let edited = Touches { reads: vec![path("/work/a")], ..Touches::writes(path("/work/a")) };
+        check("edit", json!({"path": "file:///work/a", "oldText": "x", "newText": "y"}), edited);
+        check("bash", json!({"command": "make"}), Touches::runs("make"));
+        assert_eq!(BUILTINS.len(), 7, "a new tool declares what it touches");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
+use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::util::paths;
@@ -17,6 +18,11 @@ pub(super) fn resolve(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let local = from_file_url(bare);
     let local = from_posix_drive(local.as_deref().unwrap_or(bare));
     paths::normalise(&cwd.join(paths::expand_home(&local, home)))
+}
+
+/// The argument `path` of a call, or the working directory.
+pub(super) fn path_argument(arguments: &Value) -> &str {
+    arguments["path"].as_str().unwrap_or(".")
 }
 
 /// Like [`resolve`], for a file that should exist: if it does not, the spellings

@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::{ConstrainedSampling, ContentBlock, Extra, Image};
 use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 
 use super::file_versions::{FileVersions, Version, VersionBuilder};
 use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
-use super::path::resolve_existing;
+use super::path::{path_argument, resolve, resolve_existing};
 
 /// How much of a file decides whether it is a picture.
 const SNIFF_BYTES: usize = 4100;
@@ -40,10 +40,10 @@ pub struct Read {
 impl Read {
     pub(super) fn new(home: Option<PathBuf>, images: ImageLimits, versions: FileVersions) -> Self {
         let spec = ToolSpec {
-            name: "read",
-            description: include_str!("read.md").trim_ascii(),
-            snippet: "Read a text file or view an image",
-            guidelines: &["Read files with read rather than with cat, head or sed."],
+            name: "read".to_owned(),
+            description: include_str!("read.md").trim_ascii().to_owned(),
+            snippet: Some("Read a text file or view an image".to_owned()),
+            guidelines: vec!["Read files with read rather than with cat, head or sed.".to_owned()],
             parameters: json!({
                 "type": "object",
                 "required": ["path"],
@@ -65,6 +65,10 @@ impl Read {
 impl Tool for Read {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        Touches::reads(resolve(path_argument(arguments), cwd, self.home.as_deref()))
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

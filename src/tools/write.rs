@@ -1,19 +1,19 @@
 //! The `write` tool: creates or replaces a whole file.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
 use crate::util::atomic_file;
 
 use super::Files;
 use super::file_versions::Version;
-use super::path::resolve;
+use super::path::{path_argument, resolve};
 
 /// Writes files for the model.
 #[derive(Debug)]
@@ -26,10 +26,10 @@ pub struct Write {
 impl Write {
     pub(super) fn new(home: Option<PathBuf>, files: Files) -> Self {
         let spec = ToolSpec {
-            name: "write",
-            description: include_str!("write.md").trim_ascii(),
-            snippet: "Create or overwrite a file",
-            guidelines: &["Use write only for new files and complete rewrites."],
+            name: "write".to_owned(),
+            description: include_str!("write.md").trim_ascii().to_owned(),
+            snippet: Some("Create or overwrite a file".to_owned()),
+            guidelines: vec!["Use write only for new files and complete rewrites.".to_owned()],
             parameters: json!({
                 "type": "object",
                 "required": ["path", "content"],
@@ -53,6 +53,10 @@ impl Write {
 impl Tool for Write {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        Touches::writes(resolve(path_argument(arguments), cwd, self.home.as_deref()))
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pi::agent::{
-    AgentEvent, Progress, Pushed, QueueKind, QueueMode, SteeringDelivery, ToolError, ToolOutput,
+    AgentEvent, Progress, Pushed, QueueKind, QueueMode, SteeringDelivery, ToolError, ToolOutput, Touches,
 };
 use pi::ai::{
     AssistantBlock, BlockKind, FakeAnswer, Message, StopReason, StreamEvent, TestBarrier, ToolCall,
@@ -261,8 +261,8 @@ async fn a_gate_sees_validated_arguments_and_its_changes_are_validated_too() {
         let say = TestTool::say().parameters(schema.clone());
         let answers = [says("a", "x"), FakeAnswer::of_text("ok")];
         let mut bench = AgentBench::new(answers).tools([say]);
-        bench.gate = Some(Box::new(move |arguments| {
-            assert_eq!(*arguments, json!({ "text": "x" }));
+        bench.gate = Some(Box::new(move |call| {
+            assert_eq!(*call.arguments, json!({ "text": "x" }));
             pi::agent::Gate::Change { arguments: changed.clone() }
         }));
         let ran = bench.run("go").await;
@@ -271,6 +271,52 @@ async fn a_gate_sees_validated_arguments_and_its_changes_are_validated_too() {
     };
     check(json!({ "text": "y" }), "result a: y").await;
     check(json!({ "other": 1 }), "result a failed: Validation failed for tool \"say\"").await;
+}
+
+#[tokio::test]
+async fn a_gate_knows_what_a_call_touches() {
+    let judged = Arc::new(Mutex::new(Vec::new()));
+    let say = TestTool::say().touching(Touches::runs("cat"));
+    let call = FakeAnswer::new().tool_call("a", "say", json!({"text": "x", "writes": "f"}));
+    let mut bench = AgentBench::new([call, FakeAnswer::of_text("ok")]).tools([say]);
+    let seen = Arc::clone(&judged);
+    bench.gate = Some(Box::new(move |call| {
+        seen.lock().unwrap().push(call.touches.clone());
+        pi::agent::Gate::Allow
+    }));
+    bench.run("go").await;
+    let expected = Touches { writes: vec!["/f".into()], ..Touches::runs("cat") };
+    assert_eq!(*judged.lock().unwrap(), [expected]);
+}
+
+#[tokio::test]
+async fn calls_that_access_a_file_that_one_writes_run_in_the_order_of_the_calls() {
+    let gate = TestBarrier::new();
+    let answer = FakeAnswer::new()
+        .tool_call("a", "wait", json!({"gate": 0, "writes": "f"}))
+        .tool_call("b", "look", json!({}))
+        .tool_call("c", "say", json!({"writes": "f"}))
+        .tool_call("d", "say", json!({"text": "besides", "writes": "g"}));
+    let started = Arc::new(Mutex::new(Vec::new()));
+    let begun = Arc::clone(&started);
+    let look = TestTool::new("look", move |_, cx| {
+        begun.lock().unwrap().push(cx.id);
+        async { Ok(ToolOutput::text("seen")) }
+    });
+    let look = look.touching(Touches::reads("/f".into()));
+    let mut bench = AgentBench::new([answer, FakeAnswer::of_text("ok")]).tools([
+        TestTool::wait(std::slice::from_ref(&gate)),
+        look,
+        TestTool::say(),
+    ]);
+    let (ran, ()) = tokio::join!(bench.run("go"), async {
+        gate.reached().await;
+        others_run().await;
+        assert!(started.lock().unwrap().is_empty(), "the file is being written");
+        gate.open();
+    });
+    let ends: Vec<String> = ran.lines().into_iter().filter(|line| line.starts_with("tool end")).collect();
+    assert_eq!(ends, ["tool end d: besides", "tool end a: waited", "tool end b: seen", "tool end c: "]);
 }
 
 #[tokio::test]

@@ -216,7 +216,7 @@ fn tools_are_listed() {
         let spec = tool.spec();
         let active = if builtin.default_active { "On" } else { "Off" };
         text.push_str(
-            &["### ", spec.name, "\n\n", active, " by default. ", spec.description, "\n\n"].concat(),
+            &["### ", &spec.name, "\n\n", active, " by default. ", &spec.description, "\n\n"].concat(),
         );
         let required = spec.parameters["required"].as_array().unwrap();
         let rows = spec.parameters["properties"].as_object().unwrap().iter().map(|(name, property)| {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pi::agent::{AgentEvent, QueueKind, QueueSlot};
-use pi::ai::{FakeAnswer, Image, Message, TestBarrier, ThinkingLevel, Usage, system_state};
+use pi::agent::{AgentEvent, QueueKind, QueueSlot, Tool, ToolOutput};
+use pi::ai::{FakeAnswer, Image, Message, Request, TestBarrier, ThinkingLevel, Usage, system_state};
 use pi::config::{Trust, TrustPolicy};
 use pi::session::{
     OpenError, OpenSession, PendingCall, Phase, PromptDraft, Question, QuestionKind, Reply, Scope,
@@ -164,6 +164,67 @@ async fn the_prompt_is_said_once_and_only_changes_after_that() {
     let Message::System(change) = &*messages[messages.len() - 2] else { panic!("not the change") };
     assert_eq!((change.sections.is_none(), change.tools_added.len()), (true, 1));
     assert!(system_state(messages).prompt().contains("Be brief."));
+}
+
+/// The names of the tools a request declares, in order.
+fn declared(request: &Request) -> Vec<String> {
+    system_state(&request.messages).tools.into_iter().map(|tool| tool.name).collect()
+}
+
+#[tokio::test]
+async fn tools_come_and_go_while_a_session_runs() {
+    let gate = TestBarrier::new();
+    let calls = [says("a", "x").gate(&gate), FakeAnswer::new().tool_call("b", "late", json!({}))];
+    let answers = [calls.to_vec(), vec![says("c", "y")], texts(["ok", "bye", "new"]).to_vec()].concat();
+    let bench = SessionBench::new(answers).tools([TestTool::say()]);
+    let mut session = bench.start().await;
+    session.prompt("go").await;
+    gate.reached().await;
+    // The name is made while the program runs.
+    let late: Arc<dyn Tool> =
+        Arc::new(TestTool::new(&["la", "te"].concat(), |_, _| async { Ok(ToolOutput::text("here")) }));
+    session.request(SessionCommand::AddTool { tool: Arc::clone(&late) }).await.unwrap();
+    session.request(SessionCommand::RemoveTool { name: "say".to_owned() }).await.unwrap();
+    assert_eq!(session.handle.state().tools[..], ["late"]);
+    gate.open();
+    let lines = session.settled().await;
+    for result in ["tool end a: x", "tool end b: here", "tool end c failed: Tool say not found"] {
+        assert!(lines.contains(&result.to_owned()), "{result} {lines:?}");
+    }
+    let requests = bench.provider.requests();
+    let names: Vec<Vec<String>> = requests.iter().map(|request| declared(request)).collect();
+    assert_eq!(names, [vec!["say"], vec!["late"], vec!["late"], vec!["late"]]);
+    // The change is a message between the turns, and what was sent before stays as it was.
+    assert_eq!(requests[1].messages[..2], requests[0].messages[..]);
+    assert!(matches!(*requests[1].messages[4], Message::System(_)), "{:?}", requests[1].messages);
+
+    // A tool that was added is there in the next session too; one that was removed is not.
+    session.ask("more").await;
+    session.request(SessionCommand::New).await.unwrap();
+    assert_eq!(session.handle.state().tools[..], ["late"]);
+    session.ask("again").await;
+    assert_eq!(declared(&bench.provider.requests()[5]), ["late"]);
+}
+
+#[tokio::test]
+async fn a_tool_that_providers_would_reject_is_refused() {
+    let bench = SessionBench::new(texts(["ok"])).tools([TestTool::say()]);
+    let mut session = bench.start().await;
+    let check = async |tool: TestTool, expected: &str| {
+        let refused = session.request(SessionCommand::AddTool { tool: Arc::new(tool) }).await;
+        assert_eq!(refused.unwrap_err().to_string(), expected);
+    };
+    let tool = |name: &str| TestTool::new(name, |_, _| async { Ok(ToolOutput::default()) });
+    check(tool("a b"), "the tool name \"a b\" is invalid: use 1 to 64 letters, digits, _ or -").await;
+    check(
+        tool("list").parameters(json!({"type": "array"})),
+        "the parameters of the tool list are invalid: their schema must have the type object",
+    )
+    .await;
+    let refused = session.request(SessionCommand::RemoveTool { name: "none".to_owned() }).await;
+    assert_eq!(refused.unwrap_err().to_string(), "there is no tool none");
+    session.ask("go").await;
+    assert_eq!(declared(&bench.provider.requests()[0]), ["say"]);
 }
 
 #[tokio::test]
@@ -1269,7 +1330,7 @@ struct AskAboutSay;
 
 impl ToolGate for AskAboutSay {
     fn check(&self, pending: &PendingCall<'_>) -> Verdict {
-        assert_eq!(pending.spec.map(|spec| spec.name), Some("say"));
+        assert_eq!(pending.spec.map(|spec| spec.name.as_str()), Some("say"));
         Verdict::Ask { text: format!("May it say {}?", pending.arguments["text"]) }
     }
 }

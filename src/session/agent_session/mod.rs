@@ -2,11 +2,11 @@
 //! results, and reports to its client.
 //!
 //! [`AgentSession`] dispatches to parts that own their fields and rules: `session_log`
-//! owns the file, `prompt_queue` queued messages, `model_control` the selection,
-//! `run_state` runs and retries, `project` the folder and its trust, `outbox` events and
-//! snapshot. Operations on several parts are in `running` and `opening`, policies in
-//! `recovery`, `repair`, `selection` and `projection`. Journal first: an event that
-//! shows something as finished is sent after it was written.
+//! the file, `prompt_queue` what waits, `model_control` the selection, `run_state` what
+//! goes on, `project` the folder and its trust, `session_tools` what the model may call,
+//! `outbox` events and snapshot. What takes several of them is in `running` and `opening`. Policies are elsewhere
+//! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
+//! something as finished goes out after it was written.
 
 mod compacting;
 mod model_control;
@@ -17,6 +17,7 @@ mod questions;
 mod run_state;
 mod running;
 mod session_log;
+mod session_tools;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -26,7 +27,6 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::agent::ToolRegistry;
 use crate::ai::{self, Image, Message};
 use crate::util::panics::panic_text;
 
@@ -51,6 +51,7 @@ use prompt_queue::{Enqueued, PromptQueue};
 use questions::Questions;
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
+use session_tools::SessionTools;
 
 /// Number of entries that are shown when a session is opened.
 const TAIL_ENTRIES: usize = 400;
@@ -106,7 +107,7 @@ struct AgentSession {
     model: ModelControl,
     run: RunState,
     project: Project,
-    tools: ToolRegistry,
+    tools: SessionTools,
     bash: UserBash,
     questions: Questions,
     outbox: Outbox,
@@ -137,7 +138,7 @@ impl AgentSession {
             model: ModelControl::new(Arc::clone(&services), selection, outbox.clone()),
             run: RunState::new(outbox.clone()),
             project: Project::new(Arc::clone(&services), opened.cwd, opened.project, outbox.clone()),
-            tools: opened.tools,
+            tools: SessionTools::new(opened.tools, outbox.clone()),
             bash: UserBash::new(outbox.clone()),
             questions: Questions::new(&services, outbox.clone()),
             services,
@@ -259,6 +260,8 @@ impl AgentSession {
                     self.project.decide_trust(choice).await?;
                 }
             }
+            SessionCommand::AddTool { tool } => self.tools.add(tool)?,
+            SessionCommand::RemoveTool { name } => self.tools.remove(name)?,
             SessionCommand::New => return self.switch(OpenSession::New).await,
             SessionCommand::Open { path } => return self.switch(OpenSession::File(path)).await,
             SessionCommand::Shutdown => {}

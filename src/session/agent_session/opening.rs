@@ -40,7 +40,7 @@ impl AgentSession {
         self.log.replace(opened.store, opened.deferred_entries);
         self.queue.move_to(opened.queue_file, opened.draft_file);
         self.project.replace(opened.cwd, opened.project);
-        self.tools = opened.tools;
+        self.tools.replace(opened.tools);
         self.model.replace(selection);
         self.run.reset();
         self.announce_open(notice);
@@ -58,6 +58,7 @@ impl AgentSession {
         self.outbox.update(|state| {
             self.log.show(state);
             self.project.show(state);
+            self.tools.show(state);
             self.run.show(state);
             self.queue.show(state);
             self.model.show(state);

@@ -34,7 +34,7 @@ impl AgentSession {
             services: &self.services,
             cwd: self.project.cwd(),
             project: self.project.context(),
-            tools: &self.tools,
+            tools: self.tools.registry(),
             queues: self.queue.queues(),
             session_id: self.log.session_id(),
             selection: self.model.selection(),
@@ -69,11 +69,11 @@ impl AgentSession {
                 // The loop may already be gone.
                 drop(reply.send(self.next_request(&said)));
             }
-            Report::Gate { call, arguments, reply } => {
-                let (spec, project) =
-                    (self.tools.get(&call.name).map(|tool| tool.spec()), self.project.context());
+            Report::Gate { call, arguments, touches, reply } => {
+                let spec = self.tools.registry().get(&call.name).map(|tool| tool.spec());
+                let project = &self.project.context().state;
                 let pending =
-                    PendingCall { call: &call, arguments: &arguments, spec, project: &project.state };
+                    PendingCall { call: &call, arguments: &arguments, touches: &touches, spec, project };
                 self.questions.on_call(&pending, self.run.is_cancelled(), reply);
             }
         }
@@ -85,8 +85,8 @@ impl AgentSession {
         let (project, cwd) = (self.project.context(), self.project.cwd());
         RequestChange {
             selected: self.model.changed(self.log.session_id()),
-            tools: self.tools.clone(),
-            system: run::system_delta(&self.services, project, &self.tools, cwd, said),
+            tools: self.tools.registry().clone(),
+            system: run::system_delta(&self.services, project, self.tools.registry(), cwd, said),
         }
     }
 

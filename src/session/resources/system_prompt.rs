@@ -4,10 +4,11 @@
 //! that prompts stay in the providers' caches.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::agent::ToolRegistry;
+use crate::agent::{Tool, ToolRegistry, ToolSpec};
 use crate::ai::{Extra, Millis, RemovedTool, SystemContent, SystemMessage, SystemState, ToolDeclaration};
 
 use super::agents_md::ContextFile;
@@ -60,8 +61,11 @@ pub(crate) fn sections(parts: &PromptParts<'_>, tools: &ToolRegistry, cwd: &Path
 }
 
 fn tool_list(tools: &ToolRegistry) -> String {
-    let mut lines: Vec<String> =
-        tools.iter().map(|tool| format!("- {}: {}", tool.spec().name, tool.spec().snippet)).collect();
+    let line = |tool: &Arc<dyn Tool>| {
+        let ToolSpec { name, snippet, .. } = tool.spec();
+        snippet.as_ref().map(|snippet| format!("- {name}: {snippet}"))
+    };
+    let mut lines: Vec<String> = tools.iter().filter_map(line).collect();
     if lines.is_empty() {
         lines.push("(none)".to_owned());
     }
@@ -76,8 +80,8 @@ fn rules(tools: &ToolRegistry) -> String {
         rules.push("List, find and search files with bash: ls, rg or grep, find");
     }
     for tool in tools.iter() {
-        for guideline in tool.spec().guidelines {
-            if !rules.contains(guideline) {
+        for guideline in &tool.spec().guidelines {
+            if !rules.contains(&guideline.as_str()) {
                 rules.push(guideline);
             }
         }
@@ -178,6 +182,44 @@ mod tests {
         let said =
             SystemState { contents: Vec::new(), sections: sections.clone(), tools: vec![tool("read")] };
         assert_eq!(delta(&said, &sections, &[tool("read")], 0), None);
+    }
+
+    struct Described(ToolSpec);
+
+    impl Tool for Described {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn run<'a>(
+            &'a self,
+            _arguments: Value,
+            _cx: crate::agent::ToolCx<'a>,
+        ) -> futures_util::future::BoxFuture<'a, Result<crate::agent::ToolOutput, crate::agent::ToolError>>
+        {
+            Box::pin(async { Ok(crate::agent::ToolOutput::default()) })
+        }
+    }
+
+    #[test]
+    fn tools_with_a_snippet_are_listed_and_all_bring_their_rules() {
+        let tool = |name: &str, snippet: Option<&str>| -> Arc<dyn Tool> {
+            Arc::new(Described(ToolSpec {
+                name: name.to_owned(),
+                description: String::new(),
+                snippet: snippet.map(str::to_owned),
+                guidelines: vec![format!("Use {name} well")],
+                parameters: Value::Null,
+                constrained_sampling: None,
+            }))
+        };
+        let mut tools = ToolRegistry::new(vec![tool("shown", Some("Does it")), tool("quiet", None)]);
+        assert_eq!(tool_list(&tools), "- shown: Does it\nOther tools may be available besides these.");
+        assert!(rules(&tools).contains("- Use shown well\n- Use quiet well\n"));
+        tools.add(tool("shown", Some("Does more")));
+        assert!(tools.remove("quiet") && !tools.remove("quiet"));
+        assert_eq!(tool_list(&tools), "- shown: Does more\nOther tools may be available besides these.");
+        assert!(!rules(&tools).contains("quiet"));
     }
 
     #[test]

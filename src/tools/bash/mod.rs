@@ -5,6 +5,7 @@
 
 mod shell;
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::{ConstrainedSampling, ContentBlock};
 use crate::util::process::{End, Event, Running};
 
@@ -36,10 +37,10 @@ pub struct Bash {
 impl Bash {
     pub fn new(config: BashConfig) -> Self {
         let spec = ToolSpec {
-            name: "bash",
-            description: include_str!("bash.md").trim_ascii(),
-            snippet: "Run a shell command",
-            guidelines: &[],
+            name: "bash".to_owned(),
+            description: include_str!("bash.md").trim_ascii().to_owned(),
+            snippet: Some("Run a shell command".to_owned()),
+            guidelines: Vec::new(),
             parameters: json!({
                 "type": "object",
                 "required": ["command"],
@@ -60,6 +61,10 @@ impl Bash {
 impl Tool for Bash {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, _cwd: &Path) -> Touches {
+        arguments["command"].as_str().map_or_else(Touches::undeclared, Touches::runs)
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

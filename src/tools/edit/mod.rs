@@ -17,13 +17,13 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec};
+use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
 use crate::util::atomic_file;
 
 use super::Files;
 use super::file_versions::Version;
-use super::path::resolve;
+use super::path::{path_argument, resolve};
 
 pub use diff::DiffRow;
 
@@ -40,13 +40,15 @@ pub struct EditTool {
 impl EditTool {
     pub(super) fn new(home: Option<PathBuf>, files: Files) -> Self {
         let spec = ToolSpec {
-            name: "edit",
-            description: include_str!("edit.md").trim_ascii(),
-            snippet: "Replace exact parts of a file, several in one call",
-            guidelines: &[
+            name: "edit".to_owned(),
+            description: include_str!("edit.md").trim_ascii().to_owned(),
+            snippet: Some("Replace exact parts of a file, several in one call".to_owned()),
+            guidelines: [
                 "Change existing files with edit; each oldText must match the file exactly, and only once.",
                 "Make all changes to one file in one edit call; each is matched against the file before the call.",
-            ],
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             parameters: json!({
                 "type": "object",
                 "required": ["path", "edits"],
@@ -91,6 +93,11 @@ impl Tool for EditTool {
             Value::Object(arguments) => Value::Object(prepare(arguments)),
             other => other,
         }
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        let path = resolve(path_argument(arguments), cwd, self.home.as_deref());
+        Touches { reads: vec![path.clone()], ..Touches::writes(path) }
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

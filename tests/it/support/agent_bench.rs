@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi::agent::{
-    AgentEvent, Concurrency, Gate, Hooks, NextRequest, Progress, QueueMode, Queued, Queues, Run, RunOutcome,
-    SteeringDelivery, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec, run,
+    AgentEvent, CheckedCall, Concurrency, Gate, Hooks, NextRequest, Progress, QueueMode, Queued, Queues, Run,
+    RunOutcome, SteeringDelivery, Tool, ToolCx, ToolError, ToolOutput, ToolRegistry, ToolSpec, Touches, run,
 };
 use pi::ai::{
     self, Credential, FakeAnswer, FakeProvider, Message, Millis, Model, Request, StopReason, StreamEvent,
-    StreamOptions, ToolCall, UserMessage,
+    StreamOptions, UserMessage,
 };
 use pi::util::clock::Clock;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ use super::agent_order::AgentOrder;
 type OnEvent = Box<dyn FnMut(&AgentEvent) + Send>;
 
 type Prepare = Box<dyn FnMut(&mut NextRequest) + Send>;
-type GateCall = Box<dyn FnMut(&Value) -> Gate + Send>;
+type GateCall = Box<dyn FnMut(CheckedCall<'_>) -> Gate + Send>;
 
 /// One loop with everything it depends on.
 pub(crate) struct AgentBench {
@@ -37,7 +37,7 @@ pub(crate) struct AgentBench {
     pub(crate) blocked: Vec<&'static str>,
     /// Changes each request after the first.
     pub(crate) prepare: Option<Prepare>,
-    /// Decides about calls by their validated arguments, in place of `blocked`.
+    /// Decides about calls, in place of `blocked`.
     pub(crate) gate: Option<GateCall>,
     on_event: Option<OnEvent>,
 }
@@ -230,11 +230,12 @@ impl Hooks for Recorder {
         std::future::ready(()).boxed()
     }
 
-    fn gate_tool<'a>(&'a mut self, call: &'a Arc<ToolCall>, arguments: &'a Value) -> BoxFuture<'a, Gate> {
+    fn gate_tool<'a>(&'a mut self, call: CheckedCall<'a>) -> BoxFuture<'a, Gate> {
+        let name = call.call.name.as_str();
         let gate = if let Some(gate) = &mut self.gate {
-            gate(arguments)
-        } else if self.blocked.contains(&call.name.as_str()) {
-            Gate::Block { reason: format!("{} is not allowed here", call.name) }
+            gate(call)
+        } else if self.blocked.contains(&name) {
+            Gate::Block { reason: format!("{name} is not allowed here") }
         } else {
             Gate::Allow
         };
@@ -255,29 +256,28 @@ type Behaviour = dyn Fn(Value, CallCx) -> BoxFuture<'static, Result<ToolOutput, 
 pub(crate) struct TestTool {
     spec: ToolSpec,
     concurrency: Concurrency,
+    touches: Touches,
     behaviour: Arc<Behaviour>,
     when_listed: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl TestTool {
-    pub(crate) fn new<F>(
-        name: &'static str,
-        behaviour: impl Fn(Value, CallCx) -> F + Send + Sync + 'static,
-    ) -> Self
+    pub(crate) fn new<F>(name: &str, behaviour: impl Fn(Value, CallCx) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
         let parameters = json!({"type": "object"});
         let spec = ToolSpec {
-            name,
-            description: name,
-            snippet: name,
-            guidelines: &[],
+            name: name.to_owned(),
+            description: name.to_owned(),
+            snippet: Some(name.to_owned()),
+            guidelines: Vec::new(),
             parameters,
             constrained_sampling: None,
         };
         let behaviour = Arc::new(move |arguments, cx| behaviour(arguments, cx).boxed());
-        Self { spec, concurrency: Concurrency::Parallel, behaviour, when_listed: None }
+        let touches = Touches::undeclared();
+        Self { spec, concurrency: Concurrency::Parallel, touches, behaviour, when_listed: None }
     }
 
     /// A tool `say` that answers with its argument `text`.
@@ -309,6 +309,12 @@ impl TestTool {
         self
     }
 
+    /// What every call declares to access, besides its argument `writes`.
+    pub(crate) fn touching(mut self, touches: Touches) -> Self {
+        self.touches = touches;
+        self
+    }
+
     /// Called whenever somebody asks what the tool is.
     pub(crate) fn when_listed(mut self, called: impl Fn() + Send + Sync + 'static) -> Self {
         self.when_listed = Some(Box::new(called));
@@ -327,6 +333,12 @@ impl Tool for TestTool {
             called();
         }
         &self.spec
+    }
+
+    fn touches(&self, arguments: &Value, cwd: &Path) -> Touches {
+        let mut touches = self.touches.clone();
+        touches.writes.extend(arguments["writes"].as_str().map(|path| cwd.join(path)));
+        touches
     }
 
     fn concurrency(&self) -> Concurrency {

@@ -1,0 +1,74 @@
+//! The files, processes and network that a tool call accesses.
+
+use std::path::{Path, PathBuf};
+
+/// What a call accesses, computed from its validated arguments before it runs.
+///
+/// Paths are absolute and free of `.` and `..`. Links are not resolved, because nobody has
+/// asked the disk yet. A directory stands for everything in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Touches {
+    pub reads: Vec<PathBuf>,
+    pub writes: Vec<PathBuf>,
+    /// A command line. Its process may access anything, whatever else is declared.
+    pub runs: Option<String>,
+    pub network: bool,
+    /// The tool declares nothing, so the call may access anything.
+    pub undeclared: bool,
+}
+
+impl Touches {
+    pub fn undeclared() -> Self {
+        Self { undeclared: true, ..Self::default() }
+    }
+
+    pub fn reads(path: PathBuf) -> Self {
+        Self { reads: vec![path], ..Self::default() }
+    }
+
+    pub fn writes(path: PathBuf) -> Self {
+        Self { writes: vec![path], ..Self::default() }
+    }
+
+    pub fn runs(command: impl Into<String>) -> Self {
+        Self { runs: Some(command.into()), ..Self::default() }
+    }
+
+    /// Whether the order of two calls matters: one writes a path that the other reads or
+    /// writes. Accesses that are not declared do not count.
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        self.writes_what(other) || other.writes_what(self)
+    }
+
+    fn writes_what(&self, other: &Self) -> bool {
+        let overlaps = |a: &Path, b: &Path| a.starts_with(b) || b.starts_with(a);
+        let mut accessed = other.reads.iter().chain(&other.writes);
+        accessed.any(|path| self.writes.iter().any(|written| overlaps(written, path)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_conflict_when_one_writes_what_the_other_accesses() {
+        let (read, write) = (
+            |path: &str| Touches::reads(PathBuf::from(path)),
+            |path: &str| Touches::writes(PathBuf::from(path)),
+        );
+        let check = |a: &Touches, b: &Touches, expected: bool| {
+            assert_eq!(a.conflicts_with(b), expected, "{a:?} {b:?}");
+            assert_eq!(b.conflicts_with(a), expected, "{b:?} {a:?}");
+        };
+        check(&write("/p/a"), &write("/p/a"), true);
+        check(&write("/p/a"), &read("/p/a"), true);
+        check(&write("/p/a"), &read("/p"), true);
+        check(&write("/p"), &read("/p/a"), true);
+        check(&write("/p/a"), &read("/p/ab"), false);
+        check(&write("/p/a"), &write("/p/b"), false);
+        check(&read("/p/a"), &read("/p/a"), false);
+        check(&write("/p/a"), &Touches::runs("cat a"), false);
+        check(&write("/p/a"), &Touches::undeclared(), false);
+    }
+}
