@@ -1,15 +1,16 @@
-//! TABLE: the flags, as one derive; help and docs/cli.md are generated from it.
+//! TABLE: the flags and sub-commands, as one derive; help and docs/cli.md are generated from it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, Parser};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::ai::ThinkingLevel;
 use crate::modes;
 
-use super::words::SUBCOMMANDS;
+use super::auth::AuthArgs;
+use super::transfer::{ExportArgs, ImportArgs};
 
 /// An interactive coding agent for the terminal.
 #[derive(Debug, Clone, Parser)]
@@ -18,9 +19,16 @@ use super::words::SUBCOMMANDS;
     version,
     disable_version_flag = true,
     override_usage = "pi [OPTIONS] [MESSAGE]...\n       pi <COMMAND> [ARGUMENTS]",
-    after_help = after_help()
+    // A command is one only where it is the first word; elsewhere it is part of a message.
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    help_template = HELP_TEMPLATE,
+    after_help = AFTER_HELP
 )]
 pub struct Args {
+    #[command(subcommand)]
+    pub(super) command: Option<SubCommand>,
+
     /// First message; @FILE attaches a file. Further messages are sent one after the other
     #[arg(value_name = "MESSAGE")]
     pub messages: Vec<String>,
@@ -122,17 +130,32 @@ pub struct Args {
     version: Option<bool>,
 }
 
-/// The sub-commands, and where to read on.
-fn after_help() -> String {
-    let commands: Vec<String> =
-        SUBCOMMANDS.iter().map(|(name, help)| format!("  pi {name:<8} {help}\n")).collect();
-    let mut text = format!("Commands:\n{}", commands.concat());
-    text.push_str(
-        "\npi COMMAND --help explains a command. Without a key pi starts with its offline demo model.\n\
-         Keys and slash commands: type /hotkeys in pi. Settings: ~/.pi/agent/settings.json.",
-    );
-    text
+#[derive(Debug, Clone, Subcommand)]
+pub(super) enum SubCommand {
+    /// Manage keys and sign-ins: status, login, logout
+    Auth(AuthArgs),
+    /// Turn a conversation in a provider's request format into a session
+    Import(ImportArgs),
+    /// Write a session in a provider's request format
+    Export(ExportArgs),
 }
+
+/// `help` is no sub-command: `pi help me with this` is a message.
+const HELP_TEMPLATE: &str = "{about-with-newline}
+{usage-heading} {usage}
+
+Arguments:
+{positionals}
+
+Options:
+{options}
+
+Commands:
+{subcommands}
+  help    Show this help, or that of a command{after-help}";
+
+const AFTER_HELP: &str = "pi COMMAND --help explains a command. Without a key pi starts with its offline \
+demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: ~/.pi/agent/settings.json.";
 
 fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
     let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();
@@ -244,9 +267,27 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<S
     Ok(sorted)
 }
 
+/// Reads the arguments, the program's name first. The error for an unknown flag names the
+/// one that was meant, if the command has one that is spelt like it.
+pub(super) fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
+    let mut command = Args::command();
+    let parsed = command.try_get_matches_from_mut(&words).and_then(|found| Args::from_arg_matches(&found));
+    parsed.map_err(|error| with_tip(error, named(&mut command, words.get(1..).unwrap_or_default())))
+}
+
+/// The innermost sub-command that the first of `words` name.
+fn named<'c>(command: &'c mut clap::Command, words: &[OsString]) -> &'c mut clap::Command {
+    match words {
+        [name, rest @ ..] if command.find_subcommand(name).is_some() => {
+            named(command.find_subcommand_mut(name).expect("found just now"), rest)
+        }
+        _ => command,
+    }
+}
+
 /// Help with a flag that `command` does not know: the one that was meant, if one is
 /// spelt like it. The parser's own tips guess at less likely things.
-pub(super) fn with_tip(mut error: clap::Error, command: &mut clap::Command) -> clap::Error {
+fn with_tip(mut error: clap::Error, command: &mut clap::Command) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
@@ -270,8 +311,6 @@ pub(super) fn with_tip(mut error: clap::Error, command: &mut clap::Command) -> c
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -327,27 +366,57 @@ mod tests {
 
     #[test]
     fn a_misspelt_flag_is_told_apart_from_an_unknown_one() {
-        let tip = |flag: &str| {
-            let error = Args::try_parse_from(["pi", flag]).unwrap_err();
-            let text = with_tip(error, &mut Args::command()).to_string();
+        let tip_for = |words: &[&str]| {
+            let words: Vec<OsString> = ["pi"].iter().chain(words).map(OsString::from).collect();
+            let text = parse(words).unwrap_err().to_string();
             text.lines().find_map(|line| line.trim().strip_prefix("tip: ").map(str::to_owned))
         };
+        let tip = |flag: &str| tip_for(&[flag]);
         let means = |flag: &str| Some(format!("a similar argument exists: '{flag}'"));
         assert_eq!(tip("--modle"), means("--model"));
         assert_eq!(tip("--resum"), means("--resume"));
         assert_eq!(tip("--no-contextfiles"), means("--no-context-files"));
         assert_eq!(tip("--bogus"), None);
         assert_eq!(tip("--force"), None);
+        assert_eq!(tip_for(&["export", "--froce"]), means("--force"));
+        assert_eq!(tip_for(&["auth", "status", "--jsn"]), means("--json"));
     }
 
     #[test]
     fn help_lists_the_sub_commands() {
         let help = Args::command().render_help().to_string();
-        for (name, about) in SUBCOMMANDS {
-            assert!(
-                help.lines().any(|line| line.contains(&format!("pi {name} ")) && line.contains(about)),
-                "{help}"
-            );
+        let (_, listed) = help.split_once("\nCommands:\n").unwrap();
+        let listed: Vec<&str> = listed.lines().map_while(|line| line.strip_prefix("  ")).collect();
+        let expected = [
+            "auth    Manage keys and sign-ins: status, login, logout",
+            "import  Turn a conversation in a provider's request format into a session",
+            "export  Write a session in a provider's request format",
+            "help    Show this help, or that of a command",
+        ];
+        assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn a_sub_command_is_the_first_word_and_its_help_names_it() {
+        let parse = |words: &[&str]| Args::try_parse_from([&["pi"], words].concat());
+        assert!(matches!(parse(&["auth", "status"]).unwrap().command, Some(SubCommand::Auth(_))));
+        for words in [&["-p", "auth"][..], &["--model", "m", "import"], &["--", "export"], &["fix", "auth"]] {
+            let args = parse(words).unwrap();
+            assert!(args.command.is_none(), "{words:?}");
+            assert_eq!(args.messages.last().map(String::as_str), words.last().copied());
+        }
+        for (words, usage) in [
+            (&["auth", "--help"][..], "Usage: pi auth <COMMAND>"),
+            (&["auth", "login", "--help"], "Usage: pi auth login [OPTIONS] <PROVIDER>"),
+            (&["import", "--help"], "Usage: pi import [OPTIONS] --from <FORMAT> <FILE>"),
+            (&["export", "-h"], "Usage: pi export [OPTIONS] --to <FORMAT> <SESSION> [FILE]"),
+        ] {
+            let help = parse(words).unwrap_err();
+            assert!(!help.use_stderr() && help.to_string().contains(usage), "{help}");
+        }
+        for (words, usage) in [(&["import"][..], "pi import --from"), (&["auth"], "Usage: pi auth")] {
+            let error = parse(words).unwrap_err();
+            assert!(error.use_stderr() && error.to_string().contains(usage), "{error}");
         }
     }
 

@@ -9,24 +9,21 @@ mod transfer;
 mod words;
 
 use std::ffi::OsString;
-use std::iter;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::{Command, CommandFactory, Parser};
+use clap::CommandFactory;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::ai;
 use crate::config::Env;
 use crate::modes::{self, Terminals};
 
+use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag};
-pub use auth::AuthArgs;
-pub use transfer::{ExportArgs, ImportArgs};
-pub use words::SUBCOMMANDS;
 
 /// Runs the program. Exit code 0 means done, 1 that something failed, 2 that the
 /// command line is wrong.
@@ -36,27 +33,18 @@ pub fn main() -> ExitCode {
         Ok(sorted) => sorted,
         Err(error) => return modes::report_usage(&format!("pi: {error}"), true),
     };
-    let mut words = sorted.args.into_iter().peekable();
-    let program = words.next().unwrap_or_default();
-    let parsed = if words.next_if(|word| word == "auth").is_some() {
-        parse(words, &mut AuthArgs::command()).map(Parsed::Auth)
-    } else if words.next_if(|word| word == "import").is_some() {
-        parse(words, &mut ImportArgs::command()).map(Parsed::Import)
-    } else if words.next_if(|word| word == "export").is_some() {
-        parse(words, &mut ExportArgs::command()).map(Parsed::Export)
-    } else {
-        let words = iter::once(program).chain(words);
-        parse(words, &mut Args::command()).map(|args| Parsed::Args(Box::new(args)))
-    };
-    let done = match parsed {
-        Ok(Parsed::Args(args)) => {
-            modes::report_notes(&sorted.notes);
-            run(*args, env)
-        }
-        Ok(Parsed::Auth(args)) => auth::run(args, env),
-        Ok(Parsed::Import(args)) => transfer::import(&args, env),
-        Ok(Parsed::Export(args)) => transfer::export(&args, env),
+    let mut args = match args::parse(sorted.args) {
+        Ok(args) => args,
         Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),
+    };
+    let done = match args.command.take() {
+        Some(SubCommand::Auth(args)) => auth::run(args, env),
+        Some(SubCommand::Import(args)) => transfer::import(&args, env),
+        Some(SubCommand::Export(args)) => transfer::export(&args, env),
+        None => {
+            modes::report_notes(&sorted.notes);
+            run(args, env)
+        }
     };
     match done {
         Ok(code) => code,
@@ -64,15 +52,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Reads the arguments of `T`; a flag it does not know is answered with the one that
-/// was meant.
-fn parse<T: Parser>(words: impl Iterator<Item = OsString>, command: &mut Command) -> Result<T, clap::Error> {
-    T::try_parse_from(words).map_err(|error| args::with_tip(error, command))
-}
-
 /// `pi help` and `pi help COMMAND`, as the flag.
 fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_command = |word: &OsString| SUBCOMMANDS.iter().any(|(name, _)| word == name);
+    let is_command = |word: &OsString| word == "help" || Args::command().find_subcommand(word).is_some();
     match words.get(1..).unwrap_or_default() {
         [help] if help == "help" => words[1] = "--help".into(),
         [help, command] if help == "help" && is_command(command) => {
@@ -82,14 +64,6 @@ fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
         _ => {}
     }
     words
-}
-
-/// What the first word decides.
-enum Parsed {
-    Args(Box<Args>),
-    Auth(AuthArgs),
-    Import(ImportArgs),
-    Export(ExportArgs),
 }
 
 fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {

@@ -20,9 +20,8 @@ use super::sessions;
 use super::start::Setup;
 
 /// Turn a conversation in a provider's request format into a session.
-#[derive(Debug, Clone, Parser)]
-#[command(name = "pi import", bin_name = "pi import", no_binary_name = true)]
-pub struct ImportArgs {
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ImportArgs {
     /// Format of the conversation: openai (Chat Completions or Responses), anthropic or google
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     from: Format,
@@ -40,9 +39,8 @@ pub struct ImportArgs {
 }
 
 /// Write a session's current branch in a provider's request format.
-#[derive(Debug, Clone, Parser)]
-#[command(name = "pi export", bin_name = "pi export", no_binary_name = true)]
-pub struct ExportArgs {
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ExportArgs {
     /// Format to write: openai (Chat Completions), openai-responses, anthropic or google
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     to: Format,
@@ -172,19 +170,19 @@ fn quoted(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
-    fn the_tables_are_consistent() {
-        ImportArgs::command().debug_assert();
-        ExportArgs::command().debug_assert();
+    fn wrong_arguments_are_errors() {
+        let check = |command: &str, wrong: &[&str]| {
+            let words = [&["pi", command], wrong].concat();
+            assert!(Args::try_parse_from(&words).is_err(), "{words:?}");
+        };
         for wrong in [&[][..], &["a.json"], &["--from", "openai"], &["--from", "cohere", "a.json"]] {
-            assert!(ImportArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
+            check("import", wrong);
         }
         for wrong in [&["abc"][..], &["--to", "google"], &["--to", "google", "abc", "--format", "html"]] {
-            assert!(ExportArgs::try_parse_from(wrong).is_err(), "{wrong:?}");
+            check("export", wrong);
         }
     }
 

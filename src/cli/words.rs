@@ -1,15 +1,11 @@
 //! What stands where a sub-command would: `pi help`, `pi update`, and words that
 //! look like a command and are none. A model would be asked otherwise.
 
+use clap::{Command, CommandFactory as _};
+
 use crate::modes;
 
-/// The sub-commands and what they are for, as help lists them.
-pub const SUBCOMMANDS: &[(&str, &str)] = &[
-    ("auth", "Manage keys and sign-ins: status, login, logout"),
-    ("import", "Turn a conversation in a provider's request format into a session"),
-    ("export", "Write a session in a provider's request format"),
-    ("help", "Show this help, or that of a command"),
-];
+use super::args::Args;
 
 /// Sub-commands of the original that this version does not have, and what does
 /// instead.
@@ -74,7 +70,8 @@ fn refusal(word: &str) -> String {
         let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
         return format!("pi {name} is not supported yet{instead}");
     }
-    let names: Vec<&str> = SUBCOMMANDS.iter().map(|(name, _)| *name).collect();
+    let command = Args::command();
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
     let alias = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, command)| (*command).to_owned());
     let tip = match alias.or_else(|| modes::nearest(word, &names).map(|name| format!("pi {name}"))) {
         Some(command) => format!("did you mean {command}?"),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
-use pi::cli::{Args, AuthArgs, ExportArgs, IGNORED, ImportArgs};
+use pi::cli::{Args, IGNORED};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
@@ -93,9 +93,10 @@ fn flags_without_effect_are_listed() {
 #[test]
 fn imports_and_exports_are_listed() {
     let mut text = String::new();
-    for mut command in [ImportArgs::command(), ExportArgs::command()] {
-        command.build();
-        text.push_str(&["### ", command.get_name(), "\n\n"].concat());
+    let pi = built();
+    for name in ["import", "export"] {
+        let command = pi.find_subcommand(name).unwrap();
+        text.push_str(&["### pi ", name, "\n\n"].concat());
         let rows = command.get_arguments().map(|arg| {
             let usage = if arg.is_positional() {
                 let name = arg.get_id().as_str().to_uppercase();
@@ -109,6 +110,13 @@ fn imports_and_exports_are_listed() {
         text.push('\n');
     }
     assert_generated("docs/import-export.md", "transfer", &text);
+}
+
+/// The command line with what is derived from it, such as `--help` of sub-commands.
+fn built() -> Command {
+    let mut command = Args::command();
+    command.build();
+    command
 }
 
 /// A flag with its forms and its value.
@@ -129,7 +137,8 @@ fn usage(arg: &Arg) -> String {
 
 #[test]
 fn sub_commands_are_listed() {
-    let auth = AuthArgs::command();
+    let pi = Args::command();
+    let auth = pi.find_subcommand("auth").unwrap();
     let rows = auth.get_subcommands().map(|command| {
         let arguments = command.get_arguments().map(|arg| match arg.get_long() {
             Some(_) => format!("[{}]", usage(arg)),
@@ -331,11 +340,10 @@ fn functions() -> BTreeSet<String> {
 
 #[test]
 fn flags_that_pages_name_exist() {
-    let mut commands = [Args::command(), ImportArgs::command(), ExportArgs::command()];
-    commands.iter_mut().for_each(Command::build);
-    let auth = AuthArgs::command();
-    let of_auth = auth.get_subcommands().flat_map(Command::get_arguments);
-    let arguments = commands.iter().flat_map(Command::get_arguments).chain(of_auth);
+    let pi = built();
+    let of_auth = pi.find_subcommand("auth").unwrap().get_subcommands().flat_map(Command::get_arguments);
+    let of_commands = pi.get_subcommands().flat_map(Command::get_arguments);
+    let arguments = pi.get_arguments().chain(of_commands).chain(of_auth);
     let mut known: BTreeSet<&str> = arguments.filter_map(Arg::get_long).collect();
     known.extend(IGNORED.iter().map(|flag| flag.long.trim_start_matches('-')));
     for (page, text) in pages() {
