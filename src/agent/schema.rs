@@ -1,9 +1,15 @@
 //! Validates the arguments of a tool call against the tool's JSON Schema, and
 //! corrects common mistakes of models.
 //!
-//! Supports the part of JSON Schema (2020-12) that tool parameters use; unknown
-//! keywords restrict nothing. Invariant: the result of [`validate`] matches
-//! the schema as far as it is supported.
+//! The part of JSON Schema (2020-12) that tool parameters use; a keyword that is
+//! not known here restricts nothing. Invariant: what [`validate`] returns fits
+//! the schema as far as it is understood.
+//!
+//! The crate `jsonschema` would not replace this. It only judges, and the larger part here
+//! mends, branch by branch of the schema. It also refuses whole schemas that servers of
+//! tools really send (`type: file`, `required: true`, `exclusiveMinimum: true`, `items` as a
+//! list, a pattern it cannot read, a remote or dangling `$ref`), where a tool must stay
+//! usable; and it adds up to 4 MB to the program (0.60: 4.5 MB with it and 0.4 MB without).
 
 use std::cell::Cell;
 use std::fmt;

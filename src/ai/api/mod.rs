@@ -210,8 +210,12 @@ fn cache_key(session: &str) -> &str {
     }
 }
 
-/// The price of this processing tier, relative to the standard tier.
-/// <https://openai.com/api/pricing>.
+/// What a service charges for this processing tier, compared with the standard one.
+///
+/// Constants, because no catalogue has prices of processing tiers: neither the lists
+/// compiled in, nor what the original stores, nor `models.json`, whose `cost.tiers` are
+/// rates by the length of the prompt. The factors are those of
+/// <https://openai.com/api/pricing>, and the original's.
 fn tier_factor(service_tier: Option<&str>, model: &str) -> f64 {
     match service_tier {
         Some("flex") => 0.5,
