@@ -47,6 +47,8 @@ impl Report {
 
 /// Changes for the next request of a loop.
 pub(super) struct RequestChange {
+    /// Set if a compaction replaced the conversation so far.
+    pub(super) messages: Option<Vec<Arc<Message>>>,
     /// Set if the selection changed since the run began.
     pub(super) selected: Option<(Arc<Model>, StreamOptions)>,
     pub(super) tools: ToolRegistry,
@@ -206,7 +208,10 @@ impl Hooks for RunHooks {
         drop(self.reports.send(Report::NextRequest { said, reply }));
         async move {
             // The session has ended and cancels this run.
-            let Ok(RequestChange { selected, tools, system }) = change.await else { return };
+            let Ok(RequestChange { messages, selected, tools, system }) = change.await else { return };
+            if let Some(messages) = messages {
+                next.request.messages = messages;
+            }
             if let Some((model, options)) = selected {
                 self.model = Arc::clone(&model);
                 next.request.model = model;

@@ -198,3 +198,64 @@ async fn there_may_be_nothing_to_compact() {
     let Err(SessionError::Refused(text)) = refused else { panic!("{refused:?}") };
     assert!(text.contains("nothing to compact"), "{text}");
 }
+
+/// An answer that calls a tool and leaves the window nearly full.
+fn calling(id: &str) -> FakeAnswer {
+    filling("", 950).tool_call(id, "say", json!({"text": "x"}))
+}
+
+#[tokio::test]
+async fn a_window_that_fills_up_in_a_run_is_compacted_before_the_next_request() {
+    let bench = bench(
+        // The turn is split: its beginning gets a summary of its own.
+        [texts(["first"]), vec![calling("a")], texts(["THE SUMMARY", "THE TURN", "done", "after"])].concat(),
+    );
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let lines = session.ask("two").await;
+    let n_of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
+    assert_eq!((n_of("compaction start Threshold"), n_of("compaction end false")), (1, 1), "{lines:?}");
+    assert_eq!((n_of("agent start"), n_of("agent end")), (1, 1), "the run goes on: {lines:?}");
+    let disk = session.on_disk();
+    assert_eq!(disk.last().unwrap(), "answer done", "{disk:?}");
+    let request = sent(&bench.provider.requests()[4]);
+    assert!(request[0].contains("THE SUMMARY") && request[0].contains("THE TURN"), "{request:?}");
+    assert!(!request.concat().contains("user one"), "{request:?}");
+    assert!(request.last().unwrap().starts_with("tool "), "{request:?}");
+    // What the run knows is what the file says.
+    session.ask("three").await;
+    let requests = bench.provider.requests();
+    let (during, after) = (sent(&requests[4]), sent(&requests[5]));
+    assert_eq!(after[..during.len()], during[..]);
+    assert_eq!(session.handle.state().phase, pi::session::Phase::Idle);
+}
+
+#[tokio::test]
+async fn a_compaction_in_a_run_that_fails_lets_the_run_go_on() {
+    let failed = FakeAnswer::failed("400: no");
+    let bench = bench([texts(["first"]), vec![calling("a"), failed], texts(["done"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let lines = session.ask("two").await;
+    assert!(lines.iter().any(|line| line.contains("nothing was changed")), "{lines:?}");
+    assert_eq!(session.on_disk().last().unwrap(), "answer done");
+    assert!(sent(&bench.provider.requests()[3]).contains(&"user one".to_owned()));
+}
+
+#[tokio::test]
+async fn an_abort_during_a_compaction_in_a_run_ends_the_run() {
+    let gate = TestBarrier::new();
+    let held = FakeAnswer::new().text_pieces(&["S", "ummary"], Some(&gate));
+    let bench = bench([texts(["first"]), vec![calling("a"), held], texts(["next"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.prompt("two").await;
+    gate.reached().await;
+    assert_eq!(session.handle.state().phase, pi::session::Phase::Compacting);
+    assert_eq!(session.say("steer", WhenBusy::FollowUp).await, Reply::Queued);
+    session.request(SessionCommand::Abort).await.unwrap();
+    let lines = session.settled().await;
+    assert_eq!(lines.last().unwrap(), "settled aborted", "{lines:?}");
+    assert!(!session.on_disk().iter().any(|line| line.contains("compaction")), "{:?}", session.on_disk());
+    assert_eq!(session.handle.state().queue.follow_up.len(), 1, "what is queued stays");
+}

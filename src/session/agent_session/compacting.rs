@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason};
+use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, SystemState};
 
 use super::super::compaction::{
     self, CompactionPlan, NothingToCompact, Summarizer, Summary, SummaryError, context_tokens,
@@ -13,7 +14,7 @@ use super::super::compaction::{
 use super::super::event::{CompactionReason, NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::projection;
-use super::super::run;
+use super::super::run::{self, ActiveRun, RequestChange};
 use super::super::state::Phase;
 use super::super::store::{Compaction, EntryBody};
 use super::AgentSession;
@@ -21,7 +22,7 @@ use super::AgentSession;
 /// A summary being written. Dropping it does not end the task; cancelling does.
 pub(super) struct ActiveCompaction {
     pub(super) task: JoinHandle<Result<Summary, SummaryError>>,
-    pub(super) cancel: CancellationToken,
+    cancel: CancellationToken,
     plan: CompactionPlan,
     tokens_before: u64,
     reason: CompactionReason,
@@ -36,6 +37,33 @@ pub(super) enum AfterCompaction {
     Retry,
     /// Send a prompt that was submitted when the window was nearly full.
     Prompt(Vec<Message>),
+    /// Continue the run that waits for its next request, even if the compaction failed.
+    Request(Box<PausedRun>),
+}
+
+/// A run whose loop waits for the changes of its next request.
+pub(super) struct PausedRun {
+    pub(super) run: ActiveRun,
+    /// The system state in the loop's transcript.
+    pub(super) said: SystemState,
+    pub(super) reply: oneshot::Sender<RequestChange>,
+}
+
+impl ActiveCompaction {
+    /// Cancels the compaction, and the run that waits for it.
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+        if let Some(run) = self.paused_run() {
+            run.cancel.cancel();
+        }
+    }
+
+    pub(super) fn paused_run(&self) -> Option<&ActiveRun> {
+        match &self.then {
+            AfterCompaction::Request(paused) => Some(&paused.run),
+            AfterCompaction::Queue | AfterCompaction::Retry | AfterCompaction::Prompt(_) => None,
+        }
+    }
 }
 
 /// Compacts the conversation of a session.
@@ -81,6 +109,32 @@ impl<'s> Compacting<'s> {
             return Some(then);
         }
         self.try_start(CompactionReason::Threshold, then).await
+    }
+
+    /// Compacts before the next request of a run if the window is nearly full.
+    pub(super) async fn on_next_request(&mut self, paused: PausedRun) {
+        if paused.run.cancel.is_cancelled() {
+            return self.resume(paused, false);
+        }
+        let then = AfterCompaction::Request(Box::new(paused));
+        if let Some(AfterCompaction::Request(paused)) = self.start_if_full(then).await {
+            self.resume(*paused, false);
+        }
+    }
+
+    /// Continues a run that waits for its next request, with the messages that are left after
+    /// a compaction if it was `compacted`.
+    fn resume(&mut self, paused: PausedRun, compacted: bool) {
+        let session = &mut *self.session;
+        let PausedRun { run, said, reply } = paused;
+        let messages = compacted.then(|| projection::messages(&session.log.context_branch()));
+        let said = messages.as_deref().map_or(said, ai::system_state);
+        // The loop may already be gone.
+        drop(reply.send(session.next_request(&said, messages)));
+        session.run.on_start(run);
+        if session.outbox.snapshot().phase != session.run.phase() {
+            session.publish();
+        }
     }
 
     /// Compacts because a request or its answer did not fit, and then repeats it, once
@@ -176,8 +230,17 @@ impl<'s> Compacting<'s> {
             }
             Err(error) => Some(error.to_string()),
         };
-        self.session.publish();
         let succeeded = error.is_none();
+        let then = match then {
+            AfterCompaction::Request(paused) => {
+                self.resume(*paused, succeeded);
+                None
+            }
+            other => {
+                self.session.publish();
+                Some(other)
+            }
+        };
         self.session.outbox.send(SessionEvent::CompactionEnded { reason, aborted, error: error.clone() });
         let session = &mut *self.session;
         if let Some(error) = error.filter(|_| !aborted) {
@@ -185,16 +248,17 @@ impl<'s> Compacting<'s> {
             session.outbox.notice(NoticeLevel::Error, text);
         }
         match then {
-            AfterCompaction::Prompt(prompts) if !aborted => match session.model.credential().await {
+            None => {}
+            Some(AfterCompaction::Prompt(prompts)) if !aborted => match session.model.credential().await {
                 Ok(credential) => session.start_run(credential, prompts),
                 Err(error) => {
                     session.outbox.notice(NoticeLevel::Error, error.to_string());
                     session.settle(false).await;
                 }
             },
-            AfterCompaction::Retry if succeeded => session.retry().await,
-            AfterCompaction::Queue if !aborted => session.start_queued().await,
-            AfterCompaction::Prompt(_) | AfterCompaction::Retry | AfterCompaction::Queue => {
+            Some(AfterCompaction::Retry) if succeeded => session.retry().await,
+            Some(AfterCompaction::Queue) if !aborted => session.start_queued().await,
+            Some(_) => {
                 session.settle(aborted).await;
             }
         }

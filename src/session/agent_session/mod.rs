@@ -345,7 +345,7 @@ impl AgentSession {
             UserBashEvent::Output(chunk) => self.outbox.send(SessionEvent::BashOutput { chunk }),
             UserBashEvent::Ended(execution) => {
                 let body = EntryBody::bash(execution.clone());
-                if self.run.phase() == Phase::Running {
+                if self.run.is_in_run() {
                     self.log.defer(body);
                 } else {
                     self.append(body);

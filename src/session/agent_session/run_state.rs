@@ -114,8 +114,9 @@ impl RunState {
         self.last_answer = None;
     }
 
-    /// The run that has ended; `None` if none is in progress.
-    pub(super) fn take_ended(&mut self) -> Option<ActiveRun> {
+    /// Takes the run out, because it has ended or waits for a compaction; `None` if none is
+    /// in progress.
+    pub(super) fn take_run(&mut self) -> Option<ActiveRun> {
         match std::mem::replace(&mut self.activity, Activity::Idle) {
             Activity::Running(run) => Some(run),
             other => {
@@ -135,7 +136,7 @@ impl RunState {
                 false
             }
             Activity::Compacting(active) => {
-                active.cancel.cancel();
+                active.cancel();
                 false
             }
             Activity::Retrying { error, .. } => {
@@ -147,8 +148,21 @@ impl RunState {
         }
     }
 
+    /// The run in progress, also while it waits for a compaction.
+    fn run(&self) -> Option<&ActiveRun> {
+        match &self.activity {
+            Activity::Running(run) => Some(run),
+            Activity::Compacting(active) => active.paused_run(),
+            Activity::Idle | Activity::Retrying { .. } => None,
+        }
+    }
+
+    pub(super) fn is_in_run(&self) -> bool {
+        self.run().is_some()
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
-        matches!(&self.activity, Activity::Running(run) if run.cancel.is_cancelled())
+        self.run().is_some_and(|run| run.cancel.is_cancelled())
     }
 
     // Answers.

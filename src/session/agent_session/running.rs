@@ -16,7 +16,7 @@ use super::super::recovery::{self, Next};
 use super::super::repair::{self, RefusedRequest};
 use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::EntryBody;
-use super::compacting::{AfterCompaction, Compacting};
+use super::compacting::{AfterCompaction, Compacting, PausedRun};
 use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN};
 
@@ -50,10 +50,10 @@ impl AgentSession {
     pub(super) async fn on_run_input(&mut self, input: RunInput) {
         match input {
             RunInput::Report(first) => {
-                self.on_report(first);
+                self.on_report(first).await;
                 for _ in 0..REPORTS_PER_TURN {
                     let Some(report) = self.run.try_report() else { return };
-                    self.on_report(report);
+                    self.on_report(report).await;
                 }
             }
             RunInput::Ended => self.on_run_end().await,
@@ -62,12 +62,12 @@ impl AgentSession {
         }
     }
 
-    fn on_report(&mut self, report: Report) {
+    async fn on_report(&mut self, report: Report) {
         match report {
             Report::Event { event, taken } => self.on_agent_event(event, taken),
             Report::NextRequest { said, reply } => {
-                // The loop may already be gone.
-                drop(reply.send(self.next_request(&said)));
+                let Some(run) = self.run.take_run() else { return };
+                Compacting::of(self).on_next_request(PausedRun { run, said, reply }).await;
             }
             Report::Gate { call, arguments, touches, reply } => {
                 let spec = self.tools.registry().get(&call.name).map(|tool| tool.spec());
@@ -79,11 +79,15 @@ impl AgentSession {
         }
     }
 
-    /// The changes for the next request of the run. Decisions about a
-    /// conversation in the middle of a run belong here.
-    fn next_request(&self, said: &SystemState) -> RequestChange {
+    /// The changes for the next request of the run.
+    pub(super) fn next_request(
+        &self,
+        said: &SystemState,
+        messages: Option<Vec<Arc<Message>>>,
+    ) -> RequestChange {
         let (project, cwd) = (self.project.context(), self.project.cwd());
         RequestChange {
+            messages,
             selected: self.model.changed(self.log.session_id()),
             tools: self.tools.registry().clone(),
             system: run::system_delta(&self.services, project, self.tools.registry(), cwd, said),
@@ -133,7 +137,7 @@ impl AgentSession {
     }
 
     async fn on_run_end(&mut self) {
-        let Some(run) = self.run.take_ended() else { return };
+        let Some(run) = self.run.take_run() else { return };
         self.questions.withdraw_calls();
         let outcome = run.task.await.unwrap_or_else(|error| {
             self.outbox.notice(NoticeLevel::Error, format!("the run ended unexpectedly: {error}"));
