@@ -6,7 +6,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use pi::ai::{Credential, Request, StreamOptions, decode_recorded};
 
 const N_DELTAS: usize = 20_000;
-/// What one read from a connection yields, about.
+/// Approximate size of one read from a connection.
 const CHUNK_BYTES: usize = 16 << 10;
 
 fn main() {

@@ -12,7 +12,7 @@ fn main() {
     divan::main();
 }
 
-/// What every request of the session pays, once, before it is sent.
+/// The cost of every request of the session, paid once before it is sent.
 #[divan::bench(args = supported_apis())]
 fn long_session(bencher: divan::Bencher<'_, '_>, api: &str) {
     let request = request(api);

@@ -1,4 +1,4 @@
-//! What one frame costs while an answer streams into a long transcript.
+//! The cost of a frame while an answer streams into a long transcript.
 
 use std::borrow::Cow;
 use std::io;

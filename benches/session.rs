@@ -27,7 +27,7 @@ fn open_and_project(bencher: divan::Bencher<'_, '_>) {
     });
 }
 
-/// What the first frame of a resumed session waits for.
+/// The work before the first frame of a resumed session.
 #[divan::bench]
 fn open_and_show_the_end(bencher: divan::Bencher<'_, '_>) {
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,6 @@
 //! [`Watched`] stands between the loop and its owner and records events that have begun.
 //! After a panic, [`Watched::close`] ends them: calls in progress fail, and an answer
 //! contains the error. It never panics itself.
-//! says what happened. Never panics itself.
 
 use std::sync::Arc;
 

@@ -162,14 +162,14 @@ fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
     ThinkingLevel::parse(text).ok_or_else(|| format!("expected one of {}", names.join(", ")))
 }
 
-/// A flag of the original that changes nothing in this version.
+/// A flag of the original without effect in this version.
 #[derive(Debug, Clone, Copy)]
 pub struct IgnoredFlag {
     pub long: &'static str,
     /// Short form, empty if there is none.
     pub short: &'static str,
     pub takes_value: bool,
-    /// Why it changes nothing.
+    /// Why it has no effect.
     pub why: &'static str,
 }
 
@@ -197,8 +197,8 @@ pub const IGNORED: &[IgnoredFlag] = &[
     ignored("--tui-mode", "", true, "there is no fullscreen mode yet"),
 ];
 
-/// Flags of the original whose absence would change what is done, and what does
-/// instead.
+/// Flags of the original that this version cannot ignore, and their
+/// alternatives.
 const NOT_YET: &[(&str, &str, &str)] = &[
     ("--fork", "", ""),
     ("--session-id", "", "use --session to continue a session, --name to name one"),
@@ -207,8 +207,8 @@ const NOT_YET: &[(&str, &str, &str)] = &[
     ("--exclude-tools", "-xt", "use --tools to select tools"),
 ];
 
-/// Short flags of more than one letter, which clap does not know, and another
-/// spelling.
+/// Short flags of more than one letter, which clap does not support, and alternative
+/// spellings.
 const SHORT: &[(&str, &str)] = &[
     ("-nt", "--no-tools"),
     ("-nbt", "--no-tools"),
@@ -218,18 +218,17 @@ const SHORT: &[(&str, &str)] = &[
     ("-na", "--no-approve"),
 ];
 
-/// The arguments clap is to see, and what the user should know about the others.
+/// The arguments for clap, and notes about the others.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Sorted {
     pub(super) args: Vec<OsString>,
     pub(super) notes: Vec<String>,
 }
 
-/// Spells short flags out and takes those of the original away that mean nothing
-/// here, up to `--`.
+/// Expands short flags and removes ignored flags of the original, up to `--`.
 ///
 /// # Errors
-/// When a flag of the original asks for what this version cannot do.
+/// If a flag of the original requests something this version cannot do.
 pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<Sorted> {
     let mut sorted = Sorted::default();
     let mut args = args;
@@ -267,15 +266,15 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<S
     Ok(sorted)
 }
 
-/// Reads the arguments, the program's name first. The error for an unknown flag names the
-/// one that was meant, if the command has one that is spelt like it.
+/// Parses the arguments, the program's name first. The error for an unknown flag suggests
+/// one of the command's flags with a similar spelling.
 pub(super) fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
     let mut command = Args::command();
     let parsed = command.try_get_matches_from_mut(&words).and_then(|found| Args::from_arg_matches(&found));
     parsed.map_err(|error| with_tip(error, named(&mut command, words.get(1..).unwrap_or_default())))
 }
 
-/// The innermost sub-command that the first of `words` name.
+/// The innermost sub-command in the first of `words`.
 fn named<'c>(command: &'c mut clap::Command, words: &[OsString]) -> &'c mut clap::Command {
     match words {
         [name, rest @ ..] if command.find_subcommand(name).is_some() => {
@@ -285,8 +284,8 @@ fn named<'c>(command: &'c mut clap::Command, words: &[OsString]) -> &'c mut clap
     }
 }
 
-/// Help with a flag that `command` does not know: the one that was meant, if one is
-/// spelt like it. The parser's own tips guess at less likely things.
+/// Suggests a flag with a similar spelling for one that `command` does not know.
+/// The parser's own suggestions are less likely.
 fn with_tip(mut error: clap::Error, command: &mut clap::Command) -> clap::Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
@@ -357,7 +356,7 @@ mod tests {
         );
         assert_eq!(sorted.notes.len(), 4);
         assert_eq!(sort(&["--mode", "text"]).unwrap().notes.len(), 1);
-        // Taken for granted, these would change what is done.
+        // Ignoring these would change the outcome.
         for args in [&["--fork", "x"][..], &["--mode", "json"], &["-xt", "bash"], &["--exclude-tools=bash"]] {
             let error = sort(args).unwrap_err().to_string();
             assert!(error.contains("is not supported yet"), "{error}");

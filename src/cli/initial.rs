@@ -1,4 +1,4 @@
-//! The first prompts: what stands on the command line, attached files, piped input.
+//! The first prompts: command line arguments, attached files and piped input.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use crate::ai::{Extra, Image};
 use crate::modes::Prompt;
 use crate::tools::{ImageLimits, prepare_image, resolve_existing, sniff_mime};
 
-/// Builds the prompts. The first one is the piped text, the attached files and
-/// the first message; each further message is one of its own. A message that calls
-/// a skill comes before what it is to work on, or it would call nothing.
+/// Builds the prompts. The first one consists of the piped text, the attached files and
+/// the first message; each further message is a prompt of its own. A message that invokes
+/// a skill comes before its input, because the command must be at the start.
 ///
 /// # Errors
-/// When an attached file is missing or cannot be read.
+/// If an attached file is missing or cannot be read.
 pub(super) fn prompts(
     piped: Option<String>,
     words: &[String],
@@ -50,7 +50,7 @@ pub(super) fn prompts(
     Ok(prompts)
 }
 
-/// How a file is put in front of the model: text in the prompt, an image beside it.
+/// Presents a file to the model: text in the prompt, an image beside it.
 fn attached(
     word: &str,
     cwd: &Path,
@@ -79,7 +79,7 @@ fn attached(
             Err(problem) => (format!("<file name=\"{name}\">[Image omitted: {problem}.]</file>\n"), None),
         });
     }
-    // Text in an old encoding is still text, but not under the name of a picture.
+    // Text in an old encoding is still text, unless its name is that of an image.
     let is_damaged_picture = is_named_as_picture(&path) && std::str::from_utf8(&bytes).is_err();
     if is_damaged_picture || bytes.iter().take(8192).any(|byte| *byte == 0) {
         anyhow::bail!("cannot attach {name}: it is neither text nor a supported image");
@@ -88,7 +88,7 @@ fn attached(
     Ok((format!("<file name=\"{name}\">\n{text}\n</file>\n"), None))
 }
 
-/// Whether a file is meant to be a picture; what it is, its bytes tell.
+/// Whether the name of a file is that of an image; its bytes decide what it really is.
 fn is_named_as_picture(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ["png", "jpg", "jpeg", "gif", "webp", "bmp"].iter().any(|known| known.eq_ignore_ascii_case(ending))
@@ -131,8 +131,8 @@ mod tests {
         check(Some("/skill:review it\n"), &[], &["/skill:review it"]);
     }
 
-    /// What becomes of a file of this name and content: the text, with the type of
-    /// its picture.
+    /// Attaches a file of this name and content; returns the text and the type of
+    /// its image.
     #[track_caller]
     fn check_file(name: &str, bytes: &[u8], expected: Result<(&str, Option<&str>), &str>) {
         let folder = tempfile::tempdir().unwrap();
@@ -180,7 +180,7 @@ mod tests {
         check_file("a.png", &png[..8], Err(neither));
         let jpeg = picture(ImageFormat::Jpeg);
         check_file("a.jpg", &jpeg[..jpeg.len() / 4], Ok((omitted, None)));
-        // 60 MB are made fit, be they pixels or something behind them.
+        // A 60 MB file is reduced, whether by its pixels or by data after them.
         let mut heavy = png;
         heavy.resize(60_000_000, 7);
         check_file("a.png", &heavy, Ok(("", Some("image/png"))));

@@ -1,4 +1,4 @@
-//! Which session the command line means.
+//! Selects the session from the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use crate::util::paths;
 
 use super::args::Args;
 
-/// Where sessions are kept.
+/// The folders of sessions.
 #[derive(Debug, Clone)]
 pub(super) struct SessionFolders {
     /// Folder of this project's sessions.
     pub(super) folder: PathBuf,
-    /// Folder of all projects' folders.
+    /// Folder that contains all projects' folders.
     root: PathBuf,
-    /// One folder for all projects, chosen by the user.
+    /// Whether the user chose a single folder for all projects.
     pub(super) is_custom: bool,
 }
 
@@ -40,11 +40,11 @@ impl SessionFolders {
     }
 }
 
-/// The session to open. A folder may hold sessions of several directories, so all
-/// that is found is compared with `cwd`.
+/// The session to open. A folder may contain sessions of several directories, so all
+/// matches are compared with `cwd`.
 ///
 /// # Errors
-/// When `--session` names none, or several.
+/// If `--session` matches no session, or several.
 pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
     if args.continue_session {
         let latest = session::latest(&folders.folder, Some(cwd));
@@ -61,7 +61,7 @@ pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyho
     }
     let FoundSessions { here, elsewhere } = session::find(&folders.root, &folders.folder, cwd, wanted);
     match (here.as_slice(), elsewhere.as_slice()) {
-        // The newest of this directory.
+        // The newest session of this directory.
         ([path, ..], _) | ([], [path]) => Ok(OpenSession::File(path.clone())),
         ([], []) => {
             anyhow::bail!("no session id starts with \"{wanted}\"; list sessions with pi --resume")

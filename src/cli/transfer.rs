@@ -1,4 +1,4 @@
-//! `pi import` and `pi export`: conversations in the request formats of others.
+//! `pi import` and `pi export`: conversations in the request formats of other programs.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -102,13 +102,13 @@ pub(super) fn import(args: &ImportArgs, env: Env) -> anyhow::Result<ExitCode> {
     )?;
     let resume = match &args.session_dir {
         None => format!("pi --session {}", saved.id),
-        // In a folder of its own only the path finds it again.
+        // In a custom folder, only the path finds it again.
         Some(_) => format!("pi --session {}", quoted(&saved.path)),
     };
     Ok(modes::show_import(&saved, &resume, &report))
 }
 
-/// The command that fits what the file looks like.
+/// The command for the format that the file seems to have.
 fn hint(error: &ImportError) -> String {
     match error {
         ImportError::LooksLike { found, .. } if Format::parse(found).is_some() => {
@@ -151,7 +151,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
     Ok(modes::show_export_file(file, &report))
 }
 
-/// The arguments of pi itself that say which session is meant.
+/// The arguments of pi itself that select the session.
 fn general_args(session: Option<&str>, folder: Option<&Path>) -> anyhow::Result<Args> {
     let mut words: Vec<OsString> = vec!["pi".into()];
     words.extend(session.map(|session| format!("--session={session}").into()));

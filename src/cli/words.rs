@@ -1,5 +1,5 @@
-//! What stands where a sub-command would: `pi help`, `pi update`, and words that
-//! look like a command and are none. A model would be asked otherwise.
+//! First words that look like a sub-command but are none, such as `pi help` and
+//! `pi update`. They must not be sent to a model.
 
 use clap::{Command, CommandFactory as _};
 
@@ -7,8 +7,8 @@ use crate::modes;
 
 use super::args::Args;
 
-/// Sub-commands of the original that this version does not have, and what does
-/// instead.
+/// Sub-commands of the original that this version does not have, and their
+/// alternatives.
 const NOT_YET: &[(&str, &str)] = &[
     ("config", "settings are in ~/.pi/agent/settings.json"),
     ("install", ""),
@@ -19,7 +19,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ("update", "build and install a newer version to update"),
 ];
 
-/// What else people call a sub-command or a flag.
+/// Common other names of sub-commands and flags.
 const ALIASES: &[(&str, &str)] = &[
     ("continue", "pi --continue"),
     ("login", "pi auth login"),
@@ -32,12 +32,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("version", "pi --version"),
 ];
 
-/// Refuses messages that are not for a model: a lone word that looks like a
-/// command, and slash commands. `is_print` says that the answer was asked for with
+/// Rejects messages that are not for a model: a single word that looks like a
+/// command, and slash commands. With `is_print`, the user asked for an answer with
 /// `--print`, which makes any word a prompt.
 ///
 /// # Errors
-/// Says what to type instead.
+/// Names the command to type instead.
 pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
     for message in messages {
         if let Some(name) = modes::command_name(message) {
@@ -49,7 +49,7 @@ pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
     }
     match messages {
         [word] if looks_like_a_command(word) => anyhow::bail!(refusal(word)),
-        // A package, as the original takes them.
+        // A package, in the original's syntax.
         [word, what] if is_not_yet(word) && what.contains([':', '/', '@']) => anyhow::bail!(refusal(word)),
         [word, flag] if is_not_yet(word) && flag.starts_with('-') => anyhow::bail!(refusal(word)),
         _ => Ok(()),

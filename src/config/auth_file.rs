@@ -1,8 +1,8 @@
-//! `auth.json`: the keys and sign-ins the user stored, shared with the original.
+//! `auth.json`: the user's keys and sign-ins, shared with the original.
 //!
-//! Read when it changed, changed entry by entry under its lock; what this program
-//! does not know survives. Only its owner may read it. A file that cannot be read
-//! is named and never written.
+//! The file is read when it has changed, and modified entry by entry under its lock;
+//! unknown entries survive. Only its owner may read it. An unreadable file
+//! is reported and never written.
 
 use std::fmt;
 use std::fs::{self, Metadata, OpenOptions};
@@ -18,15 +18,15 @@ use crate::util::atomic_file;
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 use super::secret::Secret;
 
-/// The original touches its lock every fifteen seconds while a token is renewed;
-/// a wait outlasts somebody else's renewal.
+/// The original touches its lock every fifteen seconds while it renews a token;
+/// a wait outlasts such a renewal.
 const LOCK: LockTimes = LockTimes {
     stale: Duration::from_secs(30),
     watch: Duration::from_secs(20),
     wait: Duration::from_secs(40),
 };
 
-/// The file. Shared by all who ask for keys.
+/// The file. Shared by all users of keys.
 pub struct AuthFile {
     path: PathBuf,
     known: Mutex<Known>,
@@ -39,12 +39,12 @@ pub struct AuthEntries {
     problem: Option<String>,
 }
 
-/// What is stored for one provider.
+/// The entry of one provider.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AuthEntry {
     ApiKey(StoredKey),
     OAuth(OAuthEntry),
-    /// Of a kind this program does not know.
+    /// Of an unknown kind.
     Unknown,
 }
 
@@ -52,7 +52,7 @@ pub enum AuthEntry {
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredKey {
     pub key: String,
-    /// Variables that count before those of the environment.
+    /// Variables that override those of the environment.
     pub env: Vec<(String, String)>,
 }
 
@@ -63,11 +63,11 @@ pub struct OAuthEntry {
     pub refresh: String,
     /// When `access` ends, milliseconds since the Unix epoch.
     pub expires_ms: u64,
-    /// Whatever else the provider needs: account, client id, domain.
+    /// Other data of the provider: account, client id, domain.
     pub extra: Map<String, Value>,
 }
 
-/// Why the file was not changed; it is as it was.
+/// Why the file was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthFileError {
     #[error(
@@ -110,8 +110,8 @@ impl AuthFile {
         &self.path
     }
 
-    /// Current content of the file: read again if it changed since the last read.
-    /// Blocks on the disk, for one look at the file's date if nothing changed.
+    /// Current content of the file, which is read again if it has changed.
+    /// Blocks on the disk, only to read the file's date if nothing has changed.
     pub fn latest(&self) -> Arc<AuthEntries> {
         let metadata = fs::metadata(&self.path).ok();
         let stamp = metadata.as_ref().map(Stamp::of);
@@ -127,21 +127,21 @@ impl AuthFile {
         Arc::clone(&known.entries)
     }
 
-    /// What the file said when it was looked at last. Does not touch the disk.
+    /// The content when the file was last read. Does not touch the disk.
     pub fn known(&self) -> Arc<AuthEntries> {
         Arc::clone(&self.lock_known().entries)
     }
 
-    /// Stores the key of a provider as it is, and keeps the variables of the one
+    /// Stores the key of a provider literally, and keeps the variables of the one
     /// it replaces. Blocks.
     ///
     /// # Errors
-    /// When it can be no key, or the file cannot be read or written.
+    /// If it cannot be a key, or the file cannot be read or written.
     pub fn set_key(self: &Arc<Self>, provider: &str, key: &str) -> Result<(), AuthFileError> {
         if let Some((position, character)) = Secret::odd_character(key) {
             return Err(AuthFileError::NoKey { position, character });
         }
-        // What looks like a command or a variable is part of the key here.
+        // Characters of commands and variables are part of the key here.
         let mut literal = key.replace('$', "$$");
         if literal.starts_with('!') {
             literal.insert(0, '$');
@@ -157,20 +157,20 @@ impl AuthFile {
         })
     }
 
-    /// Stores the account of a provider in place of what there was. Blocks.
+    /// Stores the account of a provider, replacing its entry. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn set_account(self: &Arc<Self>, provider: &str, account: &OAuthEntry) -> Result<(), AuthFileError> {
         self.change(|values| {
             values.insert(provider.to_owned(), Value::Object(account.onto(Map::new())));
         })
     }
 
-    /// Takes out what is stored for a provider; `false` if there was nothing. Blocks.
+    /// Removes the entry of a provider; `false` if there was none. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn remove(self: &Arc<Self>, provider: &str) -> Result<bool, AuthFileError> {
         self.lock()?.change(|values| {
             let removed = values.shift_remove(provider).is_some();
@@ -185,11 +185,11 @@ impl AuthFile {
         })
     }
 
-    /// Keeps all other processes from changing the file, and reads it. Blocks
-    /// until nobody else does the same.
+    /// Locks the file against all other processes, and reads it. Blocks
+    /// until the lock is free.
     ///
     /// # Errors
-    /// When the lock is not free in time, or the file is broken.
+    /// If the lock is not free in time, or the file is invalid.
     pub(super) fn lock(self: &Arc<Self>) -> Result<AuthLock, AuthFileError> {
         if let Some(folder) = self.path.parent() {
             let mut builder = fs::DirBuilder::new();
@@ -211,30 +211,29 @@ impl AuthFile {
 /// The locked file; the lock is released on drop.
 pub(super) struct AuthLock {
     file: Arc<AuthFile>,
-    /// As they were when the lock was taken.
+    /// The values when the lock was acquired.
     values: Map<String, Value>,
     lock: FolderLock,
 }
 
-/// What becomes of values that were looked through, and what to return.
+/// The decision about the inspected values, and the result.
 enum Change<T> {
     Save(T),
     Leave(T),
 }
 
 impl AuthLock {
-    /// The account of a provider as it was stored when the lock was taken.
+    /// The account of a provider when the lock was acquired.
     pub(super) fn account(&self, provider: &str) -> Option<OAuthEntry> {
         account_in(&self.values, provider)
     }
 
-    /// Stores the tokens that the account `before` got; fields this program does
-    /// not know stay. Returns the account that holds from now on: if the entry was
-    /// changed meanwhile, which takes somebody who does not keep to the lock, that
-    /// change stays. Blocks.
+    /// Stores the renewed tokens of the account `before`; unknown fields stay.
+    /// Returns the account that is valid from now on: if another program ignored the lock
+    /// and changed the entry, its change stays. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub(super) fn save_account(
         self,
         provider: &str,
@@ -245,7 +244,7 @@ impl AuthLock {
             Some(stored) if (&stored.access, &stored.refresh) != (&before.access, &before.refresh) => {
                 Change::Leave(stored)
             }
-            // Signed out.
+            // The user signed out.
             None => Change::Leave(renewed.clone()),
             Some(_) => {
                 let fields = match values.get(provider) {
@@ -258,12 +257,12 @@ impl AuthLock {
         })
     }
 
-    /// Shows others that the lock is still in use.
+    /// Shows other processes that the lock is still in use.
     pub(super) fn touch(&self) {
         self.lock.touch();
     }
 
-    /// Changes the file as it is now. If the lock was taken over, it is awaited
+    /// Changes the current file. If another process took over the lock, waits for it
     /// once more.
     fn change<T>(
         self,
@@ -367,7 +366,7 @@ impl OAuthEntry {
         self.extra.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
-    /// As it is stored, with those fields of `before` that it does not replace.
+    /// The stored form, including fields of `before` that it does not replace.
     fn onto(&self, before: Map<String, Value>) -> Map<String, Value> {
         let mut entry = before;
         entry.insert("type".to_owned(), "oauth".into());
@@ -402,7 +401,7 @@ impl Stamp {
     }
 }
 
-/// Makes sure the file exists and nobody else can read it, before anything is in it.
+/// Creates the file with access for its owner only, before it has content.
 fn create_private(path: &Path) -> io::Result<()> {
     let target = atomic_file::follow_links(path)?;
     let mut options = OpenOptions::new();
@@ -419,7 +418,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes away what others may do with the file. Somebody else's file stays as it is.
+/// Restricts the file to its owner. A file of another user stays unchanged.
 fn make_private(path: &Path, metadata: &Metadata) {
     #[cfg(unix)]
     {
@@ -476,7 +475,7 @@ mod tests {
         assert_eq!(content(&file).as_object().unwrap().len(), 2);
     }
 
-    /// As programs do that go by the age of a lock alone.
+    /// Like programs that judge a lock only by its age.
     fn rob(file: &AuthFile) {
         fs::remove_dir(file.path.with_extension("json.lock")).unwrap();
     }
@@ -498,10 +497,10 @@ mod tests {
             assert!(!file.path.with_extension("json.lock").exists());
         };
         let key = json!({"type": "api_key", "key": "k"});
-        // Another entry, which is not written over.
+        // Another entry, which must not be overwritten.
         let meanwhile = json!({"openai": account("old"), "groq": key});
         check(&meanwhile, &json!({"openai": account("new"), "groq": key}), "new");
-        // The same one: renewed by somebody else, signed out.
+        // The same entry: renewed by another process, or signed out.
         let theirs = json!({"openai": account("theirs")});
         check(&theirs, &theirs, "theirs");
         check(&json!({}), &json!({}), "new");

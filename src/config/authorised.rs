@@ -1,4 +1,4 @@
-//! Requests with the key that is good when they are sent.
+//! Adds the currently valid key to each request.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::ai::{
 use super::credentials::Credentials;
 
 /// A provider that finds the key of each request itself, unless the request
-/// brings one: a run lasts for hours, a token for minutes. A token or a pair of keys
-/// that the service does not take is renewed, and the request repeated once, if
-/// that came to another one.
+/// contains one: a run lasts for hours, a token for minutes. If the service rejects a
+/// token or an AWS key, it is renewed, and the request is repeated once if the
+/// renewed one differs.
 #[derive(Clone)]
 pub struct Authorised {
     inner: Arc<dyn Provider>,
@@ -79,7 +79,7 @@ impl Authorised {
 }
 
 impl Authorised {
-    /// Adds to a failure about the key where that comes from.
+    /// Adds the origin of the key to a failure about it.
     fn explained(&self, model: Arc<Model>, events: EventStream) -> EventStream {
         let (credentials, catalog) = (self.credentials.clone(), Arc::clone(&self.catalog));
         let explain = move |event| match event {
@@ -99,8 +99,8 @@ impl Authorised {
     }
 }
 
-/// Whether a service did not accept the key. Not every refusal is about it: one may
-/// also forbid a model.
+/// Whether a service rejected the key. Not every such error is about the key: some
+/// concern the model.
 fn is_about_the_key(message: &AssistantMessage) -> bool {
     let Some(failure) = Failure::of_answer(message) else { return false };
     let says_key =
@@ -130,7 +130,7 @@ fn with(request: Arc<Request>, credential: Credential) -> Arc<Request> {
     Arc::new(Request { credential, ..Arc::unwrap_or_clone(request) })
 }
 
-/// What tells a credential that may be renewed from the one that follows it.
+/// The part of a credential that distinguishes it from its renewal.
 fn renewable(credential: &Credential) -> Option<&str> {
     match credential {
         Credential::SignedIn(account) => Some(&account.token),
@@ -139,7 +139,7 @@ fn renewable(credential: &Credential) -> Option<&str> {
     }
 }
 
-/// Parts of the codes by which Amazon refuses keys, mostly with status 403:
+/// Parts of the codes with which Amazon rejects keys, mostly with status 403:
 /// <https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html>.
 const AWS_REFUSALS: [&str; 5] = [
     "ExpiredToken",
@@ -149,7 +149,7 @@ const AWS_REFUSALS: [&str; 5] = [
     "SignatureDoesNotMatch",
 ];
 
-/// Whether the service did not take the credential; it said so before anything else.
+/// Whether the service rejected the credential before any content.
 fn is_refused(credential: &Credential, message: &AssistantMessage) -> bool {
     let Some(error) = message.error_message.as_deref().filter(|_| message.stop_reason == StopReason::Error)
     else {
@@ -170,7 +170,7 @@ fn aborted(request: &Request) -> EventStream {
     ended(request, StopReason::Aborted, "Request was aborted".to_owned(), None)
 }
 
-/// An answer that ended before the provider was asked.
+/// An answer that ended before the request was sent.
 fn ended(
     request: &Request,
     stop_reason: StopReason,

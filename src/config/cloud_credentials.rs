@@ -1,5 +1,5 @@
-//! Credentials of this machine: what a cloud's own tools have set up for every
-//! program on it.
+//! Credentials of this machine, which a cloud's own tools have set up for all
+//! programs.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -9,20 +9,20 @@ use crate::ai::Credential;
 use super::aws::AwsCredentials;
 use super::google_adc::GoogleAdc;
 
-/// One cloud's way to find out who the user is.
+/// A cloud's method to find the user's credential.
 pub trait CloudCredentials: Send + Sync {
-    /// Whether there is anything to try, without the network.
+    /// Whether credentials seem to be configured, checked without the network.
     fn is_configured(&self) -> bool;
 
     /// A credential for requests to `base_url`, which may be a template. Dropping
-    /// the future gives up.
+    /// the future cancels it.
     ///
     /// # Errors
-    /// Describes for the user what is missing.
+    /// Names the missing part, for the user.
     fn credential<'a>(&'a self, base_url: &'a str) -> BoxFuture<'a, Result<Credential, String>>;
 
-    /// Does not give out `token` again: it was not taken. For keys it is the session
-    /// token, else their id.
+    /// Drops `token`, which a service rejected. For keys it is the session
+    /// token, otherwise their id.
     fn forget(&self, token: &str);
 }
 

@@ -20,26 +20,26 @@ use super::env::Env;
 use super::oauth::{Accounts, SignInError, SignInFlow, SignInOffer, sign_in_offer};
 use super::value;
 
-/// How long the end of the program waits for a token that is being renewed: as long
-/// as the lock of the file and the call to the service may take, and the disk.
+/// Maximum time the program's exit waits for a token renewal: the maximum for the file
+/// lock, the request to the service, and the disk.
 const SETTLE_LIMIT: Duration = Duration::from_secs(75);
 
-/// Finds keys; holds the one from the command line. Cheap to clone.
+/// Finds keys; contains the one from the command line. Cheap to clone.
 #[derive(Clone)]
 pub struct Credentials {
     env: Arc<Env>,
     /// Provider and key of `--api-key`.
     command_line: Option<(String, String)>,
-    /// Whether the demo model answers.
+    /// Whether the demo model may answer.
     has_demo: bool,
     store: Option<Store>,
     clouds: Vec<Cloud>,
-    /// What commands in `auth.json` printed: they run once per process.
+    /// Output of commands in `auth.json`: they run once per process.
     outputs: Arc<Mutex<HashMap<String, String>>>,
     lists: Arc<Mutex<Lists>>,
 }
 
-/// Lists of models that were asked for, by provider and address.
+/// Model lists that were already requested, by provider and address.
 type Lists = HashMap<(String, String), Vec<Model>>;
 
 /// A cloud account of this machine, for the models of a provider.
@@ -47,7 +47,7 @@ type Lists = HashMap<(String, String), Vec<Model>>;
 struct Cloud {
     provider: &'static str,
     source: Arc<dyn CloudCredentials>,
-    /// When the program started; asking again reads files.
+    /// As of the program's start, because checking again reads files.
     is_configured: bool,
 }
 
@@ -57,7 +57,7 @@ struct Store {
     accounts: Accounts,
 }
 
-/// Why a model cannot be asked; says what to do.
+/// Why a model cannot be used, with instructions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
     #[error(
@@ -65,13 +65,13 @@ pub enum CredentialError {
          choose another model with /model or --model"
     )]
     Missing { provider: String, variables: String },
-    /// There is only the demo model, and it was not asked for.
+    /// There is only the demo model, and the user did not request it.
     #[error(
         "no model is set up; set a key such as ANTHROPIC_API_KEY, save one with pi auth login, or use \
          the offline demo model with --model demo/pi"
     )]
     OnlyDemo,
-    /// The same, although a provider is set up: nothing says which of its models.
+    /// The same, although a provider is set up: it has no default model.
     #[error(
         "no model chosen; {provider} is set up: list its models with pi --list-models {provider} and \
          choose one with --model {provider}/ID"
@@ -81,61 +81,61 @@ pub enum CredentialError {
     Unresolved { provider: String, problem: String },
     #[error("cannot use {provider}: {problem}")]
     Headers { provider: String, problem: String },
-    /// The address is one of this user's own.
+    /// The address differs per user.
     #[error("no base URL for {provider}; set {variable}")]
     NoAddress { provider: String, variable: String },
-    /// The file with the keys cannot be read, and there is no other key.
+    /// The file with the keys is unreadable, and there is no other key.
     #[error("no key for {provider}: {problem}")]
     Broken { provider: String, problem: String },
-    /// The account's tokens are worth nothing any more.
+    /// The account's tokens are no longer valid.
     #[error("the sign-in to {provider} has expired ({reason}); sign in again with /login {provider}")]
     SignedOut { provider: String, reason: String },
-    /// The sign-in is kept, and may work later.
+    /// The sign-in is stored, and may work later.
     #[error("cannot renew the sign-in to {provider} now: {reason}")]
     NotRenewed { provider: String, reason: String },
 }
 
-/// Where a provider's key comes from.
+/// The source of a provider's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
     CommandLine,
     /// A key in `auth.json`.
     Stored,
-    /// An account in `auth.json`; its token ends at this time, milliseconds since
-    /// the Unix epoch, and is renewed before.
+    /// An account in `auth.json`; its token expires at this time, milliseconds since
+    /// the Unix epoch, and is renewed before that.
     SignedIn {
         expires_ms: u64,
     },
-    /// An account in `auth.json` of a kind this program does not use.
+    /// An account in `auth.json` of an unsupported kind.
     Unusable,
     ModelsFile,
     /// The variable.
     Environment(&'static str),
-    /// The cloud account this machine is set up for.
+    /// The cloud account of this machine.
     Cloud,
-    /// The provider asks for none.
+    /// The provider needs no key.
     NotNeeded,
     None,
 }
 
-/// A provider, as a list of keys shows it.
+/// A provider in the list of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderKeys {
     pub id: String,
     pub name: String,
     pub source: KeySource,
-    /// Whether `auth.json` has something for it, used or not.
+    /// Whether `auth.json` has an entry for it, used or not.
     pub is_stored: bool,
-    /// Whether there are models of this provider.
+    /// Whether the catalogue has models of this provider.
     pub is_known: bool,
 }
 
-/// What there is for a provider, before commands run and tokens are renewed.
+/// The key of a provider, before commands run and tokens are renewed.
 enum KeyLookup {
     CommandLine(String),
     Stored(StoredKey),
     Account(&'static SignInOffer, OAuthEntry),
-    /// Something is stored that is of no use; says why.
+    /// The stored entry cannot be used, for this reason.
     Unusable(String),
     /// The template of `models.json`.
     Configured(String),
@@ -149,27 +149,27 @@ enum KeyLookup {
     Nothing,
 }
 
-/// What takes the network to make a credential of.
+/// The input of a credential that needs the network or a command.
 enum Ready {
     Credential(Credential),
-    /// What a command prints is the key.
+    /// The command prints the key.
     Command(KeyCommand),
     Account(&'static SignInOffer, OAuthEntry),
-    /// A GitHub token, which gives Copilot tokens.
+    /// A GitHub token, which is exchanged for Copilot tokens.
     GitHub(&'static SignInOffer, String),
     Cloud(Arc<dyn CloudCredentials>),
 }
 
 struct KeyCommand {
     command: String,
-    /// Its output holds for this process.
+    /// Whether its output is kept for this process.
     once: bool,
     bearer: bool,
     if_empty: &'static str,
 }
 
 impl Credentials {
-    /// Keys of command line, `models.json` and environment alone.
+    /// Keys only from the command line, `models.json` and environment.
     pub fn new(env: Env) -> Self {
         Self {
             env: Arc::new(env),
@@ -182,7 +182,7 @@ impl Credentials {
         }
     }
 
-    /// With the cloud account of this machine for the models of `provider`.
+    /// Adds the cloud account of this machine for the models of `provider`.
     #[must_use]
     pub fn with_ambient(mut self, provider: &'static str, source: Arc<dyn CloudCredentials>) -> Self {
         let is_configured = source.is_configured();
@@ -190,35 +190,35 @@ impl Credentials {
         self
     }
 
-    /// With the keys and accounts of `auth.json` too.
+    /// Adds the keys and accounts of `auth.json`.
     #[must_use]
     pub fn with_store(self, file: Arc<AuthFile>, accounts: Accounts) -> Self {
         Self { store: Some(Store { file, accounts }), ..self }
     }
 
-    /// Uses `key` for `provider`, before anything else.
+    /// Uses `key` for `provider`, with the highest precedence.
     pub fn set_command_line_key(&mut self, provider: &str, key: &str) {
         self.command_line = Some((provider.to_owned(), key.trim().to_owned()));
     }
 
-    /// Has nothing answered by the demo model: where nobody watches, an answer by
-    /// rules would be taken for one.
+    /// Disables the demo model: in scripts, its rule-based answers would be mistaken
+    /// for a model's.
     pub fn refuse_demo(&mut self) {
         self.has_demo = false;
     }
 
-    /// The first provider that is set up, those of this machine and the demo aside.
+    /// The first provider with a key, ignoring local servers and the demo.
     pub fn first_set_up<'a>(&self, catalog: &'a Catalog) -> Option<&'a ProviderInfo> {
         let mut others = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
         others.find(|info| self.is_available(info))
     }
 
-    /// The variables that keys come from.
+    /// The environment that keys are read from.
     pub fn env(&self) -> Arc<Env> {
         Arc::clone(&self.env)
     }
 
-    /// `auth.json`; `None` where keys are not stored.
+    /// `auth.json`; `None` if keys are not stored.
     pub fn file(&self) -> Option<&Arc<AuthFile>> {
         self.store.as_ref().map(|store| &store.file)
     }
@@ -227,7 +227,7 @@ impl Credentials {
         self.store.as_ref().map(|store| &store.accounts)
     }
 
-    /// Whether a provider can be used, as far as can be told without the disk, the
+    /// Whether a provider can be used, checked without the disk, the
     /// network and the user's key command.
     pub fn is_available(&self, provider: &ProviderInfo) -> bool {
         if provider.id == DEMO_PROVIDER {
@@ -250,8 +250,8 @@ impl Credentials {
             || self.expand(template, variables).is_ok_and(|key| !key.is_empty())
     }
 
-    /// Every provider of the catalogue but the demo model's, and what else is
-    /// stored; where each one's key comes from. Looks at the disk.
+    /// Every provider of the catalogue except the demo, and every other stored
+    /// one, with the source of its key. Reads the disk.
     pub fn providers(&self, catalog: &Catalog) -> Vec<ProviderKeys> {
         let entries = self.latest();
         let known = catalog.providers().iter().filter(|info| info.id != DEMO_PROVIDER && !info.local);
@@ -275,8 +275,8 @@ impl Credentials {
         providers
     }
 
-    /// Where the key for `model` comes from and how to change it, for somebody whose
-    /// key was not accepted. A sentence or two; never the key.
+    /// The source of the key for `model` and how to change it, for a user whose
+    /// key was rejected. A sentence or two; never contains the key.
     pub fn key_origin(&self, model: &Model, catalog: &Catalog) -> Option<String> {
         let id = model.provider.as_str();
         let found = self.find(id, catalog.provider(id), Some(&model.base_url), &self.known());
@@ -306,12 +306,12 @@ impl Credentials {
         })
     }
 
-    /// The key for `model`, or `Credential::None` if it takes the network or a
-    /// command to get it: [`super::Authorised`] asks for that one when a request is
+    /// The key for `model`, or `Credential::None` if finding it needs the network or a
+    /// command: [`super::Authorised`] finds it when a request is
     /// sent.
     ///
     /// # Errors
-    /// When there is no key, or the user's template yields none.
+    /// If there is no key, or the user's template has no value.
     pub async fn prepare(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
         match self.ready(model, catalog).await? {
             Ready::Credential(credential) => Ok(credential),
@@ -321,20 +321,20 @@ impl Credentials {
         }
     }
 
-    /// The key for `model`: a key as it is, a command's output, an account's token,
-    /// renewed if it ends soon. Stored changes of other processes count.
+    /// The key for `model`: a literal key, a command's output, or an account's token,
+    /// renewed if it expires soon. Includes changes stored by other processes.
     ///
     /// # Errors
-    /// When there is none, or it cannot be had.
+    /// If there is none, or it cannot be obtained.
     pub async fn resolve(&self, model: &Model, catalog: &Catalog) -> Result<Credential, CredentialError> {
         self.resolve_but(model, catalog, None).await
     }
 
-    /// Another token for an account whose token was not taken, or other keys for
+    /// Renews the token of an account whose token was rejected, or finds other keys for
     /// those with the session token or id `rejected`.
     ///
     /// # Errors
-    /// When there is none, or it cannot be had.
+    /// If there is none, or it cannot be obtained.
     pub async fn renew(
         &self,
         model: &Model,
@@ -375,8 +375,8 @@ impl Credentials {
         Ok(Credential::SignedIn(Box::new(accounts.credential(offer.flow, &entry))))
     }
 
-    /// What the key command of `provider` prints. It goes on, up to its time limit,
-    /// when nobody waits for it any more.
+    /// The output of `provider`'s key command. The command continues, up to its time limit,
+    /// if the future is dropped.
     async fn output(&self, provider: &str, command: KeyCommand) -> Result<Credential, CredentialError> {
         let credentials = self.clone();
         let key = spawn_blocking(move || {
@@ -388,11 +388,11 @@ impl Credentials {
         key.map_err(|problem| CredentialError::Unresolved { provider: provider.to_owned(), problem })
     }
 
-    /// The model's headers with their templates and commands filled in; `None` if
-    /// none has any.
+    /// The model's headers with templates and commands filled in; `None` if
+    /// they contain none.
     ///
     /// # Errors
-    /// When a variable is not set or a command fails; names the header.
+    /// If a variable is not set or a command fails; contains the header's name.
     pub async fn headers(&self, model: &Model) -> Result<Option<BTreeMap<String, String>>, CredentialError> {
         let is_template = |value: &String| value.starts_with('!') || value.contains('$');
         if !model.headers.values().any(is_template) {
@@ -417,8 +417,8 @@ impl Credentials {
             .map_err(|problem| CredentialError::Headers { provider: model.provider.clone(), problem })
     }
 
-    /// Returns when no token is being renewed any more, or takes too long: at the
-    /// end of the program a new token must not be lost. A signal to end, such as
+    /// Returns when no token renewal is in progress, or after a time limit: a new token
+    /// must not be lost when the program ends. A termination signal, such as
     /// ctrl+c, ends the wait.
     pub async fn settled(&self) {
         let Some(accounts) = self.accounts() else { return };
@@ -440,7 +440,7 @@ impl Credentials {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).insert(key, models.to_vec());
     }
 
-    /// Everything short of the network.
+    /// All steps that do not need the network.
     async fn ready(&self, model: &Model, catalog: &Catalog) -> Result<Ready, CredentialError> {
         if model.api == Api::DEMO && !self.has_demo {
             return Err(match self.first_set_up(catalog) {
@@ -458,7 +458,7 @@ impl Credentials {
         let credentials = self.clone();
         let (id, base_url) = (model.provider.clone(), model.base_url.clone());
         let provider = catalog.provider(&model.provider).cloned();
-        // The disk may be slow, and so may a command.
+        // The disk or a command may be slow.
         let ready =
             spawn_blocking(move || credentials.ready_blocking(&id, provider.as_ref(), &base_url)).await;
         ready.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
@@ -509,15 +509,15 @@ impl Credentials {
                 (Some(problem), _) => {
                     Err(CredentialError::Broken { provider: id.to_owned(), problem: problem.to_owned() })
                 }
-                // Set up since the start, or known to the network only.
+                // Set up since the start, or only through the network.
                 (None, Some(cloud)) => Ok(Ready::Cloud(Arc::clone(&cloud.source))),
                 (None, None) => Err(missing(id)),
             },
         }
     }
 
-    /// The first source that has something, of these in order. `base_url` is where
-    /// the key would go, if that is known.
+    /// The first source with a key, in this order. `base_url` is the destination of
+    /// the key, if known.
     fn find(
         &self,
         id: &str,
@@ -549,7 +549,7 @@ impl Credentials {
         if let Some(template) = provider.and_then(|provider| provider.api_key.clone()) {
             return KeyLookup::Configured(template);
         }
-        // Clouds read their variables themselves, and others with them.
+        // Clouds read their variables themselves, in combination with others.
         if let Some(cloud) = self.cloud(id).filter(|cloud| cloud.is_configured) {
             return KeyLookup::Cloud(Arc::clone(&cloud.source));
         }
@@ -559,7 +559,7 @@ impl Credentials {
         if let Some(problem) = unusable {
             return KeyLookup::Unusable(problem);
         }
-        // A custom provider without a key is a server that asks for none.
+        // A custom provider without a key is a server that needs none.
         if provider.is_some_and(|provider| provider.custom) {
             KeyLookup::NotNeeded
         } else {
@@ -567,8 +567,8 @@ impl Credentials {
         }
     }
 
-    /// Why the account of `offer` is not for `base_url`: whoever runs a gateway is
-    /// not to get hold of it.
+    /// Why the account of `offer` must not be used with `base_url`: its token must not be
+    /// sent to a gateway.
     fn elsewhere(&self, offer: &SignInOffer, base_url: Option<&str>) -> Option<String> {
         let base_url = base_url
             .filter(|url| self.accounts().is_some_and(|accounts| !accounts.serves(offer.flow, url)))?;
@@ -597,8 +597,8 @@ impl Credentials {
         })
     }
 
-    /// The output of a command that has run before, or runs now. Failures are not
-    /// kept: the user may unlock a key store meanwhile.
+    /// The output of a command, which runs on first use. Failures are not
+    /// cached: the user may unlock a key store later.
     fn output_once(&self, command: &str) -> Result<String, String> {
         let known = self.outputs.lock().unwrap_or_else(PoisonError::into_inner).get(command).cloned();
         if let Some(output) = known {
@@ -619,7 +619,7 @@ impl Credentials {
     }
 }
 
-/// How a configured value came to be a key.
+/// Describes the source of a configured key.
 fn origin(template: &str) -> String {
     if value::command(template).is_some() {
         return "is printed by a command, set".to_owned();
@@ -631,7 +631,7 @@ fn origin(template: &str) -> String {
     }
 }
 
-/// Waits for a signal to end; forever, where signals cannot be heard.
+/// Waits for a termination signal; forever if signals cannot be received.
 async fn told_to_end() {
     let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     let [Ok(mut int), Ok(mut term), Ok(mut hup)] = signals else { return std::future::pending().await };
@@ -645,7 +645,7 @@ async fn told_to_end() {
 /// Message for the original's entries that pi does not support.
 const NOT_USED: &str = "pi does not support the saved account; save a key instead";
 
-/// The key of an entry; one may stand among its variables instead.
+/// The key of an entry; it may be among the entry's variables instead.
 fn stored_key(id: &str, stored: &StoredKey) -> Option<StoredKey> {
     if !stored.key.is_empty() {
         return Some(stored.clone());
@@ -729,7 +729,7 @@ impl CredentialError {
 }
 
 impl KeySource {
-    /// Its name for programs.
+    /// Its name for scripts.
     pub fn id(&self) -> &'static str {
         match self {
             Self::CommandLine => "command-line",

@@ -1,4 +1,4 @@
-//! Where pi's files live.
+//! The locations of pi's files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +11,11 @@ use super::env::Env;
 /// The folders of one user.
 #[derive(Debug, Clone)]
 pub struct Dirs {
-    /// `None` where the system knows no home.
+    /// `None` if the system reports no home directory.
     pub home: Option<PathBuf>,
-    /// Settings, models, sessions: `PI_CODING_AGENT_DIR`, else `~/.pi/agent`.
+    /// Settings, models, sessions: `PI_CODING_AGENT_DIR`, otherwise `~/.pi/agent`.
     pub agent: PathBuf,
-    /// Where sessions are kept, one folder per project.
+    /// The sessions, one folder per project.
     pub sessions: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Dirs {
         self.agent.join("models.json")
     }
 
-    /// The lists of models that the original refreshes.
+    /// The model lists that the original refreshes.
     pub fn models_store_file(&self) -> PathBuf {
         self.agent.join("models-store.json")
     }
@@ -46,7 +46,7 @@ impl Dirs {
         self.agent.join("auth.json")
     }
 
-    /// What was decided about projects.
+    /// The trust decisions about projects.
     pub fn trust_file(&self) -> PathBuf {
         self.agent.join("trust.json")
     }

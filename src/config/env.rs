@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A snapshot of the environment. Values that are not UTF-8 are kept as they are.
+/// A snapshot of the environment. Values that are not UTF-8 are kept unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct Env(HashMap<OsString, OsString>);
 

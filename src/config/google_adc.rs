@@ -1,11 +1,11 @@
-//! Google's application-default credentials, which open Vertex AI.
+//! Google's application-default credentials, for Vertex AI.
 //!
-//! [`GoogleAdc`] finds who the user is, in Google's order: the file that
-//! `GOOGLE_APPLICATION_CREDENTIALS` names, the one `gcloud auth
+//! [`GoogleAdc`] finds the user's identity in Google's order: the file in
+//! `GOOGLE_APPLICATION_CREDENTIALS`, the one that `gcloud auth
 //! application-default login` writes, the machine's own account on Google's
-//! computers. It trades that for a token that lives an hour, and keeps the
-//! token until shortly before its end. When a token is needed, and what becomes
-//! of a request without one, is the callers' business.
+//! computers. It exchanges the identity for a token that lives an hour, and caches the
+//! token until shortly before it expires. Callers decide when a token is needed, and
+//! handle requests without one.
 //!
 //! Described at <https://cloud.google.com/docs/authentication/application-default-credentials>
 //! and <https://developers.google.com/identity/protocols/oauth2/service-account>.
@@ -29,19 +29,19 @@ use crate::util::clock::Clock;
 use super::env::Env;
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// How long before its end a token is no longer used.
+/// A token is replaced this long before it expires.
 const MARGIN_MS: u64 = 60_000;
-/// Life of an assertion; Google takes no longer one.
+/// Lifetime of an assertion; this is Google's maximum.
 const ASSERTION_SECONDS: u64 = 3_600;
-/// Longest wait for the metadata server, which is in the same machine room or nowhere.
+/// Maximum wait for the metadata server, which is nearby or absent.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 /// Region of requests if none is configured.
 const DEFAULT_LOCATION: &str = "global";
 
-/// Where tokens come from.
+/// The endpoints that issue tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoogleEndpoints {
-    /// Takes refresh tokens and assertions, unless a file names its own.
+    /// Accepts refresh tokens and assertions, unless a file names another endpoint.
     pub token: String,
     /// The metadata server, without a path.
     pub metadata: String,
@@ -56,7 +56,7 @@ impl Default for GoogleEndpoints {
     }
 }
 
-/// Why there is no token; says what to do.
+/// Why there is no token, with instructions.
 #[derive(Debug, thiserror::Error)]
 pub enum AdcError {
     #[error(
@@ -73,7 +73,7 @@ pub enum AdcError {
     Kind { path: PathBuf, kind: String },
     #[error("the private key of {account} is not usable; create a new key file for the account")]
     Key { account: String },
-    /// Google answered, and not with a token.
+    /// Google answered without a token.
     #[error(
         "Google returned no token ({status}): {text}; if access was revoked, run gcloud auth application-default login"
     )]
@@ -82,11 +82,11 @@ pub enum AdcError {
     Unreachable(#[from] CallError),
 }
 
-/// Finds and keeps the token of the user, the service account or the machine.
+/// Finds and caches the token of the user, the service account or the machine.
 pub struct GoogleAdc {
-    /// `GOOGLE_APPLICATION_CREDENTIALS`; it has to be there if it is named.
+    /// `GOOGLE_APPLICATION_CREDENTIALS`; the file must exist if this is set.
     named_file: Option<PathBuf>,
-    /// Where `gcloud` writes its own.
+    /// The file that `gcloud` writes.
     gcloud_file: Option<PathBuf>,
     project: Option<String>,
     location: String,
@@ -100,7 +100,7 @@ pub struct GoogleAdc {
 #[derive(Clone)]
 struct Token {
     text: String,
-    /// Milliseconds since the Unix epoch.
+    /// Expiry in milliseconds since the Unix epoch.
     ends_ms: u64,
 }
 
@@ -125,24 +125,24 @@ impl GoogleAdc {
         }
     }
 
-    /// The same, with other services behind it.
+    /// The same, with other endpoints.
     #[must_use]
     pub fn with_endpoints(self, endpoints: GoogleEndpoints) -> Self {
         Self { endpoints, ..self }
     }
 
-    /// Whether there is something to begin with, as far as can be told without
-    /// the network. On Google's own computers there may be more.
+    /// Whether credentials seem to be configured, checked without
+    /// the network. Google's own computers may have others.
     pub fn is_configured(&self) -> bool {
         let exists = |file: &Option<PathBuf>| file.as_deref().is_some_and(Path::is_file);
         self.api_key.is_some() || self.named_file.is_some() || exists(&self.gcloud_file)
     }
 
-    /// What a request to a Vertex model with this base URL needs: the key of
-    /// express mode if there is one, else a token and the address of the project.
+    /// The credential for a Vertex model with this base URL: the key of
+    /// express mode if there is one, otherwise a token and the address of the project.
     ///
     /// # Errors
-    /// Like [`Self::token`], and when no project is known.
+    /// Like [`Self::token`], and if no project is known.
     pub async fn credential(&self, base_url: &str) -> Result<Credential, AdcError> {
         if let Some(key) = &self.api_key {
             return Ok(Credential::ApiKey(key.clone()));
@@ -153,11 +153,11 @@ impl GoogleAdc {
         Ok(Credential::SignedIn(Box::new(SignIn { token, base_url, account_id: None })))
     }
 
-    /// A token that is good for a minute at least. Waits for the network when
-    /// none is kept; two that ask at once may both fetch one, which does no harm.
+    /// A token that is valid for at least a minute. Waits for the network if
+    /// none is cached; two concurrent calls may both fetch one, which does no harm.
     ///
     /// # Errors
-    /// When there are no credentials, or Google does not take them.
+    /// If there are no credentials, or Google rejects them.
     pub async fn token(&self) -> Result<String, AdcError> {
         let now_ms = self.clock.now_ms();
         if let Some(token) = self.held().filter(|token| now_ms.saturating_add(MARGIN_MS) < token.ends_ms) {
@@ -176,16 +176,16 @@ impl GoogleAdc {
         Ok(token.text)
     }
 
-    /// Forgets `token`, which a service did not take, so that the next one is new.
+    /// Drops `token` from the cache after a service rejected it.
     pub fn forget(&self, token: &str) {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).take_if(|held| held.text == token);
     }
 
-    /// Project and location of requests: of the environment, else the project
-    /// that the credentials belong to.
+    /// Project and location of requests: those of the environment, otherwise the project
+    /// of the credentials.
     ///
     /// # Errors
-    /// When no project is known, or the credentials cannot be read.
+    /// If no project is known, or the credentials cannot be read.
     pub async fn place(&self) -> Result<VertexPlace, AdcError> {
         let location = self.location.clone();
         if let Some(project) = self.project.clone() {
@@ -206,7 +206,7 @@ impl GoogleAdc {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Who the files say the user is; `None` leaves the machine's own account.
+    /// The identity in the files; `None` means the machine's own account.
     async fn identity(&self) -> Result<Option<Identity>, AdcError> {
         let (path, must_exist) = match (&self.named_file, &self.gcloud_file) {
             (Some(path), _) => (path, true),
@@ -220,14 +220,14 @@ impl GoogleAdc {
         }
     }
 
-    /// What the metadata server says about `path`.
+    /// The metadata server's reply for `path`.
     async fn metadata(&self, path: &str) -> Result<CallReply, AdcError> {
         let call = HttpCall {
             url: format!("{}/computeMetadata/v1/{path}", self.endpoints.metadata),
             headers: vec![("metadata-flavor", "Google".to_owned())],
             body: CallBody::None,
         };
-        // No such server means: not one of Google's computers.
+        // Without such a server, this is not one of Google's computers.
         let called = tokio::time::timeout(METADATA_TIMEOUT, self.transport.call(call)).await;
         called.ok().and_then(Result::ok).ok_or(AdcError::Missing)
     }
@@ -244,7 +244,7 @@ struct AuthorizedUser {
     client_id: String,
     client_secret: String,
     refresh_token: String,
-    /// The project that requests are billed to.
+    /// The project that pays for requests.
     quota_project_id: Option<String>,
 }
 
@@ -260,7 +260,7 @@ struct ServiceAccount {
 
 impl Identity {
     fn read(path: &Path, text: &[u8]) -> Result<Self, AdcError> {
-        // What the parser says may quote the file, and with it a secret.
+        // The parser's message may quote the file, and with it a secret.
         let refused = |problem: &str| AdcError::File { path: path.to_owned(), problem: problem.to_owned() };
         let value: Value = serde_json::from_slice(text).map_err(|_| refused("it is not JSON"))?;
         let kind = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -286,7 +286,7 @@ impl Identity {
         }
     }
 
-    /// The form that asks `uri` for a token.
+    /// The form that requests a token from `uri`.
     fn grant(&self, uri: &str, now_s: u64) -> Result<Vec<(&'static str, String)>, AdcError> {
         Ok(match self {
             Self::User(user) => vec![
@@ -304,7 +304,7 @@ impl Identity {
 }
 
 impl ServiceAccount {
-    /// A signed claim to be this account, for the token service at `audience`.
+    /// A signed assertion of this account, for the token service at `audience`.
     fn assertion(&self, audience: &str, now_s: u64) -> Result<String, AdcError> {
         let mut header = json!({"alg": "RS256", "typ": "JWT"});
         if let Some(id) = &self.private_key_id {
@@ -325,8 +325,8 @@ impl ServiceAccount {
     }
 }
 
-/// RSASSA-PKCS1-v1_5 with SHA-256 in base64url (RFC 7518, 3.3), by a key in PEM.
-/// `None` if that is no RSA key.
+/// RSASSA-PKCS1-v1_5 with SHA-256 in base64url (RFC 7518, 3.3), with a key in PEM.
+/// `None` if that is not an RSA key.
 fn rs256(pem: &str, message: &[u8]) -> Option<String> {
     let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
     let signer = any_supported_type(&key).ok()?.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])?;

@@ -1,7 +1,7 @@
-//! JSON files of the user that other processes write too: reading them, and the
-//! lock around changing them.
+//! JSON files of the user that other processes write too: reads them, and locks them
+//! for changes.
 //!
-//! What is in a file is its owner's business (`settings_file`, `auth_file`).
+//! `settings_file` and `auth_file` interpret their content.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
 
-/// Reads the object in `path`; a missing or empty file is an empty one.
+/// Reads the object in `path`; a missing or empty file is an empty object.
 ///
 /// # Errors
 /// Describes the problem with the file, with path and line.
@@ -35,42 +35,42 @@ pub(super) fn read(path: &Path) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The text of a file that holds `values`.
+/// The text of a file with `values`.
 pub(super) fn text(values: &Map<String, Value>) -> String {
     serde_json::to_string_pretty(values).unwrap_or_default() + "\n"
 }
 
-/// How patient a lock is.
+/// The timeouts of a lock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LockTimes {
-    /// A lock not touched for this long may be left from a crash.
+    /// A lock untouched for this long may be left over from a crash.
     pub(super) stale: Duration,
-    /// How long a waiter must have seen it lie there untouched besides, longer than
-    /// a holder lets pass between two touches: after the machine slept every lock
+    /// How long a waiter must additionally have observed it untouched; longer than
+    /// the interval between a holder's touches, because after the machine slept every lock
     /// looks old.
     pub(super) watch: Duration,
-    /// How long to wait for one that is held.
+    /// Maximum wait for a held lock.
     pub(super) wait: Duration,
 }
 
-/// The lock the original takes on a file: a folder beside it, which only one
-/// process can create. A symbolic link is followed first, so that everybody who
-/// means the same file takes the same lock.
+/// The lock the original uses for a file: a folder beside it, which only one
+/// process can create. Symbolic links are resolved first, so that all processes that
+/// change the same file use the same lock.
 ///
-/// Whoever takes a lock for abandoned puts another folder in its place. So the
-/// holder touches and removes what it has created, and nothing else.
+/// A process that considers a lock abandoned replaces it with another folder. The
+/// holder therefore touches and removes only the folder it has created.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     path: PathBuf,
-    /// While it is open no other folder gets its number. Locked itself, which tells
-    /// other processes of this program that the holder lives.
+    /// While it is open, no other folder gets its inode number. It is locked itself, which
+    /// shows other processes of this program that the holder is alive.
     folder: File,
 }
 
 /// Why there is no lock.
 #[derive(Debug)]
 pub(super) enum LockError {
-    /// Somebody else has it.
+    /// Another process holds it.
     Held {
         path: PathBuf,
     },
@@ -83,7 +83,7 @@ pub(super) enum LockError {
 const PAUSE: Duration = Duration::from_millis(25);
 
 impl FolderLock {
-    /// Blocks until the lock on `file` is free, for `times.wait` at most.
+    /// Blocks until the lock on `file` is free, at most for `times.wait`.
     pub(super) fn acquire(file: &Path, times: LockTimes) -> Result<Self, LockError> {
         let target = atomic_file::follow_links(file)
             .map_err(|source| LockError::Create { path: file.to_owned(), source })?;
@@ -113,7 +113,7 @@ impl FolderLock {
         fs::create_dir(path)?;
         let opened = File::open(path);
         let folder = opened.inspect_err(|_| drop(fs::remove_dir(path)))?;
-        // Where folders cannot be locked, the age of the lock is what others have.
+        // If folders cannot be locked, other processes rely on the lock's age.
         folder.try_lock().unwrap_or_default();
         Ok(Self { path: path.to_owned(), folder })
     }
@@ -124,10 +124,10 @@ impl FolderLock {
         own.is_some_and(|own| Seen::at(&self.path).is_some_and(|seen| seen.is_same_folder(own)))
     }
 
-    /// Shows that the holder still lives; for work that takes longer than a lock
-    /// may look untouched. A failure leaves the lock to look older than it is.
+    /// Shows that the holder is still alive, for work that takes longer than a lock
+    /// may stay untouched. A failure makes the lock look older than it is.
     pub(super) fn touch(&self) {
-        // By the clock of the file system, which also tells the age.
+        // Use the clock of the file system, which also determines the age.
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         let times = Timestamps { last_access: now, last_modification: now };
         futimens(&self.folder, &times).unwrap_or_default();
@@ -142,7 +142,7 @@ impl Drop for FolderLock {
     }
 }
 
-/// What a lock looked like: which folder, and when it was touched last.
+/// An observation of a lock: its folder, and when it was last touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     device: u64,
@@ -172,8 +172,8 @@ impl Seen {
 #[derive(Debug, Default)]
 struct Watch {
     seen: Option<Seen>,
-    /// How long it has been like that. Counted in pauses, so that the time a machine
-    /// sleeps is no time of watching.
+    /// How long it has been unchanged. Counted in pauses, so that the time a machine
+    /// sleeps does not count.
     unchanged: Duration,
 }
 
@@ -190,14 +190,14 @@ impl Watch {
     }
 }
 
-/// Makes room for a new lock in place of `left`; `false` if that one is not there
-/// any more, or its holder lives. Of several waiters one succeeds.
+/// Makes room for a new lock by moving `left` away; `false` if it no longer
+/// exists, or its holder is alive. Of several waiters one succeeds.
 fn move_away(path: &Path, left: Seen) -> bool {
     let Ok(folder) = File::open(path) else { return false };
     if matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
         return false;
     }
-    // Another waiter may have been faster, until the folder was locked.
+    // Another waiter may have replaced it before the folder was locked.
     if Seen::at(path) != Some(left) || !folder.metadata().is_ok_and(|own| Seen::of(&own) == left) {
         return false;
     }
@@ -207,8 +207,8 @@ fn move_away(path: &Path, left: Seen) -> bool {
     if fs::rename(path, &aside).is_err() {
         return false;
     }
-    // The holder may have come back and given it up in this moment, and another one
-    // have taken it.
+    // In this moment the holder may have released it and another process
+    // have acquired it.
     if !Seen::at(&aside).is_some_and(|moved| moved.is_same_folder(left)) {
         if Seen::at(path).is_none() {
             drop(fs::rename(&aside, path));
@@ -232,7 +232,7 @@ mod tests {
         File::open(lock).unwrap().set_modified(long_ago).unwrap();
     }
 
-    /// A file to lock, and its lock, left behind long ago by somebody.
+    /// A file to lock, and an old abandoned lock.
     fn abandoned() -> (tempfile::TempDir, PathBuf, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let (file, lock) = (folder.path().join("a.json"), folder.path().join("a.json.lock"));
@@ -257,7 +257,7 @@ mod tests {
     fn a_lock_left_by_a_crash_is_taken_over_once_it_was_watched() {
         let (folder, file, lock) = abandoned();
         let hasty = LockTimes { watch: Duration::from_secs(60), wait: Duration::from_millis(100), ..TIMES };
-        // The machine may have slept, and the holder be about to touch it.
+        // The machine may have slept, and the holder may be about to touch it.
         assert!(matches!(FolderLock::acquire(&file, hasty), Err(LockError::Held { .. })));
         let taken = FolderLock::acquire(&file, PATIENT).unwrap();
         assert!(taken.is_held() && lock.is_dir());
@@ -294,7 +294,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let held = FolderLock::acquire(&folder.path().join("a.json"), TIMES).unwrap();
         let lock = held.path.clone();
-        // As a program does that goes by the age alone.
+        // Like a program that judges only by age.
         fs::remove_dir(&lock).unwrap();
         fs::create_dir(&lock).unwrap();
         make_old(&lock);

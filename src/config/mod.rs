@@ -1,10 +1,9 @@
 //! The user's configuration, read from disk and environment.
 //!
-//! `env` is the only reader of environment variables; files of the user are never
-//! overwritten when they cannot be read. `oauth` and `authorised` reach services,
-//! to sign in and to renew tokens, and `model_lists` to ask what they have; nothing
-//! else here does. Nothing here knows
-//! sessions or screens.
+//! `env` is the only reader of environment variables; unreadable files of the user are
+//! never overwritten. `oauth` and `authorised` contact services
+//! to sign in and to renew tokens, and `model_lists` to list their models; no other
+//! module does. This layer knows no sessions or screens.
 
 mod auth_file;
 mod authorised;

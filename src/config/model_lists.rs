@@ -1,7 +1,7 @@
-//! Lists of models that only their providers know.
+//! Model lists that only the providers themselves have.
 //!
-//! Asked for once per process, of those there is a key for, when somebody wants
-//! to see what there is.
+//! They are requested once per process, from providers with a key, when the user
+//! wants to see all models.
 
 use futures_util::future::join_all;
 
@@ -9,7 +9,7 @@ use crate::ai::{Catalog, Model, Transport, list_models};
 
 use super::credentials::Credentials;
 
-/// What providers have said, and why others have not.
+/// The lists of providers, and failures.
 #[derive(Debug, Clone, Default)]
 pub struct ModelLists {
     /// By provider.
@@ -19,9 +19,9 @@ pub struct ModelLists {
 }
 
 impl Credentials {
-    /// The lists of all providers that have one of their own and that there is a key
-    /// for. Runs key commands. A list that is known is not asked for again; the
-    /// others take three seconds at most. Dropping the future gives up.
+    /// The lists of all providers that publish one and have a key.
+    /// Runs key commands. Known lists are not requested again; the
+    /// others take at most three seconds. Dropping the future cancels the requests.
     pub async fn model_lists(&self, catalog: &Catalog) -> ModelLists {
         let asked = catalog.providers().iter().filter_map(|info| {
             let template = info.template.as_deref().filter(|_| self.is_available(info))?;
@@ -47,14 +47,14 @@ impl Credentials {
         let filled = headers.map(|headers| Model { headers, ..template.clone() });
         let mut models = list_models(&transport, filled.as_ref().unwrap_or(template), &credential).await?;
         for model in &mut models {
-            // Requests fill them in for themselves.
+            // Each request fills in the headers itself.
             model.headers.clone_from(&template.headers);
         }
         self.keep_list(template, &models);
         Ok(models)
     }
 
-    /// Adds the lists that are known to a catalogue that was read anew.
+    /// Adds the known lists to a catalogue that was read again.
     pub fn add_known_lists(&self, catalog: &mut Catalog) {
         let templates = catalog.providers().iter().filter_map(|info| info.template.clone());
         let known: Vec<_> = templates

@@ -1,5 +1,5 @@
-//! The catalogue with the user's `models.json`, the models the original has
-//! stored, and what variables say about it.
+//! Loads the catalogue: the user's `models.json`, the models the original has
+//! stored, and environment variables.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,11 +12,11 @@ use crate::ai::{Catalog, LocalAddresses};
 use super::dirs::Dirs;
 use super::env::Env;
 
-/// Most that is read of a file of models.
+/// Maximum size of a model file.
 const FILE_LIMIT_BYTES: u64 = 32 << 20;
 
-/// The built-in models, those of `models-store.json` and of `models.json`, which
-/// need not exist; and what is wrong with the files, one line each.
+/// The built-in models and those of `models-store.json` and `models.json`, which
+/// may be missing; and problems with the files, one line each.
 pub fn load_catalog(dirs: &Dirs, env: &Env) -> (Catalog, Vec<String>) {
     let mut catalog = Catalog::builtin();
     catalog.local_addresses = local_addresses(env);
@@ -54,8 +54,8 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     String::from_utf8(bytes).map(Some).map_err(io::Error::other)
 }
 
-/// `PI_LOCAL_SERVERS` lists `ID=URL` pairs to look at instead of the usual
-/// addresses; `none` looks nowhere. Without it Ollama's own variable counts.
+/// `PI_LOCAL_SERVERS` lists `ID=URL` pairs to search instead of the default
+/// addresses; `none` disables the search. Without it, Ollama's own variable applies.
 fn local_addresses(env: &Env) -> LocalAddresses {
     match env.get("PI_LOCAL_SERVERS") {
         Some(list) => LocalAddresses::parse(&list),
@@ -63,8 +63,8 @@ fn local_addresses(env: &Env) -> LocalAddresses {
     }
 }
 
-/// Where the user's resource at Azure is, and under which names its models were
-/// deployed: `AZURE_OPENAI_BASE_URL` or `AZURE_OPENAI_RESOURCE_NAME`,
+/// Adds the address and deployments of the user's Azure resource:
+/// `AZURE_OPENAI_BASE_URL` or `AZURE_OPENAI_RESOURCE_NAME`,
 /// `AZURE_OPENAI_API_VERSION`, `AZURE_OPENAI_DEPLOYMENT_NAME_MAP` with
 /// `MODEL=DEPLOYMENT` pairs.
 fn add_azure(catalog: &mut Catalog, env: &Env) {

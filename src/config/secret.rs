@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-/// A key or a token on its way. What prints it prints a mark instead.
+/// A key or token in transit. Its `Debug` prints a placeholder.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// What somebody typed or pasted: blanks around it and line ends in it, which
-    /// come from wrapped text, are not part of a secret; nor is what cannot be seen,
-    /// such as the mark at the start of a file or those that web pages put in.
+    /// A typed or pasted secret. Removes surrounding white space and line breaks inside,
+    /// which come from wrapped text, and invisible characters,
+    /// such as a byte order mark or those that web pages insert.
     pub fn typed(text: &str) -> Self {
         Self(text.chars().filter(|c| !is_invisible(*c)).collect::<String>().trim().to_owned())
     }
 
-    /// The first character no key has, with its position, which counts from 1: keys
-    /// are written in the visible characters of ASCII.
+    /// The first character that no key contains, with its position, counted from 1: keys
+    /// consist of visible ASCII characters.
     pub fn odd_character(key: &str) -> Option<(usize, char)> {
         key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic()).map(|(at, c)| (at + 1, c))
     }
@@ -30,7 +30,7 @@ impl Secret {
     }
 }
 
-/// Characters without a picture: controls, joiners and spaces without width, marks
+/// Invisible characters: controls, joiners and zero-width spaces, marks
 /// of direction and of variants. Unicode, "Default_Ignorable_Code_Point".
 fn is_invisible(c: char) -> bool {
     c.is_control()

@@ -16,7 +16,7 @@ use crate::ai::{Sampling, SamplingPolicy, ThinkingLevel};
 
 use super::trust::TrustDefault;
 
-/// What the user set, or the defaults.
+/// The user's settings, or the defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub default_provider: Option<String>,
@@ -24,7 +24,7 @@ pub struct Settings {
     pub default_thinking_level: ThinkingLevel,
     /// By `provider/id`.
     pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
-    /// Patterns of the models to cycle through; none means all.
+    /// Patterns of the models to cycle through; empty means all.
     pub enabled_models: Vec<String>,
     pub sampling: SamplingPolicy,
     pub show_cache_miss_notices: bool,
@@ -36,9 +36,9 @@ pub struct Settings {
     pub follow_up_mode: String,
     pub urgent_words: Vec<String>,
     pub default_tools: Vec<String>,
-    /// Places of skills, and filters over those of the user.
+    /// Locations of skills, and filters for the user's skills.
     pub skills: Vec<String>,
-    /// Whether skills are offered as commands while one is typed.
+    /// Whether completion offers skills as commands.
     pub skill_commands: bool,
     pub project_trust: TrustDefault,
     pub session_dir: Option<String>,
@@ -61,10 +61,10 @@ pub struct Settings {
     pub http_idle_timeout: Duration,
 }
 
-/// When conversations are compacted, and how much of them is kept word for word.
+/// When conversations are compacted, and how much is kept word for word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactionPolicy {
-    /// Whether it happens without being asked for.
+    /// Whether compaction is automatic.
     pub enabled: bool,
     pub budget: CompactionBudget,
     /// By `provider/id`.
@@ -74,13 +74,13 @@ pub struct CompactionPolicy {
 /// Sizes in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionBudget {
-    /// Left free of the window; beyond that the conversation is compacted.
+    /// Free part of the window; with less, the conversation is compacted.
     pub reserve_tokens: u64,
-    /// About what is kept of its end.
+    /// Approximate size of the part that is kept.
     pub keep_recent_tokens: u64,
 }
 
-/// A budget of one model; what is missing is as for the others.
+/// A budget of one model; missing values use the general setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionOverride {
@@ -110,13 +110,13 @@ pub struct Row {
     pub help: &'static str,
 }
 
-/// What values a setting takes.
+/// The type of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Bool,
     /// A whole number, 0 or more.
     Number,
-    /// Any number within these bounds.
+    /// Any number within these limits.
     Decimal {
         least: f64,
         most: f64,
@@ -132,13 +132,13 @@ pub enum Kind {
     CompactionByModel,
 }
 
-/// A value that does not fit its setting; the default is used.
+/// An invalid value of a setting; the default is used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{key}\" must be {expected}; using {default}")]
 pub struct SettingsProblem {
     pub key: &'static str,
     pub expected: String,
-    /// What is used in its place.
+    /// The value used instead.
     pub default: String,
 }
 
@@ -394,8 +394,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings in `values`, the content of `settings.json`, and what is
-    /// wrong in it.
+    /// The settings in `values`, the content of `settings.json`, and its
+    /// problems.
     pub fn read(values: &Map<String, Value>) -> (Self, Vec<SettingsProblem>) {
         let values = &modern(values);
         let mut reader = Reader { values, problems: section_problems(values) };
@@ -476,7 +476,7 @@ impl Reader<'_> {
         items.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// A value of a shape that the row's kind has checked.
+    /// A value whose shape was checked by the row's kind.
     fn parsed<T: DeserializeOwned + Default>(&mut self, key: &str) -> T {
         serde_json::from_value(self.value(key)).unwrap_or_default()
     }
@@ -489,7 +489,7 @@ impl Reader<'_> {
             (ThinkingLevel::Medium, "thinkingBudgets.medium"),
             (ThinkingLevel::High, "thinkingBudgets.high"),
         ];
-        // Only what the user set: some models have budgets of their own.
+        // Only the user's values, because some models have budgets of their own.
         let set = budgets.into_iter().filter(|(_, key)| lookup(self.values, key).is_some());
         let set: Vec<_> = set.collect();
         SamplingPolicy {
@@ -506,7 +506,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A value that fits the row of `key`.
+    /// The valid value for the row of `key`.
     fn value(&mut self, key: &str) -> Value {
         let row = ROWS.iter().find(|row| row.key == key).expect("every field has a row (tested)");
         let default = || serde_json::from_str(row.default).expect("defaults are JSON (tested)");
@@ -539,7 +539,7 @@ impl Kind {
         }
     }
 
-    /// What a value has to be, for people.
+    /// The accepted values, for the user.
     pub fn describe(self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),
@@ -564,8 +564,8 @@ impl Kind {
     }
 }
 
-/// The values with the older forms of settings in the present one. Only what is
-/// read here changes, not the file.
+/// The values with older forms of settings converted to the current one. The file
+/// itself does not change.
 fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
     let Some(Value::Object(skills)) = values.get("skills") else { return Cow::Borrowed(values) };
     let (folders, commands) = (skills.get("customDirectories"), skills.get("enableSkillCommands"));
@@ -580,7 +580,7 @@ fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
     Cow::Owned(modern)
 }
 
-/// Sections that are no objects: `"retry": 3`. None of their settings is read.
+/// Sections that are not objects, such as `"retry": 3`. Their settings are ignored.
 fn section_problems(values: &Map<String, Value>) -> Vec<SettingsProblem> {
     let mut problems: Vec<SettingsProblem> = Vec::new();
     for row in ROWS {
@@ -630,7 +630,7 @@ mod tests {
 
     #[test]
     fn every_row_is_read() {
-        // A value of no kind at all must be noticed for each row.
+        // A value of an impossible kind must be reported for each row.
         for row in ROWS {
             let mut value = json!({ "wrong": true });
             for part in row.key.rsplit('.') {

@@ -1,4 +1,4 @@
-//! The file the settings come from: read once, changed key by key.
+//! The settings file: read once, changed key by key.
 //!
 //! Unknown keys survive. A file that cannot be read is never written.
 
@@ -12,10 +12,10 @@ use crate::util::atomic_file;
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
-/// Long enough for a write, short enough for a user who waits for the screen.
+/// Long enough for a write, short enough for a user waiting at the screen.
 const LOCK: LockTimes = LockTimes {
     stale: Duration::from_secs(10),
-    // Nobody holds it for longer than a write takes.
+    // A write is the longest time it is held.
     watch: Duration::from_millis(500),
     wait: Duration::from_secs(1),
 };
@@ -28,7 +28,7 @@ pub struct SettingsFile {
     problem: Option<String>,
 }
 
-/// Why a setting could not be saved; the file is as it was.
+/// Why a setting could not be saved; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
     #[error("the setting was not saved: {problem}; fix the file and try again")]
@@ -49,8 +49,8 @@ impl From<LockError> for SaveError {
 }
 
 impl SettingsFile {
-    /// Reads the file at `path`; a missing one is empty. What is wrong with it
-    /// is in [`Self::problem`].
+    /// Reads the file at `path`; a missing one is empty. [`Self::problem`] reports
+    /// errors.
     pub fn load(path: PathBuf) -> Self {
         let (values, problem) = match json_file::read(&path) {
             Ok(values) => (values, None),
@@ -72,11 +72,11 @@ impl SettingsFile {
         self.problem.as_deref()
     }
 
-    /// Sets top-level keys in the file as it is now, leaving all others alone.
+    /// Sets top-level keys in the current file and leaves all others unchanged.
     /// Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written; it is left as it was.
+    /// If the file cannot be read or written; it stays unchanged.
     pub fn save(&mut self, changes: &[(&str, Value)]) -> Result<(), SaveError> {
         let write_error = |source| SaveError::Write { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {

@@ -1,8 +1,8 @@
-//! Whether what a project brings along is used: `trust.json`, and who decides.
+//! Trust in projects: `trust.json`, and how decisions are made.
 //!
-//! A folder of somebody else may hold skills, settings and prompts that make the
-//! model do things. They are used once the user has said so, for this folder or
-//! one above it. Asking is left to modes, reading what is trusted to its readers.
+//! A folder of another person may contain skills, settings and prompts that control
+//! the model. pi uses them only after the user has trusted this folder or
+//! one above it. Modes ask the user; other modules read the trusted files.
 
 use std::fs;
 use std::io;
@@ -16,14 +16,14 @@ use crate::util::git::Repository;
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
-/// Long enough for a write, short enough for a user who waits for the screen.
+/// Long enough for a write, short enough for a user waiting at the screen.
 const LOCK: LockTimes = LockTimes {
     stale: Duration::from_secs(10),
     watch: Duration::from_millis(500),
     wait: Duration::from_secs(1),
 };
 
-/// What in a project's `.pi` folder takes trust.
+/// Entries of a project's `.pi` folder that need trust.
 const PROTECTED: &[&str] = &[
     "settings.json",
     "mcp.json",
@@ -44,15 +44,15 @@ pub enum TrustDefault {
     Never,
 }
 
-/// Whether what a project brings along is used.
+/// Whether the files of a project are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     Trusted,
-    /// The user said no: on the command line, in `trust.json` or in the settings.
+    /// The user declined: on the command line, in `trust.json` or in the settings.
     Refused,
     /// No decision, and no user to ask; not used.
     Unasked,
-    /// The user is to be asked; not used until then.
+    /// The user will be asked; not used until then.
     Undecided,
 }
 
@@ -62,10 +62,10 @@ impl Trust {
     }
 }
 
-/// How one process decides.
+/// How this process decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrustPolicy {
-    /// What the command line says, for this process.
+    /// The command line option, for this process.
     pub flag: Option<bool>,
     pub default: TrustDefault,
     /// Whether a user can be asked.
@@ -73,8 +73,8 @@ pub struct TrustPolicy {
 }
 
 impl TrustPolicy {
-    /// The command line wins over `saved`, the nearest decision that was kept, and
-    /// that over the default.
+    /// The command line wins over `saved`, the nearest stored decision, which
+    /// wins over the default.
     pub fn decide(&self, saved: Option<bool>) -> Trust {
         match (self.flag.or(saved), self.default) {
             (Some(true), _) | (None, TrustDefault::Always) => Trust::Trusted,
@@ -85,8 +85,8 @@ impl TrustPolicy {
     }
 }
 
-/// `trust.json` as it was read: canonical folders, each with `true`, `false`, or
-/// `null` for a decision that was taken back. Shared with the original.
+/// The contents of `trust.json`: canonical folders, each with `true`, `false`, or
+/// `null` for a decision that was withdrawn. Shared with the original.
 #[derive(Debug, Clone)]
 pub struct TrustFile {
     path: PathBuf,
@@ -94,7 +94,7 @@ pub struct TrustFile {
     problem: Option<String>,
 }
 
-/// Why a decision could not be kept; the file is as it was.
+/// Why a decision could not be stored; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error("the decision was not saved: {problem}; fix the file and try again")]
@@ -115,8 +115,8 @@ impl From<LockError> for TrustError {
 }
 
 impl TrustFile {
-    /// Reads the file at `path`; a missing one is empty, and so is a broken one,
-    /// in which nobody is trusted. Blocks.
+    /// Reads the file at `path`; a missing one is empty, and so is an invalid one,
+    /// which trusts no folder. Blocks.
     pub fn load(path: PathBuf) -> Self {
         let (values, problem) = match json_file::read(&path) {
             Ok(values) => (values, None),
@@ -131,22 +131,22 @@ impl TrustFile {
     }
 
     /// The decision about `folder` or the nearest folder above it; `None` if there
-    /// is none. Asks the disk where `folder` really is.
+    /// is none. Resolves `folder` on disk.
     pub fn nearest(&self, folder: &Path) -> Option<bool> {
         let folder = canonical(folder);
         folder.ancestors().find_map(|folder| self.values.get(folder.to_str()?)?.as_bool())
     }
 
-    /// Keeps the decision about `folder` in the file as it is now, leaving all
-    /// others alone. Blocks.
+    /// Stores the decision about `folder` in the current file and leaves all
+    /// others unchanged. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written; it is left as it was.
+    /// If the file cannot be read or written; it stays unchanged.
     pub fn save(&mut self, folder: &Path, trusted: bool) -> Result<(), TrustError> {
         let write_error = |source| TrustError::Write { path: self.path.clone(), source };
         let folder = canonical(folder);
         let Some(key) = folder.to_str() else {
-            // A key that stands for several folders would trust the wrong one.
+            // A lossy key could match several folders and trust the wrong one.
             let problem = format!("{} is not UTF-8", folder.display());
             return Err(write_error(io::Error::new(io::ErrorKind::InvalidFilename, problem)));
         };
@@ -164,20 +164,20 @@ impl TrustFile {
     }
 }
 
-/// The folder that links lead to, or what was given where that cannot be told.
+/// The folder with links resolved, or unchanged if that fails.
 fn canonical(folder: &Path) -> PathBuf {
     fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
-/// What the project around `cwd` brings along that takes trust. Blocks.
+/// The files of the project around `cwd` that need trust. Blocks.
 pub fn protected_resources(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let own = PROTECTED.iter().map(|name| cwd.join(".pi").join(name)).filter(|path| path.exists());
     let skills = agents_folders(cwd, home).into_iter().filter(|path| path.is_dir());
     own.chain(skills).collect()
 }
 
-/// Where a project keeps skills: `.pi/skills` of `cwd`, then `.agents/skills` of
-/// `cwd` and, in a repository, of the folders above it, up to its top. They need
+/// The skill folders of a project: `.pi/skills` of `cwd`, then `.agents/skills` of
+/// `cwd` and, in a repository, of the folders above it, up to its top. They may
 /// not exist. The user's own `~/.agents/skills` is not among them.
 pub fn project_skill_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut folders = vec![cwd.join(".pi").join("skills")];
@@ -186,12 +186,12 @@ pub fn project_skill_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 fn agents_folders(cwd: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    // Outside of a repository nothing says that what is above belongs to the project.
+    // Without a repository, the folders above do not belong to the project.
     let top = Repository::find(cwd).map_or_else(|| cwd.to_owned(), |repository| repository.root);
     let home = home.map(canonical);
     let mut folders = Vec::new();
     for folder in cwd.ancestors() {
-        // The system may know the home directory by a link.
+        // The system's home directory may be a link.
         if home.is_none() || home != Some(canonical(folder)) {
             folders.push(folder.join(".agents").join("skills"));
         }
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_decision_is_added_in_order_and_the_rest_is_kept() {
         let (_folder, mut file) = saved("{}");
-        // Somebody else writes meanwhile.
+        // Another process writes in between.
         fs::write(&file.path, r#"{"/z":true,"note":{"x":1},"/b":null}"#).unwrap();
         file.save(Path::new("/c"), false).unwrap();
         let text = fs::read_to_string(&file.path).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_trusts_nobody_and_is_never_written() {
+    fn a_broken_trust_file_trusts_no_folder_and_is_never_written() {
         let (_folder, mut file) = saved("{\"/a\": true,}");
         assert!(file.problem().is_some_and(|problem| problem.contains("trust.json")));
         assert_eq!(file.nearest(Path::new("/a")), None);
@@ -318,7 +318,7 @@ mod tests {
         check_protected(&files, &["home/repo/.agents/skills"]);
         let in_repository = ["home/repo/sub/.git/HEAD", files[1]];
         check_protected(&in_repository, &[]);
-        // Outside of one.
+        // Without a repository.
         check_protected(&files[..2], &[]);
     }
 }

@@ -1,4 +1,4 @@
-//! Config values: texts that name variables, or a command whose output they are.
+//! Config values: literal texts, templates with variables, or commands.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use crate::util::process::Group;
 
-/// How long a command may take.
+/// Time limit of a command.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most that is read of its output.
+/// Maximum output that is read.
 const OUTPUT_LIMIT_BYTES: u64 = 64 << 10;
 
-/// The command of a value that is one: `!command`.
+/// The command in a value of the form `!command`.
 pub(super) fn command(value: &str) -> Option<&str> {
     value.strip_prefix('!')
 }
 
-/// First line of what a shell command prints; 10 s at most. Blocks.
+/// The first line of a shell command's output; at most 10 s. Blocks.
 ///
 /// # Errors
-/// Says why there is none. The text never holds anything the command printed.
+/// The reason for the failure, which never contains output of the command.
 pub(super) fn output_of(command: &str) -> Result<String, String> {
     output_within(command, COMMAND_TIMEOUT)
 }
@@ -28,13 +28,13 @@ pub(super) fn output_of(command: &str) -> Result<String, String> {
 fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]);
-    // What it says to people would land in the middle of the screen.
+    // Its messages would appear in the middle of the screen.
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut shell, 0);
     let mut child = shell.spawn().map_err(|error| format!("cannot run its command: {error}"))?;
     let stdout = child.stdout.take().expect("standard output is piped above");
-    // The end of the program ends it too.
+    // The program's exit ends it too.
     let group = Group::register(Some(child.id()));
     let (done, ended) = mpsc::channel();
     // Ends with the command, at the latest when its group is killed below.
@@ -66,7 +66,7 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
 /// Replaces `$NAME` and `${NAME}` by variables; `$$` and `$!` are `$` and `!`.
 ///
 /// # Errors
-/// Names the variable that is not set.
+/// The name of a variable that is not set.
 pub(super) fn expand(template: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = template;

@@ -1,5 +1,5 @@
-//! Keys and sign-ins in a shell: a table, a key that is not shown, the steps of
-//! a sign-in. What is stored where is the business of `config`.
+//! Keys and sign-ins in a shell: a table, a hidden key prompt, the steps of
+//! a sign-in. `config` stores the results.
 
 use std::io::{self, BufRead as _, Read as _};
 use std::process::ExitCode;
@@ -14,11 +14,11 @@ use crate::config::{Accounts, KeySource, ProviderKeys, Secret, SignInPrompt, Sig
 
 use super::output::{write_err, write_out};
 
-/// Most that is read of a piped key.
+/// Maximum size of a piped key.
 const KEY_LIMIT_BYTES: u64 = 64 << 10;
 
-/// Prints where the key of each provider comes from, those with one first. Exit
-/// code 1 when the file of keys cannot be read, which `problem` says.
+/// Prints the source of each provider's key, providers with a key first. Exit
+/// code 1 if the key file cannot be read, as `problem` describes.
 pub fn auth_status(providers: &[ProviderKeys], problem: Option<&str>, now_ms: u64, json: bool) -> ExitCode {
     if let Some(problem) = problem {
         write_err(&format!("pi: {problem}"));
@@ -79,7 +79,7 @@ fn status_table(providers: &[&ProviderKeys], now_ms: u64) -> String {
     lines.collect()
 }
 
-/// How long a token lasts. An ended one is renewed when it is used.
+/// The remaining lifetime of a token. An expired one is renewed on use.
 fn remaining(expires_ms: u64, now_ms: u64) -> String {
     let minutes = expires_ms.saturating_sub(now_ms) / 60_000;
     match minutes {
@@ -95,10 +95,10 @@ pub fn say(text: &str) {
     write_out(&format!("{text}\n"));
 }
 
-/// Reads a key: from the terminal without showing it, or all of standard input.
+/// Reads a key: from the terminal without echo, or all of standard input.
 ///
 /// # Errors
-/// When standard input cannot be read, or the user pressed ctrl+c.
+/// If standard input cannot be read, or the user pressed ctrl+c.
 pub fn read_key(provider: &str, is_terminal: bool) -> anyhow::Result<Secret> {
     if is_terminal {
         let typed = read_hidden(&format!("Key for {provider} (not shown): "))?;
@@ -110,7 +110,7 @@ pub fn read_key(provider: &str, is_terminal: bool) -> anyhow::Result<Secret> {
     Ok(Secret::typed(&String::from_utf8_lossy(&bytes)))
 }
 
-/// Gives the terminal its echo back.
+/// Restores the terminal's echo.
 struct Restore(Termios);
 
 impl Drop for Restore {
@@ -120,7 +120,7 @@ impl Drop for Restore {
     }
 }
 
-/// A line of the terminal, read key by key: with the terminal's own line editing
+/// Reads a line from the terminal key by key: with the terminal's own line editing,
 /// ctrl+c would end the program and leave the echo off.
 fn read_hidden(prompt: &str) -> anyhow::Result<String> {
     let terminal = rustix::stdio::stdin();
@@ -155,7 +155,7 @@ fn read_line(mut next: impl FnMut() -> Option<u8>) -> Option<String> {
             CTRL_C => return None,
             CTRL_D if line.is_empty() => return None,
             CTRL_U => line.clear(),
-            // A character of several bytes goes as a whole.
+            // Delete all bytes of a character.
             8 | 127 => while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {},
             byte if line.len() < 16_384 => line.push(byte),
             _ => {}
@@ -163,11 +163,11 @@ fn read_line(mut next: impl FnMut() -> Option<u8>) -> Option<String> {
     }
 }
 
-/// Signs in, telling the steps on standard error. Lines of the terminal are what
-/// the user pastes.
+/// Signs in, printing the steps to standard error. Lines typed in the terminal count as
+/// pasted text.
 ///
 /// # Errors
-/// When the user is not signed in, and why.
+/// Why the user is not signed in.
 pub async fn sign_in(accounts: &Accounts, request: SignInRequest, is_terminal: bool) -> anyhow::Result<()> {
     let provider = request.provider.clone();
     let (steps, mut told) = mpsc::unbounded_channel();
@@ -183,7 +183,7 @@ pub async fn sign_in(accounts: &Accounts, request: SignInRequest, is_terminal: b
                 if matches!(step, SignInStep::Browser { .. })
                     && let Some(paste) = paste.take()
                 {
-                    // Ends with the program: a read of the terminal cannot be given up.
+                    // Ends with the program, because a blocking read of the terminal cannot be cancelled.
                     let reading = thread::Builder::new().name("paste".to_owned());
                     if let Err(error) = reading.spawn(move || read_lines(&paste)) {
                         write_err(&format!("pi: cannot read pasted input: {error}"));

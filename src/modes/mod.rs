@@ -22,7 +22,7 @@ pub use print::print;
 pub use slash::{command_name, nearest};
 pub use transfer::{show_export, show_export_file, show_import};
 
-/// Something to say to the model.
+/// A prompt for the model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prompt {
     pub text: String,

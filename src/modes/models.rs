@@ -8,7 +8,7 @@ use crate::config::Credentials;
 use super::output::{write_err, write_out};
 
 /// Prints the models whose reference or name contains `search`, as a table.
-/// Those there is a key for come first.
+/// Models with a key come first.
 pub fn list_models(
     catalog: &Catalog,
     credentials: &Credentials,

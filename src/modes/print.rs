@@ -1,4 +1,4 @@
-//! Print mode: the last answer on standard output, nothing else there.
+//! Print mode: prints the last answer, and nothing else, on standard output.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::Prompt;
 use super::output::{write_err, write_out};
 use super::signals;
 
-/// How long the session may take to end.
+/// Maximum time for the session to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
-/// Says each prompt and waits until it is settled; then prints the text of the
-/// last answer. Exit code 1 when that answer failed or was cut off.
+/// Sends each prompt and waits until the session has settled; then prints the text of the
+/// last answer. Exit code 1 if that answer failed or was truncated.
 ///
-/// The first signal to end kills commands and saves what there is, the second one
+/// The first termination signal kills commands and saves partial results, the second one
 /// ends the process.
 pub async fn print(
     handle: &SessionHandle,
@@ -39,7 +39,7 @@ pub async fn print(
             code
         }
     };
-    // What takes longer hangs, on a disk that does not answer.
+    // Ending takes longer only if the disk does not respond.
     let ending = handle.request(SessionCommand::Shutdown);
     let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
     if let Ok(Err(error @ SessionError::Refused(_))) = ended {
@@ -67,7 +67,7 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
     }
 }
 
-/// Waits until the session has nothing more to do. `false` if it ended instead.
+/// Waits until the session has settled. `false` if it ended instead.
 async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>) -> bool {
     let mut said = None;
     while let Some(event) = events.recv().await {
@@ -121,7 +121,7 @@ fn tell(level: NoticeLevel, text: &str) {
     }
 }
 
-/// Tells what was said about the session before a prompt was refused.
+/// Prints notices that arrived before a prompt was rejected.
 fn tell_waiting(events: &mut SessionEvents) {
     while let Ok(event) = events.try_recv() {
         if let SessionEvent::Notice { level, text } = event {

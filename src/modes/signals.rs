@@ -1,4 +1,4 @@
-//! Signals that ask the program to end.
+//! Termination signals.
 
 use std::io;
 use std::process::ExitCode;
@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 
 use crate::util::process;
 
-/// How long the program may take to end after the first signal.
+/// Maximum time for the program to end after the first signal.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// SIGTERM, SIGHUP, SIGINT and SIGQUIT, from the moment this is made.
+/// SIGTERM, SIGHUP, SIGINT and SIGQUIT, from its creation on.
 pub(super) struct EndSignals {
     term: Signal,
     hup: Signal,
@@ -32,7 +32,7 @@ impl EndSignals {
         })
     }
 
-    /// The exit code for the next signal: 128 and its number. Loses none when dropped.
+    /// The exit code for the next signal: 128 plus its number. Loses none if dropped.
     pub(super) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.term.recv() => 143,
@@ -42,24 +42,24 @@ impl EndSignals {
         }
     }
 
-    /// Forgets the signals of keys that were meant for another program, which had the
-    /// terminal: they went to this one as well.
+    /// Drops signals of keys that were meant for another program in the
+    /// terminal; pi received them as well.
     pub(super) fn forget_keys(&mut self) {
-        // Where a new one cannot be had, the old one goes on.
+        // If a new listener cannot be created, the old one stays.
         if let (Ok(int), Ok(quit)) = (signal(SignalKind::interrupt()), signal(SignalKind::quit())) {
             (self.int, self.quit) = (int, quit);
         }
     }
 }
 
-/// Returns what resolves to the exit code at the first signal. From then on the process has
+/// Returns a future with the exit code of the first signal. From then on the process has
 /// [`LIMIT`] to end by itself, and ends at once with the second signal.
 ///
-/// The signals have a thread of their own, which also ends a process whose other threads
-/// wait in the kernel. It lives as long as the process.
+/// A separate thread handles the signals, so that it can end a process whose other threads
+/// are blocked in the kernel. It lives as long as the process.
 pub(super) fn first_signal() -> impl Future<Output = ExitCode> {
     let (first, received) = oneshot::channel();
-    // Without a thread signals do what they do by default: they end the process.
+    // Without a thread, signals keep their default action and end the process.
     let started = thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(watch(first));
@@ -77,7 +77,7 @@ pub(super) fn first_signal() -> impl Future<Output = ExitCode> {
 async fn watch(first: oneshot::Sender<u8>) {
     let Ok(mut signals) = EndSignals::new() else { return };
     let code = signals.next().await;
-    // Nobody may be listening any more: the answer is there and being written.
+    // The receiver may be gone: the answer is complete and being printed.
     first.send(code).unwrap_or_default();
     let code = tokio::time::timeout(LIMIT, signals.next()).await.unwrap_or(code);
     process::kill_all();

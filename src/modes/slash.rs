@@ -1,6 +1,6 @@
-//! Telling slash commands from texts that happen to begin with a slash.
+//! Distinguishes slash commands from other texts that begin with a slash.
 
-/// Folders at the root of a file system: `/tmp what is in there` is about one.
+/// Folders at the root of a file system: `/tmp what is in there` is a prompt about one.
 const ROOT_FOLDERS: &[&str] = &[
     "applications",
     "bin",
@@ -34,9 +34,9 @@ const ROOT_FOLDERS: &[&str] = &[
     "volumes",
 ];
 
-/// The name of the command that `text` calls or means to call: one line that
+/// The name of the command in `text`: one line that
 /// begins with a slash and a word of letters, digits and hyphens. `None` for
-/// paths, and for anything else that is not a command.
+/// paths, and for any other text.
 pub fn command_name(text: &str) -> Option<&str> {
     let line = text.trim().strip_prefix('/')?;
     if line.contains('\n') {
@@ -49,7 +49,7 @@ pub fn command_name(text: &str) -> Option<&str> {
     (is_word && !is_folder).then_some(name)
 }
 
-/// Commands of the original that this version does not have, and what does instead.
+/// Commands of the original that this version does not have, and their alternatives.
 const NOT_YET: &[(&str, &str)] = &[
     ("settings", "settings are in ~/.pi/agent/settings.json"),
     ("tree", ""),
@@ -66,7 +66,7 @@ const NOT_YET: &[(&str, &str)] = &[
     ("llama", "/model lists local servers automatically"),
 ];
 
-/// What else people call a command.
+/// Common other names of commands.
 const ALIASES: &[(&str, &str)] = &[
     ("?", "hotkeys"),
     ("clear", "new"),
@@ -86,7 +86,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("think", "thinking"),
 ];
 
-/// What to say about a command that is none of `known`: what is nearest, or that
+/// The message about a command that is not in `known`: the nearest one, or that
 /// this version does not have it.
 pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
     let lower = name.to_ascii_lowercase();
@@ -101,12 +101,12 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The one of `known` that is spelt most like `word`, if one is spelt like it.
+/// The element of `known` with the most similar spelling, if similar enough.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let beginning = known.iter().find(|name| word.len() >= 3 && name.starts_with(word));
     let n_wrong = |name: &str| strsim::damerau_levenshtein(word, name);
     let closest = known.iter().min_by_key(|name| n_wrong(name));
-    // Two letters of five may be wrong, or one of three.
+    // Allows two wrong letters of five, or one of three.
     let alike = closest.filter(|name| n_wrong(name) * 5 <= word.len().max(name.len()) * 2);
     beginning.or(alike).copied()
 }

@@ -1,5 +1,5 @@
-//! What `pi import` and `pi export` say. Results go to standard output, what
-//! could not be carried over to standard error, a line each.
+//! The output of `pi import` and `pi export`. Results go to standard output, notes about
+//! losses to standard error, one line each.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use crate::session::SavedSession;
 
 use super::output::{write_err, write_out};
 
-/// Prints where the imported session is; `resume` is the command that resumes it.
+/// Prints the location of the imported session; `resume` is the command that resumes it.
 pub fn show_import(saved: &SavedSession, resume: &str, report: &Report) -> ExitCode {
     show_report(report);
     let messages = if saved.n_messages == 1 { "message" } else { "messages" };

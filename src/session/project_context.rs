@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_said_unless_somebody_is_asked() {
+    fn untrusted_content_is_reported_unless_the_user_is_asked() {
         let check = |trust, protected: &[&str], links: &[&str], expected: Option<(NoticeLevel, &str)>| {
             let protected: Vec<PathBuf> = protected.iter().map(PathBuf::from).collect();
             let link = |path: &&str| OutsideLink { path: path.into(), target: "/h/secret".into() };

@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_somebody_else_changed_is_written_anew() {
+    fn a_file_changed_by_another_process_is_rewritten() {
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("s.jsonl");
         let path = folder.path().join(".s.jsonl.queue");

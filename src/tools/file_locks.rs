@@ -1,4 +1,4 @@
-//! Puts calls that change one file in a row, while calls on others run beside.
+//! Serialises calls that change the same file; calls on other files run in parallel.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::util::worker;
 
-/// The files being changed, by the path they have once links are resolved.
+/// The files being changed, by path with links resolved.
 /// Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct FileLocks(Arc<Rows>);
@@ -18,27 +18,27 @@ pub struct FileLocks(Arc<Rows>);
 #[derive(Debug, Default)]
 struct Rows {
     files: Mutex<HashMap<PathBuf, Weak<Semaphore>>>,
-    /// The numbers of the places that are in no row yet.
+    /// The numbers of places whose queue is not known yet.
     arriving: watch::Sender<BTreeSet<u64>>,
 }
 
-/// A place in the row for one file.
+/// A place in the queue for one file.
 #[derive(Debug)]
 pub struct Place {
     path: PathBuf,
     arrival: Arrival,
 }
 
-/// The right to change one file, until dropped. The work that writes must own it,
-/// so that giving up on the work does not let the next one in.
+/// The right to change one file, until dropped. The writing task must own it,
+/// so that the next one cannot start while abandoned work still writes.
 #[derive(Debug)]
 pub struct FileGuard(
     #[expect(dead_code, reason = "dropping the permit lets the next one in")] Option<OwnedSemaphorePermit>,
 );
 
 impl FileLocks {
-    /// Takes the next place in the row for `path`. Places are served in the
-    /// order of these calls, whatever is awaited first.
+    /// Reserves the next place in the queue for `path`. Places are served in the
+    /// order of these calls, regardless of the order of awaiting.
     pub fn register(&self, path: &Path) -> Place {
         let mut number = 0;
         self.0.arriving.send_modify(|arriving| {
@@ -50,18 +50,18 @@ impl FileLocks {
 }
 
 impl Place {
-    /// Waits for one's turn. Dropping it, or this future, gives the place up.
+    /// Waits for its turn. Dropping it, or this future, releases the place.
     ///
-    /// Where links lead is asked on another thread, since the disk may not answer. Until it
-    /// has answered, later places wait: they may turn out to be for the same file.
+    /// Links are resolved on another thread, because the disk may not respond. Until
+    /// then, later places wait, because they may be for the same file.
     pub async fn wait(self) -> FileGuard {
         let Self { path, arrival } = self;
         let asked = path.clone();
-        // Without a thread to ask on, the path as it was given has to do.
+        // Without a thread, the unresolved path is used.
         let key = worker::run("resolve-path", move || real_path(&asked)).await.unwrap_or(path);
         arrival.turn().await;
         let mut permit = Box::pin(arrival.rows.row(key).acquire_owned());
-        // The first poll is what enters the semaphore's own row.
+        // The first poll enters the semaphore's own queue.
         let first = std::future::poll_fn(|cx| Poll::Ready(permit.as_mut().poll(cx))).await;
         drop(arrival);
         match first {
@@ -84,7 +84,7 @@ impl Rows {
     }
 }
 
-/// A place whose row is not known yet, while this value lives.
+/// A place whose queue is not known yet, while this value lives.
 #[derive(Debug)]
 struct Arrival {
     rows: Arc<Rows>,
@@ -95,7 +95,7 @@ impl Arrival {
     /// Waits until all earlier calls have arrived or were cancelled.
     async fn turn(&self) {
         let mut arriving = self.rows.arriving.subscribe();
-        // An error would mean that the sender is gone, which this value holds.
+        // The sender is a field of this value, so there is no error.
         drop(arriving.wait_for(|arriving| arriving.first().is_none_or(|first| *first >= self.number)).await);
     }
 }
@@ -108,7 +108,7 @@ impl Drop for Arrival {
     }
 }
 
-/// `path` without links; of a file that does not exist yet, as far as it does.
+/// `path` with links resolved, as far as the path exists.
 fn real_path(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_given_up_blocks_nobody() {
+    async fn a_released_place_blocks_no_call() {
         let locks = FileLocks::default();
         let path = Path::new("/nonexistent/a");
         let (first, second, third) = (locks.register(path), locks.register(path), locks.register(path));

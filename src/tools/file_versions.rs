@@ -1,8 +1,8 @@
-//! Remembers what the model has seen of files, so that it can be told when one has
-//! changed behind its back.
+//! Remembers the files that the model has seen, to report changes by
+//! other programs.
 //!
-//! Contents are compared, not times: two writes may fall into one tick of the file
-//! system's clock, and a file that was touched or checked out again is the same.
+//! Compares contents, not times: two writes may have the same time stamp, and
+//! touching a file or checking it out again does not change it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most files that are remembered; beyond that all are forgotten.
+/// Maximum number of remembered files; beyond it, all are forgotten.
 const MAX_FILES: usize = 10_000;
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -29,7 +29,7 @@ impl Version {
         version.finish()
     }
 
-    /// Of the file at `path`. Blocks.
+    /// The version of the file at `path`. Blocks.
     fn read(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let (mut version, mut chunk) = (VersionBuilder::default(), vec![0; CHUNK_BYTES]);
@@ -62,13 +62,13 @@ impl VersionBuilder {
     }
 }
 
-/// The versions that the model read or wrote last, by the path that links lead to.
-/// Clones share them. All methods ask the disk where links lead.
+/// The versions that the model last read or wrote, by path with links resolved.
+/// Clones share them. All methods read the disk to resolve links.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FileVersions(Arc<Mutex<HashMap<PathBuf, Version>>>);
 
 impl FileVersions {
-    /// Notes that the model knows `version` of `path`.
+    /// Records that the model knows `version` of `path`.
     pub(super) fn note(&self, path: &Path, version: Version) {
         let path = real_path(path);
         let mut versions = self.lock();
@@ -78,17 +78,17 @@ impl FileVersions {
         versions.insert(path, version);
     }
 
-    /// Whether the model knows another version of `path` than `now`.
+    /// Whether the model knows a version of `path` other than `now`.
     pub(super) fn differs(&self, path: &Path, now: &Version) -> bool {
         let path = real_path(path);
         self.lock().get(&path).is_some_and(|known| known != now)
     }
 
-    /// Whether the file at `path` is another one than the model knows. One that is
-    /// gone, or cannot be read, is not.
+    /// Whether the file at `path` differs from the one the model knows. False if it
+    /// is deleted or unreadable.
     pub(super) fn has_changed(&self, path: &Path) -> bool {
         let path = real_path(path);
-        // In a statement of its own: the lock must not be held while reading.
+        // A separate statement, so that the lock is not held while reading.
         let known = self.lock().get(&path).cloned();
         let is_file = || fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
         known.is_some_and(|known| is_file() && Version::read(&path).is_ok_and(|now| now != known))

@@ -98,7 +98,7 @@ fn find(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Resul
 
     let mut listing = Listing::default();
     let mut n_found: u64 = 0;
-    // Outside of any repository a .gitignore is still a good hint.
+    // Outside a repository, a .gitignore is still useful.
     let require_git = Repository::find(root).is_some();
     for entry in walk(root, &[".fdignore"], require_git, Override::empty()).build() {
         super::check_cancelled(cancel)?;
@@ -125,7 +125,7 @@ fn find(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Resul
     Ok(listing.finish())
 }
 
-/// A glob, and what it is matched with.
+/// A glob, and the part of a path it applies to.
 struct Pattern {
     glob: GlobMatcher,
     whole_path: bool,

@@ -24,20 +24,20 @@ use super::walk::{relative_name, walk};
 
 const DEFAULT_LIMIT: f64 = 100.0;
 
-/// Characters of a line that are shown.
+/// Maximum number of characters shown of a line.
 const MAX_LINE_CHARS: usize = 500;
 
-/// Maximum lines of context; more would not fit the output.
+/// Maximum lines of context; more would exceed the output limit.
 const MAX_CONTEXT_LINES: u64 = 10_000;
 
-/// Memory for the lines of one file. A line that does not fit ends the search of its
+/// Memory limit for the lines of one file. A longer line ends the search of its
 /// file: logs and data on one line may have any size.
 const HEAP_BYTES: usize = 16 << 20;
 
-/// Memory for a compiled pattern, and for what matching caches of it.
+/// Memory limits for a compiled pattern and for its matching cache.
 const PATTERN_BYTES: usize = 10 << 20;
 
-/// Most files passed over that are named.
+/// Maximum number of skipped files that are listed.
 const MAX_NAMED: usize = 3;
 
 /// Searches files for the model.
@@ -151,7 +151,7 @@ fn search(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Res
         let mut searcher = searcher(context, BinaryDetection::quit(0));
         for entry in walk(root, &[".rgignore"], true, glob(arguments, root)?).build() {
             super::check_cancelled(cancel)?;
-            // What cannot be listed cannot be searched; the rest still can.
+            // An unreadable folder is skipped; the rest is searched.
             let Ok(entry) = entry else { continue };
             if entry.file_type().is_some_and(|kind| kind.is_file()) {
                 found.search_file(&mut searcher, &matcher, entry.path(), relative_name(entry.path(), root));
@@ -162,7 +162,7 @@ fn search(arguments: &Arguments, root: &Path, cancel: &CancellationToken) -> Res
         }
     } else if metadata.is_file() {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        // Somebody who names a file wants it searched, text or not.
+        // A file named explicitly is searched even if it is binary.
         let mut searcher = searcher(context, BinaryDetection::convert(0));
         found.search_file(&mut searcher, &matcher, root, name);
     } else {
@@ -191,7 +191,7 @@ fn glob(arguments: &Arguments, root: &Path) -> Result<Override, ToolError> {
             Some(positive) => ("!", positive),
             None => ("", glob.as_str()),
         };
-        // Globs match paths that do not begin with "./".
+        // Globs match paths without a leading "./".
         let positive = positive.strip_prefix("./").unwrap_or(positive);
         if !positive.is_empty() {
             overrides.add(&format!("{not}{positive}")).map_err(|error| invalid_glob(&error))?;
@@ -215,19 +215,19 @@ fn searcher(context: u64, binary: BinaryDetection) -> Searcher {
         .build()
 }
 
-/// Collects matches up to the limit, and learns whether there is one more.
+/// Collects matches up to the limit, and detects whether there is one more.
 struct Found<'a> {
     listing: Listing,
     n_matches: u64,
     limit: u64,
     context: u64,
-    /// Where the last shown match was, in the file being searched.
+    /// The line of the last shown match in the current file.
     last_match_line: Option<u64>,
     more: bool,
     cut_lines: bool,
-    /// The file being searched, as it is shown.
+    /// The current file's name, as shown.
     name: String,
-    /// Files that were not searched to their end, and why.
+    /// Files that were not searched completely, and why.
     unsearched: Vec<(String, io::Error)>,
     cancel: &'a CancellationToken,
 }
@@ -238,7 +238,7 @@ impl Found<'_> {
         self.last_match_line = None;
         let searched = File::open(path).and_then(|file| {
             let file = Cancellable { file, cancel: self.cancel.clone() };
-            // A file that fails half-way has shown what it could.
+            // A file that fails halfway keeps its matches so far.
             searcher.search_reader(matcher, file, &mut *self)
         });
         if let Err(error) = searched {
@@ -249,7 +249,7 @@ impl Found<'_> {
     /// Names the skipped files; `None` if all were searched.
     fn passed_over(&self) -> Option<String> {
         let named = self.unsearched.iter().take(MAX_NAMED).map(|(name, error)| {
-            // What the searcher returns when its memory does not suffice has no kind.
+            // The searcher's out-of-memory error has no specific kind.
             let reason = if error.kind() == io::ErrorKind::Other && error.raw_os_error().is_none() {
                 format!("a line is longer than {}", format_size(HEAP_BYTES as u64))
             } else {
@@ -263,7 +263,7 @@ impl Found<'_> {
         (!named.is_empty()).then(|| format!("Not fully searched: {}{more}", named.join("; ")))
     }
 
-    /// Whether line `number` is among those shown after the last match.
+    /// Whether line `number` belongs to the context after the last match.
     fn follows_last_match(&self, number: u64) -> bool {
         self.last_match_line.is_some_and(|last| number > last && number - last <= self.context)
     }
@@ -333,7 +333,7 @@ impl Sink for Found<'_> {
         if shown {
             self.push(number, '-', context.bytes());
         }
-        // Once one more match is known, only the lines after the last one are of interest.
+        // After the limit, only context lines of the last match matter.
         let past_last = !shown && *context.kind() == SinkContextKind::After;
         Ok(!(self.more && past_last))
     }

@@ -1,4 +1,4 @@
-//! The output of a tool that lists: the lines that fit, and what is missing.
+//! The output of a listing tool: the lines that fit, and notes about missing ones.
 
 use serde_json::{Map, Value, json};
 
@@ -33,19 +33,19 @@ impl Listing {
         self.head.push_line(line);
     }
 
-    /// Notes that there is more than the `limit` that was asked for; `key` is
-    /// the field of the details that says so.
+    /// Adds a note that there is more than the requested `limit`; `key` is
+    /// the corresponding field of the details.
     pub(super) fn limit_reached(&mut self, key: &str, limit: u64, notice: String) {
         self.details.insert(key.to_owned(), json!(limit));
         self.notices.push(notice);
     }
 
-    /// Notes that some lines are shown in part.
+    /// Adds a note that some lines are truncated.
     pub(super) fn lines_cut(&mut self, notice: String) {
         self.lines_cut = Some(notice);
     }
 
-    /// Notes what was not looked at.
+    /// Adds a note about skipped items.
     pub(super) fn passed_over(&mut self, notice: String) {
         self.passed_over = Some(notice);
     }

@@ -1,4 +1,4 @@
-//! The `ls` tool: what a folder contains.
+//! The `ls` tool: lists the contents of a folder.
 
 use std::fs;
 use std::io;
@@ -95,7 +95,7 @@ fn list(path: &Path, limit: u64, cancel: &CancellationToken) -> Result<ToolOutpu
         super::check_cancelled(cancel)?;
         let Ok(entry) = entry else { continue };
         // Follows links, so that a link to a folder is shown as a folder and a
-        // broken one not at all.
+        // broken one is not shown.
         let Ok(metadata) = fs::metadata(entry.path()) else { continue };
         let suffix = if metadata.is_dir() { "/" } else { "" };
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -1,8 +1,8 @@
-//! The tools the model can call, and what they share.
+//! The tools the model can call, and their shared parts.
 //!
-//! One file per tool, with what the model reads about it in the `.md` of the
-//! same name; [`BUILTINS`] lists them. Invariant: what a tool puts before the
-//! model is bounded, whatever the files and commands are like.
+//! One file per tool, with its description for the model in the `.md` of the
+//! same name; [`BUILTINS`] lists them. Invariant: the output of a tool
+//! is limited, for all files and commands.
 
 mod bash;
 mod edit;
@@ -48,25 +48,25 @@ pub use read::Read;
 pub use user_bash::{UserBashOutcome, run_user_command};
 pub use write::Write;
 
-/// What the tools of one session are made of.
+/// The configuration of one session's tools.
 #[derive(Debug, Clone)]
 pub struct ToolsConfig {
-    /// What `~` means in paths.
+    /// The directory that `~` stands for.
     pub home: Option<PathBuf>,
     pub images: ImageLimits,
     pub bash: BashConfig,
 }
 
-/// A tool that comes with pi.
+/// A built-in tool.
 #[derive(Debug)]
 pub struct Builtin {
     pub name: &'static str,
-    /// Whether the model gets it unless the user chooses tools.
+    /// Whether it is active by default.
     pub default_active: bool,
     new: fn(&ToolsConfig, &Files) -> Arc<dyn Tool>,
 }
 
-/// What the tools of one session know of its files together.
+/// State that the tools of one session share.
 #[derive(Debug, Clone, Default)]
 struct Files {
     locks: FileLocks,
@@ -107,8 +107,8 @@ pub const BUILTINS: &[Builtin] = &[
 /// All built-in tools, active by default or not, in the order of [`BUILTINS`], for
 /// one session.
 ///
-/// They share one [`FileLocks`], so calls of `edit` and `write` on one file take
-/// turns, and remember together what the model has seen of its files.
+/// They share one [`FileLocks`], so that calls of `edit` and `write` on the same file
+/// are serialised, and the file versions that the model has seen.
 pub fn builtins(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
     with_locks(config, &FileLocks::default())
 }
@@ -118,8 +118,8 @@ fn with_locks(config: &ToolsConfig, locks: &FileLocks) -> Vec<Arc<dyn Tool>> {
     BUILTINS.iter().map(|builtin| (builtin.new)(config, &files)).collect()
 }
 
-/// The built-in tools whose names are in `active`. Each session that takes its own by
-/// [`ToolRegistry::for_session`] remembers files by itself; they all take turns on files.
+/// The built-in tools whose names are in `active`. Each session that calls
+/// [`ToolRegistry::for_session`] has its own file versions; all share the file locks.
 pub fn registry(config: &ToolsConfig, active: &[String]) -> ToolRegistry {
     let (config, active, locks) = (config.clone(), active.to_vec(), FileLocks::default());
     ToolRegistry::per_session(move || {
@@ -128,12 +128,12 @@ pub fn registry(config: &ToolsConfig, active: &[String]) -> ToolRegistry {
     })
 }
 
-/// The arguments of a call as the tool's own type.
+/// Parses the arguments of a call.
 fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments).map_err(|error| ToolError(format!("Invalid arguments: {error}")))
 }
 
-/// A count the model gave as any JSON number, as a whole number of at least `min`.
+/// A count, of any JSON number type, as an integer of at least `min`.
 fn whole(number: f64, min: u64) -> u64 {
     // The cast saturates; not-a-number becomes 0.
     (number as u64).max(min)
@@ -142,11 +142,11 @@ fn whole(number: f64, min: u64) -> u64 {
 /// How long a cancelled call may take to end by itself.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Runs `work` where it may wait for the disk or compute for long.
+/// Runs `work` on a thread where it may block on the disk or compute for long.
 ///
-/// `work` polls the token itself where it takes long. A call that does not end within
-/// [`GRACE`] after it was cancelled waits in the kernel, for a mount that is gone or
-/// for a device: its thread is abandoned, and the result names `what` was given up.
+/// `work` polls the token itself if it takes long. A call that does not end within
+/// [`GRACE`] after cancellation is blocked in the kernel, for example by a dead mount:
+/// its thread is abandoned, and the result names the abandoned `what`.
 async fn blocking<T: Send + 'static>(
     cancel: &CancellationToken,
     what: impl FnOnce() -> String,
@@ -261,7 +261,7 @@ mod tests {
         check(1e300, u64::MAX);
     }
 
-    /// Waits in the kernel until its other end is opened.
+    /// Blocks in the kernel until the other end is opened.
     #[cfg(unix)]
     fn fifo() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -289,7 +289,7 @@ mod tests {
         let (result, ()) = tokio::join!(call, stop);
         let expected = "Operation aborted; abandoned reading the pipe because the system did not respond";
         assert_eq!(result, Err(ToolError(expected.to_owned())));
-        // The thread is still there, and ends once it may.
+        // The thread still exists, and ends once it is unblocked.
         drop(std::fs::OpenOptions::new().write(true).open(&path).unwrap());
     }
 

@@ -1,8 +1,8 @@
-//! Keeps what tools print within what a model should read.
+//! Limits the output of tools to a size a model can read.
 //!
 //! [`Head`] keeps the beginning (files, searches), [`Tail`] the end (commands)
-//! and, in a file, as much of the whole as [`super::spill`] allows. Both take output piece by piece, in bounded memory,
-//! and count what they do not keep.
+//! and, in a file, as much of the whole as [`super::spill`] allows. Both accept output
+//! in pieces, use bounded memory, and count dropped output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use serde::Serialize;
 
 use super::spill::{SpillFile, SpillLimits};
 
-/// Lines a model gets at most.
+/// Maximum number of lines.
 pub const MAX_LINES: u64 = 2000;
 
-/// Bytes a model gets at most.
+/// Maximum number of bytes.
 pub const MAX_BYTES: usize = 50 * 1024;
 
-/// For output that is limited by its bytes alone; the largest whole number that
-/// every reader of JSON keeps exact.
+/// No limit of lines: the largest integer that every JSON parser
+/// represents exactly.
 pub const ANY_LINES: u64 = (1 << 53) - 1;
 
-/// What is shown of some output and how much there was; written to a result's
+/// The shown part of an output and its total size; written to a result's
 /// details under `truncation`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,9 +33,9 @@ pub struct Truncation {
     pub total_bytes: u64,
     pub output_lines: u64,
     pub output_bytes: u64,
-    /// Only the end of the last line is shown, because it alone is too long.
+    /// Only the end of the last line is shown, because the line exceeds the limit.
     pub last_line_partial: bool,
-    /// Nothing is shown, because the first line alone is too long.
+    /// Nothing is shown, because the first line exceeds the limit.
     pub first_line_exceeds_limit: bool,
     pub max_lines: u64,
     pub max_bytes: u64,
@@ -48,22 +48,22 @@ pub enum TruncatedBy {
     Bytes,
 }
 
-/// The first whole lines of `text` within the limits.
+/// The first complete lines of `text` within the limits.
 pub fn truncate_head(text: &str, max_lines: u64, max_bytes: usize) -> Truncation {
     let mut head = Head::new(max_lines, max_bytes);
     head.push(text);
     head.finish()
 }
 
-/// The last whole lines of `text` within the limits; of a last line that alone
-/// is too long, its end.
+/// The last complete lines of `text` within the limits; if the last line
+/// exceeds them, its end.
 pub fn truncate_tail(text: &str, max_lines: u64, max_bytes: usize) -> Truncation {
     let mut counts = Counts::default();
     counts.add(text);
     tail_of(text, &counts, max_lines, max_bytes)
 }
 
-/// A number of bytes for people: `512B`, `50.0KB`, `1.5MB`; 1 KB is 1024 bytes.
+/// A number of bytes for display: `512B`, `50.0KB`, `1.5MB`; 1 KB is 1024 bytes.
 pub fn format_size(bytes: u64) -> String {
     const KB: f64 = 1024.0;
     let size = bytes as f64;
@@ -91,19 +91,19 @@ impl Head {
         Self { kept: String::new(), counts: Counts::default(), first_line_bytes: 0, max_lines, max_bytes }
     }
 
-    /// Adds `text`; what exceeds the limit is only counted.
+    /// Adds `text`; text beyond the limit is only counted.
     pub fn push(&mut self, text: &str) {
         if self.counts.newlines == 0 {
             let first_line = text.split('\n').next().unwrap_or_default();
             self.first_line_bytes += first_line.len() as u64;
         }
         self.counts.add(text);
-        // One byte too many tells `finish` that there was more.
+        // One byte more than the limit, so that `finish` detects truncation.
         let room = (self.max_bytes + 1).saturating_sub(self.kept.len());
         self.kept.push_str(&text[..text.ceil_char_boundary(room.min(text.len()))]);
     }
 
-    /// Adds `line` as a line of its own.
+    /// Adds `line` as a separate line.
     pub fn push_line(&mut self, line: &str) {
         if self.counts.bytes > 0 {
             self.push("\n");
@@ -111,7 +111,7 @@ impl Head {
         self.push(line);
     }
 
-    /// Bytes of the first line, without its end.
+    /// Length of the first line in bytes, without its line break.
     pub fn first_line_bytes(&self) -> u64 {
         self.first_line_bytes
     }
@@ -155,14 +155,14 @@ impl Head {
 }
 
 /// Collects the end of a command's output, and the whole in a file once it
-/// exceeds what is shown.
+/// exceeds the shown part.
 #[derive(Debug)]
 pub struct Tail {
     decoder: Decoder,
-    /// The end of the output: all that is shown, and somewhat more.
+    /// The end of the output: the shown part and a margin.
     recent: String,
     counts: Counts,
-    /// Everything so far, until there is a file for it.
+    /// The complete output, until the file is created.
     unspilled: Vec<u8>,
     spill: Spill,
     limits: SpillLimits,
@@ -170,7 +170,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Nothing yet; the file will be created in `temp_dir`.
+    /// Empty; the file will be created in `temp_dir`.
     pub fn new(temp_dir: &Path) -> Self {
         Self::with_limits(temp_dir, SpillLimits::default())
     }
@@ -211,7 +211,7 @@ impl Tail {
         self.write(SpillFile::close);
     }
 
-    /// Lets `write` write to the file, if there is one. A failure costs only the file.
+    /// Runs `write` on the file, if there is one. A failure affects only the file.
     fn write(&mut self, write: impl FnOnce(&mut SpillFile) -> io::Result<()>) {
         if let Spill::File(file) = &mut self.spill
             && let Err(error) = write(file)
@@ -221,12 +221,12 @@ impl Tail {
         }
     }
 
-    /// What is shown of the output so far.
+    /// The shown part of the output so far.
     pub fn truncation(&self) -> Truncation {
         tail_of(&self.recent, &self.counts, MAX_LINES, MAX_BYTES)
     }
 
-    /// The file with the whole output, or most of it, if there is one.
+    /// The file with the complete output, or most of it, if there is one.
     pub fn full_output_path(&self) -> Option<&Path> {
         match &self.spill {
             Spill::File(file) => Some(file.path()),
@@ -234,7 +234,7 @@ impl Tail {
         }
     }
 
-    /// A line that tells the model what it does not see; `None` if it sees all.
+    /// A line that describes the missing output to the model; `None` if nothing is missing.
     pub fn notice(&self, truncation: &Truncation) -> Option<String> {
         let truncated_by = truncation.truncated_by?;
         let last = truncation.total_lines;
@@ -263,7 +263,7 @@ impl Tail {
     fn add(&mut self, text: &str) {
         self.counts.add(text);
         self.recent.push_str(text);
-        // Cutting only every so often keeps the cost per byte constant.
+        // Truncating only occasionally keeps the cost per byte constant.
         if self.recent.len() > 4 * MAX_BYTES {
             let start = self.recent.ceil_char_boundary(self.recent.len() - 2 * MAX_BYTES);
             self.recent.drain(..start);
@@ -283,10 +283,10 @@ impl Tail {
     }
 }
 
-/// Decodes UTF-8 that arrives in pieces. What is not UTF-8 becomes U+FFFD.
+/// Decodes UTF-8 that arrives in pieces. Invalid bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// The beginning of a character whose rest has not arrived; three bytes at most.
+    /// The beginning of a character whose rest has not arrived; at most three bytes.
     pending: Vec<u8>,
 }
 
@@ -311,7 +311,7 @@ impl Decoder {
         text
     }
 
-    /// What an unfinished character at the very end becomes.
+    /// The replacement of an unfinished character at the end.
     pub(super) fn finish(&mut self) -> String {
         if std::mem::take(&mut self.pending).is_empty() {
             String::new()
@@ -339,7 +339,7 @@ struct Counts {
     newlines: u64,
     /// Bytes since the last line break.
     open_line_bytes: u64,
-    /// Bytes of the line that the last line break ended.
+    /// Length of the last complete line in bytes.
     closed_line_bytes: u64,
 }
 
@@ -355,7 +355,7 @@ impl Counts {
         }
     }
 
-    /// A line break at the very end does not begin a line.
+    /// A line break at the end does not begin another line.
     fn lines(&self) -> u64 {
         self.newlines + u64::from(self.open_line_bytes > 0)
     }
@@ -385,9 +385,9 @@ impl Counts {
     }
 }
 
-/// The end of an output of which `recent` is the end and `counts` the whole.
+/// The end of an output; `recent` contains its last part and `counts` the totals.
 ///
-/// If `recent` does not reach back to the beginning, it is longer than `max_bytes`.
+/// If `recent` does not include the beginning, it is longer than `max_bytes`.
 fn tail_of(recent: &str, counts: &Counts, max_lines: u64, max_bytes: usize) -> Truncation {
     if counts.fit(max_lines, max_bytes) {
         return counts.whole(recent.to_owned(), max_lines, max_bytes);
@@ -434,7 +434,7 @@ fn tail_of(recent: &str, counts: &Counts, max_lines: u64, max_bytes: usize) -> T
 mod tests {
     use super::*;
 
-    /// What is shown and by which limit, of `text` cut to 3 lines and 10 bytes.
+    /// The shown part of `text` and the limit that applied, with 3 lines and 10 bytes.
     #[track_caller]
     fn check_head(text: &str, content: &str, by: Option<TruncatedBy>, total: (u64, u64)) {
         let whole = truncate_head(text, 3, 10);

@@ -1,4 +1,4 @@
-//! Turns the path a model wrote into one to open.
+//! Converts a path that a model wrote into one that can be opened.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::util::paths;
 
-/// The absolute path that `input` means in `cwd`.
+/// The absolute path of `input` relative to `cwd`.
 ///
 /// Models copy paths from prose: unusual spaces become plain ones, one leading
 /// `@` of a file mention is dropped, `~` and `file://` are understood.
@@ -26,9 +26,9 @@ pub(super) fn path_argument(arguments: &Value) -> &str {
 }
 
 /// Like [`resolve`], for a file that should exist: if it does not, the spellings
-/// that macOS gives file names are tried.
+/// that macOS uses for file names are tried.
 ///
-/// Asks the disk.
+/// Reads the disk.
 pub fn resolve_existing(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let plain = resolve(input, cwd, home);
     if plain.symlink_metadata().is_ok() {
@@ -67,7 +67,7 @@ fn from_file_url(text: &str) -> Option<String> {
         return None;
     }
     let path = percent_decode_str(path).decode_utf8().ok()?.into_owned();
-    // `/C:/x` is how a URL writes `C:/x`.
+    // `/C:/x` is the URL form of `C:/x`.
     let is_drive = cfg!(windows) && path.as_bytes().get(2) == Some(&b':');
     Some(if is_drive { path[1..].to_owned() } else { path })
 }

@@ -1,4 +1,4 @@
-//! The `read` tool: text with line windows, and pictures.
+//! The `read` tool: text with line windows, and images.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -17,13 +17,13 @@ use super::file_versions::{FileVersions, Version, VersionBuilder};
 use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use super::path::{path_argument, resolve, resolve_existing};
 
-/// How much of a file decides whether it is a picture.
+/// Number of bytes that determine whether a file is an image.
 const SNIFF_BYTES: usize = 4100;
 
-/// How much of a file decides whether it is text.
+/// Number of bytes that determine whether a file is text.
 const BINARY_CHECK_BYTES: usize = 8 * 1024;
 
-/// A larger file is not loaded to make a picture of it: eight calls may do so at once.
+/// Larger files are not loaded as images, because eight calls may do so at the same time.
 const MAX_IMAGE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -96,7 +96,7 @@ struct Arguments {
     limit: Option<f64>,
 }
 
-/// What a call reads with.
+/// The inputs of a call.
 struct Reading {
     images: ImageLimits,
     versions: FileVersions,
@@ -111,7 +111,7 @@ impl Reading {
             return Err(ToolError(format!("{} is a directory, not a file", path.display())));
         }
         if !metadata.is_file() {
-            // Opening a pipe or a device could wait for ever.
+            // Opening a pipe or a device could block forever.
             return Err(ToolError(format!("{} is not a regular file", path.display())));
         }
         let mut file = File::open(path).map_err(|error| failed(&error))?;
@@ -143,16 +143,16 @@ impl Reading {
                 io::ErrorKind::Interrupted => ToolError::aborted(),
                 _ => failed(&error),
             })?;
-        // Of a file that is read from its start nothing older needs to be remembered.
+        // Reading from the start replaces all that the model knew.
         let has_moved = window.start > 0 && self.versions.differs(path, &version);
         let output = show_text(text, &window, &arguments.path, has_moved)?;
         self.versions.note(path, version);
         Ok(output)
     }
 
-    /// Reads the rest of a picture that begins with `bytes`.
+    /// Reads the rest of an image that begins with `bytes`.
     fn read_image(&self, mime: &'static str, mut bytes: Vec<u8>, file: File) -> io::Result<ToolOutput> {
-        // The file may grow while it is read.
+        // The file may grow while it is being read.
         let room = (MAX_IMAGE_FILE_BYTES + 1).saturating_sub(bytes.len() as u64);
         file.take(room).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MAX_IMAGE_FILE_BYTES {
@@ -165,7 +165,7 @@ impl Reading {
     }
 }
 
-/// Which lines were asked for; lines count from 0.
+/// The requested lines, counted from 0.
 struct Window {
     start: u64,
     n_lines: Option<u64>,
@@ -179,15 +179,15 @@ impl Window {
 
 struct WindowText {
     head: Head,
-    /// Lines of the whole file; a line break at its end begins one more.
+    /// Number of lines of the file; a line break at its end begins another line.
     total_lines: u64,
 }
 
-/// Reads the whole file, whose beginning was read before, but keeps little of it,
-/// however long its lines are.
+/// Reads the whole file, of which the beginning was already read, in little memory
+/// for lines of any length.
 ///
 /// # Errors
-/// `Interrupted` when cancelled.
+/// `Interrupted` if cancelled.
 fn read_window(
     start: &[u8],
     mut file: File,
@@ -224,7 +224,7 @@ impl WindowText {
         self.push_piece(pieces.next().unwrap_or_default(), window);
         for piece in pieces {
             let line = self.total_lines - 1;
-            // The break between two lines of the window belongs to it.
+            // The break between two lines of the window is part of it.
             if line >= window.start && line.saturating_add(1) < window.end() {
                 self.head.push("\n");
             }
@@ -241,7 +241,7 @@ impl WindowText {
     }
 }
 
-/// `has_moved` tells that the lines before the window may be others than before.
+/// `has_moved` means that the lines before the window may have changed.
 fn show_text(
     text: WindowText,
     window: &Window,

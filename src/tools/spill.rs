@@ -1,6 +1,6 @@
-//! The files that keep the whole output of commands, and their end.
+//! The files with the complete output of commands, and their removal.
 //!
-//! A file has a size limit: of longer output its beginning and its end are kept.
+//! A file has a size limit: of longer output, the beginning and the end are kept.
 //! Files are removed after a week without writes.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,12 +15,12 @@ use crate::util::clock::Clock;
 
 use super::output::format_size;
 
-/// How much of an output is kept.
+/// The size limits of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpillLimits {
-    /// Of its beginning, written as it arrives.
+    /// For the beginning, written as it arrives.
     pub(super) head_bytes: u64,
-    /// Of its end, held in memory until the output is complete.
+    /// For the end, kept in memory until the output is complete.
     pub(super) tail_bytes: usize,
 }
 
@@ -30,14 +30,14 @@ impl Default for SpillLimits {
     }
 }
 
-/// A file that only this user can read, with a name nobody can guess or reuse.
+/// A file that only this user can read, with an unpredictable, unique name.
 #[derive(Debug)]
 pub(super) struct SpillFile {
     file: File,
     path: PathBuf,
     limits: SpillLimits,
     n_head_bytes: u64,
-    /// The end of what did not fit into the head.
+    /// The end of the output beyond the head.
     tail: VecDeque<u8>,
     n_left_out: u64,
 }
@@ -58,7 +58,7 @@ impl SpillFile {
         &self.path
     }
 
-    /// Bytes of the output that the file does not have.
+    /// Number of bytes missing from the file.
     pub(super) fn n_left_out(&self) -> u64 {
         self.n_left_out
     }
@@ -66,7 +66,7 @@ impl SpillFile {
     /// Adds output.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.limits.head_bytes - self.n_head_bytes).unwrap_or(usize::MAX);
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
@@ -79,10 +79,10 @@ impl SpillFile {
         Ok(())
     }
 
-    /// Writes the end of a complete output behind its beginning.
+    /// Writes the end of a complete output after its beginning.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub(super) fn close(&mut self) -> io::Result<()> {
         if self.n_left_out > 0 {
             let size = format_size(self.n_left_out);
@@ -95,7 +95,7 @@ impl SpillFile {
         Ok(())
     }
 
-    /// Half an output under the name of a whole one would mislead.
+    /// Removes the file, because a partial output would be mistaken for the complete one.
     pub(super) fn remove(self) {
         fs::remove_file(&self.path).unwrap_or_default();
     }
@@ -104,15 +104,15 @@ impl SpillFile {
 const PREFIX: &str = "pi-bash-";
 const SUFFIX: &str = ".log";
 
-/// How long a file is kept after it was last written to. A session that is resumed
-/// within that time still finds what its results name.
+/// How long a file is kept after its last write. A session that is resumed
+/// within that time still finds the files its results refer to.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// How often a folder is looked through.
+/// Interval between searches of a folder.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
-/// Removes old files from `folder`, on a thread that nobody waits for, unless that
-/// was done within the last hour.
+/// Removes old files from `folder` on a background thread, at most once
+/// per hour.
 pub(super) fn remove_old_in_background(folder: &Path) {
     let now_ms = CLOCK.now_ms();
     if !is_due(folder, now_ms) {
@@ -120,7 +120,7 @@ pub(super) fn remove_old_in_background(folder: &Path) {
     }
     let folder = folder.to_owned();
     let sweep = move || remove_old(&folder, now_ms);
-    // Without a thread it is done some other time.
+    // If no thread can start, a later call removes them.
     thread::Builder::new().name("old-outputs".to_owned()).spawn(sweep).map(drop).unwrap_or_default();
 }
 
@@ -141,7 +141,7 @@ fn remove_old(folder: &Path, now_ms: u64) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(is_spill_name);
-        // Not through a link: somebody else may have put it there.
+        // Not through a link, which another user may have created.
         if is_ours && entry.path().symlink_metadata().is_ok_and(|metadata| is_old(&metadata, now_ms)) {
             fs::remove_file(entry.path()).unwrap_or_default();
         }

@@ -1,7 +1,7 @@
 //! Runs the commands the user types after `!`.
 //!
-//! Not a tool: no arguments to check, no session variables, and the output is
-//! made safe to show. Reading, limits and the file for long output are the same.
+//! Not a tool: no arguments to validate, no session variables, and the output is
+//! sanitised. Reading, limits and the file for long output are the same.
 
 use std::path::{Path, PathBuf};
 
@@ -12,29 +12,29 @@ use crate::util::process::{End, Event};
 use super::bash::{BashConfig, ShellError};
 use super::output::{Decoder, Tail};
 
-/// A longer control string is taken for binary noise, not for a control string.
+/// A longer control string counts as binary noise.
 const MAX_CONTROL_STRING_CHARS: usize = 1 << 20;
 
-/// What a command of the user left behind.
+/// The result of a user's command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserBashOutcome {
     /// The end of the sanitised output.
     pub output: String,
-    /// `None` when it was cancelled.
+    /// `None` if it was cancelled.
     pub exit_code: Option<i32>,
     pub cancelled: bool,
     pub truncated: bool,
-    /// Where the whole output is, if `output` is not all of it.
+    /// The file with the complete output, if `output` is only a part.
     pub full_output_path: Option<PathBuf>,
 }
 
 /// Runs `line` in `cwd`, and passes every piece of sanitised output to `on_output`
-/// as it comes.
+/// as it arrives.
 ///
-/// Cancelling kills the command and what it started; what it printed is kept.
+/// Cancelling kills the command and its descendants; output so far is kept.
 ///
 /// # Errors
-/// When it cannot be started.
+/// If the command cannot be started.
 pub async fn run_user_command(
     config: &BashConfig,
     line: &str,
@@ -75,8 +75,8 @@ pub async fn run_user_command(
     })
 }
 
-/// Removes what would act on a terminal: escape sequences (ECMA-48) and control
-/// characters other than tab and line feed. Sequences may be split between calls.
+/// Removes everything that would control a terminal: escape sequences (ECMA-48) and
+/// control characters except tab and line feed. Sequences may be split between calls.
 #[derive(Debug, Default)]
 struct Sanitiser {
     state: State,
@@ -86,13 +86,13 @@ struct Sanitiser {
 enum State {
     #[default]
     Text,
-    /// Behind ESC.
+    /// After ESC.
     Escape,
-    /// Behind ESC and an intermediate character: one final character follows.
+    /// After ESC and an intermediate character: one final character follows.
     EscapeIntermediate,
-    /// Behind CSI, up to its final character.
+    /// After CSI, up to its final character.
     Sequence,
-    /// Behind OSC, DCS, SOS, PM or APC, up to its terminator.
+    /// After OSC, DCS, SOS, PM or APC, up to its terminator.
     ControlString { n_chars: usize },
 }
 
@@ -101,7 +101,7 @@ impl Sanitiser {
         let mut safe = String::with_capacity(text.len());
         for c in text.chars() {
             self.state = match (self.state, c) {
-                // CAN and SUB end every sequence.
+                // CAN and SUB end any sequence.
                 (_, '\u{18}' | '\u{1a}') => State::Text,
                 (_, '\u{1b}') => State::Escape,
                 (State::Text, '\u{9b}') => State::Sequence,
@@ -122,8 +122,8 @@ impl Sanitiser {
                 (State::ControlString { n_chars }, _) if n_chars < MAX_CONTROL_STRING_CHARS => {
                     State::ControlString { n_chars: n_chars + 1 }
                 }
-                // A final character, or one that cannot be part of a sequence: a
-                // broken sequence must not swallow the line after it.
+                // A final character, or one that is invalid in a sequence, because a
+                // broken sequence must not swallow the following line.
                 (State::Escape | State::EscapeIntermediate | State::Sequence, c) => {
                     let is_final = matches!(c, '0'..='~');
                     if !is_final && is_harmless(c) {
@@ -150,7 +150,7 @@ fn is_harmless(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Also with the text cut at every character.
+    /// Also checks the text split at every character.
     #[track_caller]
     fn check(text: &str, expected: &str) {
         assert_eq!(Sanitiser::default().sanitise(text), expected);

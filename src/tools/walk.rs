@@ -1,4 +1,4 @@
-//! The files that `grep` and `find` look at.
+//! Lists the files for `grep` and `find`.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use ignore::WalkBuilder;
 use ignore::overrides::Override;
 
-/// Walks `root` in the order of names: hidden files too, but neither what ignore
-/// files name nor `.git`.
+/// Walks `root` in the order of names: includes hidden files, excludes ignored
+/// files and `.git`.
 ///
-/// `ignore_files` are read like `.ignore`. `.gitignore` counts inside of a
+/// `ignore_files` have the syntax of `.ignore`. `.gitignore` applies inside a
 /// repository, and outside too unless `require_git`.
 pub(super) fn walk(
     root: &Path,

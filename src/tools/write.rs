@@ -60,7 +60,7 @@ impl Tool for Write {
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // Outside of the future: calls take their places in the order they are made.
+        // Outside the future, so that calls queue in the order they are made.
         let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
             let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
             let place = self.files.locks.register(&path);

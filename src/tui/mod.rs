@@ -1,8 +1,8 @@
 //! The terminal toolkit; knows no agent.
 //!
 //! Rows, themes, keys, widgets and the painter that puts them on the screen.
-//! Components turn state and a width into [`text::Row`]s; only [`term`] writes
-//! to the terminal. What the rows are about is the caller's business.
+//! Components convert state and a width to [`text::Row`]s; only [`term`] writes
+//! to the terminal. Callers supply the content.
 
 pub mod composer;
 pub mod keymap;

@@ -1,4 +1,4 @@
-//! Replaces files atomically, so that none is ever half written.
+//! Replaces files atomically, so that no file is ever half written.
 //!
 //! Everything here blocks on the disk; async callers run it on a blocking thread.
 
@@ -8,42 +8,42 @@ use std::path::{Path, PathBuf};
 
 use super::file_identity;
 
-/// How many symbolic links in a row are followed; as many as Linux follows.
+/// Maximum number of consecutive symbolic links; this is Linux's limit.
 const MAX_LINKS: usize = 40;
 
 /// Replaces the content of `path`, or creates it.
 ///
-/// The bytes go to a file beside the target, are flushed to the disk, and take
-/// the target's place in one rename. A symbolic link stays and its target is
+/// The bytes are written to a file beside the target, flushed to the disk, and renamed
+/// over the target. A symbolic link stays and its target is
 /// replaced; an existing file keeps its owner, permissions, access control list
-/// and extended attributes; a new one gets what the umask allows.
+/// and extended attributes; a new one gets the permissions of the umask.
 ///
-/// Where a rename would lose something or is not possible (a file with several
-/// names, a single file mounted into a container, a read-only folder, somebody
-/// else's file) the file is overwritten in place, once a copy of the old content
-/// is on the disk. If that write fails, the old content is restored.
+/// If a rename would lose something or is impossible (a file with hard links,
+/// a single file mounted into a container, a read-only folder, another
+/// user's file), the file is overwritten in place, after a copy of the old content
+/// was written. If that write fails, the old content is restored.
 ///
 /// # Errors
-/// Also when the existing file is read-only, although a rename could replace it.
-/// The old content is then in `path`; if not even that worked, the error names
-/// the copy.
+/// Also if the existing file is read-only, although a rename could replace it.
+/// After an error, `path` has the old content; if even restoring failed, the error
+/// contains the path of the copy.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, Readers::Umask, &SYSTEM)
 }
 
-/// As [`write`]; a file that did not exist can be read by its owner alone.
+/// Like [`write`], but only the owner can read a newly created file.
 ///
 /// # Errors
-/// As [`write`].
+/// Like [`write`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, Readers::Owner, &SYSTEM)
 }
 
-/// Creates a folder and those above it; what is created is for its owner alone,
-/// what exists stays as it is.
+/// Creates a folder and its parents; only the owner can access new folders, and
+/// existing ones stay unchanged.
 ///
 /// # Errors
-/// As [`fs::create_dir_all`].
+/// Like [`fs::create_dir_all`].
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -52,7 +52,7 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Options that create files for their owner alone.
+/// Options that create files only their owner can access.
 pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
@@ -60,7 +60,7 @@ pub fn private_options() -> OpenOptions {
     options
 }
 
-/// Who may read a file that did not exist before.
+/// The permissions of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readers {
     /// Permissions according to the umask.
@@ -68,12 +68,12 @@ enum Readers {
     Owner,
 }
 
-/// The steps that fail on some systems; tests let them fail.
+/// The steps that fail on some systems; tests make them fail.
 struct Steps {
     rename: fn(&Path, &Path) -> io::Result<()>,
     /// Overwrites the file from its start.
     fill: fn(&File, &[u8]) -> io::Result<()>,
-    /// Puts the old content beside the file, or elsewhere; returns where.
+    /// Writes the old content to a file beside the target, or elsewhere; returns its path.
     keep_copy: fn(&Path, &[u8]) -> io::Result<PathBuf>,
 }
 
@@ -150,8 +150,8 @@ fn beside(target: &Path) -> PathBuf {
     folder_of(target).join(format!(".{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
-/// Whether the kernel does not let this file be replaced by a rename, although it
-/// may be written: a mount point (`EBUSY`), a mount of its own (`EXDEV`), a folder
+/// Whether the kernel refuses to replace this file by a rename, although it
+/// is writable: a mount point (`EBUSY`), a separate mount (`EXDEV`), a folder
 /// or a sticky bit (`EACCES`, `EPERM`).
 fn is_refused_rename(error: &io::Error) -> bool {
     matches!(
@@ -173,8 +173,8 @@ fn has_other_names(_metadata: &Metadata) -> bool {
     false
 }
 
-/// Overwrites `file`, which is at `target`, after its content was copied; puts it
-/// back if that fails.
+/// Overwrites `file`, which is at `target`, after copying its content; restores the
+/// content on failure.
 fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Result<()> {
     let old = fs::read(target)?;
     let copy = if old.is_empty() { None } else { Some((steps.keep_copy)(target, &old)?) };
@@ -199,8 +199,8 @@ fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Res
     }
 }
 
-/// Puts `old` into a file beside `target` or, if its folder takes none, into the
-/// system's folder for temporary files.
+/// Writes `old` to a file beside `target` or, if that folder is not writable, in the
+/// system's temporary folder.
 fn keep_copy(target: &Path, old: &[u8]) -> io::Result<PathBuf> {
     let name = format!(".{}.old", uuid::Uuid::new_v4().simple());
     let copy_into = |folder: &Path| {
@@ -217,23 +217,23 @@ fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 
     file.rewind()?;
     file.write_all(bytes)?;
-    // Only now: what the write could not store would be lost.
+    // Truncate last: otherwise a failed write would lose data.
     file.set_len(bytes.len() as u64)?;
     file.sync_all()
 }
 
-/// The file that `path` means once symbolic links are followed, whether it
-/// exists or not.
+/// The target of `path` with symbolic links resolved, which need not
+/// exist.
 ///
 /// # Errors
-/// When a link cannot be read or links form a loop.
+/// If a link cannot be read or links form a loop.
 pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&target) {
             Ok(metadata) if metadata.file_type().is_symlink() => {
                 let link = fs::read_link(&target)?;
-                // `join` keeps an absolute link as it is.
+                // `join` leaves an absolute link unchanged.
                 target = target.parent().unwrap_or(Path::new("")).join(link);
             }
             Ok(_) => return Ok(target),
@@ -244,9 +244,9 @@ pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// Whether the new file could be made to look like the one it replaces.
+/// Whether the new file could get the attributes of the one it replaces.
 fn write_beside(beside: &Path, bytes: &[u8], existing: &File, metadata: &Metadata) -> io::Result<bool> {
-    // Nobody else may read the content before the permissions are the old ones.
+    // Before the permissions are set, only the owner may read the content.
     let mut file = private_options().write(true).create_new(true).open(beside)?;
     file.write_all(bytes)?;
     let keeps_identity = file_identity::copy(&file, existing, metadata)?;
@@ -254,8 +254,8 @@ fn write_beside(beside: &Path, bytes: &[u8], existing: &File, metadata: &Metadat
     Ok(keeps_identity)
 }
 
-/// Makes the rename itself durable. Some file systems cannot sync a folder, and
-/// the content is safe either way, so a failure does not count.
+/// Makes the rename durable. Some file systems cannot sync a folder, and
+/// the content is safe in any case, so failures are ignored.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if let Ok(folder) = File::open(folder) {
@@ -265,7 +265,7 @@ fn sync_folder(folder: &Path) {
     let _: &Path = folder;
 }
 
-/// The error that led here says more than a failure to clean up would.
+/// Ignores errors, because the original error is more informative.
 fn remove_leftover(beside: &Path) {
     fs::remove_file(beside).unwrap_or_default();
 }
@@ -304,7 +304,7 @@ mod tests {
         assert_ne!(fs::metadata(&target).unwrap().ino(), inode, "the file was replaced, not rewritten");
     }
 
-    /// A folder with a file `a` that holds `old`.
+    /// A folder with a file `a` that contains `old`.
     fn old_file() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     const NO_RENAME: Steps = Steps {
-        // As for a file that is mounted by itself into a container.
+        // Like a single file mounted into a container.
         rename: |_, _| Err(io::ErrorKind::ResourceBusy.into()),
         ..SYSTEM
     };
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_write_in_place_that_fails_restores_the_old_content() {
         let (folder, path) = old_file();
-        // Fails for the new content only.
+        // Fails only for the new content.
         let fill =
             |file: &File, bytes: &[u8]| if bytes == b"old" { fill(file, bytes) } else { half(file, bytes) };
         let steps = Steps { fill, ..NO_RENAME };
@@ -416,7 +416,7 @@ mod tests {
         let file = File::open(&path).unwrap();
         match fsetxattr(&file, "user.pi.test", b"kept", XattrFlags::empty()) {
             Ok(()) => {}
-            // The file system of the test has none.
+            // The test's file system does not support it.
             Err(rustix::io::Errno::NOTSUP) => return,
             Err(error) => panic!("{error}"),
         }
@@ -441,7 +441,7 @@ mod tests {
         let (_folder, path) = old_file();
         match fsetxattr(File::open(&path).unwrap(), name, ACCESS_LIST, XattrFlags::empty()) {
             Ok(()) => {}
-            // The file system of the test has none.
+            // The test's file system does not support it.
             Err(rustix::io::Errno::NOTSUP) => return,
             Err(error) => panic!("{error}"),
         }
@@ -457,7 +457,7 @@ mod tests {
         use std::os::unix::fs::{MetadataExt as _, chown};
 
         let (_folder, path) = old_file();
-        // Only root can give a file away; for anybody else the owner is the same anyway.
+        // Only root can change the owner; for other users it is the same anyway.
         drop(chown(&path, Some(12_345), Some(12_345)));
         let before = fs::metadata(&path).unwrap();
         write(&path, b"new").unwrap();

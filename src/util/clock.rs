@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Tells the time; cheap to clone. Sleeping is `tokio::time`'s business.
+/// Returns the time; cheap to clone. `tokio::time` is for sleeping.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
 
@@ -37,7 +37,7 @@ impl Clock {
         }
     }
 
-    /// Time since some fixed moment; never goes back.
+    /// Time since a fixed moment; never decreases.
     pub fn monotonic(&self) -> Duration {
         match &self.0 {
             Source::System { start } => start.elapsed(),
@@ -45,7 +45,7 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock; a system clock moves by itself.
+    /// Advances a manual clock; has no effect on a system clock.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual { now_ms } = &self.0 {
             now_ms.fetch_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);

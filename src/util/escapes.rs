@@ -1,13 +1,13 @@
-//! Terminal text, taken apart: characters, colours, and escape sequences that
-//! nobody asked for.
+//! Splits terminal text into characters, colours, and unwanted escape
+//! sequences.
 //!
-//! Whoever shows text of a model, a server or a process goes through here first.
-//! What becomes of tabs, line ends and colours is the caller's business.
+//! All text of a model, a server or a process passes through here before it is shown.
+//! Callers handle tabs, line breaks and colours.
 
 use std::borrow::Cow;
 
-/// Text for a terminal that does not lay it out: without escape sequences and
-/// without control characters but tabs and line ends.
+/// Plain text without escape sequences and
+/// without control characters except tabs and line breaks.
 pub fn without_escapes(text: &str) -> Cow<'_, str> {
     let is_kept = |c: char| matches!(c, '\n' | '\t') || !is_dropped(c);
     if text.chars().all(is_kept) {
@@ -20,23 +20,23 @@ pub fn without_escapes(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept.collect())
 }
 
-/// Characters that are never shown: controls, and the marks that reorder text
-/// so that a reader sees something else than what is stored.
+/// Characters that are never shown: controls, and marks that reorder text
+/// so that the reader sees something other than the stored text.
 pub fn is_dropped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
 }
 
-/// One step through terminal text. `\r\n` counts as `\n`.
+/// A piece of terminal text. `\r\n` counts as `\n`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Piece<'a> {
     Char(char),
-    /// A whole `CSI … m`, escape included.
+    /// A complete `CSI … m`, including the escape character.
     Sgr(&'a str),
 }
 
-/// Splits text into characters and colour sequences; drops every other escape
-/// sequence, also unfinished ones. Follows the ECMA-48 grammar.
+/// Splits text into characters and colour sequences; drops all other escape
+/// sequences, including unfinished ones. Follows the ECMA-48 grammar.
 pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -73,14 +73,14 @@ fn sequence_len(text: &str) -> usize {
         match chars.next() {
             None => return text.len(),
             Some((_, c @ ('[' | ']' | 'P' | 'X' | '^' | '_'))) => c,
-            // Intermediates, then one final byte: charset selections and the like.
+            // Intermediates, then one final byte: for example charset selections.
             Some((_, '\u{20}'..='\u{2f}')) => {
                 return chars
                     .find(|(_, c)| !('\u{20}'..='\u{2f}').contains(c))
                     .map_or(text.len(), |(at, c)| if c.is_control() { at } else { at + c.len_utf8() });
             }
             Some((at, '\u{30}'..='\u{7e}')) => return at + 1,
-            // Not a sequence: only the escape itself goes.
+            // Not a sequence, so only the escape character is dropped.
             Some((at, _)) => return at,
         }
     } else {
@@ -103,8 +103,8 @@ fn sequence_len(text: &str) -> usize {
     string_sequence_len(text, chars)
 }
 
-/// Length of an OSC, DCS, SOS, PM or APC string: up to BEL or ST. One that never
-/// ends loses only its introducer's line, so that a stray byte cannot hide the
+/// Length of an OSC, DCS, SOS, PM or APC string: up to BEL or ST. An unterminated
+/// string extends only to the end of its line, so that a stray byte cannot hide the
 /// rest of a file.
 fn string_sequence_len(text: &str, mut chars: std::str::CharIndices<'_>) -> usize {
     while let Some((at, c)) = chars.next() {

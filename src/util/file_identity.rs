@@ -1,5 +1,5 @@
-//! Gives a file that replaces another one its owner, permissions, access control
-//! lists and other extended attributes.
+//! Copies owner, permissions, access control lists and other extended attributes
+//! to a replacement file.
 //!
 //! On Linux an access control list is an extended attribute
 //! (`system.posix_acl_access`), so copying the attributes copies it too.
@@ -7,11 +7,11 @@
 use std::fs::{File, Metadata};
 use std::io;
 
-/// Makes `new` look like `old`, whose metadata is `metadata`. `false` if the
-/// system does not allow that; then `new` must not replace `old`.
+/// Copies the attributes of `old`, whose metadata is `metadata`, to `new`. `false` if
+/// the system does not allow it; then `new` must not replace `old`.
 ///
 /// # Errors
-/// When a file cannot be examined.
+/// If a file cannot be examined.
 #[cfg(unix)]
 pub(super) fn copy(new: &File, old: &File, metadata: &Metadata) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -24,7 +24,7 @@ pub(super) fn copy(new: &File, old: &File, metadata: &Metadata) -> io::Result<bo
     if !attributes::copy(new, old) {
         return Ok(false);
     }
-    // Last: a change of owner clears the set-user-id bits.
+    // Last, because changing the owner clears the set-user-id bits.
     new.set_permissions(metadata.permissions())?;
     Ok(true)
 }
@@ -43,11 +43,11 @@ mod attributes {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
     use rustix::io::Errno;
 
-    /// The size of a list or value the kernel may return.
+    /// Maximum size of a list or value that the kernel may return.
     const LIMIT_BYTES: usize = 64 * 1024;
 
-    /// Makes the attributes of `new` those of `old`; `false` if one cannot be set or
-    /// removed. A folder's default list puts attributes on new files, too.
+    /// Sets the attributes of `new` to those of `old`; `false` if one cannot be set or
+    /// removed. A folder's default list can add attributes to new files.
     pub(super) fn copy(new: &File, old: &File) -> bool {
         let (Some(wanted), Some(present)) = (names(old), names(new)) else { return false };
         let removed = present
@@ -63,7 +63,7 @@ mod attributes {
             || fsetxattr(new, name.as_c_str(), &value, XattrFlags::empty()).is_ok()
     }
 
-    /// `None` if they cannot be read; none where the file system has no attributes.
+    /// `None` if they cannot be read; empty if the file system has no attributes.
     fn names(file: &File) -> Option<Vec<CString>> {
         let mut list = Vec::with_capacity(LIMIT_BYTES);
         match flistxattr(file, rustix::buffer::spare_capacity(&mut list)) {

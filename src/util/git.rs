@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 
 use super::paths;
 
-/// A working tree and the directory git keeps for it.
+/// A working tree and its git directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
     /// The top of the working tree.
     pub root: PathBuf,
-    /// `<root>/.git`, or where that file points.
+    /// `<root>/.git`, or the directory in that file.
     pub git_dir: PathBuf,
 }
 
-/// What is checked out.
+/// The state of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Head {
     /// A branch, without `refs/heads/`; it may have no commit yet.
@@ -28,7 +28,7 @@ pub enum Head {
 }
 
 impl Repository {
-    /// The repository whose working tree holds `folder`.
+    /// The repository whose working tree contains `folder`.
     pub fn find(folder: &Path) -> Option<Self> {
         folder.ancestors().find_map(Self::at)
     }
@@ -47,13 +47,13 @@ impl Repository {
         git_dir.join("HEAD").is_file().then(|| Self { root: root.to_owned(), git_dir })
     }
 
-    /// The file that changes when another branch is checked out; for watching.
+    /// The file that changes when another branch is checked out; to be watched.
     pub fn head_path(&self) -> PathBuf {
         self.git_dir.join("HEAD")
     }
 
-    /// `None` when HEAD cannot be read, or says nothing because the repository
-    /// keeps its references in a reftable, where HEAD is a fixed placeholder.
+    /// `None` if HEAD cannot be read, or is a fixed placeholder because the repository
+    /// stores its references in a reftable.
     pub fn head(&self) -> Option<Head> {
         let text = read_start(&self.head_path())?;
         let line = text.lines().next()?.trim();
@@ -67,7 +67,7 @@ impl Repository {
     }
 }
 
-/// HEAD and `gitdir:` files are a line long; a file that is not is not git's.
+/// Reads HEAD or a `gitdir:` file. They are a line long; a longer file is not git's.
 fn read_start(path: &Path) -> Option<String> {
     let mut text = String::new();
     fs::File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;

@@ -1,10 +1,10 @@
-//! Makes pictures fit for a model: a format all providers take, not too large,
-//! the right way up.
+//! Prepares images for a model: a format all providers accept, within the size limits,
+//! upright.
 //!
-//! The one place for it: what `read` shows, what is attached and what a request
-//! repeats of an old session goes through [`prepare_image`]. It computes for long;
-//! async callers run it on a blocking thread. [`probe`] only reads headers.
-//! Invariant: one picture is unpacked at a time in the whole process, and takes
+//! All images pass through [`prepare_image`]: those that `read` shows, attached ones,
+//! and those of old sessions in a request. It computes for a long time;
+//! async callers run it on a blocking thread. [`probe`] reads only headers.
+//! Invariant: the process unpacks one image at a time, using
 //! little more than [`UNPACKED_BYTES`].
 
 use std::io::Cursor;
@@ -17,24 +17,24 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
 
-/// Limits of an image that is sent.
+/// Limits for an image in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImageLimits {
-    /// Whether pictures beyond the limits are made smaller; if not, they are sent
-    /// as they are.
+    /// Whether images beyond the limits are reduced; otherwise they are sent
+    /// unchanged.
     pub auto_resize: bool,
     pub max_width: u32,
     pub max_height: u32,
-    /// The base64 text stays below this.
+    /// Maximum length of the base64 text.
     pub max_base64_bytes: usize,
-    /// Of a JPEG that is written, 1 to 100; lower ones are tried if it is too large.
+    /// Quality of written JPEG files, 1 to 100; lower ones are tried if the result is too large.
     pub jpeg_quality: u8,
-    /// Media types that are sent as they are; others become PNG or JPEG.
+    /// Media types that are sent unchanged; others become PNG or JPEG.
     pub formats: &'static [&'static str],
 }
 
 impl Default for ImageLimits {
-    /// What the strictest of the large providers takes.
+    /// The limits of the strictest large provider.
     fn default() -> Self {
         Self {
             auto_resize: true,
@@ -48,7 +48,7 @@ impl Default for ImageLimits {
 }
 
 impl ImageLimits {
-    /// Whether a picture needs no preparing. It may still be damaged.
+    /// Whether an image needs no preparation. It may still be damaged.
     pub fn admit(&self, probe: &Probe, base64_bytes: usize) -> bool {
         let fits = probe.width <= self.max_width
             && probe.height <= self.max_height
@@ -57,7 +57,7 @@ impl ImageLimits {
     }
 }
 
-/// What the headers of a picture say.
+/// The properties in the headers of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     pub mime: &'static str,
@@ -65,44 +65,44 @@ pub struct Probe {
     pub height: u32,
 }
 
-/// A picture as it is sent.
+/// An image ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreparedImage {
     /// Base64.
     pub data: String,
     pub mime: &'static str,
-    /// Bracketed lines that tell the model how this differs from the original.
+    /// Bracketed lines that describe to the model how this differs from the original.
     pub hints: Vec<String>,
 }
 
-/// Why a picture is not sent.
+/// Why an image is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ImageProblem {
-    /// Not a picture, or a damaged one.
+    /// Not an image, or a damaged one.
     #[error("could not be converted to a supported inline image format")]
     Unreadable,
-    /// Its pixels would take more memory than there is for one picture.
+    /// Its pixels would exceed the memory limit for one image.
     #[error("its {width}x{height} pixels exceed the limit; make a smaller copy first")]
     TooManyPixels { width: u32, height: u32 },
     #[error("could not be resized below the inline image size limit")]
     TooLarge,
 }
 
-/// Held while a picture is unpacked.
+/// Held while an image is unpacked.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Makes `bytes`, a picture file, fit `limits`.
+/// Makes `bytes`, an image file, fit `limits`.
 ///
-/// The original bytes are kept if they fit; so are its animation and metadata
-/// then. Otherwise the picture is turned upright as its EXIF data says, made
-/// smaller, and encoded as PNG or JPEG, whichever is smaller.
+/// If the original bytes fit, they are kept with their animation and metadata.
+/// Otherwise the image is rotated according to its EXIF data, reduced, and encoded
+/// as PNG or JPEG, whichever is smaller.
 ///
 /// # Errors
-/// When it cannot be decoded, or not made small enough.
+/// If it cannot be decoded, or cannot be reduced enough.
 pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage, ImageProblem> {
     let mime = sniff_mime(bytes).ok_or(ImageProblem::Unreadable)?;
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // A damaged picture would be refused by the provider, with all that follows it.
+    // The provider would reject a damaged image, and every later request with it.
     let Decoded { picture, width, height } = decode(bytes, mime, limits)?;
     if limits.admit(&Probe { mime, width, height }, base64_len(bytes.len())) {
         return Ok(PreparedImage { data: STANDARD.encode(bytes), mime, hints: Vec::new() });
@@ -128,17 +128,17 @@ pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage
     Ok(PreparedImage { data: STANDARD.encode(&encoded.bytes), mime: encoded.mime, hints })
 }
 
-/// [`prepare_image`] for a picture that is base64 already.
+/// [`prepare_image`] for an image in base64.
 ///
 /// # Errors
-/// As there; text that is not base64 is unreadable.
+/// Like there; text that is not base64 is unreadable.
 pub fn prepare_base64(data: &str, limits: &ImageLimits) -> Result<PreparedImage, ImageProblem> {
     let bytes = LENIENT.decode(data.trim()).map_err(|_| ImageProblem::Unreadable)?;
     prepare_image(&bytes, limits)
 }
 
-/// What the headers of a base64 picture say, read without decoding it as a
-/// whole; `None` if it is no picture, or its header is not understood.
+/// The properties of a base64 image, read from its headers without decoding
+/// everything; `None` if it is not an image, or its header is unknown.
 pub fn probe(data: &str) -> Option<Probe> {
     let start = bytes_at(data, 0, PROBE_BYTES)?;
     let mime = sniff_mime(&start)?;
@@ -159,7 +159,7 @@ pub fn probe(data: &str) -> Option<Probe> {
             _ => return None,
         },
         JPEG => jpeg_size(data)?,
-        // Bitmaps are converted whatever their size.
+        // Bitmaps are always converted, so their size does not matter.
         _ => (1, 1),
     };
     (width > 0 && height > 0).then_some(Probe { mime, width, height })
@@ -190,7 +190,7 @@ fn jpeg_size(data: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Up to `n_bytes` bytes at `at` of what `data` encodes; `None` if it is not
+/// Up to `n_bytes` decoded bytes of `data` from `at` on; `None` if it is not
 /// base64 there, or ends before.
 fn bytes_at(data: &str, at: usize, n_bytes: usize) -> Option<Vec<u8>> {
     // Three bytes are four characters.
@@ -201,20 +201,20 @@ fn bytes_at(data: &str, at: usize, n_bytes: usize) -> Option<Vec<u8>> {
     (!bytes.is_empty()).then_some(bytes)
 }
 
-/// Files of others come with and without padding.
+/// Accepts base64 with and without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// How much of a picture tells its type, and its size unless it is a JPEG.
+/// Number of bytes that determine the type, and except for a JPEG the size.
 const PROBE_BYTES: usize = 4_100;
 
-/// The media type of a picture, by its first bytes; `None` for anything else,
-/// animated PNG included, which providers do not take.
+/// The media type of an image, by its first bytes; `None` for anything else,
+/// including animated PNG, which providers reject.
 pub fn sniff_mime(start: &[u8]) -> Option<&'static str> {
     if start.starts_with(b"\xff\xd8\xff") && start.get(3) != Some(&0xf7) {
-        // 0xF7 begins JPEG-LS, which is another format.
+        // 0xF7 starts JPEG-LS, a different format.
         Some(JPEG)
     } else if start.starts_with(b"\x89PNG\r\n\x1a\n") {
         is_still_png(start).then_some(PNG)
@@ -235,11 +235,11 @@ const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
 const WEBP: &str = "image/webp";
 
-/// Most memory that a picture may take once it is unpacked.
+/// Maximum memory for an unpacked image.
 const UNPACKED_BYTES: u64 = 512 << 20;
 
-/// The first quality is tried beside PNG unless the limits have another, the others
-/// if that is not small enough.
+/// The first quality is tried together with PNG unless the limits specify another, the
+/// others if the result is not small enough.
 const JPEG_QUALITY: u8 = 80;
 const LOWER_JPEG_QUALITIES: [u8; 3] = [70, 55, 40];
 
@@ -263,7 +263,7 @@ fn is_still_png(start: &[u8]) -> bool {
     true
 }
 
-/// "BM" also begins many texts, so the header behind it must make sense.
+/// "BM" also begins many texts, so the following header must be plausible.
 fn is_bmp(start: &[u8]) -> bool {
     let Some(header) = start.first_chunk::<30>() else { return false };
     let u16_at = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
@@ -276,9 +276,9 @@ fn is_bmp(start: &[u8]) -> bool {
     header.starts_with(b"BM") && planes == 1 && matches!(depth, 1 | 4 | 8 | 16 | 24 | 32)
 }
 
-/// A picture the right way up.
+/// An upright image.
 struct Decoded {
-    /// May have fewer pixels than it should, if it is to be made smaller anyway.
+    /// May have fewer pixels than the original if it will be reduced anyway.
     picture: DynamicImage,
     width: u32,
     height: u32,
@@ -291,13 +291,13 @@ fn decode(bytes: &[u8], mime: &str, limits: &ImageLimits) -> Result<Decoded, Ima
     memory.max_alloc = Some(UNPACKED_BYTES);
     reader.limits(memory);
     let mut decoder = reader.into_decoder().map_err(|_| ImageProblem::Unreadable)?;
-    // The size is whatever the header claims, and it is allocated before anything
-    // is read.
+    // The size is an unverified claim of the header, and it is allocated before reading
+    // any pixels.
     let (width, height) = decoder.dimensions();
     if decoder.total_bytes() > UNPACKED_BYTES {
         return Err(ImageProblem::TooManyPixels { width, height });
     }
-    // Metadata may be damaged where the picture is not.
+    // The metadata may be damaged even though the image is not.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let picture = DynamicImage::from_decoder(decoder).map_err(|_| ImageProblem::Unreadable)?;
     let (width, height) = (picture.width(), picture.height());
@@ -317,9 +317,9 @@ fn decode(bytes: &[u8], mime: &str, limits: &ImageLimits) -> Result<Decoded, Ima
     Ok(Decoded { picture, width, height })
 }
 
-/// A picture that is far larger than the limits with a part of its pixels, still
-/// twice as many per side as are needed. Turning and filtering a picture takes several times
-/// its memory; averaging neighbours takes none besides its result.
+/// Reduces an image far above the limits to a part of its pixels, still
+/// twice as many per side as needed. Rotating and filtering an image takes several times
+/// its memory; averaging neighbours needs none except for its result.
 fn thin_out(picture: DynamicImage, limits: &ImageLimits) -> DynamicImage {
     let enough = limits.max_width.max(limits.max_height).saturating_mul(2);
     let longest = picture.width().max(picture.height());
@@ -338,10 +338,10 @@ struct Encoded {
     height: u32,
 }
 
-/// The largest version within the limits, of a picture that was `original` wide and
-/// high; `None` if not even one pixel is.
+/// The largest version within the limits of an image of the size `original`;
+/// `None` if not even one pixel fits.
 fn shrink(picture: DynamicImage, original: (u32, u32), limits: &ImageLimits) -> Option<Encoded> {
-    // Palettes and 16-bit samples gain nothing here and cost time.
+    // Palettes and 16-bit samples have no benefit here and cost time.
     let picture = if picture.color().has_alpha() {
         DynamicImage::ImageRgba8(picture.into_rgba8())
     } else {
@@ -366,8 +366,8 @@ fn shrink(picture: DynamicImage, original: (u32, u32), limits: &ImageLimits) -> 
     }
 }
 
-/// The size of a picture that is as large as the limits allow, but not larger
-/// than it was.
+/// The largest size within the limits, at most the original
+/// size.
 fn fit(width: u32, height: u32, limits: &ImageLimits) -> (u32, u32) {
     let (width_px, height_px) = (f64::from(width), f64::from(height));
     let factor =
@@ -376,12 +376,12 @@ fn fit(width: u32, height: u32, limits: &ImageLimits) -> (u32, u32) {
     (scale(width_px, limits.max_width), scale(height_px, limits.max_height))
 }
 
-/// Less than `side`, so that repeating it ends; at least 1.
+/// Less than `side`, so that repetition ends; at least 1.
 fn three_quarters(side: u32) -> u32 {
     (side - side.div_ceil(4)).max(1)
 }
 
-/// The smaller of PNG and good JPEG that fits, else the best JPEG that fits.
+/// The smaller one of PNG and good JPEG if it fits, otherwise the best JPEG that fits.
 fn encode(picture: &DynamicImage, limits: &ImageLimits) -> Option<(Vec<u8>, &'static str)> {
     let fits = |bytes: &Vec<u8>| base64_len(bytes.len()) < limits.max_base64_bytes;
     let best_quality = limits.jpeg_quality.clamp(1, 100);
@@ -411,7 +411,7 @@ fn jpeg(picture: &RgbImage, quality: u8) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// `picture` on white, for formats without transparency.
+/// `picture` on a white background, for formats without transparency.
 fn flatten(picture: &DynamicImage) -> RgbImage {
     if !picture.color().has_alpha() {
         return picture.to_rgb8();
@@ -451,7 +451,7 @@ mod tests {
         bytes.into_inner()
     }
 
-    /// Pixels that no encoder can make small.
+    /// Incompressible pixels.
     fn noise(side: u32) -> Vec<u8> {
         let mut state: u32 = 1;
         let mut next = || {
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn an_animated_png_is_no_picture() {
         let mut bytes = picture(2, 2, ImageFormat::Png);
-        // Behind the signature (8) and IHDR (25).
+        // After the signature (8) and IHDR (25).
         bytes.splice(33..33, *b"\0\0\0\x08acTL\0\0\0\x01\0\0\0\0\0\0\0\0");
         assert_eq!(sniff_mime(&bytes), None);
     }
@@ -559,11 +559,11 @@ mod tests {
                 assert_eq!((found.width, found.height), (37, 11), "{format:?}");
             }
             for end in 0..bytes.len().min(80) {
-                // Cut anywhere there may be nothing to tell, but never a panic.
+                // A truncated file may have no properties, but never causes a panic.
                 let _cut = probe(&STANDARD.encode(&bytes[..end]));
             }
         }
-        // A frame header behind more than one segment of metadata.
+        // A frame header after several segments of metadata.
         let mut bytes = picture(100, 30, ImageFormat::Jpeg);
         let segment = [b"\xff\xe1\xff\xff".as_slice(), &[7; 65_533]].concat();
         bytes.splice(2..2, segment.repeat(2));

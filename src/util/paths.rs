@@ -1,8 +1,8 @@
-//! Paths as people write and read them. Nothing here touches the disk.
+//! Converts paths between their displayed and absolute forms. Never touches the disk.
 
 use std::path::{Component, Path, PathBuf};
 
-/// `~` and `~/…` with `home` in their place; any other path as it is.
+/// Replaces `~` and `~/…` by `home`; leaves any other path unchanged.
 pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     let Some(home) = home else { return PathBuf::from(path) };
     if path == "~" {
@@ -14,7 +14,7 @@ pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// `path` as shown to people: with `~` for the home directory.
+/// `path` for display: with `~` for the home directory.
 pub fn display(path: &Path, home: Option<&Path>) -> String {
     let below_home =
         home.filter(|home| home.parent().is_some()).and_then(|home| path.strip_prefix(home).ok());
@@ -25,8 +25,8 @@ pub fn display(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
-/// `text` with `~/` where a path below the home directory begins: for messages of
-/// those who do not know where that is.
+/// Replaces the home directory by `~` wherever a path below it occurs in `text`, for
+/// messages of code that does not know the home directory.
 pub fn with_tilde(text: &str, home: Option<&Path>) -> String {
     let home = home.and_then(Path::to_str).map(|home| home.trim_end_matches('/'));
     let Some(home) = home.filter(|home| !home.is_empty()) else { return text.to_owned() };

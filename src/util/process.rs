@@ -1,10 +1,10 @@
-//! Runs a command in a process group of its own and hands out its output.
+//! Runs a command in a process group of its own and returns its output.
 //!
 //! Standard output and standard error share one pipe, so their order is the
-//! order of arrival. Invariant: a command that is cancelled, runs out of time or
-//! is dropped half-way is killed with everything it started, as far as that
-//! stayed in its session; so are commands that run when the program ends, even
-//! by SIGKILL. Decoding and limiting the output is the caller's business.
+//! order of arrival. Invariant: a command that is cancelled, times out or
+//! is dropped is killed together with all its descendants that stayed in its
+//! session; so are commands that run when the program ends, even
+//! by SIGKILL. The caller decodes and limits the output.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -20,13 +20,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::watchdog::{Change, Member, Watchdog};
 
-/// How long the pipe must stay silent, once the command itself has exited, until
-/// a background process that still holds it no longer keeps the caller waiting.
+/// How long the pipe must stay silent after the command has exited, if
+/// a background process still holds it, until the command counts as ended.
 const QUIET_AFTER_EXIT: Duration = Duration::from_millis(100);
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What to run.
+/// The command to run.
 #[derive(Debug, Clone)]
 pub struct Command {
     pub program: PathBuf,
@@ -34,11 +34,11 @@ pub struct Command {
     pub cwd: PathBuf,
     /// Changes to the inherited environment; `None` removes a variable.
     pub env: Vec<(OsString, Option<OsString>)>,
-    /// The command is killed after this time, however it is doing.
+    /// The command is killed after this time.
     pub timeout: Option<Duration>,
 }
 
-/// What a running command does next.
+/// The next event of a running command.
 #[derive(Debug)]
 pub enum Event {
     Output(Vec<u8>),
@@ -51,7 +51,7 @@ pub enum Event {
 pub enum End {
     /// Its exit code, or 128 plus the number of the signal that killed it.
     Exited(i32),
-    /// `command_exited` tells that only background processes were still writing.
+    /// With `command_exited`, only background processes were still writing.
     TimedOut {
         command_exited: bool,
     },
@@ -66,7 +66,7 @@ pub struct Running {
     output: output::Reader,
     output_open: bool,
     exit_code: Option<i32>,
-    /// Why the group was killed; its last output is still read.
+    /// Why the group was killed; its remaining output is still read.
     killed: Option<End>,
     kill_at: Option<Instant>,
     stop_reading_at: Option<Instant>,
@@ -78,7 +78,7 @@ impl Running {
     /// Starts `command` with no input.
     ///
     /// # Errors
-    /// When the program or the directory does not exist or may not be used.
+    /// If the program or the directory does not exist or is not accessible.
     pub fn start(command: &Command, cancel: CancellationToken) -> io::Result<Self> {
         let output::Pipe { reader, stdout, stderr, inode } = output::pipe()?;
         let mut spawned = tokio::process::Command::from(detached(&command.program, &command.args));
@@ -96,7 +96,7 @@ impl Running {
             .kill_on_drop(true);
         let starting = Registered::new(inode.map(Member::Output));
         let child = spawned.spawn()?;
-        // The parent's ends of the pipe must close, or it would never report its end.
+        // The parent's write ends of the pipe must close, or the pipe would never end.
         drop(spawned);
         let group = Group::register(child.id());
         drop(starting);
@@ -133,7 +133,7 @@ impl Running {
                 () = until(self.kill_at), if running && self.kill_at.is_some() => {
                     self.kill(End::TimedOut { command_exited: self.exit_code.is_some() });
                 }
-                // Before reading, which a flood of output keeps ready for ever.
+                // Before reading, because continuous output is always ready.
                 status = self.child.wait(), if self.exit_code.is_none() => {
                     self.exit_code = Some(status.map_or(-1, exit_code));
                     self.stop_reading_soon();
@@ -154,13 +154,13 @@ impl Running {
         }
     }
 
-    /// How it ended, once nothing is left to wait for.
+    /// How it ended, once there is nothing left to wait for.
     fn end(&self) -> Option<End> {
         if self.output_open {
             return None;
         }
         match (self.killed, self.exit_code) {
-            // A killed process that is stuck in the kernel is not waited for.
+            // Do not wait for a killed process that is stuck in the kernel.
             (Some(end), Some(_)) => Some(end),
             (Some(end), None) if self.stop_reading_at.is_some_and(|at| at <= Instant::now()) => Some(end),
             (None, Some(code)) => Some(End::Exited(code)),
@@ -171,7 +171,7 @@ impl Running {
     fn kill(&mut self, end: End) {
         self.group.kill();
         self.killed = Some(end);
-        // What escaped from the group may write for ever: this one is not extended.
+        // A process outside the group may write forever, so this limit is not extended.
         self.stop_reading_soon();
     }
 
@@ -188,8 +188,8 @@ impl Drop for Running {
     }
 }
 
-/// Kills every command that is still running, with its group; for the end of
-/// the program, which the kernel does not pass on to other process groups.
+/// Kills every running command with its group, for the end of
+/// the program, which the kernel does not signal to other process groups.
 pub fn kill_all() {
     let members: Vec<Member> = live().members.iter().copied().collect();
     for member in members {
@@ -199,7 +199,7 @@ pub fn kill_all() {
     }
 }
 
-/// What is running, and who ends it when this process is killed.
+/// The running commands, and the watchdog that ends them if this process is killed.
 #[derive(Debug)]
 struct Live {
     members: BTreeSet<Member>,
@@ -224,7 +224,7 @@ impl Live {
         {
             return;
         }
-        // Somebody killed it, or it is stopped. Commands run without one as well.
+        // The watchdog was killed or stopped. Commands run without one as well.
         self.watchdog = if self.members.is_empty() { None } else { self.new_watchdog().ok() };
     }
 
@@ -261,19 +261,19 @@ impl Drop for Registered {
 /// A process group, ended with the program while this value lives.
 #[derive(Debug)]
 pub struct Group {
-    /// Process id of the leader; `None` if it exited before it could be asked.
+    /// Process id of the leader; `None` if it exited before its id was known.
     leader: Option<u32>,
     _registered: Registered,
 }
 
 impl Group {
-    /// Of the process `leader`, whose group has the same id.
+    /// The group of the process `leader`, whose id it shares.
     pub fn register(leader: Option<u32>) -> Self {
         Self { leader, _registered: Registered::new(leader.map(Member::Group)) }
     }
 
-    /// Ends all that is in it, and in its session if it has one of its own. An error
-    /// means that nothing is left to end.
+    /// Kills the group, and its session if it has one of its own. An error
+    /// means that nothing is left to kill.
     pub fn kill(&self) {
         if let Some(leader) = self.leader {
             group::kill(leader);
@@ -289,9 +289,9 @@ async fn until(deadline: Option<Instant>) {
 
 /// A command that will lead a group of its own.
 ///
-/// Where the `setsid` program exists it also gets a session of its own: without
-/// a terminal a password prompt fails at once, instead of stopping the command
-/// for reading from a terminal it is not in the foreground of.
+/// If the `setsid` program exists, the command also gets a session of its own. Without
+/// a terminal, a password prompt fails at once instead of stopping the command
+/// because it reads from a terminal in the background.
 pub(super) fn detached(program: &Path, args: &[OsString]) -> std::process::Command {
     if let Some(setsid) = ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|path| Path::new(path).exists())
     {
@@ -316,8 +316,8 @@ mod group {
 
     use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-    /// Kills the group, and the leader too if it has not founded its group yet; then
-    /// what moved from the group to another one of the same session, as `timeout`
+    /// Kills the group, and the leader too if it has not created its group yet; then
+    /// processes that moved to another group of the same session, as `timeout`
     /// and `set -m` do.
     pub(super) fn kill(leader: u32) {
         let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) else { return };
@@ -329,7 +329,7 @@ mod group {
         kill_session(leader);
     }
 
-    /// Kills what is left of the session of `leader`, as far as `/proc` tells.
+    /// Kills the remaining processes of the session of `leader`, as found in `/proc`.
     fn kill_session(leader: u32) {
         let mut killed = HashSet::new();
         loop {
@@ -339,8 +339,8 @@ mod group {
                     kill_process(pid, Signal::KILL).unwrap_or_default();
                 }
             }
-            // What was just killed cannot start anything more; what it started before
-            // was there to be seen, or is seen in the next round.
+            // Killed processes cannot start new ones; earlier children are visible
+            // now or in the next round.
             if killed.len() == n_before {
                 return;
             }
@@ -355,7 +355,7 @@ mod group {
             let pid = process.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read(process.path().join("stat")).ok()?;
             let stat = String::from_utf8_lossy(&stat);
-            // The name before it may hold anything; proc_pid_stat(5).
+            // The name before it may contain anything; proc_pid_stat(5).
             let (_, fields) = stat.rsplit_once(") ")?;
             let mut fields = fields.split(' ');
             let is_dead = matches!(fields.next(), Some("Z" | "X"));

@@ -1,22 +1,22 @@
-//! Ends commands when the program is killed outright.
+//! Ends commands when the program is killed.
 //!
-//! SIGKILL leaves no time to end anything, and commands have sessions of their
+//! SIGKILL leaves no time to clean up, and commands have sessions of their
 //! own, so the terminal does not end them either. A shell process, started with the first
-//! command, therefore reads from a pipe which commands run. The pipe closes
-//! with the program, whatever ended it, and the shell kills what is still on its
-//! list. It is a shell because that works in any process that uses this library, and
-//! costs no second copy of the program.
+//! command, therefore reads the list of running commands from a pipe. The pipe closes
+//! when the program ends for any reason, and the shell kills the commands still on its
+//! list. A shell works in any process that uses this library, and needs
+//! no second copy of the program.
 
 use std::fmt;
 use std::io;
 
-/// Something to kill at the end of the program.
+/// A process to kill when the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Member {
     /// The process group, and the session if there is one, with this leader.
     Group(u32),
     /// The process whose standard output is the pipe with this inode number, and
-    /// its group: a command that is being started and whose id is not known yet.
+    /// its group: a command whose process id is not known yet.
     Output(u64),
 }
 
@@ -59,10 +59,10 @@ mod unix {
     use super::super::process::detached;
     use super::{Change, io};
 
-    /// Written for any POSIX shell. The first loop keeps the list; the rest runs once
-    /// the pipe is closed, when every process that was being started has become its
-    /// command. What moved to another group, as `timeout` and `set -m` do, is found by
-    /// its session; what founded a session of its own detached itself on purpose.
+    /// Written for any POSIX shell. The first loop maintains the list; the rest runs after
+    /// the pipe is closed, when every starting process has become its
+    /// command. Processes that moved to another group, as `timeout` and `set -m` do, are
+    /// found by their session; a process with a new session has detached itself on purpose.
     const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU
 live=' '
@@ -105,12 +105,12 @@ while [ $more = 1 ] && [ $round -lt 16 ]; do
 done
 "#;
 
-    /// The running shell. Dropping it dismisses it: it kills nothing then.
+    /// The running shell. Dropping it ends it without killing commands.
     #[derive(Debug)]
     pub(in super::super) struct Watchdog {
         shell: Child,
-        /// Closed by the end of the program; non-blocking, so that a shell that was
-        /// stopped holds up nobody.
+        /// Closed by the end of the program; non-blocking, so that a stopped shell
+        /// does not block the program.
         list: File,
     }
 
@@ -125,7 +125,7 @@ done
                 .stdin(reader)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
-                // Nothing of the caller's may slow it down, and no folder is held in use.
+                // The caller's environment must not slow it down, and it must not keep a folder in use.
                 .env_clear()
                 .env("PATH", "/usr/bin:/bin")
                 .current_dir("/")
@@ -134,9 +134,9 @@ done
         }
 
         /// # Errors
-        /// When it is gone, or does not read any more.
+        /// If the shell is gone or no longer reads.
         pub(in super::super) fn note(&mut self, change: Change) -> io::Result<()> {
-            // Shorter than what a pipe takes as a whole.
+            // Short enough to be written to a pipe atomically.
             self.list.write_all(change.to_string().as_bytes())
         }
 

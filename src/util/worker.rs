@@ -1,7 +1,7 @@
-//! Work that waits for a disk or computes for long, on a thread of its own.
+//! Blocking or long-running work on a thread of its own.
 //!
-//! Not tokio's blocking pool: a thread that hangs in the kernel would hold one of
-//! its places for good, and the pool panics where the system refuses a thread.
+//! Not tokio's blocking pool: a thread that hangs in the kernel would occupy one of
+//! its slots forever, and the pool panics if the system refuses a thread.
 
 use std::any::Any;
 use std::io;
@@ -20,11 +20,11 @@ pub enum WorkError {
     Panicked(String),
 }
 
-/// Does `work` on a thread that begins with the first poll. Dropping the future leaves
-/// the thread to itself: it ends with `work`, and the program does not wait for it.
+/// Runs `work` on a thread that starts with the first poll. Dropping the future abandons
+/// the thread: it ends with `work`, and the program does not wait for it.
 ///
 /// # Errors
-/// When no thread can be started, or `work` panics.
+/// If no thread can be started, or `work` panics.
 pub async fn run<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -38,9 +38,9 @@ async fn run_on<T: Send + 'static>(
 ) -> Result<T, WorkError> {
     let (done, result) = oneshot::channel();
     thread.spawn(move || {
-        // What `work` owns is gone before its result is seen: locks are free then.
+        // Values owned by `work` are dropped before its result is visible, so locks are free.
         let outcome = catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(&*panic));
-        // Nobody waits any more for work that was given up.
+        // Nothing receives the result of abandoned work.
         drop(done.send(outcome));
     })?;
     match result.await {

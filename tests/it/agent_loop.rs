@@ -1,4 +1,4 @@
-//! The agent loop: what it emits, in which order, and what ends it.
+//! The agent loop: its events, their order, and how runs end.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -366,7 +366,7 @@ async fn progress_is_told_until_the_call_ends() {
     let mut bench = AgentBench::new([answer, FakeAnswer::of_text("ok")])
         .tools([talks, TestTool::wait(std::slice::from_ref(&gate))])
         .on_event(move |event| {
-            // What is left of the call goes on talking.
+            // An abandoned part of the call keeps reporting.
             if matches!(event, AgentEvent::ToolEnd { call_id, .. } if call_id == "a") {
                 late.lock().unwrap().as_ref().unwrap().report(ToolOutput::text("too late"));
             }
@@ -677,7 +677,7 @@ async fn a_failed_answer_ends_the_run() {
         .tools([TestTool::say()]);
     bench.queues.push(QueueKind::FollowUp, queued("and then"), 0);
     let ran = bench.run("go").await;
-    // What it asked for is not run.
+    // Its calls do not run.
     assert_eq!(ran.messages(), ["user go", "answer [a] (error)"]);
     assert!(!ran.outcome.aborted);
     assert_eq!(ran.outcome.last_assistant().unwrap().error_message.as_deref(), Some("overloaded"));
@@ -771,6 +771,6 @@ async fn panic_anywhere_in_a_run_ends_it_in_order() {
         assert_eq!(ran.outcome.panic.as_deref(), Some("hook broke"), "{at}");
         assert_eq!(ran.messages().last().unwrap(), "answer  (error)", "{at}: {lines:?}");
         let queues = format!("{:?}", bench.queues);
-        assert!(queues.contains("turn: None"), "a token is left that nobody waits for: {queues}");
+        assert!(queues.contains("turn: None"), "a token without a waiter is left: {queues}");
     }
 }

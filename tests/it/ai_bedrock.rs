@@ -46,7 +46,7 @@ fn keys() -> AwsKeys {
     }
 }
 
-/// What a stream amounts to, the same in one piece and byte by byte.
+/// The content of a stream, the same in one piece and byte by byte.
 fn read(stream: &[u8]) -> AssistantMessage {
     let request = request(json!({}), json!([]));
     let decode = |chunks: Vec<&[u8]>| {
@@ -127,7 +127,7 @@ fn a_call_without_its_stop_does_not_run() {
 }
 
 #[test]
-fn what_nobody_has_heard_of_is_passed_over() {
+fn unknown_events_are_skipped() {
     check(
         &[
             r#"{"initial-response":{}}"#,
@@ -372,7 +372,7 @@ fn urls_name_region_and_model() {
     );
 }
 
-/// What a thinking model is asked for besides the conversation.
+/// The fields of a request to a thinking model other than the conversation.
 #[track_caller]
 fn check_thinking(model: Value, level: ThinkingLevel, expected: Value) {
     let mut all = json!({"reasoning": true, "maxTokens": 20_000});

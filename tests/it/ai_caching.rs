@@ -1,5 +1,5 @@
-//! What providers keep of a conversation stays of use: every request of a session
-//! begins with what the one before it said to the same model, to the byte.
+//! Providers' caches of a conversation stay valid: every request of a session
+//! begins with the previous request to the same model, byte for byte.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -12,7 +12,7 @@ use crate::support::dialects::{self, Call, Dialect, Lack, Prefix, ROWS, Script, 
 use crate::support::session_bench::{Session, SessionBench};
 use crate::support::validators::{MAX_MARKERS, n_markers};
 
-/// A row, and what its models are besides.
+/// A row, and further properties of its models.
 struct Variant {
     row: &'static dyn Dialect,
     name: &'static str,
@@ -20,7 +20,7 @@ struct Variant {
     /// The model that the session begins with, and the one it goes to.
     ids: [&'static str; 2],
     model: Value,
-    /// Requests mark what is worth caching.
+    /// Requests contain cache markers.
     marks: bool,
     /// What the model reads of the system between the turns, so that it does not
     /// change the start.
@@ -131,7 +131,7 @@ fn says(id: &'static str) -> Call {
     Call { id, name: "say", pieces: vec!["{\"text\":", "\"ok\"}"] }
 }
 
-/// What may change in the requests from a place on.
+/// Changes that are allowed in the requests from a position on.
 struct Change {
     /// Requests before it.
     at: usize,
@@ -180,10 +180,10 @@ async fn played(variant: &Variant) -> (SessionBench, Vec<Change>) {
         ],
     );
     session.ask("second").await;
-    // A skill that appears now is told of when the session is opened again.
+    // A new skill is listed only when the session is opened again.
     bench.skill("agent/skills/unseen", "---\ndescription: Comes and goes\n---\n");
 
-    // What failed and what was cancelled is not said to the model.
+    // Failed and cancelled answers are not sent to the model.
     push(&bench, vec![FakeAnswer::failed("400: bad request")]);
     session.ask("third").await;
     abort(&bench, &mut session).await;
@@ -268,7 +268,7 @@ async fn abort(bench: &SessionBench, session: &mut Session) {
     session.settled().await;
 }
 
-/// Fails unless `later` begins with `earlier`, apart from what was changed.
+/// Fails unless `later` begins with `earlier`, apart from known changes.
 fn check(name: &str, earlier: &Prefix, later: &Prefix, changes: &[Kind], reads: &[Kind]) {
     // Tools added between the turns go to the start when one of them is removed there.
     let moves = changes.contains(&Kind::ToolRemoved) && reads.contains(&Kind::ToolAdded);
@@ -297,7 +297,7 @@ async fn every_request_begins_with_the_one_before_it() {
         let (bench, changes) = played(&variant).await;
         let requests = bench.provider.requests();
         assert_eq!(requests.len(), 23, "{}", variant.name);
-        // Another skill is told of from the moment the session is opened with it, and
+        // Another skill is listed from the moment the session is opened with it, and
         // not while one is open.
         for (at, request) in requests.iter().enumerate() {
             let body = preview_request(request).unwrap().body.to_string();
@@ -332,7 +332,7 @@ async fn every_request_begins_with_the_one_before_it() {
     }
 }
 
-/// What is marked: by kind of place, in the order of the cached prefix.
+/// The marked positions, by kind, in the order of the cached prefix.
 fn marked(body: &Value) -> [bool; 3] {
     let last = |list: &Value| list.as_array().and_then(|items| items.last()).cloned().unwrap_or_default();
     let is_marked = |value: &Value| {
@@ -356,7 +356,7 @@ async fn what_is_worth_caching_is_marked_at_its_end() {
         let (bench, _) = played(&variant).await;
         for (at, request) in bench.provider.requests().iter().enumerate() {
             let body = preview_request(request).unwrap().body;
-            // Not every proxy takes a marker on a result; there what was said last has it.
+            // Not every proxy accepts a marker on a result; then the last message has it.
             let after_results = body["messages"].as_array().unwrap().last().unwrap()["role"] == "tool";
             let at_the_end = !(after_results && variant.name == "proxy of Claude");
             assert_eq!(marked(&body), [true, true, at_the_end], "{}, request {at}: {body}", variant.name);

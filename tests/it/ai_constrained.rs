@@ -391,7 +391,7 @@ fn a_text_for_a_tool_comes_and_goes_back_as_a_text() {
         json!({"type": "custom_tool_call_output", "call_id": "c1", "output": "ok"}),
     ];
     assert_eq!(replay(json!({"supportsOpenAIGrammarTools": true})), custom);
-    // What the server remembers as such stays such.
+    // Calls that the server remembers as such stay such.
     assert_eq!(replay(json!({})), custom);
 }
 

@@ -1,4 +1,4 @@
-//! Every recorded stream decodes to what was recorded with it, however it is cut.
+//! Every recorded stream decodes to the result recorded with it, however it is split.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -119,7 +119,7 @@ fn the_code_of_an_error_in_a_stream_decides_whatever_its_text_says() {
     check("google-generative-ai", json!({ "error": error }), FailureClass::Overloaded);
 }
 
-/// What the recordings lack, by frames of one line each.
+/// Cases missing from the recordings, by frames of one line each.
 #[track_caller]
 fn check_chat(frames: &[&str], expected: Value) {
     check_frames("openai-completions", frames, &expected);
@@ -145,7 +145,7 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
     json!({"type": "toolCall", "id": id, "name": name, "arguments": serde_json::from_str::<Value>(arguments).unwrap()})
 }
 
-/// A whole body, with what it comes to.
+/// A complete body, with its expected result.
 #[track_caller]
 fn check_body(api: &str, body: &str, expected: &Value) {
     let body = body.as_bytes().to_vec();
@@ -196,7 +196,7 @@ fn what_is_odd_and_not_needed_costs_no_answer() {
     ] {
         check_frames("openai-completions", &[odd, end], &done);
     }
-    // Without its text a frame only says that the server is alive.
+    // Without text, a frame only shows that the server is alive.
     check_body("openai-completions", &format!("event: ping\ndata:\n\ndata: {end}\n\n"), &done);
 }
 
@@ -311,7 +311,7 @@ fn prepopulated_content_and_whole_inputs_are_read() {
 }
 
 #[test]
-fn events_blocks_and_pieces_nobody_has_heard_of_may_look_like_anything() {
+fn unknown_events_blocks_and_deltas_may_have_any_shape() {
     let frames = [
         r#"{"type":"message_start","message":{"id":"m","content":[],"usage":{}}}"#,
         r#"{"type":"moon","delta":7,"message":"x","content_block":[],"index":"y","usage":1}"#,
@@ -327,7 +327,7 @@ fn events_blocks_and_pieces_nobody_has_heard_of_may_look_like_anything() {
     ];
     let content = json!([{"type": "text", "text": "kept"}]);
     check_frames("anthropic-messages", &frames, &json!({"content": content, "stop": "stop", "error": null}));
-    // What is known must be as it is known.
+    // Known values must be exact.
     let frames =
         [frames[0], r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}"#];
     let error =
@@ -335,7 +335,7 @@ fn events_blocks_and_pieces_nobody_has_heard_of_may_look_like_anything() {
     check_frames("anthropic-messages", &frames, &json!({"content": [], "stop": "error", "error": error}));
 }
 
-/// As [`check_frames`] for Responses: what there is of blocks and stop reason.
+/// Like [`check_frames`] for Responses: blocks and stop reason.
 #[track_caller]
 fn check_responses(frames: &[&str], content: Value, stop: &str, error: Option<&str>) {
     check_frames("openai-responses", frames, &json!({"content": content, "stop": stop, "error": error}));
@@ -407,7 +407,7 @@ fn encrypted_reasoning_may_come_with_the_last_event() {
 }
 
 #[test]
-fn what_nobody_has_heard_of_is_passed_over() {
+fn unknown_events_are_skipped() {
     check_responses(
         &[
             r#"{"type":"response.moon.delta","delta":{"phase":1},"text":[],"item":7,"response":"x","output_index":0}"#,
@@ -613,7 +613,7 @@ fn compare_block(name: &str, block: &AssistantBlock, expected: &Value, message: 
             assert_eq!(expected["type"], "toolCall", "{name}");
             assert_eq!(json!(call.name), expected["name"], "{name}");
             if expected["id"].is_null() {
-                // The server has given none, so the id is ours, and nobody else's.
+                // The server sent none, so the id is generated and unique.
                 let same = message.tool_calls().filter(|other| other.id == call.id);
                 assert!(!call.id.is_empty() && same.count() == 1, "{name}: {}", call.id);
             } else {

@@ -69,7 +69,7 @@ fn an_accepted_request_of_bedrock_is_reproduced() {
         "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.amazon.nova-micro-v1%3A0/converse-stream"
     );
     assert!(sent.body["inferenceConfig"].as_object_mut().unwrap().remove("maxTokens").is_some());
-    // Beyond what was accepted there only are the ends of prefixes to cache.
+    // The later request differs from the earlier one only in cache markers.
     let point = json!({"cachePoint": {"type": "default"}});
     assert_eq!(sent.body["system"].as_array_mut().unwrap().pop(), Some(point.clone()));
     let last = sent.body["messages"].as_array_mut().unwrap().last_mut().unwrap();
@@ -303,7 +303,7 @@ fn the_service_behind_chatgpt_is_told_who_comes() {
     assert_ne!(body(&request)["instructions"], "");
 }
 
-/// The fields of a Responses body besides model and input.
+/// The fields of a Responses body other than model and input.
 #[track_caller]
 fn check_responses(model: Value, credential: Credential, level: ThinkingLevel, expected: Value) {
     let mut all = json!({"id": "m", "api": "openai-responses", "provider": "openai", "maxTokens": 100});
@@ -415,7 +415,7 @@ fn a_responses_input_begins_with_the_instructions() {
     check(json!({"reasoning": true, "compat": {"supportsDeveloperRole": false}}), "system");
 }
 
-/// What the items of an answer of this model, or of another, go back as.
+/// The items that an answer of this model, or of another, is sent back as.
 #[track_caller]
 fn check_replay(provider: &str, content: Value, own: bool, expected: &[&str]) {
     let model = json!({"id": "m", "api": "openai-responses", "provider": provider, "reasoning": true});
@@ -907,7 +907,7 @@ fn chat_answer(message: &Value) -> Vec<Value> {
     content
 }
 
-/// What both bodies must agree on: who says what, in which order, by which ids.
+/// The content on which both bodies must agree: roles, order and ids.
 fn outline(body: &Value) -> Vec<Value> {
     let parts = |content: &Value| -> Vec<Value> {
         match content {

@@ -22,7 +22,7 @@ fn request(model: Value, messages: Value) -> Request {
     }
 }
 
-/// What `body` amounts to: content, stop reason and error.
+/// The content, stop reason and error of `body`.
 fn read(body: &str) -> AssistantMessage {
     let request = request(json!({"id": "m", "api": "google-generative-ai", "provider": "google"}), json!([]));
     let decode = |chunks: Vec<&[u8]>| {

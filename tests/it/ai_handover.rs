@@ -155,7 +155,7 @@ enum Part {
     ImageUrl(&'static str, Option<&'static str>),
 }
 
-/// What a block carries for its own server.
+/// The data a block carries for its own server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Signed {
     No,
@@ -173,7 +173,7 @@ enum Block {
     Unknown,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone)]
 struct Outcome {
     /// How many results there are of it.
@@ -196,16 +196,16 @@ enum Episode {
         outcomes: Vec<Outcome>,
         /// Results come in the opposite order of their calls.
         reversed: bool,
-        /// Something else is said before the results.
+        /// Another message comes before the results.
         interrupted: bool,
     },
 }
 
-/// Stands in what only the server of another model can read.
+/// Marks data that only the server of another model can read.
 const FOREIGN: &str = "Zm9yZWlnbi0t";
 const FOREIGN_THOUGHT: &str = "thought of another";
 
-/// What blocks are signed with, in the forms of all APIs.
+/// Signatures of blocks, in the forms of all APIs.
 fn signature(form: usize, of: &str) -> String {
     let item = |id: String, more: Value| {
         let mut item = json!({"type": "reasoning", "id": id, "summary": []});
@@ -376,7 +376,7 @@ impl Written {
                 }
                 Episode::Stray(id) => {
                     let stray = json!([{"type": "text", "text": "stray"}]);
-                    // An answer between it and all calls, so that it is nobody's.
+                    // An answer between it and all calls, so that it belongs to none.
                     written.messages.push(json!({"role": "assistant", "content": []}));
                     written.messages.push(json!({"role": "toolResult", "toolCallId": id, "content": stray}));
                 }
@@ -459,7 +459,7 @@ impl Written {
             written.as_object_mut().unwrap().retain(|_, value| !value.is_null());
             content.push(written);
         }
-        // Calls of one id are answered in their order, whoever the results were meant for.
+        // Calls with the same id are answered in their order, regardless of the intended call.
         for (id, outcome) in &calls {
             for _ in 0..outcome.times {
                 let parts = self.parts(&outcome.parts, false);
@@ -543,10 +543,10 @@ fn conversation() -> impl Strategy<Value = Vec<Episode>> {
     prop::collection::vec(episode(), 0..8)
 }
 
-/// Enough to find what one change breaks; `PROPTEST_CASES` asks for more.
+/// Enough to find a defect from a single change; `PROPTEST_CASES` sets a higher number.
 fn cases() -> ProptestConfig {
     let default = ProptestConfig::default();
-    // The environment has the last word, and 256 is what it says when it says nothing.
+    // The environment takes precedence; 256 is proptest's default.
     let cases = if default.cases == 256 { 96 } else { default.cases };
     ProptestConfig { cases, failure_persistence: None, ..default }
 }

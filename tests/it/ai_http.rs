@@ -240,7 +240,7 @@ async fn an_endless_line_is_cut_off() {
 
 #[tokio::test]
 async fn an_unreachable_host_is_named() {
-    // Bound and dropped, so nobody listens there.
+    // Bound and dropped, so nothing listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     let message =
@@ -369,7 +369,7 @@ async fn answer(server: &SseServer, options: HttpOptions) -> AssistantMessage {
     done(provider(options).stream(request(server.url()), CancellationToken::new())).await
 }
 
-/// The final message of what is left of a stream, whose order is checked if it is whole.
+/// The final message of the rest of a stream, whose order is checked if it is complete.
 async fn done(events: EventStream) -> AssistantMessage {
     let events: Vec<StreamEvent> = events.collect().await;
     if events.first() == Some(&StreamEvent::Start) {

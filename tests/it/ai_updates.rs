@@ -116,7 +116,7 @@ fn without_thinking_no_effort_is_told() {
 fn what_changed_stands_behind_what_a_user_said() {
     let compat = json!({"supportsMidConvoSystemMessages": true});
     let mut request = request("anthropic-messages", "anthropic", compat, ThinkingLevel::Off);
-    // As it may come from elsewhere: nobody spoke between the two answers.
+    // As in imported conversations: no user message between the two answers.
     request.messages.remove(4);
     let body = preview_request(&request).unwrap().body;
     let roles: Vec<&Value> =

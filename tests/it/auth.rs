@@ -1,5 +1,5 @@
-//! Signing in and keeping tokens fresh, against a scripted server: what services
-//! are asked, what is stored, what goes wrong.
+//! Signing in and renewing tokens, against a scripted server: requests to services,
+//! stored tokens, failures.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -33,7 +33,7 @@ use crate::support::chat;
 use crate::support::sse_server::{RecordedRequest, Reply, SseServer};
 
 const NOW_MS: u64 = 1_795_253_027_280;
-/// What tokens are for, unless a test says otherwise.
+/// The purpose of tokens, unless a test specifies another.
 const RESOURCE: &str = "http://127.0.0.1:1/v1";
 
 /// One user's accounts, whose services are one scripted server.
@@ -74,7 +74,7 @@ impl Bench {
         }
     }
 
-    /// What one process has; another call is another process.
+    /// The state of one process; another call is another process.
     fn credentials(&self) -> Credentials {
         self.credentials_at(self.endpoints())
     }
@@ -145,7 +145,7 @@ fn json_reply(status: u16, body: &Value) -> Reply {
     Reply::status(status, &[("content-type", "application/json")], &body.to_string())
 }
 
-/// What a browser does with an address of this machine: the status of the reply.
+/// Opens an address of this machine like a browser; returns the status of the reply.
 async fn visit(url: &str) -> String {
     let url: Url = url.parse().unwrap();
     let mut socket = TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_browser_signs_in_with_chatgpt_and_registers_this_installation() {
     let redirect = &query["redirect_uri"];
     assert!(redirect.starts_with("http://127.0.0.1:") && redirect.ends_with("/auth/callback"), "{redirect}");
 
-    // What any page of the web, or any program of this machine, could send.
+    // Requests that any web page or any program of this machine could send.
     assert_eq!(visit(&format!("{redirect}?code=theirs&state=guessed")).await, "400");
     assert_eq!(visit(&format!("{redirect}?error=access_denied")).await, "400");
     assert_eq!(visit(&redirect.replace("/auth/callback", "/favicon.ico")).await, "400");
@@ -242,7 +242,7 @@ async fn a_browser_signs_in_with_chatgpt_and_registers_this_installation() {
     again.task.abort();
 }
 
-/// Pastes what the browser came back with, and returns how the sign-in ends.
+/// Pastes the address the browser returned to, and returns how the sign-in ends.
 async fn chatgpt_ends(back: &str, reply: Option<Reply>) -> (Result<(), String>, bool) {
     let bench = Bench::new(reply).await;
     let mut signing_in = bench.sign_in("openai", SignInMethod::Browser);
@@ -637,7 +637,7 @@ async fn a_revoked_github_token_asks_for_a_new_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_outlives_whoever_waited_for_it() {
+async fn a_renewal_outlives_its_caller() {
     let gate = TestBarrier::new();
     let body = json!({"access_token": "new", "refresh_token": "ref-2", "expires_in": 3600}).to_string();
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -782,7 +782,7 @@ async fn an_account_is_not_sent_to_a_gateway() {
     let elsewhere = catalog(gateway.url());
     let codex = credentials.resolve(&model(&elsewhere, "openai-codex"), &elsewhere).await;
     assert!(codex.is_err_and(|error| error.to_string().contains("openai-codex in models.json")));
-    // Goes to the address that its token names, whatever the model says.
+    // The token's own address takes precedence over the model's.
     let copilot = credentials.resolve(&model(&elsewhere, "github-copilot"), &elsewhere).await;
     let Ok(Credential::SignedIn(account)) = copilot else { panic!("{copilot:?}") };
     assert_eq!(account.base_url.as_deref(), Some("https://copilot.example"));

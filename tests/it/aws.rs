@@ -335,7 +335,7 @@ async fn the_address_may_name_the_region() {
     check("http://localhost:1", "us-east-1").await;
 }
 
-/// What a model of Bedrock at `api` answers: its text, or the error.
+/// The answer of a Bedrock model at `api`: its text, or the error.
 async fn ask(source: AwsCredentials, api: &SseServer) -> String {
     let catalog = Catalog::builtin();
     let credentials = Credentials::new(Env::of(&[])).with_ambient("amazon-bedrock", Arc::new(source));
@@ -378,7 +378,7 @@ async fn keys_that_are_not_taken_are_fetched_anew_and_the_request_repeated_once(
     let answer = || Reply::stream("application/vnd.amazon.eventstream").piece(&answer);
     let folder = tempfile::tempdir().unwrap();
     let count = folder.path().join("count");
-    // A program whose keys have no end, and an id that tells how often it ran.
+    // A program whose keys do not expire, and whose id contains the number of its runs.
     let command = format!(
         r#"echo x >> {0}; echo "{{\"AccessKeyId\": \"K$(wc -l < {0} | tr -d ' ')\", \"SecretAccessKey\": \"s\"}}""#,
         count.display()

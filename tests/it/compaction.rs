@@ -12,7 +12,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<FakeAnswer> {
     texts.map(FakeAnswer::of_text).to_vec()
 }
 
-/// An answer after which the window holds so many tokens.
+/// An answer after which the window contains this many tokens.
 fn filling(text: &str, tokens: u64) -> FakeAnswer {
     FakeAnswer::of_text(text).usage(Usage { input: tokens, total_tokens: tokens, ..Usage::default() })
 }
@@ -62,7 +62,7 @@ async fn summary_takes_the_place_of_what_came_before_the_last_exchange() {
     ] {
         assert!(prompt.contains(part), "{part} is not in {prompt}");
     }
-    assert!(!prompt.contains("second"), "what is kept is not summarised: {prompt}");
+    assert!(!prompt.contains("second"), "the kept part is not summarised: {prompt}");
     assert!(!prompt.contains("Be brief.\n\n<"), "the session's own prompt stays out");
     let stored = compaction_of(&session);
     assert_eq!(stored.summary, "THE SUMMARY");
@@ -104,7 +104,7 @@ async fn a_full_window_is_compacted_after_the_answer() {
         lines[lines.len() - 3..],
         ["compaction start Threshold", "compaction end false None", "settled"]
     );
-    // The count of before says nothing any more.
+    // The earlier count is no longer valid.
     let lines = session.ask("three").await;
     assert!(!lines.iter().any(|line| line.starts_with("compaction")), "{lines:?}");
 }

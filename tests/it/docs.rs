@@ -1,4 +1,4 @@
-//! README and docs say what the program does.
+//! README and docs describe the program.
 //!
 //! Parts between `<!-- generated: NAME -->` and `<!-- end -->` come from the
 //! program's tables, or from its screen. Where one is out of date its test fails;
@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::support::pty::{Pty, TestHome};
 
-/// Compares the part `name` of a file with what it must be, or makes it so.
+/// Compares the part `name` of a file with its expected content, or updates it.
 #[track_caller]
 fn assert_generated(file: &str, name: &str, expected: &str) {
     let path = root().join(file);
@@ -274,7 +274,7 @@ fn the_readme_shows_the_screens_of_the_program() {
         let has = |text: &str| rows.iter().any(|row| row.contains(text));
         has(" print(f\"goodbye {name}\")") && has("$ cat hello.py") && !has("to stop)")
     });
-    // What has left the screen is in the scrollback of the terminal.
+    // Rows that left the screen are in the terminal's scrollback.
     let rows: Vec<String> = pty.everything().into_iter().skip_while(|row| row.trim() != prompt).collect();
     assert_generated("README.md", "second screen", &shown(&rows));
 }
@@ -294,7 +294,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// What stands between backticks, line by line.
+/// The text between backticks, line by line.
 fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }

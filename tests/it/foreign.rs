@@ -67,7 +67,7 @@ fn recorded_requests_come_back_as_they_were_sent() {
     }
 }
 
-/// A body with what can be written in several ways written in one.
+/// A body in canonical form, where several are possible.
 fn simplified(format: Format, body: &Value) -> Value {
     let (system, list) = match format {
         Format::OpenAiChat => ("", "messages"),
@@ -95,14 +95,14 @@ fn texts(content: &Value) -> String {
     }
 }
 
-/// Without what says nothing; lists of one text as the text; arguments as values.
+/// Without empty fields; lists of one text as the text; arguments as values.
 fn simple(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let mut out = Map::new();
             for (key, value) in fields {
                 // Ids that are made up where there are none, names of tools in their
-                // results, and what only the sender or only the server needs.
+                // results, and fields that only the sender or only the server needs.
                 let is_noise = ["cache_control", "annotations", "logprobs", "status", "index", "caller"];
                 let is_made_up = key == "id" && fields.contains_key("name") && !fields.contains_key("input");
                 let is_known = key == "name" && fields.contains_key("tool_call_id");
@@ -224,7 +224,7 @@ async fn images_by_address_are_imported_sent_and_exported() {
     .unwrap();
     let sent = server.requests()[0].body["messages"].as_array().unwrap().clone();
     assert_eq!(sent.iter().find(|message| message["role"] == "user").unwrap()["content"][1], image);
-    // What the original pi reads is a text with the address in it.
+    // The original pi reads a text that contains the address.
     let entries = home.entries();
     let said = entries.iter().find(|entry| entry["message"]["role"] == "user").unwrap();
     let stored = json!({"type": "text", "text": format!("[image: {url}]"), "imageUrl": url, "detail": "low"});
@@ -311,7 +311,7 @@ fn an_export_says_what_stays_behind() {
     assert_eq!(fs::read_to_string(&old).unwrap(), lines);
 }
 
-/// Each line: arguments, exit code, and what standard error begins with.
+/// Each line: arguments, exit code, and the start of standard error.
 #[test]
 fn bad_conversations_are_refused_and_leave_nothing() {
     let home = TestHome::new();

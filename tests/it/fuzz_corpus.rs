@@ -19,7 +19,7 @@ const N_COPIES: usize = 1_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 16 << 10;
 
-/// What parsers stumble over.
+/// Fragments that parsers often fail on.
 const TOKENS: &[&[u8]] = &[
     b"\"",
     b"\\",

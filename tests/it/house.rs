@@ -106,7 +106,7 @@ fn implementor(head: &str) -> String {
     name.rsplit("::").next().unwrap_or_default().trim().to_owned()
 }
 
-/// What follows the brackets that `text` begins with.
+/// The rest of `text` after the brackets it begins with.
 fn after_parameters(text: &str) -> &str {
     let mut depth = 0;
     for (at, c) in text.char_indices() {

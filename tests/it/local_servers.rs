@@ -159,7 +159,7 @@ async fn vllm_tells_its_window() {
 }
 
 #[tokio::test]
-async fn whoever_else_answers_is_left_alone() {
+async fn other_servers_on_the_port_are_ignored() {
     for id in ["ollama", "lmstudio", "llama.cpp", "vllm"] {
         let html = Reply::status(200, &[("content-type", "text/html")], "<html>my web site</html>");
         assert_eq!(found(id, [html.clone(), html]).await, [""; 0], "{id}");
@@ -294,7 +294,7 @@ async fn a_list_is_asked_for_once() {
     let models = json!({"providers": {"nvidia": {"baseUrl": server.url()}}});
     catalog.add_user_models(&models.to_string()).unwrap();
     let credentials = Credentials::new(Env::of(&[("NVIDIA_API_KEY", "k")]));
-    // What failed is tried again.
+    // Failed requests are retried.
     assert_eq!(credentials.model_lists(&catalog).await.problems, ["nvidia: 503 for its list of models"]);
     for _ in 0..2 {
         let lists = credentials.model_lists(&catalog).await;

@@ -1,5 +1,5 @@
-//! The program in a terminal, against a scripted server: what a user sees, what
-//! the server is asked, what is on disk.
+//! The program in a terminal, against a scripted server: the screen, requests, and
+//! files.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -136,7 +136,7 @@ async fn queued_messages_are_reordered_and_edited() {
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
     pty.keys("go\r");
-    // Not the status line, which says that the run has begun before the request is made.
+    // Not the status line, which shows that the run has begun before the request is sent.
     pty.wait_text("The work");
     for text in ["alpha", "beta", "gamma"] {
         pty.keys(&format!("{text}\r"));
@@ -178,7 +178,7 @@ async fn steering_now_cuts_the_answer_short() {
     pty.keys("something else\r");
     pty.wait_text("Something else.");
     server.client_closed().await;
-    // What was cut off is kept, but the model does not see it again.
+    // The interrupted answer is kept, but the model does not see it again.
     assert_eq!(said(&server), ["user: tell me", "user: something else"]);
     let aborted =
         home.entries().into_iter().find(|entry| entry["message"]["stopReason"] == "aborted").unwrap();
@@ -279,7 +279,7 @@ async fn escape_in_a_tool_kills_it_to_the_last_grandchild() {
     }
 }
 
-/// Whether a process has ended; one that nobody has waited for counts as ended.
+/// Whether a process has ended; a zombie counts as ended.
 fn is_gone(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z') || rest.is_empty())
@@ -321,7 +321,7 @@ async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
     let screen = rows.join("\n");
     assert!(screen.contains("run it") && screen.contains("$ echo finished tool"), "{screen}");
     assert!(screen.contains("finished tool"), "{screen}");
-    // What was queued was not delivered, and is not lost either.
+    // The queued message was not delivered, and is not lost either.
     pty.wait("the queued words", |rows| rows.iter().any(|row| row == "still queued"));
     pty.keys("\x15and now\r");
     pty.wait_text("Back again.");
@@ -513,7 +513,7 @@ async fn quit_and_resume_by_the_printed_line() {
 
     let pty = Pty::start(&home, SIZE, &["--session", id]);
     pty.wait_text("Remember me.");
-    // What was typed before can be had again.
+    // The text typed before can be restored.
     pty.keys("\x1b[A");
     pty.wait("history", |rows| rows.iter().filter(|row| row.trim() == "hello").count() == 2);
     pty.keys("\x05 again\r");

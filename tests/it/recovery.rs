@@ -1,4 +1,4 @@
-//! A session goes on after whatever a service, a network or an old file did to it.
+//! A session continues after any failure of a service, a network or an old file.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -49,7 +49,7 @@ fn notices(lines: &[String]) -> Vec<&str> {
     notices.map(String::as_str).collect()
 }
 
-// What a service refuses.
+// Rejections by services.
 
 const BAD_IMAGE: &str = "400: messages.1.content.1.image.source.data: Could not process image";
 
@@ -70,7 +70,7 @@ async fn a_refused_picture_is_taken_out_and_the_request_repeated_once() {
     let requests = bench.provider.requests();
     assert_eq!(requests.iter().map(|request| n_images(request)).collect::<Vec<_>>(), [2, 1]);
 
-    // What was learnt is in the file.
+    // The repair is in the file.
     let path = session.path();
     session.shut_down().await;
     bench.provider.push(FakeAnswer::of_text("again"));
@@ -109,7 +109,7 @@ async fn a_picture_that_cannot_be_fetched_is_taken_out_and_the_request_repeated_
     assert_eq!(sent(1)[1], sent(0)[1]);
     assert_eq!(sent(1)[2]["text"], "[Image removed: the provider could not use https://x/b.png.]");
     assert_eq!(session.on_disk().last().unwrap(), "answer seen");
-    // The picture stays in the file as it was; the edit holds the other one in full.
+    // The image stays in the file unchanged; the edit contains the other one in full.
     let after = fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(&before));
     let edit =
@@ -213,7 +213,7 @@ async fn edits_of_the_original_are_understood() {
     assert_eq!(sent(&bench.provider.requests()[0]), ["user a only", "assistant b instead", "user c"]);
 }
 
-// What is stored.
+// Storage.
 
 #[tokio::test]
 async fn pictures_are_made_to_fit_before_they_are_stored() {

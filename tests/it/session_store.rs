@@ -1,5 +1,5 @@
-//! Session files: what is written when, what is read of damaged, old and foreign
-//! ones, and who may write.
+//! Session files: when they are written, how damaged, old and foreign ones are read,
+//! and which process may write.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -85,7 +85,7 @@ fn ids(entries: &[Arc<Entry>]) -> Vec<&str> {
     entries.iter().map(|entry| entry.id.as_str()).collect()
 }
 
-/// What the model would read, one line per message.
+/// The messages for the model, one line each.
 fn context(store: &mut SessionStore) -> Vec<String> {
     messages(&store.context_branch()).iter().map(|message| message_line(message)).collect()
 }
@@ -101,7 +101,7 @@ fn check_read(bytes: &str, branch: &[&str], damaged: &[usize]) {
 // Writing.
 
 #[test]
-fn a_new_session_has_no_file_until_somebody_speaks() {
+fn a_new_session_has_no_file_until_its_first_message() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new").join("s.jsonl");
     let mut store = SessionStore::create(header(), Some(path.clone()));
@@ -165,7 +165,7 @@ fn what_cannot_be_written_waits_in_memory_and_is_written_later() {
     let mut store = SessionStore::create(header(), Some(path.clone()));
     let (first, written) = store.append(user("one"), 1);
     assert!(matches!(written, Err(JournalError::Write { .. })), "{written:?}");
-    // Also what would not have made the file appear.
+    // Also entries that would not have created the file.
     assert!(store.append(model_change("m-1"), 2).1.is_err());
     assert!(store.flush().is_err());
     assert_eq!(store.branch(0)[0], first);
@@ -196,7 +196,7 @@ fn flushing_writes_what_waits() {
 }
 
 #[test]
-fn flushing_makes_no_file_of_a_session_nobody_spoke_in() {
+fn flushing_creates_no_file_for_a_session_without_messages() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let mut store = SessionStore::create(header(), Some(path.clone()));
@@ -228,7 +228,7 @@ fn a_session_file_that_was_deleted_is_written_anew() {
     fs::remove_file(&file.path).unwrap();
     let (entry, written) = store.append(user("more"), 1);
     written.unwrap();
-    // All of it, what could not be read included.
+    // Everything, including unreadable lines.
     assert_eq!(file.text(), format!("{before}{}\n", entry.to_line()));
     let notices = store.take_notices();
     assert!(
@@ -394,7 +394,7 @@ fn a_torn_session_opens_on_a_full_disk() {
     let disk = FaultyDisk::new();
     disk.set_room(0);
     let mut store = SessionStore::open_on(disk.clone(), &file.path, header).unwrap();
-    assert_eq!(store.unsaved(), None, "nobody has said anything");
+    assert_eq!(store.unsaved(), None, "the session has no messages");
     assert!(store.append(user("c"), 1).1.is_err());
     assert_eq!(store.unsaved(), Some("no storage space"));
     assert_eq!((file.text(), ids(&store.branch(0)).len()), (torn.clone(), 2));
@@ -429,7 +429,7 @@ fn session_files_and_their_folders_are_for_their_owner_alone() {
     assert_eq!([mode(&path), mode(&lock)], [0o600; 2]);
     let made: Vec<&Path> = path.ancestors().skip(1).take(3).collect();
     assert_eq!(made.iter().map(|folder| mode(folder)).collect::<Vec<_>>(), [0o700; 3]);
-    // What a migration leaves, too.
+    // Files that a migration leaves behind, too.
     let old =
         OnDisk::new(r#"{"type":"session","id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#);
     drop(old.open());
@@ -505,7 +505,7 @@ fn a_damaged_line_within_the_branch_does_not_cut_off_what_came_before() {
     for damaged in ["garbage".to_owned(), "\0".repeat(100), user_line("c", "b")[..30].to_owned()] {
         check_read(&format!("{HEADER}\n{a}\n{b}\n{damaged}\n{d}\n"), &["a", "b", "d"], &[4]);
     }
-    // What is left of the line names the branch it was on.
+    // The readable part of the line identifies the branch it was on.
     let (x, c) = (user_line("x", "a"), user_line("c", "b"));
     check_read(&format!("{HEADER}\n{a}\n{b}\n{x}\n{}\n{d}\n", &c[..80]), &["a", "b", "d"], &[5]);
     let file = OnDisk::new(format!("{HEADER}\n{a}\n{b}\n{}\n{d}\n", &c[..130]));
@@ -841,7 +841,7 @@ fn a_new_session_is_locked_once_its_file_is_there() {
 }
 
 #[test]
-fn a_lock_file_nobody_holds_is_no_obstacle() {
+fn a_lock_file_without_a_holder_is_no_obstacle() {
     let file = OnDisk::new(format!("{HEADER}\n"));
     fs::write(file.folder.path().join(".s.jsonl.lock"), "4711").unwrap();
     assert_eq!(file.open().locked_by(), None);
@@ -859,11 +859,11 @@ fn a_lock_file_is_not_followed_and_keeps_what_pi_did_not_write() {
     assert!(fs::symlink_metadata(&lock).unwrap().is_symlink());
 
     fs::remove_file(&lock).unwrap();
-    fs::write(&lock, "a note of somebody").unwrap();
+    fs::write(&lock, "a note of the user").unwrap();
     let holder = file.open();
     assert_eq!(file.open().locked_by(), Some("unknown"), "it locks all the same");
     drop(holder);
-    assert_eq!(fs::read_to_string(&lock).unwrap(), "a note of somebody");
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "a note of the user");
     // A link to nothing makes nothing.
     fs::remove_file(&lock).unwrap();
     std::os::unix::fs::symlink(file.folder.path().join("later"), &lock).unwrap();
@@ -872,7 +872,7 @@ fn a_lock_file_is_not_followed_and_keeps_what_pi_did_not_write() {
 }
 
 #[test]
-fn an_old_file_is_not_migrated_under_somebody_elses_hands() {
+fn an_old_file_that_another_process_holds_is_not_migrated() {
     let file = OnDisk::new(format!("{HEADER}\n"));
     let holder = file.open();
     let old = r#"{"type":"session","id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#;
@@ -918,7 +918,7 @@ fn sessions_are_listed_and_found_by_header() {
     assert_eq!((summary.id.as_str(), summary.n_messages), ("abc-1", 1));
     assert_eq!(summary.first_message.as_deref(), Some("a!"));
     assert_eq!(summary.modified_ms, 4_000_000_000_000);
-    // A session nobody asked anything in has no first words.
+    // A session without prompts has no first message.
     assert_eq!(list(&folder, None)[0].first_message, None);
 
     let find = |id: &str| find(root.path(), &folder, here, id);
@@ -1081,7 +1081,7 @@ fn a_moved_leaf_starts_a_branch_and_bodies_of_the_other_one_are_read_again() {
     assert!(!store.move_leaf(&id("none")));
     assert!(store.move_leaf(&id("b")));
     assert_eq!(texts(&mut store), ["first", "one way, much too long for a list"]);
-    // What left memory is read again.
+    // Released bodies are read again.
     assert_eq!(store.release_bodies(), 2, "`a` and `b`; the other branch was released by the move");
     assert_eq!(texts(&mut store), ["first", "one way, much too long for a list"]);
     let info = SessionInfo { name: "new".to_owned(), extra: Extra::new() };

@@ -1,4 +1,4 @@
-//! The session task: what it stores, repeats, queues and tells.
+//! The session task: its storage, retries, queues and events.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -58,7 +58,7 @@ async fn a_prompt_with_tools_is_stored_in_order_and_before_it_is_shown() {
     let mut session = bench.start().await;
     assert_eq!(session.waiting(), ["opened with 0 after Some(0)"]);
     assert!(!session.handle.state().on_disk);
-    assert!(!session.path().exists(), "nobody has said anything");
+    assert!(!session.path().exists(), "the session has no messages");
     // `Session` checks every event against the file.
     let lines = session.ask("go").await;
     assert_eq!(lines.first().unwrap(), "agent start");
@@ -98,7 +98,7 @@ async fn kill_between_parallel_results_keeps_the_first() {
     gates[1].open();
     let is_end = |event: &SessionEvent| matches!(event, SessionEvent::Agent(AgentEvent::ToolEnd { .. }));
     session.until(is_end).await;
-    // What a kill would leave.
+    // The state after a kill.
     let killed = bench.path("killed.jsonl");
     fs::copy(session.path(), &killed).unwrap();
     gates[0].open();
@@ -274,7 +274,7 @@ fn what_was_shown_as_finished_survives_the_end_of_the_process() {
         session.waiting();
         session.path()
     });
-    // No chance to say goodbye.
+    // No chance to clean up.
     runtime.shutdown_background();
     let lines: Vec<String> = entries(&path).iter().map(entry_line).collect();
     assert_eq!(lines[2..], ["system", "user go", "answer [a]", "result a: x"]);
@@ -813,7 +813,7 @@ async fn a_failure_does_not_follow_into_the_next_session() {
     .await;
 }
 
-// What a request may contain.
+// The contents of requests.
 
 #[tokio::test]
 async fn an_aborted_batch_leaves_nothing_unanswered_in_the_next_request() {
@@ -1065,7 +1065,7 @@ async fn what_is_not_saved_is_in_the_state_until_it_is() {
     assert_eq!(seen.len(), 1, "{seen:?}");
     assert!(seen[0].contains("cannot write the session file"), "{seen:?}");
     assert_eq!(session.handle.state().unsaved.as_deref(), Some("no storage space"));
-    // Without anybody doing anything.
+    // Without any input.
     disk.set_room(usize::MAX);
     let again = session.until(|event| matches!(event, SessionEvent::Notice { .. })).await;
     assert!(matches!(&again, SessionEvent::Notice { text, .. } if text.contains("is writable again")));
@@ -1216,7 +1216,7 @@ async fn kill_during_a_run_keeps_the_results_of_commands() {
     gate.reached().await;
     session.request(bash("echo hi")).await.unwrap();
     session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
-    // What a kill would leave.
+    // The state after a kill.
     let path = session.path();
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     fs::copy(&path, bench.path("killed.jsonl")).unwrap();
@@ -1335,7 +1335,7 @@ impl ToolGate for AskAboutSay {
     }
 }
 
-/// A run that waits for permission to say `x`, and the question about it.
+/// A run that waits for permission to run `say x`, and the question about it.
 async fn asked(can_ask: bool) -> (SessionBench, Session) {
     asked_by(says("a", "x"), can_ask).await
 }
@@ -1402,11 +1402,11 @@ async fn a_question_about_a_call_is_withdrawn_when_the_run_is_aborted_or_interru
 }
 
 #[tokio::test]
-async fn a_call_that_needs_permission_is_blocked_where_nobody_can_be_asked() {
+async fn a_call_that_needs_permission_is_blocked_without_a_front_end() {
     let (_bench, mut session) = asked(false).await;
     let lines = session.settled().await;
     let expected =
-        "tool end a failed: say was not run: it needs permission, and nobody can be asked".to_owned();
+        "tool end a failed: say was not run: it needs permission, and no user is available to ask".to_owned();
     assert!(lines.contains(&expected), "{lines:?}");
 }
 

@@ -1,5 +1,5 @@
-//! Skills and the trust they need: what the model is told, what commands make of
-//! messages, what is kept, what a user sees.
+//! Skills and the trust they need: prompts, messages with inserted skills, stored
+//! decisions, the screen.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -292,7 +292,7 @@ async fn what_is_left_out_is_said_once() {
     assert_eq!(session.waiting()[1..], [said]);
     session.request(SessionCommand::New).await.unwrap();
     assert_eq!(session.waiting().len(), 1, "the new session alone");
-    // Without anything to trust there is nothing to say, and nobody to ask.
+    // Without anything to trust there is no notice and no question.
     fs::remove_dir_all(bench.path("work/.pi")).unwrap();
     session.shut_down().await;
     let bench = bench.trust(asking());

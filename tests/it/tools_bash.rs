@@ -1,4 +1,4 @@
-//! Commands: output, how they end, and what is left of them.
+//! Commands: output, how they end, and what they leave behind.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
 
@@ -17,7 +17,7 @@ use crate::tools_support::Workbench;
 /// Far longer than anything here takes; only a failure waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether process `pid` runs; a killed one that nobody has collected does not.
+/// Whether process `pid` is running; a zombie is not.
 fn is_alive(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
@@ -123,7 +123,7 @@ async fn long_output_is_cut_and_kept_in_a_file() {
 #[tokio::test]
 async fn output_is_reported_while_the_command_runs() {
     let bench = Workbench::new();
-    // The command goes on only once its first line was reported.
+    // The command continues only after its first line was reported.
     let call = bench.run("bash", json!({ "command": "echo first; until [ -e go ]; do sleep 0.01; done" }));
     let watch = async {
         until("a report", || {
@@ -156,7 +156,7 @@ async fn abort_kills_to_the_last_grandchild() {
     until("the grandchild's end", || !is_alive(&pid)).await;
 }
 
-/// `set -m` and `timeout` put what they start into groups of their own.
+/// `set -m` and `timeout` start processes in groups of their own.
 #[tokio::test]
 async fn abort_kills_other_groups_of_the_session_but_not_other_sessions() {
     let bench = Workbench::new();

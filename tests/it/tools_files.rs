@@ -324,7 +324,7 @@ async fn a_file_that_changed_since_the_model_saw_it_is_said() {
     // Never seen: nothing to compare with.
     let text = bench.text("edit", edit.clone()).await;
     assert_eq!(text, "Successfully replaced 1 block(s) in f.");
-    // What the model wrote itself is what it knows.
+    // The model knows what it wrote itself.
     bench.text("write", json!({ "path": "f", "content": "one\n" })).await;
     assert!(!bench.text("edit", edit.clone()).await.contains(note));
 

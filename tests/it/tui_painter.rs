@@ -193,7 +193,7 @@ fn run(size: Size, shell_rows: u16, steps: &[Step], native_height: bool) {
                 stage.draw(&[Overlay { rows: &popup, anchor }]);
             }
             Step::Suspend(count) => {
-                // What is live when the shell takes over is lost by design; settle first.
+                // Live rows are lost by design when the shell takes over, so settle first.
                 stage.doc.live.clear();
                 stage.draw(&[]);
                 stage.suspend(count);
@@ -460,7 +460,7 @@ fn a_row_with_emoji_is_repainted_as_a_whole_and_others_by_the_cell() {
         written.contains("\x1b[2K") && written.contains("long") && written.contains("before"),
         "{written:?}"
     );
-    // What is drawn wider than it is must not wrap into the next row.
+    // A cluster drawn wider than measured must not wrap into the next row.
     let (off, on) = (written.find("\x1b[?7l").unwrap(), written.find("\x1b[?7h").unwrap());
     assert!(off < written.find("🇯🇵").unwrap() && written.find("🇯🇵").unwrap() < on, "{written:?}");
     draw("long text before b");
@@ -469,7 +469,7 @@ fn a_row_with_emoji_is_repainted_as_a_whole_and_others_by_the_cell() {
 }
 
 proptest! {
-    /// Rows of any text, painted over each other, leave what painting them alone leaves.
+    /// Rows of any text painted over each other look the same as painted alone.
     #[test]
     fn wide_and_odd_glyphs_are_replaced_cleanly(
         before in "[a-z世🌞é ]{0,12}", after in "[a-z世🌞é ]{0,12}",

@@ -4,7 +4,7 @@
 //! list of messages, as one JSON document or as JSON lines; [`export`] writes
 //! one. Both list in a [`Report`] what the target format cannot represent. Each
 //! format is a file with both directions; `draft` collects parsed messages and
-//! attaches results to their calls, `plan` decides what is written. This module knows
+//! attaches results to their calls, `plan` selects the parts to write. This module knows
 //! no files or sessions. The invariants: nothing that a model would read
 //! is lost without a note, and an imported conversation stays unchanged when it is
 //! exported to the same format and imported again.

@@ -126,7 +126,6 @@ impl ImageUrl {
     /// # Errors
     /// Returns the text itself if it is plain text: the field is missing or not an
     /// address, or text and field disagree.
-    /// address, or the text says something else than the field.
     pub(in crate::ai) fn of_text(mut text: Text) -> Result<Self, Text> {
         let address = text.extra.get(FIELD).and_then(Value::as_str);
         let Some(Ok(mut image)) = address.map(Self::new) else { return Err(text) };

@@ -1,10 +1,10 @@
-//! Credentials for Amazon, which open Bedrock.
+//! Credentials for Amazon Bedrock.
 //!
 //! [`AwsCredentials`] finds them in the order of Amazon's own tools: a bearer
 //! token for Bedrock, keys in the environment, the profile of the shared files,
-//! a web identity, a container's service, the service of an EC2 instance. Keys
-//! that end are kept until shortly before that. When keys are needed, and what
-//! becomes of a request without any, is the callers' business.
+//! a web identity, a container's service, the service of an EC2 instance. Temporary
+//! keys are cached until shortly before they expire. Callers decide when keys are
+//! needed, and handle requests without any.
 //!
 //! Described at <https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html>.
 
@@ -24,17 +24,17 @@ use super::env::Env;
 use profile::{Files, Profile, Source};
 use remote::{Container, WebIdentity};
 
-/// How long before their end keys are no longer used.
+/// Keys are replaced this long before they expire.
 const MARGIN_MS: u64 = 5 * 60_000;
 
-/// Where keys come from, besides files and environment.
+/// Endpoints of keys, in addition to files and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwsEndpoints {
-    /// Gives keys to containers that name a path of it.
+    /// Issues keys to containers whose environment contains a path of it.
     pub container: String,
     /// The metadata service of EC2 instances.
     pub metadata: String,
-    /// Trades web identities for keys; `{region}` is filled in.
+    /// Exchanges web identities for keys; `{region}` is filled in.
     pub sts: String,
 }
 
@@ -48,7 +48,7 @@ impl Default for AwsEndpoints {
     }
 }
 
-/// Why there are no keys; says what to do.
+/// Why there are no keys, with instructions.
 #[derive(Debug, thiserror::Error)]
 pub enum AwsError {
     #[error(
@@ -61,7 +61,7 @@ pub enum AwsError {
     NoProfile(String),
     #[error("the AWS profile {0:?} has no keys; run aws configure --profile {0}")]
     Empty(String),
-    /// The profile works in a way that is left to Amazon's own tool.
+    /// The profile uses a method that only Amazon's own tool supports.
     #[error(
         "the AWS profile {profile:?} uses {what}, which pi does not support; create another profile with credential_process = aws configure export-credentials --profile {profile}"
     )]
@@ -72,17 +72,17 @@ pub enum AwsError {
     Process { profile: String, problem: String },
     #[error("pi does not request AWS keys from {0}; it is neither https nor local")]
     Insecure(String),
-    /// A service answered, and not with keys.
+    /// A service answered without keys.
     #[error("{service} returned no AWS keys ({status}): {text}")]
     Refused { service: &'static str, status: u16, text: String },
     #[error("no AWS keys: {0}")]
     Unreachable(#[from] CallError),
 }
 
-/// Finds and keeps the keys of the user, the role or the machine.
+/// Finds and caches the keys of the user, the role or the machine.
 pub struct AwsCredentials {
     bearer: Option<String>,
-    /// Of `AWS_ACCESS_KEY_ID` and its neighbours.
+    /// From `AWS_ACCESS_KEY_ID` and related variables.
     from_env: Option<Keys>,
     files: Files,
     web_identity: Option<WebIdentity>,
@@ -96,13 +96,13 @@ pub struct AwsCredentials {
     held: Mutex<Option<Keys>>,
 }
 
-/// Keys without the region, which comes from elsewhere.
+/// Keys without the region, which has other sources.
 #[derive(Clone, PartialEq, Eq)]
 struct Keys {
     id: String,
     secret: String,
     token: Option<String>,
-    /// Milliseconds since the Unix epoch; `None` for keys without an end.
+    /// Expiry in milliseconds since the Unix epoch; `None` for permanent keys.
     ends_ms: Option<u64>,
 }
 
@@ -138,14 +138,14 @@ impl AwsCredentials {
         }
     }
 
-    /// The same, with other services behind it.
+    /// The same, with other endpoints.
     #[must_use]
     pub fn with_endpoints(self, endpoints: AwsEndpoints) -> Self {
         Self { endpoints, ..self }
     }
 
-    /// Whether there is something to begin with, as far as can be told without
-    /// the network. Reads the shared files. On an EC2 instance there may be more.
+    /// Whether credentials seem to be configured, checked without
+    /// the network. Reads the shared files. An EC2 instance may have others.
     pub fn is_configured(&self) -> bool {
         self.bearer.is_some()
             || self.from_env.is_some()
@@ -155,16 +155,16 @@ impl AwsCredentials {
             || self.files.read().is_ok_and(|profile| profile.is_some_and(|profile| profile.source.is_some()))
     }
 
-    /// What a request to a Bedrock model with this base URL needs: the bearer
-    /// token if there is one, with the address of the region, else keys. Waits
-    /// for the network when none are kept; two that ask at once may both fetch
-    /// some, which does no harm.
+    /// The credential for a Bedrock model with this base URL: the bearer
+    /// token if there is one, with the address of the region, otherwise keys. Waits
+    /// for the network if none are cached; two concurrent calls may both fetch
+    /// keys, which does no harm.
     ///
     /// # Errors
-    /// When there are no credentials, or they cannot be read or are not taken.
+    /// If there are no credentials, or they cannot be read or are rejected.
     pub async fn credential(&self, base_url: &str) -> Result<Credential, AwsError> {
         if let Some(token) = self.bearer.clone() {
-            // A broken file is of no matter to who does not need it.
+            // A broken file matters only if it is needed.
             let profile = self.files.read().ok().flatten();
             let base_url = Some(bedrock_base_url(base_url, &self.region(profile.as_ref(), base_url)));
             return Ok(Credential::SignedIn(Box::new(SignIn { token, base_url, account_id: None })));
@@ -183,14 +183,14 @@ impl AwsCredentials {
         })))
     }
 
-    /// Forgets the keys with this session token, or this id if they have none, which
-    /// a service did not take, so that the next ones are new.
+    /// Drops the cached keys with this session token, or with this id if they have none,
+    /// after a service rejected them.
     pub fn forget(&self, token: &str) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.take_if(|keys| keys.token.as_deref().unwrap_or(&keys.id) == token);
     }
 
-    /// The region of the environment, of the profile, of the address.
+    /// The region of the environment, otherwise of the profile, otherwise of the address.
     fn region(&self, profile: Option<&Profile>, base_url: &str) -> String {
         let configured = self.region.as_deref().or_else(|| profile?.region.as_deref());
         configured.or_else(|| bedrock_region(base_url)).unwrap_or(BEDROCK_DEFAULT_REGION).to_owned()
@@ -200,7 +200,7 @@ impl AwsCredentials {
         if let Some(keys) = &self.from_env {
             return Ok(keys.clone());
         }
-        // What is written down may be changed by hand at any time.
+        // Configured keys may be edited at any time, so they are not cached.
         if let Some(Profile { source: Some(Source::Keys(keys)), .. }) = &profile {
             return Ok(keys.clone());
         }

@@ -1,8 +1,7 @@
 //! The files that Amazon's tools share: `~/.aws/credentials` and `~/.aws/config`.
 //!
 //! Format: <https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html>.
-//! Where both files have a setting of a profile, that of the credentials file
-//! counts.
+//! If both files contain a setting of a profile, the credentials file wins.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -16,14 +15,14 @@ use super::super::env::Env;
 use super::remote::WebIdentity;
 use super::{AwsError, Keys, time_ms};
 
-/// Longest wait for a profile's own program, which may ask the user.
+/// Maximum duration of a profile's own program, which may ask the user.
 const PROCESS_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where the profile in force is written down.
+/// The files with the active profile.
 pub(super) struct Files {
     credentials: Option<PathBuf>,
     config: Option<PathBuf>,
-    /// `AWS_PROFILE`; it has to be there if it is named.
+    /// `AWS_PROFILE`; a profile that it names must exist.
     chosen: Option<String>,
 }
 
@@ -34,13 +33,13 @@ pub(super) struct Profile {
     pub(super) source: Option<Source>,
 }
 
-/// How a profile comes to keys.
+/// The source of a profile's keys.
 pub(super) enum Source {
     Keys(Keys),
     /// A command that prints them.
     Process(String),
     WebIdentity(WebIdentity),
-    /// By its name for people.
+    /// The method's name, for the user.
     Unsupported(&'static str),
 }
 
@@ -60,10 +59,10 @@ impl Files {
         self.chosen.is_some()
     }
 
-    /// The profile in force, if the files have it.
+    /// The active profile, if the files contain it.
     ///
     /// # Errors
-    /// When a file is there and cannot be read, or the profile named is not there.
+    /// If a file exists and cannot be read, or the named profile does not exist.
     pub(super) fn read(&self) -> Result<Option<Profile>, AwsError> {
         let name = self.chosen.as_deref().unwrap_or("default");
         let mut settings = HashMap::new();
@@ -92,7 +91,7 @@ fn config_section(name: &str) -> String {
 }
 
 /// The settings under `[section]`, names in lower case; `None` if there is no
-/// such section. Nested settings are passed over.
+/// such section. Nested settings are ignored.
 fn section_of(text: &str, section: &str) -> Option<HashMap<String, String>> {
     let mut found = None;
     let mut is_inside = false;
@@ -112,7 +111,7 @@ fn section_of(text: &str, section: &str) -> Option<HashMap<String, String>> {
         else {
             continue;
         };
-        // A comment at the end of a line stands apart from the value.
+        // White space separates a comment at the end of a line from the value.
         let end = [" #", " ;", "\t#", "\t;"].iter().filter_map(|mark| value.find(mark)).min();
         let value = value.get(..end.unwrap_or(value.len())).unwrap_or(value).trim();
         if !value.is_empty() {
@@ -132,7 +131,7 @@ impl Profile {
 impl Source {
     fn of(mut settings: HashMap<String, String>) -> Option<Self> {
         let mut take = |name: &str| settings.remove(name);
-        // A role is assumed with keys that may stand beside it.
+        // A role may be assumed with keys in the same profile.
         if let Some(role_arn) = take("role_arn") {
             let Some(token_file) = take("web_identity_token_file") else {
                 return Some(Self::Unsupported("an assumed role"));
@@ -161,7 +160,7 @@ impl Source {
 /// Dropping the future ends the program.
 ///
 /// # Errors
-/// When it fails, takes too long or prints no keys.
+/// If it fails, takes too long or prints no keys.
 pub(super) async fn run(profile: &str, command: &str) -> Result<Keys, AwsError> {
     let failed =
         |problem: &str| AwsError::Process { profile: profile.to_owned(), problem: problem.to_owned() };
@@ -178,7 +177,7 @@ pub(super) async fn run(profile: &str, command: &str) -> Result<Keys, AwsError> 
     if !output.status.success() {
         return Err(failed(&format!("it exited with {}", output.status)));
     }
-    // What it printed may hold a secret, so it is not quoted.
+    // The output may contain a secret, so it is not quoted.
     let printed: Value =
         serde_json::from_slice(&output.stdout).map_err(|_| failed("it did not print JSON"))?;
     let field = |name: &str| printed.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);

@@ -1,7 +1,7 @@
-//! Keys that services give out: to containers, to EC2 instances, for web
+//! Keys from services: for containers, for EC2 instances, for web
 //! identities.
 //!
-//! Each function asks once; keeping keys and asking again is left to the caller.
+//! Each function sends one request; the caller caches keys and retries.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::ai::{CallBody, CallReply, HttpCall, Transport};
 use super::super::env::Env;
 use super::{AwsError, Keys, time_ms};
 
-/// Longest wait for the metadata service, which is in the same machine or nowhere.
+/// Maximum wait for the metadata service, which is on the same machine or absent.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Says who the process is by a token that somebody else keeps fresh:
+/// Identifies the process by a token that another program keeps fresh:
 /// <https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html>.
 pub(super) struct WebIdentity {
     token_file: PathBuf,
@@ -35,7 +35,7 @@ impl WebIdentity {
         Some(Self::new(token_file, env.get("AWS_ROLE_ARN")?, env.get("AWS_ROLE_SESSION_NAME")))
     }
 
-    /// Trades the token for keys, at the security token service at `url`.
+    /// Exchanges the token for keys, at the security token service at `url`.
     pub(super) async fn keys(&self, transport: &Transport, url: &str) -> Result<Keys, AwsError> {
         let token = read_token(&self.token_file).await?;
         let form = vec![
@@ -61,8 +61,8 @@ impl WebIdentity {
     }
 }
 
-/// The text of the first element of that name. Enough for replies of a few
-/// flat fields; not a parser of XML.
+/// The text of the first element with this name. Sufficient for replies of a few
+/// flat fields; not an XML parser.
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
@@ -72,7 +72,7 @@ fn element(xml: &str, name: &str) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Where a container gets keys, and what proves which one it is:
+/// The source of a container's keys, and the token that authenticates it:
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html>.
 pub(super) struct Container {
     place: Place,
@@ -81,7 +81,7 @@ pub(super) struct Container {
 }
 
 enum Place {
-    /// A path of the usual service.
+    /// A path at the default service.
     Relative(String),
     Full(String),
 }
@@ -99,7 +99,7 @@ impl Container {
         })
     }
 
-    /// Asks for keys; `base` is the usual service.
+    /// Requests keys; `base` is the default service.
     pub(super) async fn keys(&self, transport: &Transport, base: &str) -> Result<Keys, AwsError> {
         let url = match &self.place {
             Place::Relative(path) => format!("{base}/{}", path.trim_start_matches('/')),
@@ -116,12 +116,12 @@ impl Container {
     }
 }
 
-/// Whether an address may see the container's token: encrypted, on this machine,
-/// or one of the two services of Amazon that every host of containers has.
+/// Whether the container's token may be sent to an address: encrypted, on this machine,
+/// or one of Amazon's two services on every container host.
 fn may_be_asked(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return url.starts_with("https://") };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    // What stands before an @ is not the host, though it may look like one.
+    // The text before an @ is not the host, although it may look like one.
     if authority.contains('@') {
         return false;
     }
@@ -141,7 +141,7 @@ fn may_be_asked(url: &str) -> bool {
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html>.
 ///
 /// # Errors
-/// [`AwsError::Missing`] where there is no such service or no role.
+/// [`AwsError::Missing`] if there is no such service or no role.
 pub(super) async fn instance_keys(transport: &Transport, base: &str) -> Result<Keys, AwsError> {
     let ask = async |path: &str, headers: Vec<(&'static str, String)>, body: CallBody| {
         let call = HttpCall { url: format!("{base}/latest/{path}"), headers, body };
@@ -166,7 +166,7 @@ async fn read_token(path: &PathBuf) -> Result<String, AwsError> {
     Ok(token.trim().to_owned())
 }
 
-/// Keys as the services of containers and instances write them.
+/// Parses keys in the format of the services for containers and instances.
 fn read_keys(reply: &CallReply, service: &'static str) -> Result<Keys, AwsError> {
     let value: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let field = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The accounts of this user: signing in, and tokens that are always fresh.
+//! The user's accounts: signs in and keeps tokens fresh.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,9 +22,9 @@ use super::{
     SignInError, SignInFlow, SignInMethod, SignInOffer, SignInPrompt, chatgpt, codex, copilot, sign_in_offer,
 };
 
-/// A token that ends so soon is renewed before it is used.
+/// Tokens that expire within this time are renewed before use.
 const MARGIN: Duration = Duration::from_secs(5 * 60);
-/// How often a lock is touched that is held while a service is asked.
+/// Interval for touching a lock that is held during a request.
 const TOUCH: Duration = Duration::from_secs(5);
 
 /// Signs in and keeps tokens fresh. Cheap to clone.
@@ -34,18 +34,18 @@ pub struct Accounts(Arc<Shared>);
 struct Shared {
     service: Service,
     file: Arc<AuthFile>,
-    /// The GitHub OAuth app of the environment or the settings.
+    /// The GitHub OAuth app from the environment or the settings.
     copilot_client_id: Option<String>,
-    /// Copilot tokens for GitHub tokens of the environment, which are not stored.
+    /// Copilot tokens for GitHub tokens from the environment, which are not stored.
     borrowed: Mutex<Vec<(String, OAuthEntry)>>,
-    /// Renewals that could not be stored, with the refresh tokens they took the
-    /// place of, by provider.
+    /// Renewals that could not be stored, with the refresh tokens they
+    /// replace, by provider.
     unsaved: Mutex<HashMap<&'static str, (String, OAuthEntry)>>,
-    /// Held for reading by every renewal that goes on.
+    /// Held for reading by every renewal in progress.
     renewing: Arc<RwLock<()>>,
 }
 
-/// What flows ask with.
+/// The connections and settings of flows.
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) transport: Transport,
@@ -53,19 +53,19 @@ pub(super) struct Service {
     pub(super) endpoints: Endpoints,
 }
 
-/// Who wants to sign in, and how.
+/// A request to sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInRequest {
     pub provider: String,
     pub method: SignInMethod,
-    /// The OAuth app to use, where one of the user's own is needed.
+    /// The OAuth app, if the user needs one of their own.
     pub client_id: Option<String>,
     /// A GitHub Enterprise server instead of github.com.
     pub domain: Option<String>,
 }
 
 impl Accounts {
-    /// `copilot_client_id` is what environment and settings say.
+    /// `copilot_client_id` comes from environment and settings.
     pub fn new(
         transport: Transport,
         clock: Clock,
@@ -88,7 +88,7 @@ impl Accounts {
         &self.0.service.transport
     }
 
-    /// Whether the user has to be asked for a client id before this sign-in.
+    /// Whether this sign-in must first ask the user for a client id.
     pub fn asks_for_client_id(&self, offer: &SignInOffer) -> bool {
         offer.flow == SignInFlow::Copilot && self.copilot_client_id(offer.provider).is_none()
     }
@@ -105,10 +105,10 @@ impl Accounts {
         }
     }
 
-    /// Signs in and stores the account. Dropping the future gives up.
+    /// Signs in and stores the account. Dropping the future cancels the sign-in.
     ///
     /// # Errors
-    /// When the user declines, time runs out, the service refuses, or the account
+    /// If the user declines, time runs out, the service rejects it, or the account
     /// cannot be stored.
     pub async fn sign_in(&self, request: SignInRequest, mut prompt: SignInPrompt) -> Result<(), SignInError> {
         let offer = sign_in_offer(&request.provider)
@@ -142,19 +142,19 @@ impl Accounts {
         Ok(())
     }
 
-    /// What tells this installation from others to services that register it.
+    /// The id of this installation, for services that register it.
     async fn installation(&self) -> Result<String, SignInError> {
         let folder = self.0.file.path().parent().unwrap_or(Path::new("."));
         let path = folder.join("installation-id");
         blocking(move || Ok(installation(&path))).await
     }
 
-    /// The account's tokens, good for the next request: those of `entry` if they
-    /// last, else new ones, which are stored before they are returned. `rejected`
-    /// is a token the service did not take.
+    /// The account's tokens, valid for the next request: those of `entry` if they
+    /// last, otherwise new ones, which are stored before they are returned. `rejected`
+    /// is a token the service rejected.
     ///
-    /// A renewal goes on when the future is dropped: the old token may be spent
-    /// already, and the new one must not be lost.
+    /// A renewal continues if the future is dropped: the old token may already be
+    /// invalid, and the new one must not be lost.
     pub(in crate::config) async fn fresh(
         &self,
         offer: &'static SignInOffer,
@@ -166,7 +166,7 @@ impl Accounts {
         }
         let shared = Arc::clone(&self.0);
         let rejected_token = rejected.map(str::to_owned);
-        // Before the task runs, so that an end of the program in between waits for it.
+        // Before the task runs, so that the program's exit waits for it.
         let renewing = Arc::clone(&self.0.renewing).read_owned().await;
         let renewed = tokio::spawn(async move {
             let renewed = shared.renew(offer, rejected_token.as_deref()).await;
@@ -178,7 +178,7 @@ impl Accounts {
         self.0.renewed_or_before(renewed, Some(entry), rejected)
     }
 
-    /// Tokens for a GitHub token of the environment; they are kept in memory.
+    /// Tokens for a GitHub token from the environment; they are kept in memory.
     pub(in crate::config) async fn borrowed(
         &self,
         github_token: &str,
@@ -199,9 +199,9 @@ impl Accounts {
         Ok(entry)
     }
 
-    /// Whether a token may go to `base_url`: to the service that gave it, and to no
-    /// gateway in front of it. Copilot's tokens name their own address, which goes
-    /// before the model's.
+    /// Whether a token may be sent to `base_url`: to the service that issued it, and not to
+    /// a gateway in front of it. Copilot's tokens contain their own address, which
+    /// overrides the model's.
     pub(in crate::config) fn serves(&self, flow: SignInFlow, base_url: &str) -> bool {
         let endpoints = &self.0.service.endpoints;
         match flow {
@@ -211,7 +211,7 @@ impl Accounts {
         }
     }
 
-    /// What requests of the account need.
+    /// The credential for requests of the account.
     pub(in crate::config) fn credential(&self, flow: SignInFlow, entry: &OAuthEntry) -> SignIn {
         let token = entry.access.clone();
         match flow {
@@ -224,7 +224,7 @@ impl Accounts {
         }
     }
 
-    /// Returns when no token is being renewed; for the end of the program.
+    /// Returns when no token renewal is in progress; for the program's exit.
     pub async fn settled(&self) {
         drop(self.0.renewing.write().await);
     }
@@ -237,8 +237,8 @@ impl Shared {
         ends_later && rejected != Some(entry.access.as_str())
     }
 
-    /// What a renewal of `before` came to; or `before`, while it has some minutes left
-    /// and the renewal failed for a reason that may pass.
+    /// The result of a renewal; or `before`, if it is valid for some more minutes
+    /// and the renewal failed for a transient reason.
     fn renewed_or_before(
         &self,
         renewed: Result<OAuthEntry, SignInError>,
@@ -262,14 +262,14 @@ impl Shared {
         let lock = blocking(move || file.lock()).await?;
         let stored = lock.account(offer.provider);
         let stored = stored.ok_or_else(|| SignInError::Ended { reason: "it was signed out".to_owned() })?;
-        // What is stored is spent if its renewal could not be stored.
+        // The stored token is invalid if its renewal could not be stored.
         let kept = self.unsaved(offer.provider, &stored);
         let entry = kept.clone().unwrap_or_else(|| stored.clone());
         if self.lasts(&entry, rejected) {
             if kept.is_some() {
                 return Ok(self.saved(lock, offer.provider, stored, entry).await);
             }
-            // Another process was here first.
+            // Another process has already renewed it.
             return Ok(entry);
         }
         let asking = async {
@@ -289,8 +289,8 @@ impl Shared {
         Ok(self.saved(lock, offer.provider, stored, renewed).await)
     }
 
-    /// Stores `renewed` in place of `stored`. Where that fails it is kept in memory:
-    /// the service takes nothing else any more.
+    /// Stores `renewed` in place of `stored`. If that fails, it is kept in memory:
+    /// the service accepts no other token.
     async fn saved(
         &self,
         lock: AuthLock,
@@ -326,7 +326,7 @@ fn is_same_origin(one: &str, other: &str) -> bool {
     origin(one).is_some_and(|one| one.is_tuple() && Some(one) == origin(other))
 }
 
-/// Touches the lock again and again; never returns.
+/// Touches the lock repeatedly; never returns.
 async fn keep(lock: &AuthLock) {
     loop {
         tokio::time::sleep(TOUCH).await;
@@ -341,7 +341,7 @@ async fn blocking<T: Send + 'static>(
     Ok(done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?)
 }
 
-/// Reads the id, or makes one. One that cannot be kept serves this once.
+/// Reads the id, or creates one. If it cannot be stored, it is used only once.
 fn installation(path: &PathBuf) -> String {
     let known = fs::read_to_string(path).ok().and_then(|text| uuid::Uuid::parse_str(text.trim()).ok());
     if let Some(known) = known {
@@ -354,7 +354,7 @@ fn installation(path: &PathBuf) -> String {
 }
 
 impl Service {
-    /// What is stored of an account. `refresh_before` holds where the service gave
+    /// The stored form of an account. `refresh_before` is used if the service issued
     /// no new one.
     pub(super) fn entry(
         &self,
@@ -393,7 +393,7 @@ mod tests {
         let entry =
             OAuthEntry { access: String::new(), refresh: String::new(), expires_ms: 0, extra: Map::new() };
         assert!(accounts.settled().now_or_never().is_some());
-        // Whoever asked has gone before the task got to run.
+        // The caller is gone before the task runs.
         assert!(accounts.fresh(&SIGN_INS[0], &entry, None).now_or_never().is_none());
         assert!(accounts.settled().now_or_never().is_none());
         accounts.settled().await;

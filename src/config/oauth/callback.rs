@@ -1,9 +1,9 @@
-//! How a browser brings its answer back: to a port of this machine, or as an
+//! Receives the browser's answer: on a port of this machine, or as an
 //! address that the user pastes.
 //!
-//! Anybody on this machine can talk to the port, and any web page can send the
-//! browser there. So nothing counts that does not repeat the `state` of this
-//! sign-in, and nothing of a request is repeated in the page that answers it.
+//! Any program on this machine can connect to the port, and any web page can send the
+//! browser there. Answers without the `state` of this sign-in are therefore ignored,
+//! and the reply page repeats nothing from the request.
 
 use std::io;
 use std::time::Duration;
@@ -17,34 +17,34 @@ use tokio::time::timeout;
 use super::reply::plain;
 use super::{SignInError, SignInPrompt, SignInStep};
 
-/// Where browsers come back to.
+/// The path that browsers return to.
 pub(super) const PATH: &str = "/auth/callback";
-/// How long the user may take.
+/// Time limit for the user.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
-/// How long a browser may take to send its request.
+/// Time limit for a browser's request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_LIMIT_BYTES: usize = 16 << 10;
-/// Wait after a connection that could not be accepted: all files may be in use.
+/// Wait after a connection that could not be accepted, possibly for lack of file handles.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a service sends back with the browser.
+/// The parameters a service sends with the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) code: String,
-    /// Of services that register a client with the sign-in.
+    /// From services that register a client with the sign-in.
     pub(super) client_id: Option<String>,
 }
 
-/// What a sign-in cannot do without.
+/// The required parameters of a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     Code,
-    /// The client id of a first sign-in too, which is in addresses alone.
+    /// Also the client id of a first sign-in, which only addresses contain.
     CodeAndClient,
 }
 
-/// The port that waits; `None` when another program has it, so that only pasting
-/// is left.
+/// Opens the port; `None` if another program uses it, so that the user must
+/// paste the address.
 pub(super) async fn listen(port: u16) -> Option<(TcpListener, u16)> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await.ok()?;
     let port = listener.local_addr().ok()?.port();
@@ -54,7 +54,7 @@ pub(super) async fn listen(port: u16) -> Option<(TcpListener, u16)> {
 /// Waits for the browser or the user and returns the first answer.
 ///
 /// # Errors
-/// When the user declines, the service rejects the sign-in, or the wait times out.
+/// If the user declines, the service rejects the sign-in, or the wait times out.
 pub(super) async fn answer(
     listener: Option<TcpListener>,
     state: &str,
@@ -83,22 +83,22 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers browsers until one brings what is waited for; `accept` waits for the
-/// next. Connections end with this future.
+/// Serves browsers until one sends the answer; `accept` waits for the
+/// next one. Connections end with this future.
 async fn serve<F>(accept: impl Fn() -> F, state: &str) -> Result<Answer, SignInError>
 where
     F: Future<Output = io::Result<TcpStream>>,
 {
     let mut connections = JoinSet::new();
     loop {
-        // Browsers open connections they do not use, so none may keep others waiting.
+        // Browsers open unused connections, which must not delay others.
         tokio::select! {
             accepted = accept() => match accepted {
                 Ok(socket) => {
                     let state = state.to_owned();
                     connections.spawn(async move { timeout(REQUEST_TIMEOUT, visit(socket, &state)).await });
                 }
-                // Another try may do, and there is still what is pasted.
+                // Accepting may work later, and the user can still paste the address.
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
             Some(visited) = connections.join_next() => {
@@ -110,7 +110,7 @@ where
     }
 }
 
-/// One request, and the page it gets.
+/// Handles one request and sends its page.
 async fn visit(mut socket: TcpStream, state: &str) -> Option<Result<Answer, SignInError>> {
     let target = request_target(&mut socket).await?;
     let (status, text, answer) = match callback(&target, state) {
@@ -124,13 +124,13 @@ async fn visit(mut socket: TcpStream, state: &str) -> Option<Result<Answer, Sign
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    // The browser may be gone; its answer counts all the same.
+    // The browser may be gone; its answer still counts.
     drop(socket.write_all(&[head.as_bytes(), body.as_bytes()].concat()).await);
     drop(socket.shutdown().await);
     answer
 }
 
-/// What follows `GET`.
+/// The target after `GET`.
 async fn request_target(socket: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     while !bytes.windows(4).any(|window| window == b"\r\n\r\n") {
@@ -171,7 +171,7 @@ fn answer_of(url: &Url, state: &str) -> Option<Result<Answer, SignInError>> {
     Some(code.map(|code| Answer { code, client_id: value("client_id") }))
 }
 
-/// What the user pasted: the address the browser ended at, or `code#state`.
+/// Parses the user's paste: the address the browser ended at, or `code#state`.
 ///
 /// # Errors
 /// Describes what to paste instead.

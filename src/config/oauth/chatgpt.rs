@@ -1,6 +1,6 @@
-//! "Sign in with ChatGPT", for agents under their own name: a first sign-in
-//! registers this installation, the browser brings the client id that belongs to
-//! it from then on. Described at developers.openai.com/siwc.
+//! "Sign in with ChatGPT", for agents under their own name: the first sign-in
+//! registers this installation, and the browser returns the client id to use
+//! from then on. Described at developers.openai.com/siwc.
 
 use reqwest::Url;
 use serde_json::{Map, Value};
@@ -14,15 +14,15 @@ use super::pkce::{self, Pkce};
 use super::reply::{self, Tokens};
 use super::{SignInError, SignInPrompt, SignInStep};
 
-/// Stands for a client that is not registered yet.
+/// The client id of a client that is not registered yet.
 const UNREGISTERED: &str = "dynamic_agent_client";
 const AGENT_NAME: &str = "pi";
 const SCOPE: &str = "openid profile email offline_access resource.invoke chatgpt.tokens.use.direct";
-/// Without this one the account's plan cannot be used.
+/// Required to use the account's plan.
 const NEEDED_SCOPE: &str = "chatgpt.tokens.use.direct";
 
 /// Signs in with the browser. `client_id` is that of an earlier sign-in;
-/// `installation` tells this installation from others, and stays the same.
+/// `installation` identifies this installation and never changes.
 pub(super) async fn sign_in(
     service: &Service,
     client_id: Option<String>,
@@ -82,7 +82,7 @@ pub(super) async fn sign_in(
     service.entry(tokens, None, extra)
 }
 
-/// New tokens for old ones. The refresh token is a new one too.
+/// Exchanges the refresh token for new tokens, including a new refresh token.
 pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAuthEntry, SignInError> {
     let client_id = client_of(entry)
         .ok_or_else(|| SignInError::Ended { reason: "the saved account has no client id".to_owned() })?;
@@ -107,7 +107,7 @@ async fn redeem(service: &Service, form: Vec<(&'static str, String)>) -> Result<
     reply::tokens(&reply::send(&service.transport, call).await?)
 }
 
-/// The client id to go on with: a returning client keeps its own.
+/// The client id to use from now on: a returning client keeps its own.
 fn issued_client(known: Option<String>, answer: &Answer) -> Result<String, SignInError> {
     match (known, &answer.client_id) {
         (Some(known), Some(issued)) if known != *issued => {
@@ -119,7 +119,7 @@ fn issued_client(known: Option<String>, answer: &Answer) -> Result<String, SignI
     }
 }
 
-/// The id token must be the one that was asked for.
+/// Checks that the id token belongs to this sign-in.
 fn check_nonce(tokens: &Tokens, nonce: &str) -> Result<(), SignInError> {
     let Some(id_token) = &tokens.id_token else { return Ok(()) };
     let claims = reply::claims(id_token).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The sign-in of the Codex clients, whose client id and port it uses. Offered as
-//! an experiment, and under pi's own name: `originator` and `User-Agent` say who
-//! asks.
+//! The sign-in of the Codex clients, with their client id and port. Experimental,
+//! and under pi's own name: `originator` and `User-Agent` identify
+//! pi.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use super::{SignInError, SignInMethod, SignInPrompt, SignInStep};
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
 const SCOPE: &str = "openid profile email offline_access";
 const ORIGINATOR: &str = "pi";
-/// How long a device code may be typed.
+/// Lifetime of a device code.
 const DEVICE_CODE_LIFE: Duration = Duration::from_secs(15 * 60);
 
 pub(super) async fn sign_in(
@@ -66,8 +66,8 @@ async fn browser(service: &Service, prompt: &mut SignInPrompt) -> Result<OAuthEn
     redeem_code(service, answer.code, pkce.verifier, redirect).await
 }
 
-/// Not the device flow of the standard: the code it ends in is redeemed like one
-/// of a browser, with a verifier that the service made up.
+/// Not the standard device flow: the resulting code is redeemed like a
+/// browser's, with a verifier that the service created.
 async fn device_code(service: &Service, prompt: &SignInPrompt) -> Result<OAuthEntry, SignInError> {
     let accounts = format!("{}/api/accounts/deviceauth", service.endpoints.openai);
     let asked = post(service, format!("{accounts}/usercode"), json!({ "client_id": CLIENT_ID })).await?;
@@ -94,7 +94,7 @@ async fn device_code(service: &Service, prompt: &SignInPrompt) -> Result<OAuthEn
     redeem_code(service, code, verifier, redirect).await
 }
 
-/// The code and its verifier, once the user has typed the device code.
+/// The code and its verifier, once the user has entered the device code.
 fn device_answer(answer: &CallReply) -> Result<Poll<(String, String)>, SignInError> {
     let value: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     match (answer.status, reply::error_code(&value)) {
@@ -115,7 +115,7 @@ fn device_answer(answer: &CallReply) -> Result<Poll<(String, String)>, SignInErr
     }
 }
 
-/// New tokens for old ones. The refresh token is a new one too.
+/// Exchanges the refresh token for new tokens, including a new refresh token.
 pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAuthEntry, SignInError> {
     let form = vec![
         ("grant_type", "refresh_token".to_owned()),
@@ -127,7 +127,7 @@ pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAu
     service.entry(tokens, Some(&entry.refresh), extra)
 }
 
-/// The account that requests have to name.
+/// The account id that requests must contain.
 pub(super) fn account(entry: &OAuthEntry) -> Option<String> {
     entry.text("accountId").map(str::to_owned).or_else(|| account_of(&entry.access))
 }

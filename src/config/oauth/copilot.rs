@@ -1,6 +1,6 @@
-//! GitHub Copilot: a device code for the user's own OAuth app gives a GitHub
-//! token that lasts; that one gives Copilot tokens that last half an hour. So the
-//! GitHub token is what is stored as the refresh token.
+//! GitHub Copilot: a device code for the user's own OAuth app yields a permanent GitHub
+//! token, which is exchanged for Copilot tokens that last half an hour. The
+//! GitHub token is therefore stored as the refresh token.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::{SignInError, SignInPrompt, SignInStep};
 
 const SCOPE: &str = "read:user";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// How long a device code lives when GitHub does not say.
+/// Lifetime of a device code if GitHub does not report one.
 const DEVICE_CODE_LIFE: Duration = Duration::from_secs(15 * 60);
 
 /// Signs in with a device code. `domain` is that of a GitHub Enterprise server.
@@ -69,7 +69,7 @@ pub(super) async fn sign_in(
     Ok(OAuthEntry { extra, ..renewed })
 }
 
-/// GitHub's token, once the user has typed the code. Its refusals come with
+/// GitHub's token, once the user has entered the code. GitHub's rejections have
 /// status 200.
 fn device_answer(value: &Value) -> Result<Poll<String>, SignInError> {
     if let Some(token) = value.get("access_token").and_then(Value::as_str) {
@@ -88,7 +88,7 @@ fn device_answer(value: &Value) -> Result<Poll<String>, SignInError> {
     }
 }
 
-/// A Copilot token for the GitHub token, which stays the same.
+/// Exchanges the GitHub token, which stays the same, for a Copilot token.
 pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAuthEntry, SignInError> {
     let api = match domain(entry) {
         Some(domain) => format!("https://api.{domain}"),
@@ -104,7 +104,7 @@ pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAu
     };
     let reply = reply::send(&service.transport, call).await?;
     let value = match (reply::json(&reply), reply.status) {
-        // GitHub's API has no code for a token that was revoked: "Bad credentials".
+        // GitHub's API has no error code for a revoked token, only "Bad credentials".
         (Err(SignInError::Refused { reason }), 401) => return Err(SignInError::Ended { reason }),
         (value, _) => value?,
     };
@@ -121,8 +121,8 @@ pub(super) async fn refresh(service: &Service, entry: &OAuthEntry) -> Result<OAu
     Ok(OAuthEntry { access, refresh: entry.refresh.clone(), expires_ms, extra })
 }
 
-/// Where the account is served: as the token's own answer said, as the token
-/// itself says, or as its kind of account is.
+/// The account's endpoint: from the token's response, otherwise from the token
+/// itself, otherwise the default of its kind of account.
 pub(super) fn base_url(service: &Service, entry: &OAuthEntry) -> String {
     if let Some(url) = entry.text("baseUrl").and_then(reply::web_address) {
         return url.trim_end_matches('/').to_owned();
@@ -143,13 +143,13 @@ fn domain(entry: &OAuthEntry) -> Option<String> {
     enterprise_domain(entry.text("enterpriseUrl")?)
 }
 
-/// The domain in what somebody typed or stored: `company.ghe.com`, or its address.
+/// The domain in a typed or stored text: `company.ghe.com`, or its address.
 pub(super) fn enterprise_domain(text: &str) -> Option<String> {
     let text = text.trim();
     host(text.strip_prefix("https://").unwrap_or(text).trim_end_matches('/'))
 }
 
-/// The text, if it is the name of a host and nothing else.
+/// The text, if it is only a host name.
 fn host(text: &str) -> Option<String> {
     let url = Url::parse(&format!("https://{text}/")).ok()?;
     url.host_str().filter(|host| *host == text).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! Waiting for a code to be typed elsewhere (RFC 8628, section 3.5).
+//! Polls until the user has entered a code elsewhere (RFC 8628, section 3.5).
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use tokio::time::{Instant, sleep};
 
 use super::SignInError;
 
-/// The interval when the service names none.
+/// The interval if the service does not specify one.
 pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
-/// What `slow_down` adds to the interval.
+/// The increase of the interval after `slow_down`.
 const SLOWER: Duration = Duration::from_secs(5);
-/// Bounds of what a service may demand.
+/// Limits for intervals requested by a service.
 const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Longest life of a code, whatever a service says.
+/// Maximum lifetime of a code, regardless of the service.
 const LIFE_LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// What one question came to.
+/// The result of one poll.
 pub(super) enum Poll<T> {
     Done(T),
     Pending,
-    /// Pending, with the interval to keep from now on, if the service names one.
+    /// Pending, with the new interval if the service specifies one.
     SlowDown(Option<Duration>),
 }
 
-/// How often to ask, and for how long.
+/// The interval and duration of polling.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) interval: Duration,
     pub(super) expires_in: Duration,
 }
 
-/// Asks until the answer is there, waiting before each question. A service that
-/// cannot be reached for a moment is asked again, more slowly.
+/// Polls until the answer arrives, waiting before each poll. If a service is
+/// temporarily unreachable, polling continues more slowly.
 ///
 /// # Errors
-/// [`SignInError::Expired`] when the time is over; what `ask` fails with.
+/// [`SignInError::Expired`] when time has run out; otherwise the error of `ask`.
 pub(super) async fn poll<T, F>(pace: Pace, ask: impl Fn() -> F) -> Result<T, SignInError>
 where
     F: Future<Output = Result<Poll<T>, SignInError>>,
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Seconds at which questions are asked, and how it ends.
+    /// The seconds at which polls happen, and the result.
     async fn asked(interval: u64, expires_in: u64, answers: &[&str]) -> (Vec<u64>, String) {
         let pace =
             Pace { interval: Duration::from_secs(interval), expires_in: Duration::from_secs(expires_in) };

@@ -1,21 +1,21 @@
-//! TABLE: where sign-ins go. Tests put a server of their own here.
+//! TABLE: the endpoints of sign-ins. Tests use a server of their own.
 
 /// Addresses of the services, without a slash at the end. As of autumn 2026.
 #[derive(Debug, Clone)]
 pub struct Endpoints {
     /// Sign-ins of OpenAI, both kinds.
     pub openai: String,
-    /// API a ChatGPT sign-in gives access to.
+    /// API that a ChatGPT sign-in gives access to.
     pub openai_resource: String,
-    /// API a Codex sign-in gives access to.
+    /// API that a Codex sign-in gives access to.
     pub codex: String,
     /// GitHub itself, and its API.
     pub github: String,
     pub github_api: String,
-    /// Where Copilot answers accounts that name no address of their own.
+    /// Copilot's endpoint for accounts that specify none.
     pub copilot: String,
-    /// Where browsers come back to on this machine. The services know this port;
-    /// 0 takes a free one.
+    /// The port on this machine that browsers return to. The services know this port;
+    /// 0 selects a free one.
     pub callback_port: u16,
 }
 

@@ -1,9 +1,9 @@
-//! Signing in to accounts: who offers it, how it goes, and how tokens are renewed.
+//! Signing in to accounts: the offers, the flows, and the renewal of tokens.
 //!
-//! A flow tells its steps to whoever shows them and gets back what is pasted;
+//! A flow reports its steps to a front end and receives pasted text;
 //! it knows no screen. Tokens are stored in `auth.json` before they are used,
-//! and renewed under its lock: providers take a token for stolen when two
-//! processes renew it. Nothing in here prints or logs a token.
+//! and renewed under its lock: providers treat a token as stolen if two
+//! processes renew it. Nothing here prints or logs a token.
 
 mod accounts;
 mod callback;
@@ -23,7 +23,7 @@ use super::secret::Secret;
 pub use accounts::{Accounts, SignInRequest};
 pub use endpoints::Endpoints;
 
-/// One way to sign in, as people know it.
+/// One way to sign in, as shown to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignInOffer {
     /// The provider it is for.
@@ -32,32 +32,32 @@ pub struct SignInOffer {
     pub name: &'static str,
     /// One-line description, shown in the list.
     pub note: &'static str,
-    /// How it can be done, the usual one first.
+    /// The possible methods, the default first.
     pub methods: &'static [SignInMethod],
 }
 
-/// Which service one signs in to, and how tokens are used there.
+/// The service to sign in to, and how its tokens are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInFlow {
     /// "Sign in with ChatGPT", for agents that register under their own name.
     ChatGpt,
     /// The sign-in of the Codex clients.
     Codex,
-    /// GitHub Copilot, with an OAuth app of the user's own.
+    /// GitHub Copilot, with the user's own OAuth app.
     Copilot,
 }
 
-/// How the user proves who they are.
+/// How the user authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInMethod {
-    /// In a browser that comes back to this machine, or whose last address is pasted.
+    /// In a browser that returns to this machine, or whose last address is pasted.
     Browser,
-    /// With a code that is typed in a browser anywhere.
+    /// With a code that the user enters in a browser on any device.
     DeviceCode,
 }
 
-/// TABLE: the providers one can sign in to. They appear where the catalogue has
-/// the provider. Anthropic is not among them: its terms keep plan sign-ins to its
+/// TABLE: the providers to sign in to. They appear if the catalogue has
+/// the provider. Anthropic is missing because its terms restrict plan sign-ins to its
 /// own products.
 pub const SIGN_INS: &[SignInOffer] = &[
     SignInOffer {
@@ -84,7 +84,7 @@ pub const SIGN_INS: &[SignInOffer] = &[
 ];
 
 impl SignInOffer {
-    /// Whether the provider takes API keys besides; the others know accounts alone.
+    /// Whether the provider also accepts API keys; the others accept only accounts.
     pub fn takes_key(&self) -> bool {
         match self.flow {
             SignInFlow::ChatGpt => true,
@@ -98,28 +98,28 @@ pub fn sign_in_offer(provider: &str) -> Option<&'static SignInOffer> {
     SIGN_INS.iter().find(|offer| offer.provider == provider)
 }
 
-/// How to get the client id that GitHub asks for, in two lines.
+/// How to get GitHub's client id, in two lines.
 pub const CLIENT_ID_HELP: [&str; 2] = [
     "Register an OAuth app at https://github.com/settings/applications/new and enable its device flow.",
     "Its client id is not secret; you can set it as PI_COPILOT_CLIENT_ID or copilotClientId.",
 ];
 
-/// What a sign-in tells while it goes on.
+/// A step of a sign-in in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignInStep {
-    /// The user is to open `url`; then the browser comes back by itself, or the
-    /// address it ends at is pasted.
+    /// The user must open `url`; then the browser returns by itself, or the user pastes
+    /// the address it ends at.
     Browser { url: String },
-    /// The user is to open `url` anywhere and type `code`.
+    /// The user must open `url` on any device and enter `code`.
     Device { url: String, code: String },
-    /// What is being waited for.
+    /// The current activity.
     Progress(String),
     /// A problem such as an invalid pasted address; the sign-in continues.
     Problem(String),
 }
 
-/// The two ends of a conversation with the user. The sign-in is given up by
-/// dropping its future.
+/// The connection between a sign-in and its front end. Dropping the future cancels the
+/// sign-in.
 pub struct SignInPrompt {
     pub steps: mpsc::UnboundedSender<SignInStep>,
     pub pasted: mpsc::UnboundedReceiver<Secret>,
@@ -127,11 +127,11 @@ pub struct SignInPrompt {
 
 impl SignInPrompt {
     fn tell(&self, step: SignInStep) {
-        // Whoever showed the steps is gone, and will drop this sign-in too.
+        // If the front end is gone, it will drop this sign-in too.
         drop(self.steps.send(step));
     }
 
-    /// What the user pastes next; never, once nothing more can come.
+    /// The next pasted text; never returns once no more can arrive.
     async fn next_paste(&mut self) -> Secret {
         match self.pasted.recv().await {
             Some(text) => text,
@@ -150,10 +150,10 @@ pub enum SignInError {
     /// The service or a proxy rejected the request.
     #[error("the provider rejected it: {reason}")]
     Refused { reason: String },
-    /// What was given out earlier is worth nothing any more: spent, revoked, or gone.
+    /// An earlier token or code is no longer valid: used, revoked or expired.
     #[error("the provider rejected it: {reason}")]
     Ended { reason: String },
-    /// It may work later.
+    /// A retry may work later.
     #[error("{reason}")]
     Unreachable { reason: String },
     #[error("the provider sent an unexpected response: {what}")]

@@ -1,5 +1,5 @@
 //! Proof that the client redeeming a code is the one that requested it (RFC 7636), and other
-//! random texts of a sign-in.
+//! random values of a sign-in.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ pub(super) struct Pkce {
 
 impl Pkce {
     /// # Errors
-    /// When the system has no random numbers.
+    /// If the system provides no random numbers.
     pub(super) fn new() -> Result<Self, SignInError> {
         Ok(Self::of(random()?))
     }
@@ -27,10 +27,10 @@ impl Pkce {
     }
 }
 
-/// 32 random bytes as text that fits into an address.
+/// 32 random bytes as URL-safe text.
 ///
 /// # Errors
-/// When the system has no random numbers.
+/// If the system provides no random numbers.
 pub(super) fn random() -> Result<String, SignInError> {
     let mut bytes = [0; 32];
     let filled = SystemRandom::new().fill(&mut bytes);

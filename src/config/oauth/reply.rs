@@ -1,5 +1,5 @@
-//! Reading what services answer: tokens, refusals, and what a token says of its
-//! account. Pure but for [`send`].
+//! Parses replies of services: tokens, errors, and the account claims of a token.
+//! Pure, except [`send`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,13 +9,13 @@ use crate::ai::{CallReply, HttpCall, Transport};
 
 use super::SignInError;
 
-/// Most of a service's own words that are repeated.
+/// Maximum length of a service's message that is shown.
 const REASON_LIMIT_CHARS: usize = 200;
 
-/// What a token endpoint gives.
+/// The reply of a token endpoint.
 pub(super) struct Tokens {
     pub(super) access: String,
-    /// Services that do not rotate it may leave it out.
+    /// Absent from services that do not rotate it.
     pub(super) refresh: Option<String>,
     /// Seconds.
     pub(super) expires_in: u64,
@@ -23,7 +23,7 @@ pub(super) struct Tokens {
     pub(super) id_token: Option<String>,
 }
 
-/// Sends a call; a service that is down or busy counts as out of reach.
+/// Sends a call; a service that is down or overloaded counts as unreachable.
 pub(super) async fn send(transport: &Transport, call: HttpCall) -> Result<CallReply, SignInError> {
     let reply = transport.call(call).await;
     let reply = reply.map_err(|error| SignInError::Unreachable { reason: error.to_string() })?;
@@ -36,8 +36,8 @@ pub(super) async fn send(transport: &Transport, call: HttpCall) -> Result<CallRe
     }
 }
 
-/// Error codes that say that a token, or the client it belongs to, is not good any
-/// more: RFC 6749 (5.2), RFC 6750 (3.1), and OpenAI's own. All else may pass.
+/// Error codes for a token, or its client, that is no longer
+/// valid: RFC 6749 (5.2), RFC 6750 (3.1), and OpenAI's own. All others are transient.
 const FINAL_CODES: [&str; 7] = [
     "invalid_grant",
     "invalid_client",
@@ -70,25 +70,25 @@ pub(super) fn tokens(reply: &CallReply) -> Result<Tokens, SignInError> {
     Ok(Tokens {
         access: access.to_owned(),
         refresh: text("refresh_token").map(str::to_owned),
-        // An hour is what services give that do not say.
+        // Services that omit it use an hour.
         expires_in: value.get("expires_in").and_then(number).unwrap_or(3_600),
         scope: text("scope").map(str::to_owned),
         id_token: text("id_token").map(str::to_owned),
     })
 }
 
-/// The error code of a reply, where OAuth or its relatives put it.
+/// The error code of a reply, in the fields of OAuth and its variants.
 pub(super) fn error_code(value: &Value) -> Option<&str> {
     let error = value.get("error")?;
     error.as_str().or_else(|| error.get("code").and_then(Value::as_str))
 }
 
-/// A number, or a text that is one.
+/// A number, or a text that contains one.
 pub(super) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// Why a reply is a refusal, in the service's words as far as they can be shown.
+/// The reason for a rejection, in the service's words where those are safe to show.
 fn reason(status: u16, value: &Value) -> String {
     let error = value.get("error");
     let described = value
@@ -110,16 +110,16 @@ pub(super) fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(REASON_LIMIT_CHARS).collect()
 }
 
-/// The claims of a token, unverified: it came from the service itself, by TLS.
+/// The claims of a token, unverified: it came from the service itself, over TLS.
 pub(super) fn claims(token: &str) -> Option<Value> {
     let payload = token.split('.').nth(1)?;
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()
 }
 
-/// An address that may be shown and opened.
+/// An address that is safe to show and open.
 pub(super) fn web_address(text: &str) -> Option<String> {
     let url: reqwest::Url = text.parse().ok()?;
-    // Parsing has taken control characters out.
+    // Parsing has removed control characters.
     matches!(url.scheme(), "http" | "https").then(|| url.to_string())
 }
 

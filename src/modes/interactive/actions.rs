@@ -1,4 +1,4 @@
-//! TABLE: what keys do besides editing, with their default keys and help.
+//! TABLE: the actions of keys other than editing, with default keys and help.
 
 use crate::session::{SessionCommand, WhenBusy};
 use crate::tui::keymap::{Binding, Context};
@@ -7,7 +7,7 @@ use super::app::App;
 use super::commands;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
 
-/// One action: its binding, and what it does.
+/// One action: its binding and its handler.
 pub(super) struct Action {
     pub(super) binding: Binding,
     pub(super) run: fn(&mut App, &mut Vec<Effect>),
@@ -116,7 +116,7 @@ fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {
     out.push(ScreenEffect::Replay.into());
 }
 
-/// Puts the last answer on the clipboard.
+/// Copies the last answer to the clipboard.
 pub(super) fn copy_answer(app: &mut App, out: &mut Vec<Effect>) {
     match app.transcript.last_answer() {
         Some(text) => out.push(ScreenEffect::Copy(text).into()),

@@ -1,6 +1,6 @@
-//! The app: wires the parts of the screen, routes what reaches it, returns effects.
+//! The app: connects the parts of the screen, dispatches events, returns effects.
 //!
-//! No I/O and no clock in here; `effects.rs` and the loop perform [`Effect`]s, and
+//! No I/O and no clock: `effects.rs` and the loop perform [`Effect`]s, and
 //! the loop passes the time in. The parts draw themselves; keys and commands are
 //! rows in `actions.rs` and `commands/`.
 
@@ -47,20 +47,20 @@ pub(super) struct App {
     pub(super) keymap: Keymap,
     pub(super) theme: Theme,
     pub(super) home: Option<PathBuf>,
-    /// Monotonic time of what is being handled.
+    /// Monotonic time of the current event.
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
     pub(super) now_ms: u64,
     grammars_wanted: bool,
-    /// What was said to be wrong in the user's files.
+    /// Problems of the user's files that were already shown.
     shown_problems: HashSet<String>,
-    /// The last entry of the session as it was opened.
+    /// The last entry of the session when it was opened.
     shown_leaf: Option<String>,
-    /// Prompts of the command line, until it is decided what the model may be told.
+    /// Prompts of the command line, until the user has decided about trust.
     held_prompts: Vec<Prompt>,
 }
 
-/// What an app starts with.
+/// The initial state of an app.
 pub(super) struct AppParts {
     pub(super) session: Arc<SessionState>,
     pub(super) transcript: Transcript,
@@ -68,9 +68,9 @@ pub(super) struct AppParts {
     pub(super) theme: Theme,
     pub(super) models: Vec<ModelChoice>,
     pub(super) home: Option<PathBuf>,
-    /// Whether skills are offered as commands.
+    /// Whether completion offers skills as commands.
     pub(super) offers_skills: bool,
-    /// Said one after the other, once the session is there.
+    /// Sent one after the other, once the session is open.
     pub(super) prompts: Vec<Prompt>,
 }
 
@@ -174,14 +174,14 @@ impl App {
         }
     }
 
-    /// Says why a line is no command, and leaves it to be corrected. Models are not
-    /// asked: what it was meant to do is nothing they could.
+    /// Shows why a line is not a command, and leaves it in the editor. It is not sent to a
+    /// model, which could not do what the user intended.
     fn refuse_command(&mut self, line: &str, why: &str) {
         self.fail(why);
         self.input.prompt.composer.set_text(&format!("/{line}"));
     }
 
-    /// Escape: the first thing there is to stop, of these in order.
+    /// Escape: stops the first activity found, in this order.
     pub(super) fn interrupt(&mut self, out: &mut Vec<Effect>) {
         let editor = &mut self.input.prompt;
         if editor.composer.is_jumping() {
@@ -190,7 +190,7 @@ impl App {
         match self.session.phase {
             Phase::Retrying | Phase::Compacting => out.push(Effect::session(SessionCommand::Abort)),
             Phase::Running => {
-                // The queue comes back first, or the abort would leave it waiting.
+                // Take the queue back first; after the abort it would stay queued.
                 out.push(WorldEffect::TakeQueue.into());
                 out.push(Effect::session(SessionCommand::Abort));
             }
@@ -202,7 +202,7 @@ impl App {
 
     // Trust.
 
-    /// Asks about the folder of the session, in place of an earlier question.
+    /// Asks about the folder of the session, replacing an earlier question.
     pub(super) fn open_trust(&mut self) {
         self.dialogs.open_trust(&self.session, self.home.as_deref());
     }
@@ -216,8 +216,8 @@ impl App {
 
     // Notices.
 
-    /// Says what is wrong in a file of the user, unless that was said before: files
-    /// are read again now and then.
+    /// Shows a problem in a file of the user, once: files
+    /// are read repeatedly.
     pub(super) fn warn_once(&mut self, problem: String) {
         if !self.shown_problems.contains(&problem) {
             self.transcript.notice(NoticeLevel::Warning, &problem);
@@ -235,7 +235,7 @@ impl App {
 
     // The session.
 
-    /// Follows an event; `state` is the snapshot that came with it.
+    /// Handles an event; `state` is the snapshot that came with it.
     pub(super) fn on_session_event(
         &mut self,
         event: &SessionEvent,
@@ -250,7 +250,7 @@ impl App {
         match event {
             SessionEvent::Opened(opened) => return self.on_opened(opened, out),
             SessionEvent::Agent(AgentEvent::AgentStart) => {
-                // In time for the first code of the answer, and not at all for an idle session.
+                // Before the first code block of the answer, and never for an idle session.
                 if !std::mem::replace(&mut self.grammars_wanted, true) {
                     out.push(WorldEffect::LoadGrammars.into());
                 }
@@ -259,7 +259,7 @@ impl App {
                 out.push(WorldEffect::ReadBranch.into());
             }
             SessionEvent::Settled { .. } => {
-                // A failed run leaves queued messages behind; nobody else will take them.
+                // A failed run leaves queued messages behind, which must be taken back here.
                 if !self.session.queue.is_empty() {
                     out.push(WorldEffect::TakeQueue.into());
                 }
@@ -284,7 +284,7 @@ impl App {
         self.transcript.apply(event, self.now);
     }
 
-    /// Nothing goes on any more; editor and transcript stay.
+    /// Ends all activity; editor and transcript stay.
     fn on_session_ended(&mut self) {
         self.dialogs.clear();
         let session = SessionState {
@@ -297,7 +297,7 @@ impl App {
 
     fn on_opened(&mut self, opened: &Opened, out: &mut Vec<Effect>) {
         let leaf = opened.tail.last().map(|entry| entry.id.to_string());
-        // A large session was shown by its end already; this is the same, fully read.
+        // The end of a large session was already shown; this is the complete version.
         let shown_already = leaf.is_some() && leaf == self.shown_leaf && opened.n_earlier.is_some();
         self.shown_leaf = if opened.n_earlier.is_some() { None } else { leaf };
         if !shown_already {
@@ -427,7 +427,7 @@ impl App {
         let is_demo = self.session.model.provider == DEMO_PROVIDER;
         match change.default_model.filter(|_| is_demo) {
             Some(reference) => {
-                // One notice: a second one would take the place of the first.
+                // A single notice, because a second one would replace the first.
                 let text = change.text;
                 self.tell(&format!("{text} The model is now {reference}; use /model to choose another one."));
                 out.push(Effect::session(SessionCommand::SetModel { reference, scope: Scope::Session }));
@@ -438,7 +438,7 @@ impl App {
 
     // Time.
 
-    /// Whether the screen changes by itself, without anything reaching the app.
+    /// Whether the screen changes without any event.
     pub(super) fn is_animated(&self) -> bool {
         self.status.is_animated() || self.transcript.wants_tick()
     }

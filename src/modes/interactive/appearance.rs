@@ -1,4 +1,4 @@
-//! The looks of the terminal: its theme, its background, whether it shows links.
+//! The appearance of the terminal: theme, background, links.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) fn in_tmux(env: &Env) -> bool {
     env.is_set("TMUX")
 }
 
-/// Whether links are shown: as set, or because the terminal is known for it.
+/// Whether links are shown: by setting, or because the terminal is known to support them.
 pub(super) fn shows_links(start: &InteractiveStart) -> bool {
     start.services.settings.hyperlinks == "on" || has_links(start)
 }

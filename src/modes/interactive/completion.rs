@@ -1,4 +1,4 @@
-//! Completing slash commands while they are typed, those of skills included.
+//! Completion of slash commands, including those of skills.
 
 use crate::session::{Skill, SkillOrigin};
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
@@ -7,10 +7,10 @@ use crate::tui::widgets::fuzzy_rank;
 
 use super::commands::{self, Command};
 
-/// Most rows of suggestions.
+/// Maximum number of suggestions.
 const MAX_ROWS: usize = 6;
 
-/// Widest name that others are lined up with, in cells.
+/// Maximum width of the name column, in cells.
 const MAX_NAME_CELLS: usize = 40;
 
 /// Suggestions for the command being typed; none are shown when it is empty.
@@ -19,19 +19,19 @@ pub(super) struct Completion {
     offers_skills: bool,
     matches: Vec<Suggestion>,
     selected: usize,
-    /// What is typed of the name.
+    /// The typed part of the name.
     typed: String,
-    /// The user chose it with the arrow keys.
+    /// Whether the user selected it with the arrow keys.
     is_chosen: bool,
-    /// The text the user closed the list for; it stays closed until that changes.
+    /// The text for which the user closed the list; it stays closed until the text changes.
     dismissed: Option<String>,
 }
 
-/// Something that can be typed after the slash.
+/// A name that can follow the slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Suggestion {
     name: String,
-    /// What may follow the name; empty if nothing.
+    /// The arguments; empty if there are none.
     args: &'static str,
     help: String,
 }
@@ -81,8 +81,8 @@ impl Completion {
         self.is_chosen = true;
     }
 
-    /// Whether the selected command ends something and neither was chosen nor is
-    /// typed by half: Enter may mean something else.
+    /// Whether the selected command ends something and was neither selected nor typed
+    /// by half, so that Enter may mean something else.
     pub(super) fn is_surprising(&self) -> bool {
         self.matches.get(self.selected).is_some_and(|one| {
             let is_typed = one.name.starts_with(&self.typed) && self.typed.len() * 2 >= one.name.len();
@@ -90,8 +90,8 @@ impl Completion {
         })
     }
 
-    /// The selected command, as text for the editor; one that takes arguments is
-    /// followed by a blank.
+    /// The selected command, as text for the editor; a space follows if it takes
+    /// arguments.
     pub(super) fn accept(&mut self) -> Option<String> {
         let suggestion = self.matches.get(self.selected)?;
         let blank = if suggestion.args.is_empty() { "" } else { " " };
@@ -153,10 +153,10 @@ impl Suggestion {
     }
 }
 
-/// Names that begin with what was typed, then those that contain its letters.
-/// Commands come before skills, so that no skill takes the place of one.
+/// Names that begin with the typed text, then those that contain its letters.
+/// Commands come before skills, so that no skill can displace one.
 fn ranked(typed: &str, skills: &[Skill]) -> Vec<Suggestion> {
-    // A name with a blank in it cannot be typed.
+    // A name that contains a space cannot be typed.
     let skills = skills.iter().filter(|skill| !skill.name.contains(char::is_whitespace));
     let begins = |one: &Suggestion| {
         one.name.starts_with(typed)

@@ -1,4 +1,4 @@
-//! The lists and dialogs that are open, and the models they choose from.
+//! The open lists and dialogs, and the models they offer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Dialogs {
     models: Vec<ModelChoice>,
 }
 
-/// A dialog; those that something outside of it closes or changes have a variant of
+/// A dialog; those that code outside can close or change have a variant of
 /// their own.
 enum Open {
     Trust(TrustDialog),
@@ -50,13 +50,13 @@ impl Dialogs {
         !self.open.is_empty()
     }
 
-    /// Hands an input to the dialog on top.
+    /// Passes an input to the top dialog.
     pub(super) fn on_input(&mut self, input: &InputEvent, keymap: &Keymap) -> Option<DialogOutcome> {
         let step = self.open.last_mut()?.overlay().handle(input, keymap);
         self.finish(step)
     }
 
-    /// The session has changed; the dialog on top may follow, or close.
+    /// Updates the top dialog after a change of the session; it may close.
     pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
         let step = self.open.last_mut()?.overlay().session_changed(session);
         self.finish(step)
@@ -77,7 +77,7 @@ impl Dialogs {
         }
     }
 
-    /// Rows and cursor of the dialog on top, if one is open.
+    /// Rows and cursor of the top dialog, if there is one.
     pub(super) fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Option<Drawn> {
         Some(self.open.last_mut()?.overlay().render(width, max_rows, theme))
     }
@@ -93,12 +93,12 @@ impl Dialogs {
 
     // Models.
 
-    /// Whether `reference` names exactly one of the models.
+    /// Whether `reference` selects exactly one of the models.
     pub(super) fn has_model(&self, reference: &str) -> bool {
         self.models.iter().any(|choice| choice.is_named(reference))
     }
 
-    /// Replaces the models, also in the dialog on top.
+    /// Replaces the models, also in the top dialog.
     pub(super) fn on_models(&mut self, models: &[Arc<Model>]) {
         self.models = ModelChoice::of(models);
         if let Some(open) = self.open.last_mut() {
@@ -121,7 +121,7 @@ impl Dialogs {
         self.push(ModelScope::new(&self.models, &session.scope, keymap));
     }
 
-    /// `Err` says why there is nothing to choose from.
+    /// `Err` if there is nothing to choose, with the reason.
     pub(super) fn open_thinking(&mut self, session: &SessionState, keymap: &Keymap) -> Result<(), String> {
         let model = &session.model;
         if model.thinking_levels().len() < 2 {
@@ -134,7 +134,7 @@ impl Dialogs {
 
     // Sessions.
 
-    /// Lists `sessions` but the current one. `false` if there is no other.
+    /// Lists `sessions` except the current one. `false` if there are no others.
     #[must_use]
     pub(super) fn open_sessions(
         &mut self,
@@ -149,7 +149,7 @@ impl Dialogs {
         true
     }
 
-    /// Asks before a new session stops work.
+    /// Asks for confirmation before a new session cancels work.
     pub(super) fn confirm_new_session(&mut self) {
         self.push(Confirmation {
             title: "Start a new session?",
@@ -165,7 +165,7 @@ impl Dialogs {
         self.push(QueuedMessages::new(&session.queue, keymap));
     }
 
-    /// Asks whether the session's folder is trusted, in place of an earlier question.
+    /// Asks whether to trust the session's folder, replacing an earlier question.
     /// Paths are shown with `~` for `home`.
     pub(super) fn open_trust(&mut self, session: &SessionState, home: Option<&Path>) {
         self.close_trust();
@@ -214,7 +214,7 @@ mod tests {
         dialogs.on_input(&InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)), &keymap)
     }
 
-    /// Providers without a sign-in: there is only a key to ask for.
+    /// A provider without a sign-in, which needs only a key.
     fn provider(id: &str) -> LoginProvider {
         let (id, name, source) = (id.to_owned(), id.to_uppercase(), KeySource::Stored);
         let keys = ProviderKeys { id, name, source, is_stored: true, is_known: true };

@@ -1,4 +1,4 @@
-//! When the draft in the editor is stored.
+//! Decides when to store the draft in the editor.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use tokio::time::Instant;
 
 use crate::session::PromptDraft;
 
-/// Longest time a change of the editor stays in memory only. Not set back by further
-/// typing, so that it holds while somebody writes.
+/// Maximum time that a change of the editor stays only in memory. Further
+/// typing does not reset it.
 const LONGEST_UNSAVED: Duration = Duration::from_millis(250);
 
-/// Knows what was stored last, and when to store again.
+/// Remembers the last stored draft, and when to store again.
 #[derive(Default)]
 pub(super) struct DraftWatch {
     due_at: Option<Instant>,
-    /// The draft the session got last, and its ticket.
+    /// The last draft sent to the session, and its ticket.
     sent: (PromptDraft, u64),
 }
 
 impl DraftWatch {
-    /// An input may have changed the editor.
+    /// Records that an input may have changed the editor.
     pub(super) fn on_input(&mut self) {
         self.due_at.get_or_insert_with(|| Instant::now() + LONGEST_UNSAVED);
     }
 
-    /// When to look again; `None` while nothing happens.
+    /// When to check again; `None` while nothing changes.
     pub(super) fn due_at(&self) -> Option<Instant> {
         self.due_at
     }
 
-    /// Whether `draft` differs from the one sent last; it counts as sent from then on.
+    /// Whether `draft` differs from the last one sent; marks it as sent.
     pub(super) fn take_change(&mut self, draft: &PromptDraft, ticket: u64) -> bool {
         self.due_at = None;
         if self.sent.0 == *draft && self.sent.1 == ticket {
@@ -39,7 +39,7 @@ impl DraftWatch {
         true
     }
 
-    /// Another session is open, which got no draft yet.
+    /// Resets for another session, which has received no draft yet.
     pub(super) fn forget(&mut self) {
         self.sent = (PromptDraft::default(), 0);
     }

@@ -1,8 +1,8 @@
-//! Performs [`WorldEffect`]s; the only place of interactive mode with side effects
-//! besides the terminal.
+//! Performs [`WorldEffect`]s; the only place of interactive mode with side effects,
+//! except the terminal.
 //!
-//! Nothing here waits: what takes time runs in a task of its own and answers with
-//! a message. Each such task ends by itself, at the latest when the program does.
+//! Nothing here waits: slow work runs in a task of its own and answers with
+//! a message. Each such task ends by itself, or with the program.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,7 +20,7 @@ use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
 use super::session_link::SessionLink;
 
-/// The session, and everything else that effects work with.
+/// The session, and the other objects that effects use.
 pub(super) struct Effects {
     pub(super) link: SessionLink,
     pub(super) done: mpsc::UnboundedSender<EffectDone>,
@@ -32,7 +32,7 @@ pub(super) struct Effects {
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,
     pub(super) services: Arc<Services>,
-    /// The sign-in that goes on; it ends when this is dropped.
+    /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
 }
 
@@ -55,32 +55,32 @@ impl Effects {
         }
     }
 
-    /// Starts work that may take a while and is wanted soon, but not for the first
+    /// Starts slow work whose results are needed soon, but not for the first
     /// frame.
     pub(super) fn prepare(&mut self) {
-        // The user types meanwhile.
+        // This takes time while the user types.
         let model = Arc::clone(&self.link.handle().state().model);
         let (provider, warmed) = (Arc::clone(&self.services.provider), Arc::clone(&model));
         tokio::task::spawn_blocking(move || provider.warm_up(&warmed));
-        // Only without anything better: asking the ports of this machine is not for
-        // everyone. The answer also tells the window of a local model.
+        // Only without a remote model, because not every user wants local ports to be
+        // queried. The response also contains the context window of a local model.
         if self.services.is_local_or_demo(&model) {
             self.refresh_models(false);
         }
     }
 
-    /// Sends a command; a prompt that is refused comes back into the editor.
+    /// Sends a command; a rejected prompt returns to the editor.
     fn command(&mut self, command: SessionCommand) {
         let SessionCommand::Prompt { text, images, .. } = &command else {
             return self.link.send(command);
         };
         let prompt = PromptDraft { text: text.clone(), images: images.clone() };
         let done = self.done.clone();
-        // Sent here, not in the task, so that commands keep their order.
+        // Sent here and not in the task, so that commands keep their order.
         let answer = self.link.handle().post(command);
         tokio::spawn(async move {
             if let Err(error) = answer.await {
-                // That the session is gone is told elsewhere.
+                // The end of the session is reported elsewhere.
                 let error = (error != SessionError::Ended).then(|| error.to_string());
                 drop(done.send(EffectDone::Refused { prompt, error }));
             }
@@ -115,7 +115,7 @@ impl Effects {
             if !with_services {
                 return;
             }
-            // Services on the net take longer, and nobody waits for them.
+            // Remote services take longer, so the list above is shown first.
             if let Some(problems) = services.refresh_lists().await {
                 handle.send(SessionCommand::ModelsChanged);
                 let (models, found) = (services.usable_models(), Vec::new());
@@ -145,7 +145,7 @@ impl Effects {
         });
     }
 
-    /// Whether this machine has a clipboard, and the user is in front of it.
+    /// Whether this machine has a clipboard that the user can access directly.
     pub(super) fn has_clipboard(&self) -> bool {
         let env = &self.env;
         let remote = env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION") || in_tmux(env);
@@ -166,25 +166,25 @@ impl Effects {
     }
 }
 
-/// Puts text on the clipboard of this machine. Blocks.
+/// Copies text to this machine's clipboard. Blocks.
 ///
 /// # Errors
-/// When there is none, as over ssh; the terminal may still have one.
+/// If there is none, as over ssh; the terminal may still have one.
 fn copy_locally(text: &str) -> Result<(), String> {
     let mut clipboard = arboard::Clipboard::new().map_err(|error| error.to_string())?;
     clipboard.set_text(text).map_err(|error| error.to_string())
 }
 
-/// Lets the user edit `text` in their editor. Blocks until that ends.
+/// Opens `text` in the user's editor. Blocks until the editor ends.
 ///
 /// # Errors
-/// Says why there is no edited text; the text is as it was then.
+/// Why there is no edited text; the text is unchanged then.
 pub(super) fn edit(text: &str, env: &Env) -> Result<String, String> {
     let editor = env.get("VISUAL").or_else(|| env.get("EDITOR")).unwrap_or_else(|| "nano".to_owned());
     let mut file =
         tempfile::Builder::new().prefix("pi-").suffix(".md").tempfile().map_err(|e| e.to_string())?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| error.to_string())?;
-    // The variable may hold a whole command line, such as `code --wait`.
+    // The variable may contain a command line, such as `code --wait`.
     let status = Command::new("sh")
         .args(["-c", &format!("{editor} \"$1\""), "sh"])
         .arg(file.path())

@@ -1,4 +1,4 @@
-//! The two lines at the very bottom: where, how much, with which model.
+//! The two lines at the bottom: directory, usage and model.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
-/// What the footer shows besides the session.
+/// Data in the footer that is not part of the session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Footer {
     pub(super) branch: Option<String>,
@@ -85,12 +85,12 @@ fn totals(totals: &Totals, session: &SessionState) -> String {
     parts.join(" ")
 }
 
-/// How full the window is, and the colour if that is a warning.
+/// The use of the window, with a colour if it is a warning.
 fn context(session: &SessionState) -> (String, Option<Token>) {
     let context = session.context;
     let window = tokens_short(context.window);
     let Some(tokens) = context.tokens else {
-        // Nothing was asked yet, or the answer does not say.
+        // No request was made yet, or the answer does not report usage.
         let share = if session.totals.n_assistant == 0 { "0.0%" } else { "?" };
         return (format!("{share}/{window}"), None);
     };

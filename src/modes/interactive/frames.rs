@@ -1,16 +1,16 @@
-//! When the next frame is due.
+//! Schedules frames.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Shortest time between two frames that show a change of what goes on.
+/// Minimum time between two frames that show a change of activity.
 pub(super) const FRAME: Duration = Duration::from_millis(4);
-/// Shortest time between two frames that only show more of an answer.
+/// Minimum time between two frames that only show more of an answer.
 pub(super) const STREAM_FRAME: Duration = Duration::from_millis(33);
-/// Time between two frames that only an animation asks for.
+/// Time between two frames of an animation.
 const ANIMATION: Duration = Duration::from_millis(100);
-/// How long the size must be at rest before the screen follows it.
+/// How long the size must stay unchanged before the screen follows it.
 const RESIZE_REST: Duration = Duration::from_millis(75);
 
 /// The times of the last and the next frame.
@@ -22,12 +22,12 @@ pub(super) struct FrameClock {
 }
 
 impl FrameClock {
-    /// When to draw; `None` while nothing changes.
+    /// When to draw; `None` if nothing has changed.
     pub(super) fn draw_at(&self) -> Option<Instant> {
         self.draw_at
     }
 
-    /// When the size counts as at rest; `None` while it does not change.
+    /// When the size counts as stable; `None` if it is not changing.
     pub(super) fn resize_at(&self) -> Option<Instant> {
         self.resize_at
     }
@@ -36,40 +36,40 @@ impl FrameClock {
         self.drawn_at.is_some()
     }
 
-    /// Whether a frame is due without waiting for a timer: those are coarse.
+    /// Whether to draw now instead of waiting for a timer, because timers are coarse.
     pub(super) fn is_due(&self) -> bool {
         self.draw_at.is_some_and(|at| at <= Instant::now())
     }
 
-    /// Asks for a frame, no sooner than `gap` after the last one.
+    /// Requests a frame, at least `gap` after the last one.
     pub(super) fn request(&mut self, gap: Duration) {
         let earliest = self.drawn_at.map_or_else(Instant::now, |drawn| drawn + gap);
         self.draw_at = Some(self.draw_at.map_or(earliest, |at| at.min(earliest)));
     }
 
-    /// Asks for the next frame of an animation.
+    /// Requests the next frame of an animation.
     pub(super) fn animate(&mut self) {
         self.request_in(ANIMATION);
     }
 
-    /// Asks for a frame after `wait`, unless one is due anyway.
+    /// Requests a frame after `wait`, unless one is already due.
     pub(super) fn request_in(&mut self, wait: Duration) {
         if self.draw_at.is_none() {
             self.draw_at = Some(Instant::now() + wait);
         }
     }
 
-    /// The size has changed; it may do so again soon.
+    /// Records a change of the size, which may continue.
     pub(super) fn on_resize(&mut self) {
         self.resize_at = Some(Instant::now() + RESIZE_REST);
     }
 
-    /// The screen has followed the size.
+    /// Records that the screen has followed the size.
     pub(super) fn on_resized(&mut self) {
         self.resize_at = None;
     }
 
-    /// Begins a frame. `false` if it has to wait for the size to come to rest.
+    /// Begins a frame. `false` if it must wait until the size is stable.
     #[must_use]
     pub(super) fn begin(&mut self) -> bool {
         self.draw_at = None;

@@ -11,19 +11,19 @@ use crate::tui::keymap::{Chord, Context, Keymap};
 use super::completion::Completion;
 use super::prompt::PromptEditor;
 
-/// How long the key that clears the editor quits when it is pressed again. Longer,
-/// and clearing the editor twice would quit unintentionally.
+/// The time within which a second press of the key that clears the editor quits. With a
+/// longer time, clearing the editor twice would quit unintentionally.
 const QUIT_WAIT: Duration = Duration::from_millis(500);
 
 /// Where prompts, commands and their arguments are typed.
 pub(super) struct InputArea {
     pub(super) prompt: PromptEditor,
     pub(super) completion: Completion,
-    /// Until when the key that has just cleared the editor quits, as the hint says.
+    /// The end of the wait for the second key, during which a hint is shown.
     quit_until: Option<Duration>,
 }
 
-/// What a key asks for.
+/// The result of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputOutcome {
     /// The editor has handled it.
@@ -39,8 +39,8 @@ impl InputArea {
         Self { prompt: PromptEditor::new(), completion: Completion::new(offers_skills), quit_until: None }
     }
 
-    /// Completion gets a key first, then the actions, then the editor. `quits` is
-    /// whether a key that clears the editor quits, from [`Self::take_quit_wait`].
+    /// Completion handles a key first, then the actions, then the editor. `quits`, from
+    /// [`Self::take_quit_wait`], is whether a key that clears the editor quits.
     pub(super) fn on_key(&mut self, key: &KeyEvent, quits: bool, keymap: &Keymap) -> InputOutcome {
         if quits && keymap.is("app.clear", key) {
             return InputOutcome::Quit;
@@ -51,7 +51,7 @@ impl InputArea {
             return outcome;
         }
         match keymap.lookup(Context::App, key) {
-            // Not empty: the same key deletes.
+            // If the editor is not empty, the same key deletes.
             Some("app.exit") if !self.prompt.composer.is_empty() => {}
             Some(id) => return InputOutcome::Action(id),
             None => {}
@@ -76,7 +76,7 @@ impl InputArea {
         InputOutcome::Handled
     }
 
-    /// Keys that mean something else while suggestions are shown.
+    /// Keys with another meaning while suggestions are shown.
     fn completion_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<InputOutcome> {
         if keymap.is("app.interrupt", key) {
             let text = self.prompt.composer.text();
@@ -109,36 +109,36 @@ impl InputArea {
         self.prompt.composer.paste(text);
     }
 
-    /// Shows the suggestions for the text that is in the editor now.
+    /// Updates the suggestions for the current text.
     pub(super) fn update_completion(&mut self, skills: &[Skill]) {
         let text = self.prompt.composer.text();
         self.completion.update(&text, skills);
     }
 
-    /// Clears the editor; the same key again quits, as the hint says meanwhile.
+    /// Clears the editor and starts the wait for the second key, which quits.
     pub(super) fn clear_or_quit(&mut self, now: Duration) {
         self.quit_until = Some(now + QUIT_WAIT);
         self.prompt.clear();
     }
 
-    /// Ends the wait for the second key. Whether that key would still have quit.
+    /// Ends the wait for the second key. Returns whether that key would still have quit.
     pub(super) fn take_quit_wait(&mut self, now: Duration) -> bool {
         self.quit_until.take().is_some_and(|until| now < until)
     }
 
-    /// Ends the wait if its time is over.
+    /// Ends the wait if its time has passed.
     pub(super) fn expire(&mut self, now: Duration) {
         if self.quit_until.is_some_and(|until| until <= now) {
             self.quit_until = None;
         }
     }
 
-    /// When the hint goes by itself.
+    /// When the hint disappears by itself.
     pub(super) fn changes_at(&self) -> Option<Duration> {
         self.quit_until
     }
 
-    /// Tells of the second key while there is a wait for it.
+    /// The hint about the second key, during the wait.
     pub(super) fn quit_hint(&self, keymap: &Keymap) -> Option<String> {
         self.quit_until.map(|_| format!("{} again to quit", keymap.hint("app.clear")))
     }

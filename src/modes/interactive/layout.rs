@@ -1,4 +1,4 @@
-//! Which parts are on screen, in order: transcript, status, queue, editor, footer.
+//! The order of the parts on screen: transcript, status, queue, editor, footer.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Interactive mode: the loop between terminal, app and session.
 //!
-//! The loop owns terminal, app, session link and time, and passes events from one
-//! to the other. `app` decides what follows from an event, `ui` composes frames,
-//! `effects` acts on the world, `start` puts all of it together.
+//! The loop owns terminal, app, session link and time, and passes events between
+//! them. `app` decides what follows from an event, `ui` composes frames,
+//! `effects` performs side effects, `start` creates all of them.
 
 mod actions;
 mod app;
@@ -53,13 +53,13 @@ use terminal::Terminal;
 pub use reference::{commands_markdown, keybindings_markdown};
 pub use start::{InteractiveStart, run};
 
-/// Events handled before input gets its turn.
+/// Maximum number of events handled before the next input.
 const EVENTS_PER_TURN: usize = 512;
-/// Keys handled before the screen shows them, when they come in a burst.
+/// Maximum number of keys handled before the next frame, if many arrive at once.
 const KEYS_PER_FRAME: usize = 256;
-/// How long the session may take to end.
+/// Maximum time for the session to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
-/// The exit code when the terminal is gone, as after SIGHUP.
+/// The exit code if the terminal is gone, as after SIGHUP.
 const TERMINAL_GONE: u8 = 129;
 
 /// The loop's own state.
@@ -73,13 +73,13 @@ struct Interactive {
     panicked: mpsc::UnboundedReceiver<String>,
     clock: Clock,
     exit: Option<ExitCode>,
-    /// What is wrong in the user's files, until it has been shown.
+    /// Problems in the user's files, until they have been shown.
     problems: Vec<String>,
 }
 
 impl Interactive {
-    /// Sends what the command line asked for, but for prompts: those wait in the app
-    /// until the session is there.
+    /// Sends the requests of the command line, except prompts: the app holds those
+    /// until the session is open.
     fn begin(&mut self, start: InteractiveStart) {
         if let Some(name) = start.name {
             self.effects.link.send(SessionCommand::SetName { name });
@@ -91,7 +91,7 @@ impl Interactive {
     }
 
     async fn run(mut self) -> ExitCode {
-        // What the session said while it was opened belongs to the first frame.
+        // Events from opening the session belong to the first frame.
         self.on_waiting_events();
         for problem in std::mem::take(&mut self.problems) {
             self.app.warn_once(problem);
@@ -131,8 +131,8 @@ impl Interactive {
 
     // Input.
 
-    /// Handles input and what waits behind it, and shows it without delay: a key
-    /// is echoed at once, whatever else keeps the screen busy.
+    /// Handles inputs and queued ones, and draws without delay: a key
+    /// is echoed at once, regardless of other activity.
     fn on_inputs(&mut self, first: std::io::Result<InputEvent>) {
         let Ok(first) = first else {
             self.exit = Some(ExitCode::from(TERMINAL_GONE));
@@ -175,7 +175,7 @@ impl Interactive {
         self.frames.request(if is_delta { STREAM_FRAME } else { FRAME });
     }
 
-    /// Handles what is waiting already, so that one frame shows all of it.
+    /// Handles all queued events, so that one frame shows them.
     fn on_waiting_events(&mut self) {
         for _ in 0..EVENTS_PER_TURN {
             match self.effects.link.next_waiting() {
@@ -191,13 +191,13 @@ impl Interactive {
         }
     }
 
-    /// Opens a session in place of one that is gone, if there is one to open.
+    /// Opens a session to replace one that ended, if possible.
     async fn reopen(&mut self) {
         let Some(outcome) = self.effects.link.reopen().await else { return };
         let notice = match outcome {
             Ok(notice) => {
                 self.save_draft();
-                // What is open now replaces the transcript; the notice comes after it.
+                // The opened session replaces the transcript; the notice comes after it.
                 self.on_waiting_events();
                 notice
             }
@@ -209,7 +209,7 @@ impl Interactive {
         self.frames.request(FRAME);
     }
 
-    /// Has the session store what is in the editor, if that changed.
+    /// Lets the session store the contents of the editor, if they changed.
     fn save_draft(&mut self) {
         let (draft, ticket) = self.app.input.prompt.draft();
         self.effects.link.save_draft(draft, ticket);
@@ -217,7 +217,7 @@ impl Interactive {
 
     // Everything else that arrives.
 
-    /// A bug in the background; what it was part of goes on or says itself that it ended.
+    /// Handles a bug in a background task; the task's owner continues or reports its end.
     fn on_panic(&mut self, panic: &str) {
         let text = format!("Internal error in pi: {panic}. Please report it; your session is saved.");
         self.app.transcript.notice(NoticeLevel::Error, &text);
@@ -229,7 +229,7 @@ impl Interactive {
         let mut out = Vec::new();
         self.app.on_effect_done(done, &mut out);
         self.perform(out);
-        // Messages may have come back into the editor, which are on disk until it is stored.
+        // Messages may have returned to the editor; they stay on disk until it is stored.
         self.save_draft();
         self.frames.request(FRAME);
     }
@@ -241,7 +241,7 @@ impl Interactive {
 
     // Frames.
 
-    /// Asks for the next frame of an animation, if something moves.
+    /// Requests the next frame of an animation, if there is one.
     fn plan_frame(&mut self) {
         if self.app.is_animated() {
             self.frames.animate();
@@ -255,8 +255,8 @@ impl Interactive {
             return;
         }
         if self.terminal.new_size().is_some() {
-            // The size changed and the event is still on its way; a frame of the old
-            // size would end up in the wrong rows.
+            // The size changed but its event has not arrived; a frame of the old
+            // size would be drawn in the wrong rows.
             return self.frames.on_resize();
         }
         self.set_time();
@@ -273,8 +273,8 @@ impl Interactive {
         }
     }
 
-    /// Follows a change of size that has not come to rest yet: what comes next
-    /// has to know where the rows are.
+    /// Follows a change of size immediately, because the next step
+    /// must know the positions of the rows.
     fn settle_size(&mut self) {
         if self.terminal.new_size().is_some() {
             self.follow_size();
@@ -301,7 +301,7 @@ impl Interactive {
     fn perform_on_screen(&mut self, effect: ScreenEffect) {
         match effect {
             ScreenEffect::Quit => self.exit = Some(ExitCode::SUCCESS),
-            // Before the first frame there is nothing of ours to replace.
+            // Before the first frame there is nothing to replace.
             ScreenEffect::Replay if !self.frames.has_drawn() => {}
             ScreenEffect::Replay => self.terminal.replay(),
             ScreenEffect::SetTitle(title) => {
@@ -333,7 +333,7 @@ impl Interactive {
         self.app.status.hint = Some("copied through the terminal, if it supports that".to_owned());
     }
 
-    /// Ends the session, hands the terminal back, says how to come back.
+    /// Ends the session, restores the terminal, and prints how to resume.
     async fn leave(mut self, code: ExitCode) -> ExitCode {
         self.save_draft();
         let ending = self.effects.link.handle().request(SessionCommand::Shutdown);

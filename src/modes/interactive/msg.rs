@@ -1,4 +1,4 @@
-//! Effects that the app asks for, and their results.
+//! The effects of the app, and their results.
 //!
 //! [`ScreenEffect`]s concern the terminal and the loop that owns it; `terminal.rs`
 //! and the loop perform them. [`WorldEffect`]s concern session, files and network;
@@ -12,7 +12,7 @@ use crate::session::{PromptDraft, SessionCommand, SessionSummary, TakenQueue};
 
 use super::login::{LoginDone, LoginEffect};
 
-/// Something to happen outside of the app.
+/// An effect outside the app.
 #[derive(Debug, PartialEq)]
 pub(super) enum Effect {
     Screen(ScreenEffect),
@@ -27,7 +27,7 @@ pub(super) enum ScreenEffect {
     /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
     OpenEditor(String),
     Suspend,
-    /// Draws everything again: rows that had settled changed.
+    /// Draws everything again, because settled rows have changed.
     Replay,
     Quit,
 }
@@ -40,15 +40,15 @@ pub(super) enum WorldEffect {
     TakeQueue,
     /// Takes one message out of the queue; answers with [`EffectDone::QueueTaken`].
     TakeQueued(QueueSlot),
-    /// Takes back what an earlier process left queued; answers with
+    /// Takes back messages that an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
     TakeLeftOver,
     /// Reads the sessions of this directory; answers with [`EffectDone::Sessions`].
     ListSessions,
-    /// Reads `models.json` again and asks the servers on this machine; answers with
+    /// Reads `models.json` again and queries the servers on this machine; answers with
     /// [`EffectDone::Models`].
     RefreshModels {
-        /// Also asks services that list their models, which needs a key and the network.
+        /// Also queries services that list their models, which needs a key and the network.
         with_services: bool,
     },
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
@@ -58,9 +58,9 @@ pub(super) enum WorldEffect {
         key: &'static str,
         value: serde_json::Value,
     },
-    /// Something about keys and accounts; answers with [`EffectDone::Login`].
+    /// An effect of keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
-    /// Loads the grammars for highlighting, on a thread of its own.
+    /// Loads the grammars for highlighting, on a separate thread.
     LoadGrammars,
 }
 
@@ -73,20 +73,20 @@ pub(super) enum EffectDone {
     Models {
         /// Models with a key.
         models: Vec<Arc<Model>>,
-        /// Names of the servers that were found on this machine, and how many models
-        /// each has.
+        /// The servers found on this machine, with the number of models of
+        /// each.
         found: Vec<(&'static str, usize)>,
-        /// What is wrong in `models.json`.
+        /// Problems in `models.json`.
         problems: Vec<String>,
     },
-    /// The branch, or the short hash of a detached head; `None` outside of a repository.
+    /// The branch, or the short hash of a detached head; `None` outside a repository.
     Branch(Option<String>),
-    /// The text as the editor left it; `Err` says why there is none.
+    /// The text from the editor; `Err` if there is none, with the reason.
     Edited(Result<String, String>),
     /// A prompt the session rejected, and why.
     Refused {
         prompt: PromptDraft,
-        /// `None` where the session itself is gone.
+        /// `None` if the session itself has ended.
         error: Option<String>,
     },
     Login(LoginDone),

@@ -4,10 +4,10 @@ use crate::session::QueueView;
 use crate::tui::text::{Ellipsis, Row, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 
-/// Most queued messages that are shown.
+/// Maximum number of queued messages shown.
 const MAX_SHOWN: usize = 5;
 
-/// One dim row per message, then how to get them back. Nothing when none waits.
+/// One dim row per message, then how to get them back. Empty if the queue is.
 pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &Theme) -> Vec<Row> {
     let columns = usize::from(width);
     let dim = theme.style(Token::Dim);

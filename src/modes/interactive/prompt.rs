@@ -1,4 +1,4 @@
-//! The composer with pi's rules: what Enter means, what the border says.
+//! The composer with pi's rules: the meaning of Enter, the label in the border.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use super::super::slash::command_name;
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
     pub(super) composer: Composer,
-    /// Pictures that go along with the text.
+    /// Images sent with the text.
     images: Vec<Image>,
-    /// The highest number of messages that were taken back into the editor.
+    /// The highest ticket of messages that were taken back into the editor.
     ticket: u64,
 }
 
-/// What a submitted text is.
+/// The kind of a submitted text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Submission {
     /// A slash command of the table, with its arguments.
@@ -34,7 +34,7 @@ pub(super) enum Submission {
         command: String,
         exclude_from_context: bool,
     },
-    /// Means to be a slash command and is none, without the slash.
+    /// An unknown slash command, without the slash.
     Unknown(String),
     Prompt(PromptDraft),
     Nothing,
@@ -50,7 +50,7 @@ impl PromptEditor {
         self.composer.text().starts_with('!')
     }
 
-    /// Takes the text out of the editor, as what it is. `is_command` knows the table.
+    /// Removes the text from the editor and classifies it. `is_command` knows the table.
     pub(super) fn take(&mut self, is_command: impl Fn(&str) -> bool) -> Submission {
         let text = self.composer.expanded_text();
         let trimmed = text.trim();
@@ -77,14 +77,14 @@ impl PromptEditor {
         self.images.clear();
     }
 
-    /// What is in the editor, for the session to store, and which messages that were
-    /// taken back it accounts for.
+    /// The contents of the editor, for the session to store, and the ticket of the messages
+    /// it contains.
     pub(super) fn draft(&self) -> (PromptDraft, u64) {
         let draft = PromptDraft { text: self.composer.expanded_text(), images: self.images.clone() };
         (draft, self.ticket)
     }
 
-    /// Remembers the user's prompts and commands among `entries`, in place of those of
+    /// Sets the history to the user's prompts and commands among `entries`, replacing that of
     /// an earlier session.
     pub(super) fn set_history(&mut self, entries: &[Arc<Entry>]) {
         self.composer.clear_history();
@@ -107,10 +107,10 @@ impl PromptEditor {
         }
     }
 
-    /// Puts messages that were queued in front of what is in the editor.
+    /// Inserts queued messages before the editor's contents.
     pub(super) fn restore(&mut self, mut taken: TakenQueue) {
         self.ticket = self.ticket.max(taken.ticket);
-        // The session was opened again while its draft was in the editor.
+        // The session was reopened while its draft was in the editor.
         let current = self.composer.expanded_text();
         taken
             .draft
@@ -118,7 +118,7 @@ impl PromptEditor {
         self.prepend(taken.into_prompts());
     }
 
-    /// Puts prompts in front of what is in the editor.
+    /// Inserts prompts before the editor's contents.
     pub(super) fn prepend(&mut self, prompts: Vec<PromptDraft>) {
         if prompts.is_empty() {
             return;
@@ -163,7 +163,7 @@ impl PromptEditor {
         self.composer.render(&view)
     }
 
-    /// What Enter will do, where that is not plain sending.
+    /// The effect of Enter, unless it just sends.
     fn label(&self, session: &SessionState) -> &'static str {
         let text = self.composer.text();
         if self.composer.is_jumping() {
@@ -192,7 +192,7 @@ impl PromptEditor {
     }
 }
 
-/// Whether somebody may have typed a key behind `/login PROVIDER`, where it does
+/// Whether the user may have typed a key after `/login PROVIDER`, where it does
 /// not belong.
 fn may_hold_key(submission: &Submission) -> bool {
     let Submission::Command(line) = submission else { return false };

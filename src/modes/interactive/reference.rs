@@ -1,5 +1,5 @@
-//! Keys and commands as markdown, made from their tables: for `/hotkeys`, with
-//! the keys in force, and for the documentation, with the defaults.
+//! Keys and commands as markdown, generated from their tables: for `/hotkeys`, with
+//! the current keys, and for the documentation, with the defaults.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::tui::keymap::{BINDINGS, Context, Keymap, Platform};
 use super::actions;
 use super::commands;
 
-/// What can be typed besides slash commands, in the form of their table.
+/// Prefixes other than slash commands, in the form of their table.
 const PREFIXES: &[(&str, &str)] = &[
     ("/skill:NAME [TEXT]", "Run a skill, with optional instructions"),
     ("!COMMAND", "Run a command and share its output with the model"),
@@ -27,21 +27,21 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Fullscreen, "In fullscreen"),
 ];
 
-/// The keys in force, by context, and all commands. A key stands once for what it
-/// does, however many actions that takes.
+/// The current keys, by context, and all commands. A key appears once per meaning,
+/// even if several actions implement it.
 pub(super) fn hotkeys(keymap: &Keymap) -> String {
     let mut text = String::new();
     let mut shown = HashSet::new();
     let of_app: Vec<String> = keymap
         .rows()
-        // Quits when the editor is empty, and is the editor's otherwise.
+        // It quits only if the editor is empty; otherwise the editor handles the key.
         .filter(|(binding, _)| binding.context == Context::App && binding.id != "app.exit")
         .flat_map(|(_, chords)| chords.iter().map(ToString::to_string))
         .collect();
     for (context, heading) in CONTEXTS {
         let mut rows = String::new();
         for (binding, chords) in keymap.rows().filter(|(binding, _)| binding.context == *context) {
-            // The editor does not see what the app takes.
+            // The editor does not receive keys that the app handles.
             let mut keys: Vec<String> = chords.iter().map(ToString::to_string).collect();
             keys.retain(|key| *context != Context::Editor || !of_app.contains(key));
             if !keys.is_empty() && shown.insert((keys.clone(), binding.help)) {
@@ -59,7 +59,7 @@ pub(super) fn hotkeys(keymap: &Keymap) -> String {
     text
 }
 
-/// All bindings by context, with the ids that `keybindings.json` knows and their
+/// All bindings by context, with their ids for `keybindings.json` and their
 /// default keys.
 pub fn keybindings_markdown() -> String {
     let app = actions::bindings();
@@ -114,7 +114,7 @@ mod tests {
                 assert!(seen.insert((key.to_owned(), help.to_owned())), "{row}");
             }
         }
-        // What the app takes does not reach the editor.
+        // The editor does not receive keys that the app handles.
         assert!(!text.contains("Copy the selection") && text.contains("Clear the editor"), "{text}");
     }
 

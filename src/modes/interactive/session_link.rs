@@ -1,5 +1,5 @@
-//! The session that is open: commands to it, events from it, and another one in its
-//! place when its task is gone.
+//! The open session: sends commands, receives events, and opens another session
+//! if its task has ended.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::session::{
 
 use super::draft::DraftWatch;
 
-/// A session that stops again within this time of being opened is not opened again
-/// by itself.
+/// A session that ends again within this time after opening is not reopened
+/// automatically.
 const REOPEN_REST: Duration = Duration::from_secs(5);
 
-/// The session interactive mode works with; at times there is none.
+/// The session of interactive mode; temporarily there may be none.
 pub(super) struct SessionLink {
     handle: SessionHandle,
     events: SessionEvents,
     services: Arc<Services>,
     cwd: PathBuf,
     draft: DraftWatch,
-    /// The session to open in place of one whose task is gone.
+    /// The session to open after its task has ended.
     wanted: Option<Reopening>,
     reopened_at: Option<Instant>,
-    /// The task is gone.
+    /// Whether the task has ended.
     is_lost: bool,
 }
 
-/// A session to open, and what to say then.
+/// A session to open, and the notice to show then.
 struct Reopening {
     open: OpenSession,
     notice: Option<String>,
@@ -52,7 +52,7 @@ impl SessionLink {
         &self.handle
     }
 
-    /// Sends a command. Without a session, one that opens a session does so.
+    /// Sends a command. If the session has ended, a command that opens a session does so.
     pub(super) fn send(&mut self, command: SessionCommand) {
         let open = match command {
             SessionCommand::New if self.is_lost => OpenSession::New,
@@ -62,7 +62,7 @@ impl SessionLink {
         self.wanted = Some(Reopening { open, notice: None });
     }
 
-    /// The next event; `None` if the task is gone unannounced. Waits forever while
+    /// The next event; `None` if the task ended without an event. Never returns while
     /// there is no session.
     pub(super) async fn next(&mut self) -> Option<SessionEvent> {
         if self.is_lost {
@@ -71,14 +71,14 @@ impl SessionLink {
         self.events.recv().await
     }
 
-    /// An event that is waiting already.
+    /// An event that has already arrived.
     pub(super) fn next_waiting(&mut self) -> Option<SessionEvent> {
         self.events.try_recv().ok()
     }
 
-    /// The session task is gone: what it stored is in its file, what is being typed in
+    /// Handles the end of the session task: stored entries are in its file, the draft is in
     /// the editor. Opens the file again at the next [`Self::reopen`], unless that was
-    /// just tried: then this returns what to tell the user.
+    /// just tried; then it returns the message for the user.
     pub(super) fn on_lost(&mut self, reason: &str) -> Option<String> {
         self.is_lost = true;
         if self.reopened_at.is_some_and(|at| at.elapsed() < REOPEN_REST) {
@@ -93,8 +93,8 @@ impl SessionLink {
         None
     }
 
-    /// Opens the session that was asked for in place of one that is gone. `None` if
-    /// there is nothing to open; otherwise what to tell the user, as an error if there
+    /// Opens the requested session after one has ended. `None` if
+    /// there is nothing to open; otherwise the message for the user, as an error if there
     /// still is no session.
     pub(super) async fn reopen(&mut self) -> Option<Result<Option<String>, String>> {
         let Reopening { open, notice } = self.wanted.take()?;
@@ -114,17 +114,17 @@ impl SessionLink {
 
     // The draft.
 
-    /// The editor may have changed.
+    /// Records that the editor may have changed.
     pub(super) fn on_input(&mut self) {
         self.draft.on_input();
     }
 
-    /// When the draft has to be stored; `None` while nothing happens.
+    /// When to store the draft; `None` if nothing has changed.
     pub(super) fn draft_due_at(&self) -> Option<Instant> {
         self.draft.due_at()
     }
 
-    /// Has the session store what is in the editor, if that changed.
+    /// Lets the session store the contents of the editor, if they changed.
     pub(super) fn save_draft(&mut self, draft: PromptDraft, ticket: u64) {
         if !self.is_lost && self.draft.take_change(&draft, ticket) {
             self.handle.send(SessionCommand::SaveDraft { draft, ticket });

@@ -1,4 +1,4 @@
-//! Puts interactive mode together: session, terminal, app.
+//! Creates the parts of interactive mode: session, terminal, app.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -31,35 +31,35 @@ use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
 
-/// What interactive mode starts from.
+/// The inputs of interactive mode.
 pub struct InteractiveStart {
     pub services: Arc<Services>,
     pub cwd: PathBuf,
     pub open: OpenSession,
     pub env: Env,
-    /// Said one after the other, once the screen is up.
+    /// Sent one after the other, once the screen is drawn.
     pub prompts: Vec<Prompt>,
-    /// What is wrong in the user's files, one line each.
+    /// Problems in the user's files, one line each.
     pub problems: Vec<String>,
     /// Begin with the list of sessions.
     pub pick_session: bool,
     /// Folder of this project's sessions, and the directory to filter them by.
     pub sessions: PathBuf,
     pub sessions_filter: Option<PathBuf>,
-    /// The sessions are not where a later start looks for them by itself.
+    /// Whether a later start would not find the sessions by itself.
     pub custom_sessions: bool,
     pub name: Option<String>,
 }
 
-/// Works in the terminal until the user quits. The terminal is as it was when
-/// this returns, whatever happens.
+/// Runs until the user quits. The terminal is restored when
+/// this returns, in every case.
 ///
 /// # Errors
-/// When the session cannot be opened or the terminal cannot be used.
+/// If the session cannot be opened or the terminal cannot be used.
 pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
         session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
-    // Before the terminal is taken: from there on no signal may end the program by itself.
+    // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let (panics, panicked) = mpsc::unbounded_channel();
     let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
@@ -107,7 +107,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// The app before anything happened. Adds to what is wrong in the user's files.
+/// The app in its initial state. Adds problems in the user's files.
 fn app(
     start: &InteractiveStart,
     handle: &SessionHandle,

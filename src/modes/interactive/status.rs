@@ -1,4 +1,4 @@
-//! The row above the editor: what is going on, and how to stop it.
+//! The row above the editor: the current activity, and how to stop it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
-/// What the session is busy with.
+/// The session's activity.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Status {
     #[default]
@@ -30,18 +30,18 @@ pub(super) enum Status {
     },
 }
 
-/// The status row. Always one row high, so that nothing jumps.
+/// The status row. Always one row high, so that the layout stays stable.
 #[derive(Debug, Default)]
 pub(super) struct StatusLine {
     pub(super) status: Status,
-    /// A short answer to what the user just did; goes with the next key.
+    /// A short response to the user's last action; removed by the next key.
     pub(super) hint: Option<String>,
-    /// Since when the user's own command has been running.
+    /// When the user's command started.
     bash_since: Option<Duration>,
 }
 
 impl StatusLine {
-    /// Follows the session; `now` is monotonic.
+    /// Handles an event of the session; `now` is monotonic.
     pub(super) fn on_session_event(&mut self, event: &SessionEvent, session: &SessionState, now: Duration) {
         let is_idle = session.phase == Phase::Idle;
         match event {
@@ -98,8 +98,8 @@ impl StatusLine {
         self.status != Status::Idle
     }
 
-    /// `quit_hint` is shown unless something else was answered since. `unsaved` says
-    /// why something of the session is not on the disk; that is shown until it is.
+    /// Shows `quit_hint` unless there is a newer response. `unsaved` is the reason why part of
+    /// the session is not on disk, which is shown until it is.
     pub(super) fn row(
         &self,
         now: Duration,
@@ -161,7 +161,7 @@ fn hint_row(hint: &str, width: u16, theme: &Theme) -> Row {
     Row::styled(truncate(&text, usize::from(width), Ellipsis::One), theme.style(Token::Dim))
 }
 
-/// `12s `, or nothing in the first seconds, when it would only flicker.
+/// `12s `, or empty in the first seconds, when it would only flicker.
 fn elapsed(now: Duration, since: Duration) -> String {
     let seconds = now.saturating_sub(since).as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! The terminal that interactive mode has taken: painter, input, modes and size.
+//! The terminal of interactive mode: painter, input, modes and size.
 
 use std::fs::File;
 use std::io;
@@ -12,8 +12,8 @@ use super::super::signals::EndSignals;
 use super::app::App;
 use super::ui::Ui;
 
-/// Everything that reads from the terminal or writes to it. They take turns: the
-/// terminal answers queries among the keys.
+/// Everything that reads from the terminal or writes to it. They share one owner because
+/// the terminal answers queries between the keys.
 pub(super) struct Terminal {
     pub(super) ui: Ui<File>,
     pub(super) guard: TerminalGuard,
@@ -22,19 +22,19 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// The size, if it is not the one that is painted.
+    /// The size, if it differs from the painted one.
     pub(super) fn new_size(&mut self) -> Option<Size> {
         self.input.size().filter(|size| *size != self.ui.screen.size())
     }
 
-    /// Follows the size, which has come to rest. Whether there is one to follow.
+    /// Follows the size once it is stable. Returns whether it changed.
     pub(super) fn follow_size(&mut self) -> bool {
         let Some(size) = self.input.size() else { return false };
         let now = self.ui.screen.size();
         if size.width != now.width {
             self.ui.screen.reset(size);
         } else if size.height != now.height {
-            // Rows moved into or out of the scrollback, and the cursor with them.
+            // Rows moved into or out of the scrollback, together with the cursor.
             let row = self.input.cursor_position().map(|position| position.y);
             self.ui.screen.height_changed(size, row);
         }
@@ -47,27 +47,27 @@ impl Terminal {
         self.ui.screen.reset(size);
     }
 
-    /// Tells the terminal something that is not on the screen.
+    /// Sends a control that does not affect the screen's contents.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub(super) fn control(&mut self, control: &Control) -> io::Result<()> {
         self.ui.screen.control(control)
     }
 
-    /// Gives the terminal to the shell until the user resumes pi.
+    /// Returns the terminal to the shell until the user resumes pi.
     ///
     /// # Errors
-    /// When the terminal cannot be handed over or the process cannot be stopped.
+    /// If the terminal cannot be restored or the process cannot be stopped.
     pub(super) fn suspend(&mut self, app: &App) -> Result<(), String> {
         self.lend(app, || kill_process_group(getpgrp(), Signal::TSTP).map_err(|error| error.to_string()))
     }
 
-    /// Gives the terminal to another program for the time of `work`. The size must be
-    /// the one that is painted.
+    /// Lends the terminal to another program during `work`. The size must be
+    /// the painted one.
     ///
     /// # Errors
-    /// Those of `work`, or why the terminal could not be handed over.
+    /// Those of `work`, or why the terminal could not be restored.
     pub(super) fn lend<T>(
         &mut self,
         app: &App,
@@ -87,9 +87,9 @@ impl Terminal {
         result
     }
 
-    /// Draws the last frame and hands the terminal back.
+    /// Draws the last frame and restores the terminal.
     pub(super) fn leave(mut self, app: &mut App) {
-        // The terminal may be gone; then there is nobody to show this to.
+        // Ignore errors, because the terminal may be gone.
         drop(self.ui.draw(app));
         self.input.pause();
         drop(self.ui.release(app));

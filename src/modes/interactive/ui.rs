@@ -1,4 +1,4 @@
-//! The app on a screen: composes one frame from the parts.
+//! Draws the app: composes one frame from the parts.
 
 use std::io::{self, Write};
 
@@ -29,10 +29,10 @@ impl<W: Write> Ui<W> {
         Self { screen, dock: Vec::new() }
     }
 
-    /// Draws what changed.
+    /// Draws changes.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
         let size = self.screen.size();
         app.transcript.layout(size.width, &app.theme, app.now);
@@ -54,14 +54,14 @@ impl<W: Write> Ui<W> {
         self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })
     }
 
-    /// Takes dock and live rows off the screen, for somebody else to write there.
+    /// Removes dock and live rows from the screen, so that another program can write there.
     pub(super) fn release(&mut self, app: &App) -> io::Result<()> {
         let page = Page { transcript: &app.transcript, dock: &self.dock };
         self.screen.release(&page)
     }
 }
 
-/// Status, queue, editor and footer; on small screens the editor's text alone.
+/// Status, queue, editor and footer; on small screens only the editor's text.
 fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     let mut rows = Vec::new();
     let theme = &app.theme;

@@ -4,7 +4,7 @@ use crate::ai::DEMO_PROVIDER;
 use crate::session::SessionState;
 use crate::tui::keymap::Keymap;
 
-/// What a newcomer needs to know.
+/// Instructions for new users.
 pub(super) fn hints(keymap: &Keymap, session: &SessionState) -> Vec<String> {
     let key = |id: &str| keymap.hint(id);
     let mut lines = vec![format!(

@@ -69,7 +69,8 @@ impl Questions {
     /// Asks whether a call may run; if no front end can answer, it may not.
     fn ask_tool(&mut self, call: Arc<ToolCall>, text: String, reply: oneshot::Sender<Gate>) {
         if !self.can_ask {
-            let reason = format!("{} was not run: it needs permission, and nobody can be asked", call.name);
+            let reason =
+                format!("{} was not run: it needs permission, and no user is available to ask", call.name);
             // The run may already be over.
             drop(reply.send(Gate::Block { reason }));
             return;

@@ -28,7 +28,7 @@ pub(in super::super) struct CompactionPlan {
 pub(in super::super) enum NothingToCompact {
     #[error("the conversation is compacted already")]
     AlreadyCompacted,
-    #[error("there is nothing to compact: the conversation is shorter than what is kept")]
+    #[error("there is nothing to compact: the conversation is shorter than the part that is kept")]
     TooShort,
 }
 

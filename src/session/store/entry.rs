@@ -172,7 +172,6 @@ impl Entry {
     ///
     /// # Errors
     /// If the line is not an entry: not JSON, or without type or id.
-    /// When the line is not an entry: not JSON, or without type or id.
     pub fn parse(line: &str) -> Result<Self, serde_json::Error> {
         Self::parse_any(line).or_else(|error| match ai::replace_lone_surrogates(line) {
             // JavaScript can cut a surrogate pair and writes the remaining half.

@@ -6,7 +6,6 @@
 //! each write the journal checks that its path still refers to the open file. Written
 //! bytes stay in memory until a sync succeeds, because they must be written
 //! again if it fails; the session task decides when to sync.
-//! again if that fails; when to sync is the session task's business.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _};

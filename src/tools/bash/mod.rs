@@ -1,7 +1,7 @@
 //! The `bash` tool: runs a command for the model and streams its output.
 //!
-//! [`shell`] says how a command is started, here and for the user's own
-//! commands; killing and reading is the business of `util::process`.
+//! [`shell`] defines how a command is started, for the model and for the user;
+//! `util::process` kills it and reads its output.
 
 mod shell;
 
@@ -99,7 +99,7 @@ fn timeout(secs: f64) -> Result<Duration, ToolError> {
     )))
 }
 
-/// Collects the output until the command ends, and reports it now and then.
+/// Collects the output until the command ends, and reports it at intervals.
 async fn follow(mut running: Running, tail: &mut Tail, cx: &ToolCx<'_>) -> End {
     let mut ticks = tokio::time::interval_at(Instant::now() + REPORT_INTERVAL, REPORT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! How a command line becomes a process: shell, directory, environment.
+//! Turns a command line into a process: shell, directory, environment.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,23 +13,23 @@ use crate::util::worker::{self, WorkError};
 
 use super::super::spill;
 
-/// How long a cancelled command that has not begun may wait for the disk.
+/// How long a cancelled command that has not started may wait for the disk.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How commands are run, for the model and for the user.
+/// How commands run, for the model and for the user.
 #[derive(Debug, Clone)]
 pub struct BashConfig {
     /// The user's choice of shell; it must exist.
     pub shell_path: Option<PathBuf>,
-    /// Put on a line before every command.
+    /// A line before every command.
     pub command_prefix: Option<String>,
     /// The `PATH` that commands inherit.
     pub search_path: Option<OsString>,
-    /// Put before `search_path`.
+    /// Prepended to `search_path`.
     pub bin_dir: Option<PathBuf>,
     /// Added to the inherited environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Where long output is kept.
+    /// The folder for long output.
     pub temp_dir: PathBuf,
 }
 
@@ -45,11 +45,11 @@ impl BashConfig {
         }
     }
 
-    /// What runs `line` in `cwd`, without anything about the session. Also looks for
-    /// old output files, in the background.
+    /// The process that runs `line` in `cwd`, without session variables. Also removes
+    /// old output files in the background.
     ///
-    /// Whether shell and directory exist is asked on another thread, since the disk may
-    /// not answer; cancelling does not wait for that.
+    /// Another thread checks whether shell and directory exist, because the disk may
+    /// not respond; cancelling does not wait for it.
     pub(in crate::tools) async fn prepare(
         &self,
         line: &str,
@@ -70,7 +70,7 @@ impl BashConfig {
         }
     }
 
-    /// As [`Self::prepare`]; blocks.
+    /// Like [`Self::prepare`]; blocks.
     fn command(&self, line: &str, cwd: &Path) -> Result<Command, ShellError> {
         if !cwd.is_dir() {
             return Err(ShellError::NoDirectory { path: cwd.to_owned() });
@@ -92,7 +92,7 @@ impl BashConfig {
         })
     }
 
-    /// Starts what [`Self::command`] made.
+    /// Starts the process that [`Self::command`] describes.
     pub(in crate::tools) fn start(
         &self,
         command: &Command,
@@ -122,12 +122,12 @@ impl BashConfig {
         Ok(found.unwrap_or_else(|| PathBuf::from("/bin/sh")))
     }
 
-    /// `None` to leave `PATH` as it is.
+    /// `None` leaves `PATH` unchanged.
     fn path_with_bin_dir(&self) -> Option<OsString> {
         let bin_dir = self.bin_dir.clone()?;
         let inherited = self.search_path.clone().unwrap_or_default();
         let folders = std::env::split_paths(&inherited).filter(|folder| *folder != bin_dir);
-        // A folder with a separator in its name cannot be on any PATH.
+        // A folder with a separator in its name cannot be in a PATH.
         std::env::join_paths(std::iter::once(bin_dir.clone()).chain(folders)).ok()
     }
 }
@@ -137,7 +137,7 @@ impl BashConfig {
 pub struct SessionVars {
     /// `PI_SESSION_ID`
     pub id: Option<String>,
-    /// `PI_SESSION_FILE`; only of a session that is kept.
+    /// `PI_SESSION_FILE`; only if the session is saved.
     pub file: Option<PathBuf>,
     /// `PI_PROVIDER`
     pub provider: Option<String>,

@@ -1,10 +1,10 @@
-//! Puts new texts into a file, and leaves the rest of its bytes alone.
+//! Inserts new texts into a file and leaves its other bytes unchanged.
 
 use super::locate::Replacement;
 
-/// `original` with its replacements, which are in order.
+/// `original` with its replacements applied, which must be in order.
 ///
-/// Line breaks of a new text look like those of the line where it begins.
+/// A new text uses the line breaks of the line where it begins.
 pub(super) fn apply(original: &str, replacements: &[Replacement]) -> String {
     let mut out = Output { text: String::with_capacity(original.len()) };
     let mut at = 0;
@@ -23,8 +23,8 @@ pub(super) fn apply(original: &str, replacements: &[Replacement]) -> String {
     out.text
 }
 
-/// The break for new lines that begin at byte `at`: that of the line there, or of the
-/// nearest line before it, then after it. CR alone counts only where no line ends in LF.
+/// The line break for new lines at byte `at`: that of its line, otherwise of the
+/// nearest line before it, then after it. A lone CR counts only if no line ends in LF.
 fn break_near(text: &str, at: usize) -> &'static str {
     let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
     let style = |lf_at: usize, text: &str| if text[..lf_at].ends_with('\r') { "\r\n" } else { "\n" };
@@ -32,7 +32,7 @@ fn break_near(text: &str, at: usize) -> &'static str {
     match own {
         Some(own) if own.starts_with("\r\n") => return "\r\n",
         Some(own) if own.starts_with('\n') => return "\n",
-        // Without a break, or with CR alone.
+        // No line break, or a lone CR.
         _ => {}
     }
     if let Some(lf_at) = before.rfind('\n') {
@@ -114,7 +114,7 @@ mod tests {
         check("x ½ “q” ｆ\ne\u{301}\u{a0}\n", "\"q\"", "Q", "x ½ Q ｆ\ne\u{301}\u{a0}\n");
     }
 
-    /// What normalising would change, and what is beside it in real texts.
+    /// Characters that normalising changes, with neighbours from real texts.
     const JUNK: &str = "[a-z ./“”‘—\u{a0}ﬁﬂ½¾①ｆｕ　éüeo\u{301}\u{308}ㅏ한\u{ad}\u{200d}👍🏽\t]{0,9}";
 
     /// Lines as `(before, target, after, break)`.
@@ -131,7 +131,7 @@ mod tests {
             new_text in "[a-z“ﬁ]{0,9}",
             has_bom in any::<bool>(),
         ) {
-            // Each target is unique by its number, and no accent can join it from outside.
+            // Each target is unique by its number, and no combining character can join it from outside.
             let target = |n: usize| format!("<{n}>{}|", lines[n].1);
             let picked = pick.index(lines.len());
             let (mut original, mut range) = (String::new(), 0..0);

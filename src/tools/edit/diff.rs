@@ -1,4 +1,4 @@
-//! Describes what changed, for the screen and for `patch`.
+//! Describes changes, for the screen and for `patch`.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub enum DiffRow {
     Removed { line: usize, text: String },
     /// `line` counts from 1 in the old file.
     Context { line: usize, text: String },
-    /// Unchanged lines that are left out.
+    /// Unchanged lines that are not shown.
     Skipped,
 }
 
@@ -79,8 +79,8 @@ fn display(rows: &[DiffRow], number_width: usize) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Counts from 1 in the new text; of lines that were only removed, the line that
-/// took their place.
+/// Counts from 1 in the new text; for lines that were only removed, the line that
+/// replaced them.
 fn first_changed_line(ops: &[DiffOp]) -> u64 {
     let first = ops.iter().find(|op| !matches!(op, DiffOp::Equal { .. }));
     first.map_or(1, |op| op.new_range().start as u64 + 1)

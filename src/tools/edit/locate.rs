@@ -1,8 +1,8 @@
-//! Finds the one place each edit means.
+//! Finds the one place of each edit.
 //!
-//! Texts are compared with all line breaks as LF. An old text that is not there
-//! literally is looked for in a form in which typographic variants and blanks at the
-//! ends of lines do not count; that is decided for each edit by itself.
+//! Texts are compared with all line breaks as LF. If an old text has no
+//! literal match, it is compared in a form that ignores typographic variants and white
+//! space at line ends; this is decided for each edit separately.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use crate::agent::ToolError;
 use super::Edit;
 use super::normal::Normal;
 
-/// What to put where.
+/// A new text and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Replacement {
-    /// Bytes of the text; a CRLF is in it as a whole or not at all.
+    /// Bytes of the text; a CRLF is included completely or not at all.
     pub(super) range: Range<usize>,
     /// With LF line breaks.
     pub(super) new_text: String,
@@ -30,8 +30,8 @@ pub(super) enum LocateError {
 }
 
 impl LocateError {
-    /// What the model reads about it; `name` is the file, `n_edits` how many
-    /// edits there were.
+    /// The error for the model; `name` is the file, `n_edits` the number of
+    /// edits.
     pub(super) fn about(&self, name: &str, n_edits: usize) -> ToolError {
         let is_single = n_edits == 1;
         ToolError(match *self {
@@ -61,8 +61,8 @@ impl LocateError {
     }
 }
 
-/// Finds the places of `edits` in `text`, all of them in the text as it is. They are
-/// returned in the order of the text, and do not overlap.
+/// Finds the places of `edits` in `text`, all relative to the original text. They are
+/// returned in text order, and do not overlap.
 pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, LocateError> {
     let (exact, fuzzy) = (Normal::exact(text), Normal::fuzzy(text));
     if let Some(edit) = edits.iter().position(|edit| edit.old_text.is_empty()) {
@@ -72,9 +72,9 @@ pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, Loc
     for (idx, edit) in edits.iter().enumerate() {
         let old = unify_breaks(&edit.old_text);
         let literal = exact.find_all(&old);
-        // A blank old text has no other form to look for.
+        // A blank old text has no normal form to search for.
         let alike = fuzzy.find_all(Normal::fuzzy(&old).text());
-        // Places that look alike are too many even if only one of them is literal.
+        // Several similar places are ambiguous even if only one matches literally.
         let n_places = literal.len().max(alike.len());
         if n_places > 1 {
             return Err(LocateError::Ambiguous { edit: idx, n_places });
@@ -94,8 +94,8 @@ pub(super) fn locate(text: &str, edits: &[Edit]) -> Result<Vec<Replacement>, Loc
     Ok(found.into_iter().map(|(_, replacement)| replacement).collect())
 }
 
-/// `place` with the blanks behind it that `old` ends in too: all up to the end of the
-/// line, or as many as `old` has.
+/// `place` extended by the white space that `old` ends in too: up to the end of the
+/// line, or as much as `old` has.
 fn with_blanks(text: &str, place: Range<usize>, old: &str) -> Range<usize> {
     let is_blank = |c: char| c.is_whitespace() && c != '\n' && c != '\r';
     let n_old = old.chars().rev().take_while(|c| is_blank(*c)).count();

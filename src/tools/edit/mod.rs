@@ -1,8 +1,8 @@
 //! The `edit` tool: replaces pieces of a file.
 //!
-//! [`locate`] finds where the old texts are, in the forms that [`normal`] makes,
-//! [`apply`] puts the new ones there, [`diff`] describes the outcome; all are pure.
-//! Invariant: bytes outside of the places that are replaced stay as they were.
+//! [`locate`] finds the old texts, in the forms that [`normal`] produces,
+//! [`apply`] inserts the new ones, [`diff`] describes the result; all are pure.
+//! Invariant: bytes outside the replaced places stay unchanged.
 
 mod apply;
 mod diff;
@@ -101,7 +101,7 @@ impl Tool for EditTool {
     }
 
     fn run<'a>(&'a self, arguments: Value, cx: ToolCx<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        // Outside of the future: calls take their places in the order they are made.
+        // Outside the future, so that calls queue in the order they are made.
         let arguments = super::parse::<Arguments>(arguments).map(|arguments| {
             let path = resolve(&arguments.path, cx.cwd, self.home.as_deref());
             let place = self.files.locks.register(&path);
@@ -153,7 +153,7 @@ pub struct Edit {
 
 impl Edit {
     /// The edits in the arguments of a call, in any form the tool accepts. While
-    /// the arguments are still arriving these are the complete ones so far.
+    /// the arguments are still arriving, returns the complete ones so far.
     pub fn from_arguments(arguments: &Value) -> Vec<Self> {
         let Some(arguments) = arguments.as_object() else { return Vec::new() };
         let prepared = prepare(arguments.clone());
@@ -162,10 +162,10 @@ impl Edit {
     }
 }
 
-/// What some edits would do to a file.
+/// The effect of edits on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditPreview {
-    /// `rows` as text, as session files keep them.
+    /// `rows` as text, in the form of session files.
     pub diff: String,
     /// A unified diff.
     pub patch: String,
@@ -174,12 +174,12 @@ pub struct EditPreview {
     pub first_changed_line: u64,
 }
 
-/// What `edits` would do to the file at `path`, which is not changed.
+/// The effect of `edits` on the file at `path`, which is not changed.
 ///
 /// Blocks on the disk.
 ///
 /// # Errors
-/// As the tool itself would fail.
+/// The errors of the tool itself.
 pub fn preview(
     path: &str,
     edits: &[Edit],
@@ -235,7 +235,7 @@ fn prepare(mut arguments: Map<String, Value>) -> Map<String, Value> {
 
 /// A file before and after its edits.
 struct Outcome {
-    /// As it was read.
+    /// The version that was read.
     version: Version,
     bom: &'static str,
     before: String,
@@ -280,7 +280,7 @@ fn read(name: &str, path: &Path) -> Result<String, ToolError> {
     if !metadata.is_file() {
         return Err(ToolError(format!("Could not edit file: {name}. It is not a regular file.")));
     }
-    // Asks now, not after the work, whether the file may be written.
+    // Check write access now, before the work.
     fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
     let bytes = fs::read(path).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {

@@ -1,7 +1,7 @@
-//! Texts in a form that is easier to search, with the way back to their bytes.
+//! Normalised texts for searching, with a mapping back to their bytes.
 //!
-//! Pure. Invariant: a place that is found lies on whole characters of the source. A part
-//! of a ligature, of a fraction or of a letter with its accents is no place.
+//! Pure. Invariant: a match covers whole characters of the source. A part
+//! of a ligature, of a fraction or of a letter with combining characters never matches.
 
 use std::ops::Range;
 
@@ -9,23 +9,23 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::{canonical_combining_class, decompose_compatible};
 use unicode_normalization::{IsNormalized, is_nfkc_quick};
 
-/// A text in one of two forms, made from a source.
+/// A text in one of two forms, derived from a source.
 #[derive(Debug)]
 pub(super) struct Normal {
     text: String,
-    /// In the order of both texts. Bytes of the source between two runs have no place
-    /// in `text`.
+    /// In the order of both texts. Source bytes between two runs are absent from
+    /// `text`.
     runs: Vec<Run>,
 }
 
-/// A piece of the text and where it comes from.
+/// A piece of the text and its origin.
 #[derive(Debug)]
 struct Run {
     start: usize,
     end: usize,
     source: Range<usize>,
-    /// The same bytes as in the source, of which any may be found alone; otherwise
-    /// only the whole.
+    /// Whether the bytes equal those of the source, so that parts can match; otherwise
+    /// only the whole run can.
     is_literal: bool,
 }
 
@@ -35,9 +35,9 @@ impl Normal {
         Self::build(source, |normal, start, line| normal.push(line, start..start + line.len(), true))
     }
 
-    /// With LF for every line break, in the form in which texts that look alike are
-    /// equal: NFKC, the characters of a keyboard for typographic variants, no blanks
-    /// at the ends of lines.
+    /// With LF for every line break, in a form in which similar texts are
+    /// equal: NFKC, ASCII characters for typographic variants, no white space
+    /// at line ends.
     pub(super) fn fuzzy(source: &str) -> Self {
         Self::build(source, |normal, start, line| {
             if line.is_ascii() {
@@ -103,8 +103,8 @@ impl Normal {
         &self.text
     }
 
-    /// Where in the source `part` is, places that overlap an earlier one left out.
-    /// An empty `part` is nowhere.
+    /// The matches of `part` in the source, without overlaps.
+    /// An empty `part` has none.
     pub(super) fn find_all(&self, part: &str) -> Vec<Range<usize>> {
         let mut places = Vec::new();
         let mut from = 0;
@@ -124,15 +124,15 @@ impl Normal {
         places
     }
 
-    /// Where in the source the text from `at` on begins; `None` inside of a run that
-    /// is one piece.
+    /// The source position of the text from `at` on; `None` inside a run that
+    /// is a single unit.
     fn source_start(&self, at: usize) -> Option<usize> {
         let run = self.runs.get(self.runs.partition_point(|run| run.end <= at))?;
         let offset = at - run.start;
         (run.is_literal || offset == 0).then(|| run.source.start + offset)
     }
 
-    /// Where in the source the text up to `at` ends, as there.
+    /// The source position of the text's end at `at`, likewise.
     fn source_end(&self, at: usize) -> Option<usize> {
         let run = self.runs.get(self.runs.partition_point(|run| run.end < at))?;
         let missing = run.end - at;
@@ -140,8 +140,8 @@ impl Normal {
     }
 }
 
-/// Pieces of a line that normalise independently of each other, normalised, and
-/// where they are. The normal form of the line is the normal forms of its pieces.
+/// Pieces of a line that normalise independently of each other, normalised, with
+/// their positions. Their concatenation is the normal form of the line.
 fn segments(line: &str) -> Vec<(String, Range<usize>)> {
     let mut starts: Vec<usize> =
         line.char_indices().filter(|(at, c)| *at == 0 || starts_segment(*c)).map(|(at, _)| at).collect();
@@ -153,7 +153,7 @@ fn segments(line: &str) -> Vec<(String, Range<usize>)> {
     ranges.map(|range| (line.get(range.clone()).unwrap_or_default().nfkc().collect(), range)).collect()
 }
 
-/// Whether normalising never joins or reorders `c` with what is before it
+/// Whether normalising never joins or reorders `c` with the text before it
 /// (UAX #15, 9.1: a boundary before a starter whose quick check is Yes).
 fn starts_segment(c: char) -> bool {
     let mut first = None;
@@ -164,7 +164,7 @@ fn starts_segment(c: char) -> bool {
     canonical_combining_class(first) == 0 && is_nfkc_quick(std::iter::once(first)) == IsNormalized::Yes
 }
 
-/// The character of the keyboard for its typographic variants.
+/// The ASCII character for a typographic variant.
 fn plain(c: char) -> char {
     match c {
         '\u{2018}'..='\u{201b}' => '\'',

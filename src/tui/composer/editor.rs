@@ -1,4 +1,4 @@
-//! The editor's behaviour: what each action does.
+//! The behaviour of the editor's actions.
 
 use super::super::term::normalize_paste;
 use super::history::History;
@@ -8,7 +8,7 @@ use super::markers::Markers;
 use super::model::{Model, Place};
 use super::words::{atoms, words};
 
-/// What a key can do to the text. The ids of the keymap's editor context name these.
+/// The editor's actions. The ids of the keymap's editor context refer to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditorAction {
     CursorUp,
@@ -19,7 +19,7 @@ pub enum EditorAction {
     CursorWordRight,
     CursorLineStart,
     CursorLineEnd,
-    /// The next typed character is looked for and moved to.
+    /// Moves forward to the next occurrence of the character typed next.
     JumpForward,
     JumpBackward,
     PageUp,
@@ -71,27 +71,27 @@ impl EditorAction {
     }
 }
 
-/// A text editor of several lines.
+/// A multi-line text editor.
 #[derive(Debug)]
 pub struct Composer {
     pub(super) model: Model,
     pub(super) markers: Markers,
     pub(super) layout: Layout,
-    /// Cells per row at the last drawing; vertical moves follow it.
+    /// Cells per row when last drawn; vertical moves depend on it.
     pub(super) width: usize,
-    /// Text rows at the last drawing; a page.
+    /// Text rows when last drawn; the size of a page.
     pub(super) height: usize,
     /// First visual row shown.
     pub(super) scroll: usize,
     history: History,
     kills: KillRing,
     last: Last,
-    /// The column vertical moves try to keep.
+    /// The column that vertical moves try to keep.
     column: Option<usize>,
     jump: Option<Jump>,
 }
 
-/// What came before, as far as the next action depends on it.
+/// The kind of the previous action, if the next one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Other,
@@ -140,7 +140,7 @@ impl Composer {
         self.model.text()
     }
 
-    /// The text with every marker replaced by what was pasted.
+    /// The text with every marker replaced by its pasted text.
     pub fn expanded_text(&self) -> String {
         self.markers.expand(&self.model.text())
     }
@@ -149,15 +149,15 @@ impl Composer {
         self.model.is_empty()
     }
 
-    /// Replaces the text, as one step of undo; the cursor goes to its end.
+    /// Replaces the text, as one undo step; the cursor moves to its end.
     pub fn set_text(&mut self, text: &str) {
         self.history.stop();
         self.replace_all(text);
         self.settle(Last::Other);
     }
 
-    /// The expanded text; the editor is empty afterwards, without undo, and markers
-    /// count from 1 again. The history is left as it was; see
+    /// Removes and returns the expanded text. The editor is then empty, without undo, and
+    /// marker numbers start at 1 again. The history is unchanged; see
     /// [`Self::add_to_history`].
     pub fn take(&mut self) -> String {
         let text = self.expanded_text();
@@ -169,7 +169,7 @@ impl Composer {
         text
     }
 
-    /// Makes `text` the newest entry that [`EditorAction::HistoryPrevious`] brings.
+    /// Makes `text` the newest entry for [`EditorAction::HistoryPrevious`].
     pub fn add_to_history(&mut self, text: &str) {
         self.history.add(text);
     }
@@ -178,8 +178,8 @@ impl Composer {
         self.history.clear();
     }
 
-    /// Inserts typed text, or looks for it after a jump action. Control characters
-    /// are left out.
+    /// Inserts typed text, or after a jump action searches for it. Control characters
+    /// are dropped.
     pub fn insert(&mut self, text: &str) {
         let text = &normalize_paste(text);
         if let Some(jump) = self.jump.take() {
@@ -202,7 +202,7 @@ impl Composer {
     }
 
     /// Inserts pasted text, cleaned by [`normalize_paste`]. A large one becomes a
-    /// marker; a path right behind a word gets a blank in front.
+    /// marker; a path directly after a word gets a space in front.
     pub fn paste(&mut self, text: &str) {
         let text = &normalize_paste(text);
         self.jump = None;
@@ -218,7 +218,7 @@ impl Composer {
         self.settle(Last::Other);
     }
 
-    /// The current line up to the cursor; what completion looks at.
+    /// The current line up to the cursor, for completion.
     pub fn before_cursor(&self) -> &str {
         let cursor = self.model.cursor();
         self.model.line(cursor.line).get(..cursor.byte).unwrap_or_default()
@@ -235,8 +235,8 @@ impl Composer {
         self.model.cursor().line == 0
     }
 
-    /// Replaces the last `n_bytes` of [`Self::before_cursor`], as one step of undo;
-    /// how a completion is taken. A count that cuts a character removes nothing.
+    /// Replaces the last `n_bytes` of [`Self::before_cursor`], as one undo step,
+    /// for completion. If the count would split a character, nothing is removed.
     pub fn replace_before_cursor(&mut self, n_bytes: usize, with: &str) {
         let cursor = self.model.cursor();
         self.model.begin();
@@ -249,8 +249,8 @@ impl Composer {
         self.settle(Last::Other);
     }
 
-    /// Turns a backslash right before the cursor into a line end; `false` if there is
-    /// none. What Enter tries first, for terminals that cannot tell Shift+Enter apart.
+    /// Replaces a backslash directly before the cursor with a line break; `false` if there is
+    /// none. Enter tries this first, for terminals that cannot report Shift+Enter.
     pub fn backslash_to_new_line(&mut self) -> bool {
         if !self.before_cursor().ends_with('\\') {
             return false;
@@ -259,7 +259,7 @@ impl Composer {
         true
     }
 
-    /// Whether the next typed character is looked for instead of inserted.
+    /// Whether the editor will search for the next typed character instead of inserting it.
     pub fn is_jumping(&self) -> bool {
         self.jump.is_some()
     }
@@ -268,7 +268,7 @@ impl Composer {
         self.jump = None;
     }
 
-    /// Does what a key asks for. Returns whether there was anything to do.
+    /// Performs an action. Returns whether it had an effect.
     pub fn handle(&mut self, action: EditorAction) -> bool {
         self.jump = None;
         let cursor = self.model.cursor();
@@ -292,7 +292,7 @@ impl Composer {
             EditorAction::DeleteWordBackward => self.delete(self.word_before(cursor), Last::Kill),
             EditorAction::DeleteWordForward => self.delete(self.word_after(cursor), Last::Kill),
             EditorAction::DeleteToLineStart => {
-                // At its start the line end before goes, so that the key can be repeated.
+                // At the start of a line, delete the line break before it, so that the key can be repeated.
                 let start = Place::new(cursor.line, 0);
                 self.delete(if cursor > start { start } else { self.before(cursor) }, Last::Kill)
             }
@@ -385,7 +385,7 @@ impl Composer {
         true
     }
 
-    /// The next place of `wanted` in the direction of the jump.
+    /// The next occurrence of `wanted` in the direction of the jump.
     fn jump_target(&self, wanted: &str, jump: Jump) -> Option<Place> {
         let cursor = self.model.cursor();
         let lines = self.model.lines();
@@ -425,8 +425,8 @@ impl Composer {
         self.move_to(end)
     }
 
-    /// Shows the next entry of the history; the cursor is where the next one is a key
-    /// away.
+    /// Shows the next entry of the history and places the cursor so that one key reaches
+    /// the entry after it.
     fn browse(&mut self, direction: Browse) -> bool {
         let entry = match direction {
             Browse::Older => self.history.older(&self.model.text()),
@@ -465,7 +465,7 @@ impl Composer {
         Place::new(place.line, self.model.line(place.line).len())
     }
 
-    /// One atom before a place; the end of the line before at a line's start.
+    /// The place one atom before; at the start of a line, the end of the previous line.
     fn before(&self, place: Place) -> Place {
         if place.byte == 0 {
             return place.line.checked_sub(1).map_or(place, |line| self.line_end(Place::new(line, 0)));
@@ -476,7 +476,7 @@ impl Composer {
         Place::new(place.line, start.unwrap_or(0))
     }
 
-    /// One atom behind a place; the start of the next line at a line's end.
+    /// The place one atom after; at the end of a line, the start of the next line.
     fn after(&self, place: Place) -> Place {
         let line = self.model.line(place.line);
         if place.byte >= line.len() {

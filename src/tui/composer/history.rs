@@ -1,4 +1,4 @@
-//! Earlier inputs, and the draft that waits while they are looked through.
+//! Earlier inputs, and the draft during browsing.
 
 use std::collections::VecDeque;
 
@@ -8,13 +8,13 @@ const MAX_ENTRIES: usize = 100;
 pub(super) struct History {
     /// Newest first.
     entries: VecDeque<String>,
-    /// Which entry is shown.
+    /// The index of the shown entry.
     at: Option<usize>,
     draft: String,
 }
 
 impl History {
-    /// Adds an input as the newest; repeats of the newest and blanks are left out.
+    /// Adds an input as the newest; repetitions of the newest and blank inputs are left out.
     pub(super) fn add(&mut self, text: &str) {
         self.stop();
         if text.trim().is_empty() || self.entries.front().is_some_and(|newest| newest == text) {
@@ -32,13 +32,13 @@ impl History {
         self.at.is_some()
     }
 
-    /// Leaves the entries; what is in the editor is the draft now.
+    /// Stops browsing; the editor's contents become the draft.
     pub(super) fn stop(&mut self) {
         self.at = None;
         self.draft.clear();
     }
 
-    /// The next older entry; `current` becomes the draft when this is the first.
+    /// The next older entry; when browsing starts, `current` becomes the draft.
     pub(super) fn older(&mut self, current: &str) -> Option<String> {
         let next = self.at.map_or(0, |at| at + 1);
         let entry = self.entries.get(next)?.clone();

@@ -1,17 +1,17 @@
 //! Killed text, for yanking back.
 
-/// How many kills are kept.
+/// Maximum number of kills.
 const MAX_KILLS: usize = 60;
 
 /// Kills, oldest first. Consecutive kills grow one entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KillRing {
     kills: Vec<String>,
-    /// Which entry the last yank took, counted from the newest.
+    /// The entry of the last yank, counted from the newest.
     back: usize,
 }
 
-/// On which side of the cursor text was killed.
+/// The side of the cursor on which text was killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -19,7 +19,7 @@ pub(super) enum Side {
 }
 
 impl KillRing {
-    /// Adds killed text; to the newest entry if the kill `continues` the last one.
+    /// Adds killed text; extends the newest entry if the kill `continues` the previous one.
     pub(super) fn kill(&mut self, text: &str, side: Side, continues: bool) {
         self.back = 0;
         match self.kills.last_mut().filter(|_| continues) {
@@ -42,7 +42,7 @@ impl KillRing {
         self.kills.last().map(String::as_str)
     }
 
-    /// The kill before the one yanked last; the oldest is followed by the newest.
+    /// The kill before the last yanked one; the newest follows the oldest.
     pub(super) fn yank_earlier(&mut self) -> Option<&str> {
         self.back = (self.back + 1) % self.kills.len().max(1);
         self.kills.iter().rev().nth(self.back).map(String::as_str)

@@ -1,4 +1,4 @@
-//! Lines to visual rows, and between cursor and cell.
+//! Converts lines to visual rows, and cursor positions to cells.
 
 use std::ops::Range;
 
@@ -11,9 +11,9 @@ use super::words::atoms;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct VisualRow {
     pub(super) line: usize,
-    /// Bytes of the line.
+    /// Byte range in the line.
     pub(super) range: Range<usize>,
-    /// Whether the line ends with this row, so that the cursor may stand behind it.
+    /// Whether the line ends with this row, so that the cursor may be after its end.
     pub(super) is_last: bool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lays the text out, if it or the width has changed.
+    /// Lays out the text, if it or the width has changed.
     pub(super) fn update(&mut self, model: &Model, markers: &Markers, width: usize) {
         let key = Some((model.revision(), width));
         if self.key == key {
@@ -50,7 +50,7 @@ impl Layout {
         found.unwrap_or_else(|| self.rows.len().saturating_sub(1))
     }
 
-    /// Row and column of a place. Blanks that hang over the edge share its last cell.
+    /// Row and column of a place. Spaces beyond the edge share its last cell.
     pub(super) fn cell_of(&self, model: &Model, place: Place) -> (usize, usize) {
         let row_idx = self.row_of(place);
         let Some(row) = self.rows.get(row_idx) else { return (0, 0) };
@@ -59,7 +59,7 @@ impl Layout {
         (row_idx, width(before).min(self.width.saturating_sub(1)))
     }
 
-    /// The place on a row nearest to a column, not behind it.
+    /// The place on a row nearest to a column, not after it.
     pub(super) fn place_at(&self, model: &Model, markers: &Markers, row_idx: usize, column: usize) -> Place {
         let Some(row) = self.rows.get(row_idx) else { return model.end() };
         let line = model.line(row.line);
@@ -74,7 +74,7 @@ impl Layout {
         let mut byte = row.range.start;
         for atom in atoms(text, &own) {
             let next = cells + width(&text[atom.clone()]);
-            // The end of a row that goes on is the start of the next one.
+            // The end of a wrapped row is the start of the next one.
             let past_end = !row.is_last && atom.end == text.len();
             if next > column || past_end {
                 break;
@@ -86,8 +86,8 @@ impl Layout {
     }
 }
 
-/// Breaks at words; blanks at a break hang over the edge. A line that fills its last
-/// row gets an empty one more, where the cursor goes.
+/// Breaks at words; spaces at a break may extend beyond the edge. A line that fills its
+/// last row gets an additional empty row for the cursor.
 fn lay_out_line(
     line: usize,
     text: &str,

@@ -1,7 +1,7 @@
 //! Large pastes, shown as `[paste #1 +120 lines]`.
 //!
-//! A marker is ordinary text in the editor; what makes it one is that its number
-//! is known here and its label is exact. So undo, kill and yank need no care.
+//! A marker is ordinary text in the editor with a known number and an exact label.
+//! Undo, kill and yank therefore need no special cases.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -42,12 +42,12 @@ impl Markers {
         self.pastes.clear();
     }
 
-    /// Where markers stand in `line`, ascending.
+    /// The ranges of markers in `line`, ascending.
     pub(super) fn ranges(&self, line: &str) -> Vec<Range<usize>> {
         self.find(line).map(|(range, _)| range).collect()
     }
 
-    /// The text with every marker replaced by what was pasted.
+    /// The text with every marker replaced by its pasted text.
     pub(super) fn expand(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         let mut done = 0;

@@ -1,10 +1,10 @@
 //! The editor for prompts: several lines, soft wrap, atomic paste markers, kill
 //! ring, undo and history.
 //!
-//! The text lives in `tui-textarea`'s model, which keeps lines, cursor and the
+//! The text is stored in `tui-textarea`'s model, which has lines, cursor and the
 //! undo log. Layout, drawing and the cursor are our own: the model's own view
-//! counts code points, and its cursor is wrong beside joined emoji. What Enter
-//! means, completion, and where history comes from are the caller's business.
+//! counts code points, and its cursor is wrong beside joined emoji. Callers define
+//! Enter and completion, and supply the history.
 
 mod editor;
 mod history;

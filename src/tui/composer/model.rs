@@ -1,7 +1,7 @@
 //! The text and its cursor in byte positions, over `tui-textarea`.
 //!
-//! Two edits exist, insert and remove, and each is one step of the text area's
-//! undo log; that is what lets [`Model::undo`] take back groups of them.
+//! The only edits are insert and remove, and each is one step of the text area's
+//! undo log, which lets [`Model::undo`] revert groups of them.
 
 use tui_textarea::{CursorMove, TextArea, WrapMode};
 
@@ -18,7 +18,7 @@ impl Place {
     }
 }
 
-/// Steps of undo the text area keeps.
+/// Maximum number of undo steps of the text area.
 const MAX_EDITS: usize = 20_000;
 
 #[derive(Debug)]
@@ -72,14 +72,14 @@ impl Model {
         Place::new(last, self.line(last).len())
     }
 
-    /// Moves the cursor; a place outside of the text is brought inside.
+    /// Moves the cursor; a place outside the text is clamped.
     pub(super) fn go_to(&mut self, place: Place) {
         let row = place.line.min(self.lines().len().saturating_sub(1));
         let line = self.line(row);
         let column = line.get(..place.byte).unwrap_or(line).chars().count();
         let (near_row, near_column) = (clamp(row), clamp(column));
         self.area.move_cursor(CursorMove::Jump(near_row, near_column));
-        // Jumps reach 65,535 only.
+        // Jumps are limited to 65,535.
         for _ in usize::from(near_row)..row {
             self.area.move_cursor(CursorMove::Down);
         }
@@ -92,21 +92,21 @@ impl Model {
         }
     }
 
-    /// Starts a group: the edits that follow are undone together.
+    /// Starts a group: the following edits are undone together.
     pub(super) fn begin(&mut self) {
         let before = self.cursor();
         self.groups.pop_if(|group| group.edits == 0);
         self.groups.push(Group { edits: 0, before });
     }
 
-    /// Inserts at the cursor, which ends up behind the text.
+    /// Inserts at the cursor, which moves to the end of the inserted text.
     pub(super) fn insert(&mut self, text: &str) {
         if !text.is_empty() && self.area.insert_str(text) {
             self.edited();
         }
     }
 
-    /// Removes what is between two places and returns it; the cursor stands there.
+    /// Removes and returns the text between two places; the cursor moves there.
     pub(super) fn remove(&mut self, from: Place, to: Place) -> String {
         let (from, to) = (from.min(to), from.max(to));
         let removed = self.between(from, to);
@@ -141,7 +141,7 @@ impl Model {
         }
     }
 
-    /// Takes the last group back; `false` if there is none.
+    /// Undoes the last group; `false` if there is none.
     pub(super) fn undo(&mut self) -> bool {
         while let Some(group) = self.groups.pop() {
             if group.edits > 0 {
@@ -156,7 +156,7 @@ impl Model {
         false
     }
 
-    /// Empties the text and forgets the undo log.
+    /// Removes the text and the undo log.
     pub(super) fn clear(&mut self) {
         self.area = new_area();
         self.groups.clear();

@@ -1,4 +1,4 @@
-//! Draws the editor: its rows between two borders, and where the cursor is.
+//! Draws the editor: its rows between two borders, and the cursor's position.
 
 use ratatui::style::Style;
 
@@ -6,18 +6,18 @@ use super::super::text::{Ellipsis, Row, Run, truncate, width};
 use super::super::theme::{Theme, Token};
 use super::editor::Composer;
 
-/// How the editor is to look this time.
+/// The inputs of drawing the editor.
 #[derive(Debug, Clone)]
 pub struct ComposerView<'a> {
     /// Cells per row, borders included.
     pub width: u16,
-    /// Most rows of text; further text scrolls. Borders come on top.
+    /// Maximum number of text rows; further text scrolls. Borders are additional.
     pub max_rows: u16,
-    /// Blanks left and right of the text.
+    /// Padding left and right of the text.
     pub padding: u16,
     pub theme: &'a Theme,
     pub border: Style,
-    /// In the upper border, such as what Enter will do.
+    /// Text in the upper border, such as the effect of Enter.
     pub label: &'a str,
     /// Shown while the text is empty.
     pub placeholder: &'a str,
@@ -32,11 +32,11 @@ pub struct ComposerRows {
 }
 
 impl Composer {
-    /// The editor's rows: a border, at least one row of text, a border. Remembers the
-    /// size, which vertical moves and pages follow.
+    /// The editor's rows: a border, at least one row of text, a border. Stores the
+    /// size, on which vertical moves and pages depend.
     pub fn render(&mut self, view: &ComposerView<'_>) -> ComposerRows {
         let total = view.width.max(1);
-        // Padding goes where it would leave no room for a wide character.
+        // Drop the padding if it would leave no room for a wide character.
         let padding = if total > 2 * view.padding + 1 { view.padding } else { 0 };
         let inner = usize::from(total - 2 * padding);
         self.width = inner;
@@ -89,7 +89,7 @@ impl Composer {
     }
 }
 
-/// `── label ── ↑ 3 more ───`, as much of it as fits.
+/// `── label ── ↑ 3 more ───`, as much as fits.
 fn border(view: &ComposerView<'_>, total: u16, hidden: usize, arrow: char) -> Row {
     let total = usize::from(total);
     let mut text = String::new();

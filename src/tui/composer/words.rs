@@ -1,4 +1,4 @@
-//! What one step of the cursor is: an atom, or a word.
+//! The units of cursor movement: atoms and words.
 //!
 //! An atom is a paste marker or a grapheme cluster. Words follow Unicode word
 //! segmentation (UAX #29) and end at ASCII punctuation; a run of punctuation is a
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The atoms of a line, given where its markers stand.
+/// The atoms of a line with the given markers.
 pub(super) fn atoms(line: &str, markers: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut atoms = Vec::new();
     pieces(line, markers, |start, text, is_marker| {
@@ -55,7 +55,7 @@ enum Class {
     Marker,
 }
 
-/// Splits `foo.bar` and `1,000`, which UAX #29 keeps whole but programmers do not.
+/// Splits `foo.bar` and `1,000`, which UAX #29 keeps together but programmers do not.
 fn split_punctuation(at: usize, part: &str) -> impl Iterator<Item = (usize, &str)> {
     let splits = |c: char| c.is_ascii_punctuation() && !matches!(c, '_' | '\'');
     let mut start = 0;

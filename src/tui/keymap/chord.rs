@@ -6,16 +6,16 @@ use std::str::FromStr;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use thiserror::Error;
 
-/// A key with modifiers, in one form whatever the terminal reported: letters are
-/// lower case with `shift` as a modifier, other characters stand for themselves
-/// and have no `shift`, since a keyboard's layout decides how they are typed.
+/// A key with modifiers, in a single form for all terminals: letters are
+/// lower case with `shift` as a modifier, other characters represent themselves
+/// and have no `shift`, because the keyboard layout decides how they are typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Chord {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
 
-/// Why a text is no chord.
+/// Why a text is not a chord.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChordError {
     #[error("{key:?} is not a key")]
@@ -31,7 +31,7 @@ const MODIFIERS: [(KeyModifiers, &str); 4] = [
     (KeyModifiers::SUPER, "super"),
 ];
 
-/// The first name of a key is the one that is shown.
+/// The first name of a key is the one shown.
 const KEYS: [(KeyCode, &str); 22] = [
     (KeyCode::Esc, "escape"),
     (KeyCode::Esc, "esc"),
@@ -73,11 +73,11 @@ impl Chord {
         }
     }
 
-    /// The chord a key press is: by the character it produces, not by the place of
-    /// the key, so that bindings follow the keyboard's layout.
+    /// The chord of a key press: by the character it produces, not by the position of
+    /// the key, so that bindings follow the keyboard layout.
     ///
     /// Terminals without a keyboard protocol send control characters; crossterm
-    /// reports some of those as digits (`ctrl+4` for 0x1C), which are taken as the
+    /// reports some of those as digits (`ctrl+4` for 0x1C), which are converted to the
     /// symbols of the ASCII table here.
     pub fn from_event(event: &KeyEvent) -> Self {
         let code = match event.code {
@@ -94,8 +94,8 @@ impl Chord {
         Self::new(code, event.modifiers)
     }
 
-    /// The text this key press types: a character without ctrl, alt or super. With
-    /// `AltGr`, which some terminals report as ctrl+alt, a character that is no ASCII
+    /// The text that this key press types: a character without ctrl, alt or super. With
+    /// `AltGr`, which some terminals report as ctrl+alt, a character other than an ASCII
     /// letter or digit counts as typed.
     pub fn typed(event: &KeyEvent) -> Option<char> {
         let KeyCode::Char(c) = event.code else { return None };
@@ -118,7 +118,7 @@ impl FromStr for Chord {
     type Err = ChordError;
 
     fn from_str(text: &str) -> Result<Self, ChordError> {
-        // The key is what stands behind the last plus, unless the key is the plus.
+        // The key follows the last plus, unless the key is the plus.
         let (modifiers, key) = match text.strip_suffix('+') {
             Some(before) if before.is_empty() || before.ends_with('+') => (before, "+"),
             _ => text.rsplit_once('+').unwrap_or(("", text)),
@@ -131,7 +131,7 @@ impl FromStr for Chord {
             held |= *modifier;
         }
         let code = parse_key(key.trim()).ok_or_else(|| ChordError::UnknownKey { key: key.to_owned() })?;
-        // `A` means the key a; shift is written out.
+        // `A` means the key a; shift must be spelled out.
         let code = match code {
             KeyCode::Char(c) => KeyCode::Char(lower(c)),
             code => code,

@@ -1,4 +1,4 @@
-//! From key presses to ids, with the user's overrides.
+//! Maps key presses to ids, with the user's overrides.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::chord::{Chord, ChordError};
 use super::table::{Binding, Context, Platform, renamed_id};
 
-/// What is wrong with one entry of the user's key bindings; the others count.
+/// A problem with one entry of the user's key bindings; the others apply.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OverrideError {
     #[error("key bindings: unknown action {id:?}")]
@@ -26,7 +26,7 @@ pub struct Conflict {
     pub ids: Vec<&'static str>,
 }
 
-/// The key bindings in force.
+/// The current key bindings.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     rows: Vec<Row>,
@@ -40,7 +40,7 @@ struct Row {
 }
 
 impl Keymap {
-    /// The default keys of these rows. A default that is no chord is left out; the
+    /// The default keys of these rows. An invalid default is left out; the
     /// tests of each table parse all of them.
     pub fn new(tables: &[&[Binding]], platform: Platform) -> Self {
         let rows = tables
@@ -56,9 +56,9 @@ impl Keymap {
         keymap
     }
 
-    /// Applies the user's file: id to a key, a list of keys, or an empty list to take
-    /// the binding away. Bindings that are not named keep their defaults. Returns what
-    /// could not be used.
+    /// Applies the user's file: an id with a key, a list of keys, or an empty list to remove
+    /// the binding. Bindings that are not in the file keep their defaults. Returns the
+    /// problems.
     pub fn apply(&mut self, overrides: &serde_json::Map<String, serde_json::Value>) -> Vec<OverrideError> {
         let mut errors = Vec::new();
         for (id, value) in overrides {
@@ -98,19 +98,19 @@ impl Keymap {
         }
     }
 
-    /// The id a key press is bound to in a context; the first one of its table if the
+    /// The id that a key press is bound to in a context; the first one of its table if the
     /// key is bound twice.
     pub fn lookup(&self, context: Context, event: &KeyEvent) -> Option<&'static str> {
         self.by_chord.get(&(context, Chord::from_event(event)))?.first().copied()
     }
 
-    /// Whether a key press is bound to this id, whatever else it is bound to.
+    /// Whether a key press is bound to this id, possibly among others.
     pub fn is(&self, id: &str, event: &KeyEvent) -> bool {
         let chord = Chord::from_event(event);
         self.chords(id).contains(&chord)
     }
 
-    /// The keys of an id; none if it is unknown or its binding was taken away.
+    /// The keys of an id; empty if it is unknown or its binding was removed.
     pub fn chords(&self, id: &str) -> &[Chord] {
         self.rows.iter().find(|row| row.binding.id == id).map_or(&[], |row| &row.chords)
     }

@@ -1,10 +1,10 @@
 //! The bindings of the toolkit itself, and the names older files use.
 
-/// Where a binding applies. The same key may mean different things in different
+/// The context of a binding. The same key may have different meanings in different
 /// contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Context {
-    /// Anywhere the editor has the keyboard.
+    /// Anywhere the editor has the focus.
     App,
     Editor,
     /// Lists, pickers and confirmations.
@@ -17,12 +17,12 @@ pub enum Context {
     Tree,
 }
 
-/// Systems whose terminals keep some of the usual keys for themselves.
+/// Systems whose terminals reserve some of the usual keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     Unix,
     Windows,
-    /// Linux inside Windows: the terminal is Windows', the rest is not.
+    /// Linux inside Windows: the terminal is Windows', everything else is Linux.
     Wsl,
 }
 
@@ -31,11 +31,11 @@ pub enum Platform {
 pub struct Binding {
     pub id: &'static str,
     pub context: Context,
-    /// Separated by blanks; may be empty.
+    /// Separated by spaces; may be empty.
     pub keys: &'static str,
-    /// In place of `keys` on Windows.
+    /// Replaces `keys` on Windows.
     pub windows: Option<&'static str>,
-    /// In place of `keys` under WSL.
+    /// Replaces `keys` under WSL.
     pub wsl: Option<&'static str>,
     /// One line, imperative, no full stop.
     pub help: &'static str,
@@ -56,7 +56,7 @@ impl Binding {
         Self { wsl: Some(keys), ..self }
     }
 
-    /// The default keys on a platform, separated by blanks.
+    /// The default keys on a platform, separated by spaces.
     pub fn keys_on(&self, platform: Platform) -> &'static str {
         match platform {
             Platform::Unix => self.keys,
@@ -168,8 +168,8 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new("tui.select.cancel", Context::Select, "escape ctrl+c", "Cancel"),
 ];
 
-/// Files of pi 0.58 and before have ids without their first parts; the id that one
-/// of `known` has now.
+/// The current id in `known` for an id of pi 0.58 or earlier, whose ids lack their
+/// first parts.
 pub fn renamed_id<'a>(old: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const RENAMED: [(&str, &str); 5] = [
         ("selectUp", "tui.select.up"),

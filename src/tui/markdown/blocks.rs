@@ -1,4 +1,4 @@
-//! Markdown text to blocks and inlines.
+//! Parses Markdown text into blocks and inlines.
 //!
 //! Wraps the event stream of `pulldown-cmark` (`CommonMark` with tables, task
 //! lists and strikethrough) into a tree that rendering can measure. Containers
@@ -33,14 +33,14 @@ pub(super) enum Block {
 pub(super) struct List {
     /// The first number of an ordered list.
     pub(super) start: Option<u64>,
-    /// Whether the items stand apart.
+    /// Whether blank rows separate the items.
     pub(super) loose: bool,
     pub(super) items: Vec<Item>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Item {
-    /// Whether a task is done; `None` if the item is no task.
+    /// Whether a task is done; `None` if the item is not a task.
     pub(super) done: Option<bool>,
     pub(super) blocks: Vec<Block>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<Vec<Inline>>>,
 }
 
-/// Text with one look. A line break is the text `"\n"`.
+/// Text with one style. A line break is the text `"\n"`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Inline {
     pub(super) text: String,
@@ -70,12 +70,12 @@ pub(super) struct Look {
     pub(super) address: bool,
 }
 
-/// What stands at the top level of a text.
+/// The top level of a text.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     /// The blocks, each from the start of its first line.
     pub(super) blocks: Vec<Range<usize>>,
-    /// Link definitions by where they begin.
+    /// Link definitions by their start.
     pub(super) definitions: Vec<Definition>,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn outline(text: &str) -> Outline {
     Outline { blocks, definitions }
 }
 
-/// The blocks of `text`; with `keep_breaks` a line end in a paragraph stays one.
+/// The blocks of `text`; with `keep_breaks`, line breaks in paragraphs are kept.
 pub(super) fn parse(text: &str, definitions: &Definitions, keep_breaks: bool) -> Vec<Block> {
     let resolve = |link: BrokenLink<'_>| {
         let target = definitions.get(&fold(&link.reference))?;

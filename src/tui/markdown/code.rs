@@ -1,7 +1,7 @@
 //! Code blocks: the fence rows and the lines between, one at a time.
 //!
-//! Finished blocks and blocks that are still arriving go through the same
-//! [`CodeBlock`], so their rows are the same.
+//! Finished blocks and arriving blocks use the same
+//! [`CodeBlock`], so their rows are identical.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::super::theme::{Theme, Token};
 use super::highlight::{CodeLines, Highlighter};
 use super::render::MarkdownOptions;
 
-/// The language word of a fence's info string: up to a blank, comma or brace.
+/// The language word of a fence's info string: up to a space, comma or brace.
 pub(super) fn language(info: &str) -> &str {
     info.trim().split([' ', '\t', ',', '{']).next().unwrap_or_default()
 }
@@ -44,7 +44,7 @@ impl CodeBlock {
         row
     }
 
-    /// One line of code, without its line end. Advances the highlighter.
+    /// Appends one line of code, without its line break. Advances the highlighter.
     pub(super) fn line(&mut self, line: &str, theme: &Theme, out: &mut Vec<Row>) {
         let line = sanitize(line);
         for part in line.split('\n') {
@@ -53,7 +53,7 @@ impl CodeBlock {
         }
     }
 
-    /// The line that is still arriving; leaves the highlighter as it is.
+    /// Appends the line that is still arriving, without advancing the highlighter.
     pub(super) fn preview(&self, line: &str, theme: &Theme, out: &mut Vec<Row>) {
         let line = sanitize(line).replace('\n', " ");
         self.rows(&self.lines.clone().next_line(&line, theme), out);
@@ -76,8 +76,8 @@ pub(super) struct Fence {
 }
 
 impl Fence {
-    /// Reads an opening fence: three or more marks, indented by at most three
-    /// blanks, without a backtick in a backtick fence's info (`CommonMark` 4.5).
+    /// Parses an opening fence: three or more marks, indented by at most three
+    /// spaces, without a backtick in a backtick fence's info (`CommonMark` 4.5).
     pub(super) fn open(line: &str) -> Option<Self> {
         let rest = line.trim_start_matches(' ');
         let indent = line.len() - rest.len();
@@ -96,14 +96,14 @@ impl Fence {
         line.len() - rest.len() <= 3 && rest.len() - marks.len() >= self.count && marks.trim().is_empty()
     }
 
-    /// Whether a line that is still arriving may turn out to close the fence.
+    /// Whether a line that is still arriving may close the fence.
     pub(super) fn may_close(&self, line: &str) -> bool {
         line.trim_start_matches(' ').trim_end().chars().all(|c| c == self.mark)
     }
 
-    /// A line of the content without the blanks that the fence itself is indented by.
-    /// A tab reaches to the next multiple of four columns; what is left of one that
-    /// is cut stays as blanks (`CommonMark` 2.2).
+    /// A line of the content without the fence's own indentation.
+    /// A tab extends to the next multiple of four columns; the rest of a split
+    /// tab becomes spaces (`CommonMark` 2.2).
     pub(super) fn content<'a>(&self, line: &'a str) -> Cow<'a, str> {
         let mut column = 0;
         for (at, c) in line.char_indices() {

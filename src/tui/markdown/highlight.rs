@@ -1,8 +1,8 @@
-//! Colours for code.
+//! Syntax highlighting.
 //!
-//! The grammars are loaded on a thread of their own; until they are there, code is
-//! plain. Scopes become theme tokens, so a theme colours code of any language and
-//! no second kind of theme file exists.
+//! The grammars are loaded on a separate thread; until then, code is
+//! plain. Scopes map to theme tokens, so a theme colours code of any language and
+//! needs no second theme file.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -13,10 +13,10 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 use super::super::text::Run;
 use super::super::theme::{Theme, Token};
 
-/// Lines longer than this many bytes stay plain: grammars can be slow on minified
+/// Longer lines, in bytes, stay plain, because grammars can be slow on minified
 /// files.
 const MAX_LINE_BYTES: usize = 2_000;
-/// After this much a block stays plain.
+/// Beyond this size, the rest of a block stays plain.
 const MAX_BLOCK_BYTES: usize = 512 * 1024;
 const MAX_BLOCK_LINES: usize = 10_000;
 
@@ -33,13 +33,13 @@ struct Grammars {
 }
 
 impl Highlighter {
-    /// A highlighter that keeps all code plain until [`Self::load`] has run.
+    /// A highlighter without grammars until [`Self::load`] has run.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Loads the grammars on a thread that ends when it is done, and calls `ready`
-    /// there. If no thread can be had, code stays plain.
+    /// Loads the grammars on a thread that ends afterwards, and calls `ready`
+    /// there. If no thread can start, code stays plain.
     pub fn load_in_background(&self, ready: impl FnOnce() + Send + 'static) {
         let this = self.clone();
         let spawned = thread::Builder::new().name("load-grammars".to_owned()).spawn(move || {
@@ -60,8 +60,8 @@ impl Highlighter {
         self.grammars.get().is_some()
     }
 
-    /// Colours the lines of one piece of code. `lang` is a language name or a file
-    /// extension; code of unknown language is plain.
+    /// Highlights the lines of one piece of code. `lang` is a language name or a file
+    /// extension; code of unknown languages is plain.
     pub fn lines(&self, lang: &str) -> CodeLines {
         let state = self.grammars.get().and_then(|grammars| {
             let syntax = find_syntax(&grammars.syntaxes, lang)?;
@@ -95,7 +95,7 @@ fn find_syntax<'a>(syntaxes: &'a SyntaxSet, lang: &str) -> Option<&'a SyntaxRefe
     syntaxes.find_syntax_by_token(alias.map_or(lang, |(_, token)| token))
 }
 
-/// Colours code line by line; clone it to look ahead.
+/// Highlights code line by line; clone it to look ahead.
 #[derive(Debug, Clone)]
 pub struct CodeLines {
     state: Option<State>,
@@ -111,7 +111,7 @@ struct State {
 }
 
 impl CodeLines {
-    /// The next line, without its line end, as runs.
+    /// The next line, without its line break, as runs.
     pub fn next_line(&mut self, line: &str, theme: &Theme) -> Vec<Run> {
         let plain = theme.style(Token::MdCodeBlock);
         self.lines += 1;
@@ -128,7 +128,7 @@ impl CodeLines {
 }
 
 impl State {
-    /// `None` when the grammar fails on the line.
+    /// `None` if the grammar fails on the line.
     fn line(&mut self, line: &str, theme: &Theme, plain: Style) -> Option<Vec<Run>> {
         let with_end = format!("{line}\n");
         let operations = self.parser.parse_line(&with_end, &self.grammars.syntaxes).ok()?;
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// The token of the innermost scope that has one.
+    /// The token of the innermost scope that maps to one.
     fn token(&self) -> Option<Token> {
         self.scopes.as_slice().iter().rev().find_map(|scope| {
             self.grammars
@@ -174,7 +174,7 @@ impl State {
     }
 }
 
-/// Scopes by prefix; the first match counts, so longer prefixes stand first.
+/// Scopes by prefix; the first match wins, so longer prefixes come first.
 /// Names follow <https://www.sublimetext.com/docs/scope_naming.html>.
 fn scope_table() -> Vec<(Scope, Token)> {
     [

@@ -1,9 +1,9 @@
-//! Markdown as rows: whole texts, and texts that are still arriving.
+//! Renders Markdown as rows: complete texts, and texts that are still arriving.
 //!
-//! A text is rendered top-level block by top-level block, each parsed alone, so
-//! that a streamed text settles block by block and comes out the same as one
+//! A text is rendered by top-level block, each parsed separately, so
+//! that a streamed text settles block by block and looks the same as one
 //! rendered at once. For the same reason a link reference sees only definitions
-//! above it. Which text to render, and in which box, is the caller's business.
+//! above it. Callers choose the text and its box.
 
 mod blocks;
 mod code;
@@ -19,7 +19,7 @@ pub use stream::MarkdownStream;
 use super::text::Row;
 use super::theme::Theme;
 
-/// Renders a whole text. At least no row for an empty one.
+/// Renders a complete text, with at least one row.
 pub fn render(
     text: &str,
     width: u16,

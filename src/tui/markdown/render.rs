@@ -1,4 +1,4 @@
-//! Blocks to rows.
+//! Renders blocks as rows.
 
 use ratatui::style::{Modifier, Style};
 
@@ -9,16 +9,16 @@ use super::code::CodeBlock;
 use super::highlight::Highlighter;
 use super::table;
 
-/// How markdown is to look.
+/// Options for rendering Markdown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MarkdownOptions {
-    /// Under everything: the colour of the text, its background, italics.
+    /// The base style: the colour of the text, its background, italics.
     pub base: Style,
-    /// Whether links are shown as such; otherwise their address follows in brackets.
+    /// Whether links are clickable; otherwise their address follows in brackets.
     pub links: bool,
-    /// In front of each line of code.
+    /// Prefix of each line of code.
     pub code_indent: String,
-    /// Keep line ends within paragraphs, for text that a person typed.
+    /// Keeps line breaks within paragraphs, for text that a person typed.
     pub keep_breaks: bool,
 }
 
@@ -28,14 +28,14 @@ impl Default for MarkdownOptions {
     }
 }
 
-/// What rendering depends on besides the text.
+/// The inputs of rendering other than the text.
 pub(super) struct Cx<'a> {
     pub(super) theme: &'a Theme,
     pub(super) highlighter: &'a Highlighter,
     pub(super) options: &'a MarkdownOptions,
 }
 
-/// Prefixes are left out where they would leave less text than this.
+/// Prefixes are left out if they would leave less room for text.
 const MIN_TEXT: u16 = 6;
 
 impl Cx<'_> {
@@ -43,7 +43,7 @@ impl Cx<'_> {
         self.options.base.patch(self.theme.style(token))
     }
 
-    /// Blocks below each other with a blank row between. Blocks without rows, such as
+    /// Blocks separated by blank rows. Blocks without rows, such as
     /// comments, leave no gap.
     pub(super) fn blocks(&self, blocks: &[Block], width: u16) -> Vec<Row> {
         self.blocks_on(blocks, width, self.options.base)
@@ -133,7 +133,7 @@ impl Cx<'_> {
         let mut rows = Vec::new();
         for block in &item.blocks {
             let more = self.block(block, inner, base);
-            // In a tight list only code and tables stand apart from the text.
+            // In a tight list, blank rows separate only code and tables.
             let apart = loose && !matches!(block, Block::List(_));
             if apart && !rows.is_empty() && !more.is_empty() {
                 rows.push(Row::default());
@@ -167,7 +167,7 @@ impl Cx<'_> {
         wrap_runs(&self.runs(inlines, base), width)
     }
 
-    /// Inlines as runs with their final looks.
+    /// Inlines as runs with their final styles.
     pub(super) fn runs(&self, inlines: &[Inline], base: Style) -> Vec<Run> {
         let mut runs = Vec::new();
         for inline in inlines {
@@ -219,7 +219,7 @@ impl Cx<'_> {
     }
 }
 
-/// The prefix and the width that is left, or no prefix where too little would be.
+/// The prefix and the remaining width, or no prefix if too little would remain.
 fn prefix_room(prefix: &str, total: u16) -> (&str, u16) {
     let cells = u16::try_from(width(prefix)).unwrap_or(u16::MAX);
     match total.checked_sub(cells) {
@@ -228,7 +228,7 @@ fn prefix_room(prefix: &str, total: u16) -> (&str, u16) {
     }
 }
 
-/// Wraps runs whose text may hold line ends.
+/// Wraps runs whose text may contain line breaks.
 pub(super) fn wrap_runs(runs: &[Run], width: u16) -> Vec<Row> {
     let wrap = Wrap::new(width);
     let mut rows = Vec::new();

@@ -1,8 +1,8 @@
-//! Markdown that is still arriving.
+//! Renders Markdown that is still arriving.
 //!
 //! Settled blocks keep their rows; only the last block is parsed again when text
 //! arrives, and an open code fence settles line by line. A block is settled once
-//! another begins below it on a complete line: what follows a line end cannot
+//! another begins after it on a complete line, because later text cannot
 //! change the blocks before the last one.
 
 use std::ops::Range;
@@ -14,12 +14,12 @@ use super::code::{CodeBlock, Fence};
 use super::highlight::Highlighter;
 use super::render::{Cx, MarkdownOptions};
 
-/// A last block larger than this is parsed again only when it has grown by a
-/// part, so that a single huge block costs linear work too.
+/// A larger last block is parsed again only after it has grown by a
+/// fraction, so that a single huge block needs only linear work.
 const LARGE_TAIL_BYTES: usize = 16 * 1024;
 const LARGE_TAIL_GROWTH: usize = 32;
 
-/// A markdown text that grows at its end, and its rows.
+/// A Markdown text that grows at its end, and its rows.
 #[derive(Debug)]
 pub struct MarkdownStream {
     options: MarkdownOptions,
@@ -36,11 +36,11 @@ pub struct MarkdownStream {
 struct Layout {
     key: Option<(u16, u64, bool)>,
     rows: Vec<Row>,
-    /// How many of `rows` are settled.
+    /// Number of settled `rows`.
     settled_rows: usize,
-    /// Bytes of the source that the settled rows show.
+    /// Number of source bytes shown by the settled rows.
     settled_bytes: usize,
-    /// Bytes of the source that all rows show.
+    /// Number of source bytes shown by all rows.
     shown_bytes: usize,
     /// Whether the finished text has been shown.
     complete: bool,
@@ -60,8 +60,8 @@ impl MarkdownStream {
         }
     }
 
-    /// Appends text, with every kind of line end as `\n`. Nothing is laid out until
-    /// [`Self::rows`] is asked.
+    /// Appends text, converting line breaks to `\n`. Nothing is laid out until
+    /// [`Self::rows`] is called.
     pub fn push(&mut self, delta: &str) {
         for c in delta.chars() {
             let joined = std::mem::replace(&mut self.after_cr, c == '\r') && c == '\n';
@@ -73,7 +73,7 @@ impl MarkdownStream {
         }
     }
 
-    /// Marks the text as complete: all rows are settled from now on.
+    /// Marks the text as complete, which settles all rows.
     pub fn finish(&mut self) {
         self.finished = true;
     }
@@ -86,7 +86,7 @@ impl MarkdownStream {
         &self.source
     }
 
-    /// Changes how it looks; the next [`Self::rows`] starts over.
+    /// Changes the options; the next [`Self::rows`] renders everything again.
     pub fn set_options(&mut self, options: MarkdownOptions) {
         if options != self.options {
             self.options = options;
@@ -94,9 +94,9 @@ impl MarkdownStream {
         }
     }
 
-    /// The rows of the text so far; none is wider than `width`. Asking again without
-    /// new text costs nothing; another width, another theme, or the highlighter
-    /// having become ready, renders everything again.
+    /// The rows of the text so far; none is wider than `width`. Calling it again without
+    /// new text costs nothing; a new width or theme, or newly loaded grammars, render
+    /// everything again.
     pub fn rows(&mut self, width: u16, theme: &Theme, highlighter: &Highlighter) -> &[Row] {
         let width = width.max(1);
         let key = Some((width, theme.generation(), highlighter.is_ready()));
@@ -109,13 +109,13 @@ impl MarkdownStream {
         &self.layout.rows
     }
 
-    /// How many leading rows of the last [`Self::rows`] will not change at that
-    /// width, whatever arrives.
+    /// Number of leading rows of the last [`Self::rows`] that no later text can change at that
+    /// width.
     pub fn stable_rows(&self) -> usize {
         self.layout.settled_rows
     }
 
-    /// Bytes given to the parser so far; a measure of the work done.
+    /// Number of bytes parsed so far, as a measure of work.
     pub fn parsed_bytes(&self) -> u64 {
         self.parsed_bytes
     }
@@ -150,7 +150,7 @@ impl MarkdownStream {
             if layout.settle(tail, self.finished, width, cx) {
                 continue;
             }
-            // The last block, with the line that is still arriving.
+            // The last block, including the line that is still arriving.
             let tail = self.source.get(layout.settled_bytes..).unwrap_or_default();
             self.parsed_bytes += tail.len() as u64;
             layout.preview(tail, width, cx);
@@ -166,8 +166,8 @@ impl MarkdownStream {
 }
 
 impl Layout {
-    /// Renders the blocks of `tail` that are final, all of them if the text is
-    /// `finished`. Returns whether a fence was opened, so that there is more to do.
+    /// Renders the final blocks of `tail`, all of them if the text is
+    /// `finished`. Returns whether a fence was opened, so that the caller continues.
     fn settle(&mut self, tail: &str, finished: bool, width: u16, cx: &Cx<'_>) -> bool {
         let outline = blocks::outline(tail);
         let definition_starts: Vec<usize> = outline.definitions.iter().map(|found| found.start).collect();
@@ -176,7 +176,7 @@ impl Layout {
         for (block_idx, range) in outline.blocks.iter().enumerate() {
             let is_last = block_idx + 1 == outline.blocks.len();
             while let Some(definition) = definitions.next_if(|definition| definition.start < range.start) {
-                // The first definition of a label counts.
+                // The first definition of a label wins.
                 self.definitions.entry(definition.label).or_insert(definition.target);
             }
             if is_last {
@@ -186,8 +186,8 @@ impl Layout {
                     self.open_fence(fence, line.len() + 1, width, cx);
                     return true;
                 }
-                // Definitions right above belong to its paragraph; without them what
-                // follows may read as another kind of block.
+                // Definitions directly above belong to its paragraph; without them the
+                // rest could be parsed as another kind of block.
                 let before = block_idx.checked_sub(1).map(|before| outline.blocks[before].start);
                 let after_it = |start: &usize| before.is_none_or(|before| *start > before);
                 let starts = definition_starts.iter().copied().filter(after_it);
@@ -206,7 +206,7 @@ impl Layout {
         false
     }
 
-    /// Renders `tail`, which may change, below the settled rows.
+    /// Renders `tail`, which may change, after the settled rows.
     fn preview(&mut self, tail: &str, width: u16, cx: &Cx<'_>) {
         for range in blocks::outline(tail).blocks {
             self.append_block(&tail[range], width, cx);
@@ -237,7 +237,7 @@ impl Layout {
     }
 
     /// Settles the complete lines of the open fence. Returns whether it was closed,
-    /// so that there is more to do.
+    /// so that the caller continues.
     fn fence_lines(&mut self, source: &str, finished: bool, cx: &Cx<'_>) -> bool {
         let Some((fence, mut block)) = self.fence.take() else { return false };
         while let Some(Range { start, end }) = next_line(source, self.settled_bytes, finished) {
@@ -264,7 +264,7 @@ impl Layout {
     }
 }
 
-/// The next complete line with its end; the last one counts if the text is finished.
+/// The next complete line with its end; an incomplete last line counts if the text is finished.
 fn next_line(source: &str, from: usize, finished: bool) -> Option<Range<usize>> {
     let rest = source.get(from..)?;
     match rest.find('\n') {
@@ -274,8 +274,8 @@ fn next_line(source: &str, from: usize, finished: bool) -> Option<Range<usize>> 
     }
 }
 
-/// Where the paragraph of a block begins: at the first of the definitions that
-/// stand right above it, with no blank line between.
+/// The start of a block's paragraph: the first of the definitions directly
+/// above it, without a blank line between.
 fn paragraph_start(text: &str, block_start: usize, definition_starts: impl Iterator<Item = usize>) -> usize {
     let is_right_above = |start: &usize| {
         let between = text.get(*start..block_start);

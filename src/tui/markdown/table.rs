@@ -8,10 +8,10 @@ use super::super::theme::Token;
 use super::blocks::Table;
 use super::render::Cx;
 
-/// Narrowest column that is still worth a box.
+/// Minimum width of a column in a table with lines.
 const MIN_COLUMN: usize = 3;
 
-/// A table whose columns shrink until it fits; cells wrap. Where even the narrowest
+/// A table whose columns shrink until it fits; cells wrap. If even the narrowest
 /// columns do not fit, each row becomes lines of `cell | cell`.
 pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec<Row> {
     let n_columns = table.alignments.len();
@@ -41,7 +41,7 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
     rows
 }
 
-/// Natural widths, the widest columns cut down evenly until borders and cells fit.
+/// Natural widths, the widest columns reduced evenly until borders and cells fit.
 fn column_widths(cells: &[Vec<Vec<Run>>], n_columns: usize, total: usize) -> Option<Vec<usize>> {
     let room = total.checked_sub(3 * n_columns + 1)?;
     if n_columns == 0 || room < n_columns * MIN_COLUMN {
@@ -50,7 +50,7 @@ fn column_widths(cells: &[Vec<Vec<Run>>], n_columns: usize, total: usize) -> Opt
     let natural: Vec<usize> = (0..n_columns)
         .map(|column| cells.iter().map(|row| cell_width(&row[column])).max().unwrap_or(0).max(MIN_COLUMN))
         .collect();
-    // The largest cap such that all columns, each at most as wide, fit.
+    // The largest maximum width with which all columns fit.
     let fits = |cap: usize| natural.iter().map(|&width| width.min(cap)).sum::<usize>() <= room;
     let cap = (MIN_COLUMN..=room).rev().find(|&cap| fits(cap))?;
     let mut widths: Vec<usize> = natural.iter().map(|&width| width.min(cap)).collect();

@@ -1,19 +1,19 @@
-//! The canvas: writes the cells of the terminal that change, and no others.
+//! The canvas: writes only the terminal cells that change.
 //!
-//! It knows rows, cells, links and the cursor of one screen, and neither documents
-//! nor scrollback: those are the business of the window on top of it, such as
-//! [`InlineWindow`](super::InlineWindow). A window that may show any part of a
-//! document just shows other rows; [`Canvas::scroll`] is for one that hands rows to
+//! It knows rows, cells, links and the cursor of one screen, but neither documents
+//! nor scrollback: those belong to the window on top of it, such as
+//! [`InlineWindow`](super::InlineWindow). A window that shows any part of a
+//! document just shows other rows; [`Canvas::scroll`] is for a window that moves rows to
 //! the terminal's scrollback.
 //!
 //! Invariants, checked against a terminal emulator in `tests/it/tui_painter.rs`: a
 //! frame is at most one write, and none if nothing changed; no erase-display outside
-//! of a reset (it makes several terminals save the screen to scrollback) and no
+//! a reset (it makes several terminals save the screen to scrollback) and no
 //! scroll regions (a region of one row scrolls everything).
 //!
 //! A row with clusters that terminals measure differently, such as flags, is
-//! repainted as a whole whenever it changes: where the terminal's idea of a column
-//! is not ours, single cells would end up beside their places.
+//! repainted completely whenever it changes: if the terminal's columns
+//! differ from ours, single cells would be drawn at wrong positions.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -26,18 +26,18 @@ use super::super::text::{LinkTarget, Row, is_uncertain};
 use super::cell_grid::CellGrid;
 use super::control::Control;
 
-/// A terminal of which each cell is known. `W` is the terminal, or an emulator in
-/// tests. Nothing reaches it before [`Self::flush`].
+/// A terminal whose cells are all known. `W` is the terminal, or an emulator in
+/// tests. Nothing is written before [`Self::flush`].
 #[derive(Debug)]
 pub struct Canvas<W> {
     sink: W,
     /// The frame being composed.
     bytes: Vec<u8>,
     size: Size,
-    /// What is on the screen now.
+    /// The current contents of the screen.
     shown: CellGrid,
-    /// Another copy of `shown`, on which the next frame is composed: only the rows
-    /// that differ are touched.
+    /// Another copy of `shown`, for composing the next frame: only differing rows
+    /// are touched.
     next: CellGrid,
     cursor: Position,
     cursor_visible: Option<bool>,
@@ -45,7 +45,7 @@ pub struct Canvas<W> {
 }
 
 impl<W: Write> Canvas<W> {
-    /// A canvas that takes the screen for blank and the cursor for being at `cursor`.
+    /// A canvas that assumes a blank screen and the cursor at `cursor`.
     pub fn new(sink: W, size: Size, cursor: Position) -> Self {
         let mut canvas = Self {
             sink,
@@ -83,26 +83,26 @@ impl<W: Write> Canvas<W> {
         self.cursor
     }
 
-    /// Adopts a size and takes the screen for blank; a terminal that reports no size at
-    /// all counts as one cell.
+    /// Adopts a size and assumes a blank screen; a terminal without a size
+    /// counts as one cell.
     pub fn set_size(&mut self, size: Size) {
         self.size = Size::new(size.width.max(1), size.height.max(1));
         self.forget();
     }
 
-    /// Takes the whole screen for blank, because something else erased it.
+    /// Assumes that the whole screen is blank, because something else erased it.
     pub fn forget(&mut self) {
         self.shown.blank(self.size);
         self.next.blank(self.size);
     }
 
-    /// Takes the cursor for being at `cursor`, because something else moved it.
+    /// Assumes that the cursor is at `cursor`, because something else moved it.
     pub fn forget_cursor(&mut self, cursor: Position) {
         self.cursor = cursor;
         self.cursor_visible = None;
     }
 
-    /// Replaces screen rows. Rows that are not named stay as they are.
+    /// Replaces screen rows. Other rows stay unchanged.
     ///
     /// # Errors
     /// None in practice: the frame is composed in memory.
@@ -116,7 +116,7 @@ impl<W: Write> Canvas<W> {
         self.paint(&changed)
     }
 
-    /// Writes the rows of `next` that differ from what is shown.
+    /// Writes the rows of `next` that differ from the screen.
     fn paint(&mut self, changed: &[u16]) -> io::Result<()> {
         let mut has_uncertain = false;
         for &y in changed {
@@ -125,8 +125,8 @@ impl<W: Write> Canvas<W> {
                 self.erase_row(y)?;
                 self.shown.erase_from(0, y);
             }
-            // Blanks written out would count as text: when it is copied, and when the
-            // terminal wraps its rows anew.
+            // Written trailing spaces would become text when the row is copied or when the
+            // terminal rewraps its rows.
             let end = self.next.text_end(y);
             if self.shown.text_end(y) > end {
                 write!(self.bytes, "\x1b[{};{}H\x1b[K", y + 1, end + 1)?;
@@ -143,10 +143,10 @@ impl<W: Write> Canvas<W> {
         let link_of =
             |update: &(u16, u16, &Cell)| self.links.then(|| self.next.link(update.0, update.1)).flatten();
         if has_uncertain {
-            // A cluster drawn wider than it is must not wrap into the next row.
+            // A cluster drawn wider than measured must not wrap into the next row.
             self.bytes.extend_from_slice(b"\x1b[?7l");
         }
-        // Each run begins by moving the cursor to its place.
+        // Each run begins with a cursor movement.
         let is_one_run = |a: &(u16, u16, &Cell), b: &(u16, u16, &Cell)| {
             link_of(a) == link_of(b) && !is_uncertain(a.2.symbol())
         };
@@ -170,10 +170,10 @@ impl<W: Write> Canvas<W> {
         Ok(())
     }
 
-    /// Scrolls the whole screen up; the one way rows reach the scrollback.
+    /// Scrolls the whole screen up; only this moves rows to the scrollback.
     ///
     /// # Errors
-    /// As [`Self::show`].
+    /// Like [`Self::show`].
     pub fn scroll(&mut self, rows: u16) -> io::Result<()> {
         if rows == 0 {
             return Ok(());
@@ -185,10 +185,10 @@ impl<W: Write> Canvas<W> {
         Ok(())
     }
 
-    /// Blanks a row of the terminal, whatever is known of it.
+    /// Blanks a row of the terminal, regardless of its known contents.
     ///
     /// # Errors
-    /// As [`Self::show`].
+    /// Like [`Self::show`].
     pub fn erase_row(&mut self, y: u16) -> io::Result<()> {
         write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[2K", y + 1)
     }
@@ -196,9 +196,9 @@ impl<W: Write> Canvas<W> {
     /// Blanks screen and scrollback of the terminal.
     ///
     /// # Errors
-    /// As [`Self::show`].
+    /// Like [`Self::show`].
     pub fn erase_all(&mut self) -> io::Result<()> {
-        // `3J` comes after `2J`, which itself may move the screen to scrollback.
+        // `3J` after `2J`, because `2J` itself may move the screen to scrollback.
         self.write("\x1b[r\x1b[0m\x1b[H\x1b[2J\x1b[3J")
     }
 
@@ -209,7 +209,7 @@ impl<W: Write> Canvas<W> {
     /// Moves the cursor, which ends a frame.
     ///
     /// # Errors
-    /// As [`Self::show`].
+    /// Like [`Self::show`].
     pub fn place_cursor(&mut self, at: Position, visible: bool) -> io::Result<()> {
         let untouched = self.bytes.is_empty();
         let shown_before = self.cursor_visible.replace(visible);
@@ -225,11 +225,11 @@ impl<W: Write> Canvas<W> {
         Ok(())
     }
 
-    /// Hands the frame to the terminal, as one synchronized update.
+    /// Writes the frame to the terminal, as one synchronized update.
     /// See <https://gist.github.com/christianparpart/d8a62cc1ab659194337d73e399004036>.
     ///
     /// # Errors
-    /// When the terminal cannot be written to. The state is then as if the frame had
+    /// If the terminal cannot be written to. The state is then as if the frame had
     /// been shown.
     pub fn flush(&mut self) -> io::Result<()> {
         let body = std::mem::take(&mut self.bytes);
@@ -244,17 +244,17 @@ impl<W: Write> Canvas<W> {
         self.sink.flush()
     }
 
-    /// Tells the terminal something that is not on the screen.
+    /// Sends a control that does not affect the screen's contents.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub fn control(&mut self, control: &Control) -> io::Result<()> {
         self.sink.write_all(control.encode().as_bytes())?;
         self.sink.flush()
     }
 }
 
-/// Rows of one link share an id, so that a terminal lights them up together (FNV-1a).
+/// Rows of one link share an id, so that a terminal highlights them together (FNV-1a).
 fn link_id(link: &LinkTarget) -> u32 {
     link.as_str().bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

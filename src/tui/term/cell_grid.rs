@@ -1,4 +1,4 @@
-//! The cells of a screen, with the link of each and the row they were drawn from.
+//! The cells of a screen, with their links and source rows.
 
 use std::num::NonZeroU16;
 use std::ops::Range;
@@ -13,12 +13,12 @@ use super::super::text::{LinkTarget, Row, graphemes, is_uncertain};
 pub(super) struct CellGrid {
     cells: Buffer,
     links: Vec<Option<LinkTarget>>,
-    /// What each screen row was drawn from; `None` where that is not known.
+    /// The row that each screen row was drawn from; `None` if unknown.
     sources: Vec<Option<Row>>,
 }
 
 impl CellGrid {
-    /// Takes all cells for blank, and the screen for one of `size`.
+    /// Resets to blank cells of a screen of `size`.
     pub(super) fn blank(&mut self, size: Size) {
         let area = Rect::new(0, 0, size.width, size.height);
         if self.cells.area != area {
@@ -40,8 +40,8 @@ impl CellGrid {
         self.links.get(self.index(x, y))?.as_ref()
     }
 
-    /// Replaces screen row `y` and says whether that changes it. What does not fit
-    /// is left out.
+    /// Replaces screen row `y` and returns whether that changes it. Content beyond the
+    /// width is dropped.
     pub(super) fn put(&mut self, y: u16, row: &Row) -> bool {
         let Some(source) = self.sources.get_mut(usize::from(y)) else { return false };
         if source.as_ref() == Some(row) {
@@ -75,7 +75,7 @@ impl CellGrid {
         true
     }
 
-    /// Row `y` as a buffer of its own, at its place on the screen.
+    /// Row `y` as a separate buffer, at its position on the screen.
     pub(super) fn row_buffer(&self, y: u16) -> Buffer {
         let area = Rect::new(0, y, self.cells.area.width, 1);
         Buffer { area, content: self.cells.content[self.range(y)].to_vec() }
@@ -88,17 +88,17 @@ impl CellGrid {
         self.sources[usize::from(y)].clone_from(&from.sources[usize::from(y)]);
     }
 
-    /// Whether row `y` holds something that terminals measure differently.
+    /// Whether row `y` contains clusters that terminals measure differently.
     pub(super) fn is_uncertain(&self, y: u16) -> bool {
         self.cells.content[self.range(y)].iter().any(|cell| is_uncertain(cell.symbol()))
     }
 
-    /// Where the cells of row `y` are.
+    /// The index range of row `y`.
     fn range(&self, y: u16) -> Range<usize> {
         self.index(0, y)..self.index(0, y + 1)
     }
 
-    /// The column behind the last cell of a row that is not blank.
+    /// The column after the last non-blank cell of a row.
     pub(super) fn text_end(&self, y: u16) -> u16 {
         let start = self.index(0, y);
         let row = &self.cells.content[start..start + usize::from(self.cells.area.width)];
@@ -125,8 +125,8 @@ impl CellGrid {
         self.sources[kept..].fill(None);
     }
 
-    /// Makes the diff of row `y` yield cells whose text is the same but whose link
-    /// is not.
+    /// Makes the diff of row `y` include cells whose text is the same but whose link
+    /// differs.
     pub(super) fn mark_changed_links(&mut self, shown: &Self, y: u16) {
         for idx in self.range(y) {
             let cell = &mut self.cells.content[idx];
@@ -146,7 +146,7 @@ impl CellGrid {
     }
 }
 
-/// A count of rows or cells of a screen; those beyond its range are all off it.
+/// A count of rows or cells, saturated to a screen's range.
 pub(super) fn narrow(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

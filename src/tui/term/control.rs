@@ -1,12 +1,12 @@
-//! What a terminal can be told besides what to show: its title, a notification,
-//! progress, the clipboard.
+//! Terminal controls outside the screen's contents: title, notification,
+//! progress, clipboard.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::tui::text::sanitize_line;
 
-/// One such message. Text is cleaned like that of rows when encoded.
+/// A control. Its text is sanitised like that of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Control {
     /// The window's title (OSC 0).
@@ -18,7 +18,7 @@ pub enum Control {
     Progress(Option<u8>),
     /// Busy, without a percentage.
     Busy,
-    /// Puts text on the clipboard (OSC 52), also through ssh; terminals may refuse
+    /// Copies text to the clipboard (OSC 52), also through ssh; terminals may ignore it
     /// silently and limit the size.
     Copy(String),
 }
@@ -37,8 +37,8 @@ impl Control {
     }
 }
 
-/// A number in front would be taken for one of the other commands of OSC 9: `4;` for
-/// progress, or ConEmu's for its tabs and macros. A blank keeps it a text.
+/// Escapes a leading number, which would select another command of OSC 9: `4;` for
+/// progress, or ConEmu's for its tabs and macros. A leading space keeps it a text.
 fn notification(text: &str) -> String {
     let text = sanitize_line(text);
     let is_command = text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(';');

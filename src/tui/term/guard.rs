@@ -1,11 +1,11 @@
-//! Takes the terminal and gives it back, on every way out.
+//! Takes over the terminal and restores it on every exit path.
 //!
-//! [`TerminalGuard::enter`] switches raw mode and the input protocols on; leaving
-//! switches all of it off again and is idempotent: by call, by `Drop`, or by the
-//! panic hook, whichever comes first. The hook acts only for the thread that took the
+//! [`TerminalGuard::enter`] enables raw mode and the input protocols. Restoring
+//! disables all of them and is idempotent: by call, by `Drop`, or by the
+//! panic hook, whichever comes first. The hook acts only for the thread that took over the
 //! terminal; panics of other threads and tasks are caught there, and reported through
-//! [`TerminalGuard::enter`]'s receiver instead of being printed over the screen. Signals are the event loop's business; it
-//! ends and lets the guard drop.
+//! [`TerminalGuard::enter`]'s receiver instead of being printed over the screen. The event
+//! loop handles signals: it ends and drops the guard.
 
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, PanicHookInfo};
@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::util::panics::panic_text;
 
-/// Why the terminal could not be taken.
+/// Why the terminal could not be taken over.
 #[derive(Debug, Error)]
 pub enum GuardError {
     #[error("standard input and output must be a terminal")]
@@ -30,39 +30,39 @@ pub enum GuardError {
     Terminal(#[from] io::Error),
 }
 
-/// What to switch on besides raw mode and bracketed paste.
+/// Modes in addition to raw mode and bracketed paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TerminalModes {
     /// Use the alternate screen and report mouse buttons, drags and the wheel.
     pub fullscreen: bool,
     /// Report when the window gains or loses focus.
     pub focus: bool,
-    /// Ask for xterm's modifyOtherKeys. For tmux with `extended-keys-format csi-u`,
-    /// which ignores the kitty protocol; other formats are not understood.
+    /// Requests xterm's modifyOtherKeys. For tmux with `extended-keys-format csi-u`,
+    /// which ignores the kitty protocol; other formats are not supported.
     pub modify_other_keys: bool,
 }
 
-/// Holds the terminal in raw mode; gives it back when dropped.
+/// Keeps the terminal in raw mode; restores it when dropped.
 #[derive(Debug)]
 pub struct TerminalGuard {
     modes: TerminalModes,
 }
 
-/// Whether the terminal is in our modes now. Static, because the panic hook has
-/// no other way to know.
+/// Whether the terminal is in our modes. Static, because the panic hook has
+/// no other access.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// Whether we are on the alternate screen. Leaving it restores a saved cursor even
-/// where it was never entered, so that may only be asked for when we are there.
+/// Whether the alternate screen is active. Leaving it restores a saved cursor even
+/// if it was never entered, so it must be left only if it is active.
 static ALTERNATE: AtomicBool = AtomicBool::new(false);
 
 impl TerminalGuard {
-    /// Takes the terminal of this process for the calling thread. Panics of other
-    /// threads are sent to `panics` while it is taken.
+    /// Takes over the terminal of this process for the calling thread. Panics of other
+    /// threads are sent to `panics` in the meantime.
     ///
     /// # Errors
-    /// When standard input or output is no terminal, another guard lives, or raw
-    /// mode is refused; the terminal is then as it was.
+    /// If standard input or output is not a terminal, another guard exists, or raw
+    /// mode fails; the terminal is then unchanged.
     pub fn enter(modes: TerminalModes, panics: UnboundedSender<String>) -> Result<Self, GuardError> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Err(GuardError::NotATerminal);
@@ -84,7 +84,7 @@ impl TerminalGuard {
     /// Changes the modes, such as between the main and the alternate screen.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub fn set_modes(&mut self, modes: TerminalModes) -> io::Result<()> {
         if modes == self.modes {
             return Ok(());
@@ -97,13 +97,13 @@ impl TerminalGuard {
         Ok(())
     }
 
-    /// Gives the terminal back while `outside` runs: an external editor, or the stop
-    /// signal of Ctrl+Z. The input stream has to be stopped before, since it would
-    /// take the other program's keys. Takes the terminal again also if `outside`
+    /// Restores the terminal while `outside` runs: an external editor, or the stop
+    /// signal of Ctrl+Z. The input stream must be stopped before, because it would
+    /// read the other program's keys. Takes over the terminal again even if `outside`
     /// fails.
     ///
     /// # Errors
-    /// When the terminal cannot be switched, which leaves it given back.
+    /// If the terminal's modes cannot be changed; it is then left restored.
     pub fn suspend<T>(&mut self, outside: impl FnOnce() -> T) -> io::Result<T> {
         leave();
         let result = outside();
@@ -112,7 +112,7 @@ impl TerminalGuard {
         Ok(result)
     }
 
-    /// Gives the terminal back for good. Dropping does the same; this one names it.
+    /// Restores the terminal permanently, like dropping, but with a name.
     pub fn leave(self) {
         drop(self);
     }
@@ -133,21 +133,21 @@ impl Drop for TerminalGuard {
     }
 }
 
-/// Who has the terminal.
+/// The owner of the terminal.
 struct Owner {
     thread: ThreadId,
     panics: UnboundedSender<String>,
 }
 
-/// Static for the same reason. Never locked while anything else happens.
+/// Static for the same reason. Never locked during other work.
 static OWNER: Mutex<Option<Owner>> = Mutex::new(None);
 
 fn owner() -> MutexGuard<'static, Option<Owner>> {
     OWNER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts the terminal back if it is ours. Failures are ignored: there is nothing
-/// left to tell them to.
+/// Restores the terminal if it is in our modes. Failures are ignored, because there is
+/// no way to report them.
 fn leave() {
     if ENTERED.swap(false, Ordering::SeqCst) {
         drop(write_out(&leave_sequence(ALTERNATE.swap(false, Ordering::SeqCst))));
@@ -163,14 +163,14 @@ fn install_panic_hook() {
             if reports_elsewhere(panic) {
                 return;
             }
-            // First the terminal, so that the message can be read.
+            // Restore the terminal first, so that the message is readable.
             leave();
             previous(panic);
         }));
     });
 }
 
-/// Whether another thread than the terminal's panicked; its owner is told.
+/// Whether a thread other than the terminal's panicked; reports it to the owner.
 fn reports_elsewhere(panic: &PanicHookInfo<'_>) -> bool {
     if !ENTERED.load(Ordering::SeqCst) {
         return false;
@@ -190,15 +190,15 @@ fn write_out(sequence: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Title saved, bracketed paste, kitty keyboard flags 1 (tell escape codes apart)
-/// and 4 (report alternate keys). The flags are pushed without asking: terminals
-/// that do not know them ignore them. Not flag 2, key releases, which would
-/// outlive us in the shell's input.
+/// Saved title, bracketed paste, kitty keyboard flags 1 (disambiguate escape codes)
+/// and 4 (report alternate keys). The flags are pushed without a query: terminals
+/// without support ignore them. Not flag 2, key releases, because the last release
+/// would reach the shell's input.
 /// See <https://sw.kovidgoyal.net/kitty/keyboard-protocol/>.
 fn enter_sequence(modes: TerminalModes) -> String {
     let mut sequence = String::from("\x1b[22;0t");
     if modes.fullscreen {
-        // 1002 and 1006 only: all-motion reports (1003) flood slow connections.
+        // Only 1002 and 1006: all-motion reports (1003) flood slow connections.
         sequence.push_str("\x1b[?1049h\x1b[?1002h\x1b[?1006h");
     }
     sequence.push_str("\x1b[?2004h\x1b[>5u");
@@ -211,9 +211,9 @@ fn enter_sequence(modes: TerminalModes) -> String {
     sequence
 }
 
-/// Everything any mode may have switched on, off again, whatever the modes were.
-/// The keyboard flags belong to a screen, so they are popped before and after the
-/// alternate screen is left; popping an empty stack does nothing.
+/// Disables everything that any mode may have enabled.
+/// The keyboard flags belong to a screen, so they are popped before and after
+/// leaving the alternate screen; popping an empty stack has no effect.
 fn leave_sequence(alternate: bool) -> String {
     [
         "\x1b[?2026l",
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_terminal() {
-        // The test harness captures output, or a pipe stands in for it.
+        // The test harness captures output, or a pipe replaces it.
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             let (panics, _reports) = tokio::sync::mpsc::unbounded_channel();
             let entered = TerminalGuard::enter(TerminalModes::default(), panics);

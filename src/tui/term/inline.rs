@@ -1,15 +1,15 @@
 //! The inline window: a document on the main screen, with native scrollback.
 //!
-//! The window stands on the end of a [`Document`]. Rows that are final and no longer
-//! fit leave it through a newline on the last row, which is how every program
+//! The window shows the end of a [`Document`]. Final rows that no longer
+//! fit leave it through a newline on the last row, as every program
 //! scrolls, so every terminal and multiplexer keeps them in its own scrollback. Rows
-//! still changing, and overlays, never leave that way.
+//! that may change, and overlays, never leave that way.
 //!
 //! Invariants, checked against a terminal emulator in `tests/it/tui_painter.rs`:
-//! each final row stands exactly once and in order in scrollback and screen; what
-//! the shell had printed stays until [`InlineWindow::reset`]. Work per frame depends
-//! on the size of the screen, not on the length of the document. The cells are the
-//! business of the [`Canvas`].
+//! each final row appears exactly once and in order in scrollback and screen; earlier
+//! output of the shell stays until [`InlineWindow::reset`]. Work per frame depends
+//! on the size of the screen, not on the length of the document. The [`Canvas`]
+//! draws the cells.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -21,14 +21,14 @@ use super::canvas::Canvas;
 use super::cell_grid::narrow;
 use super::control::Control;
 
-/// What there is to show, top to bottom: settled rows, live rows, the dock.
+/// The content to show, top to bottom: settled rows, live rows, the dock.
 pub trait Document {
     /// Number of rows at the current width.
     fn len(&self) -> usize;
     /// The row at `index`, which is below [`Self::len`]. Only rows near the screen
-    /// are asked for.
+    /// are requested.
     fn row(&self, index: usize) -> Cow<'_, Row>;
-    /// How many leading rows will never change at this width. Does not shrink
+    /// Number of leading rows that will never change at this width. Does not decrease
     /// without a [`InlineWindow::reset`].
     fn stable(&self) -> usize;
 
@@ -37,12 +37,12 @@ pub trait Document {
     }
 }
 
-/// Where an overlay stands.
+/// The position of an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// It ends on the last row in use, over the dock.
+    /// Ends on the last row in use, over the dock.
     Bottom,
-    /// It ends above this document row; where there is no room, it stands below the
+    /// Ends above this document row; if there is no room, it appears below the
     /// document.
     Above(usize),
 }
@@ -54,14 +54,14 @@ pub struct Overlay<'a> {
     pub anchor: Anchor,
 }
 
-/// Where the terminal's cursor goes; input methods open their windows there.
+/// The position of the terminal's cursor, at which input methods open their windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cursor {
     Document { row: usize, column: u16 },
     Overlay { overlay: usize, row: u16, column: u16 },
 }
 
-/// One picture of the screen.
+/// The contents of the screen.
 pub struct Frame<'a> {
     pub document: &'a dyn Document,
     /// Later ones cover earlier ones.
@@ -80,15 +80,15 @@ impl<'a> Frame<'a> {
 #[derive(Debug)]
 pub struct InlineWindow<W> {
     canvas: Canvas<W>,
-    /// First screen row that is ours; rows above belong to the shell.
+    /// First screen row of the window; rows above belong to the shell.
     origin: u16,
-    /// Document rows that have left the screen for good.
+    /// Number of document rows that have left the screen permanently.
     pushed: usize,
     /// Whether rows between `pushed` and the screen were hidden in the last frame.
     gap: bool,
-    /// How many rows were settled in the last frame.
+    /// Number of settled rows in the last frame.
     stable: usize,
-    /// What the next frame has to do to the terminal before painting.
+    /// The action needed before the next frame is painted.
     due: Due,
 }
 
@@ -103,7 +103,7 @@ enum Due {
 
 impl<W: Write> InlineWindow<W> {
     /// A window that starts on the row of `cursor`, or below it if the shell left
-    /// text there.
+    /// text on that row.
     pub fn new(sink: W, size: Size, cursor: Position) -> Self {
         let canvas = Canvas::new(sink, size, cursor);
         let mut window = Self { canvas, origin: 0, pushed: 0, gap: false, stable: 0, due: Due::Nothing };
@@ -124,7 +124,7 @@ impl<W: Write> InlineWindow<W> {
         self.size().height
     }
 
-    /// Document rows that are in the terminal's scrollback already.
+    /// Number of document rows that are already in the terminal's scrollback.
     pub fn pushed(&self) -> usize {
         self.pushed
     }
@@ -137,17 +137,17 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.sink_mut()
     }
 
-    /// Brings the screen up to date with one write, or none.
+    /// Updates the screen with at most one write.
     ///
     /// # Errors
-    /// When the terminal cannot be written to. The state is then as if the frame
-    /// had been shown; a caller that goes on should [`Self::reset`].
+    /// If the terminal cannot be written to. The state is then as if the frame
+    /// had been shown; a caller that continues should [`Self::reset`].
     pub fn draw(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         self.compose(frame)?;
         self.canvas.flush()
     }
 
-    /// Forgets what is on the screen and in the scrollback; the next frame shows
+    /// Clears screen and scrollback; the next frame shows
     /// the document from its beginning. For a new width, and whenever settled rows
     /// change.
     pub fn reset(&mut self, size: Size) {
@@ -156,11 +156,11 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::Reset;
     }
 
-    /// Takes a new height at the old width. The terminal has moved the rows itself,
-    /// to or from its scrollback, and the cursor with them; `cursor_row` is where
-    /// it is now. Without an answer, or while rows were hidden, the arithmetic
-    /// would be wrong and this is a [`Self::reset`]; so it is when the terminal has
-    /// moved live rows out of reach.
+    /// Adopts a new height at the same width. The terminal has itself moved rows
+    /// to or from its scrollback, together with the cursor; `cursor_row` is the cursor's
+    /// new row. If it is unknown, if rows were hidden, or if the terminal has
+    /// moved live rows into the scrollback, the positions cannot be computed and this is
+    /// a [`Self::reset`].
     pub fn height_changed(&mut self, size: Size, cursor_row: Option<u16>) {
         let known =
             cursor_row.filter(|_| size.width == self.size().width && !self.gap && self.due == Due::Nothing);
@@ -168,8 +168,8 @@ impl<W: Write> InlineWindow<W> {
             self.reset(size);
             return;
         };
-        // Where our first row is now. Rows that came back out of the scrollback are
-        // final and stand above it like the shell's; rows that went in have left.
+        // The new position of our first row. Rows that came back from the scrollback are
+        // final and stay above it like the shell's; rows that moved in have left.
         let origin = i64::from(self.origin) + i64::from(cursor_row) - i64::from(self.canvas.cursor().y);
         let pushed = self.pushed + usize::try_from(-origin.min(0)).unwrap_or(0);
         if pushed > self.stable.max(self.pushed) {
@@ -182,11 +182,11 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseOwnRows;
     }
 
-    /// Gives the terminal back: settled rows stay, live rows and the dock go, the
-    /// cursor stands below. For leaving and for suspending.
+    /// Releases the terminal: settled rows stay, live rows and the dock are removed, the
+    /// cursor is placed below. For leaving and for suspending.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub fn release(&mut self, document: &dyn Document) -> io::Result<()> {
         self.compose(&Frame::new(document))?;
         let height = self.height();
@@ -207,8 +207,8 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.flush()
     }
 
-    /// Takes the terminal over again after [`Self::release`]: painting goes on at
-    /// the row of `cursor`, or below it if something stands there.
+    /// Resumes after [`Self::release`]: painting continues at
+    /// the row of `cursor`, or below it if the row has text.
     pub fn resume(&mut self, size: Size, cursor: Position) {
         self.canvas.set_size(size);
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
@@ -216,10 +216,10 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseOwnRows;
     }
 
-    /// Tells the terminal something that is not on the screen.
+    /// Sends a control that does not affect the screen's contents.
     ///
     /// # Errors
-    /// When the terminal cannot be written to.
+    /// If the terminal cannot be written to.
     pub fn control(&mut self, control: &Control) -> io::Result<()> {
         self.canvas.control(control)
     }
@@ -239,7 +239,7 @@ impl<W: Write> InlineWindow<W> {
         let top = self.top(len);
         self.gap = top > self.pushed;
         self.stable = document.stable();
-        // What each of our screen rows is to show.
+        // The content of each of our screen rows.
         let mut wanted: Vec<Cow<'_, Row>> = Vec::with_capacity(usize::from(self.height()));
         wanted.extend((self.origin..self.height()).zip(top..len).map(|(_, index)| document.row(index)));
         wanted.resize_with(usize::from(self.height() - self.origin), Cow::default);
@@ -268,8 +268,8 @@ impl<W: Write> InlineWindow<W> {
         }
     }
 
-    /// Scrolls rows of the shell away until the document, or the tallest overlay,
-    /// fits below what is left of them.
+    /// Scrolls the shell's rows away until the document, or the tallest overlay,
+    /// fits below the remaining ones.
     fn make_room(&mut self, len: usize, overlays: &[Overlay<'_>]) -> io::Result<()> {
         let tallest = overlays.iter().map(|overlay| overlay.rows.len()).max().unwrap_or(0);
         let needed = len.saturating_sub(self.pushed).max(tallest).max(1);
@@ -281,7 +281,7 @@ impl<W: Write> InlineWindow<W> {
     }
 
     /// Moves stable rows that no longer fit to the scrollback, a screenful at a
-    /// time, each shown in its final form when it leaves.
+    /// time, each drawn in its final form before it leaves.
     fn push_stable(&mut self, document: &dyn Document, len: usize) -> io::Result<()> {
         let height = usize::from(self.height());
         let target = len.saturating_sub(height).min(document.stable());

@@ -1,13 +1,12 @@
 //! The terminal itself: its modes, its input, and the painter of the screen, which is
 //! a [`Canvas`] of cells and a window on top of it.
 //!
-//! Nothing else in the program writes escape sequences. What stands on the
-//! screen is a [`Document`] and [`Overlay`]s that the caller composes; what keys
-//! mean is the keymap's business.
+//! Nothing else in the program writes escape sequences. Callers compose the contents of
+//! the screen as a [`Document`] and [`Overlay`]s; the keymap interprets keys.
 //!
 //! In the running program one task owns [`TerminalGuard`], [`InlineWindow`] and
-//! [`InputBroker`]: the terminal answers queries on the same channel it sends
-//! keys on, so the three have to take turns.
+//! [`InputBroker`]: the terminal answers queries on the channel it sends
+//! keys on, so the three must take turns.
 
 mod canvas;
 mod cell_grid;

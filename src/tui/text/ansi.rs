@@ -1,8 +1,8 @@
 //! Coloured output of processes as styled lines.
 //!
-//! Only colours and attributes survive. Cursor movement does not: a carriage
-//! return replaces the line, a backspace takes one character back, and all
-//! other sequences vanish.
+//! Only colours and attributes are kept. Cursor movement is not: a carriage
+//! return replaces the line, a backspace removes one character, and all
+//! other sequences are dropped.
 
 use ansi_to_tui::IntoText as _;
 use ratatui::style::{Color, Modifier};
@@ -12,8 +12,8 @@ use crate::util::escapes::{Piece, is_dropped, pieces};
 
 use super::sanitize::TAB_WIDTH;
 
-/// The lines of `text` as a terminal would show them in colour. A final line end
-/// makes no empty last line.
+/// The lines of `text` as a terminal would show them in colour. A final line break
+/// creates no empty last line.
 pub fn terminal_output(text: &str) -> Vec<Line<'static>> {
     let mut filtered = String::with_capacity(text.len());
     let mut line = LineBuffer::default();
@@ -52,8 +52,8 @@ pub fn terminal_output(text: &str) -> Vec<Line<'static>> {
     lines
 }
 
-/// The line being assembled. Styles stay even when the text they coloured is
-/// overwritten, since they hold until the next one.
+/// The line being assembled. Styles outlive the text they were set for,
+/// because they apply until the next one.
 #[derive(Default)]
 struct LineBuffer {
     styles_before: String,
@@ -102,7 +102,7 @@ impl LineBuffer {
     }
 }
 
-/// Whether every parameter is a number the colour parser takes.
+/// Whether every parameter is a number that the colour parser supports.
 fn is_plain_sgr(sequence: &str) -> bool {
     const MAX_BYTES: usize = 64;
     let parameters = sequence.strip_prefix("\u{1b}[").and_then(|rest| rest.strip_suffix('m'));
@@ -112,7 +112,7 @@ fn is_plain_sgr(sequence: &str) -> bool {
         })
 }
 
-/// "Default colour" means the colour of whatever the line stands on, so that a
+/// Makes "default colour" the colour below the line, so that a
 /// box's background has no holes.
 fn inherit_defaults(span: &mut Span<'static>) {
     let style = &mut span.style;

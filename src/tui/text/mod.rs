@@ -1,9 +1,9 @@
-//! Text as the terminal sees it: widths, rows, wrapping, truncation, and the
-//! cleaning of text that came from a model, a file or a process.
+//! Text in terminal cells: widths, rows, wrapping, truncation, and the
+//! sanitising of text from a model, a file or a process.
 //!
-//! Everything that measures a string in cells asks [`width`]; the painter draws
-//! with the same measure, so a row that fits here fits on the screen. Colours
-//! are the caller's business.
+//! All code that measures text in cells uses [`width`]; the painter draws
+//! with the same measure, so a row that fits here fits on the screen. Callers choose
+//! colours.
 
 mod ansi;
 mod row;

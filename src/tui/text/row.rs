@@ -8,14 +8,14 @@ use ratatui::text::{Line, Span};
 
 use super::width::{graphemes, width};
 
-/// Where a link leads: an `http`, `https`, `mailto` or `file` URL without
-/// control characters. Other schemes are refused, since a click hands the text
+/// The target of a link: an `http`, `https`, `mailto` or `file` URL without
+/// control characters. Other schemes are rejected, because a click passes the URL
 /// to the desktop.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkTarget(Arc<str>);
 
 impl LinkTarget {
-    /// `None` if the scheme is not allowed, or the URL holds anything that could
+    /// `None` if the scheme is not allowed, or the URL contains characters that could
     /// end the escape sequence around it.
     pub fn new(url: &str) -> Option<Self> {
         const SCHEMES: [&str; 4] = ["http://", "https://", "file://", "mailto:"];
@@ -56,12 +56,12 @@ impl From<Span<'_>> for Run {
     }
 }
 
-/// One row of the screen. Whoever makes a row keeps it within the width it was
-/// asked for; the painter clips what is wider.
+/// One row of the screen. The code that creates a row keeps it within the requested
+/// width; the painter clips wider rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
     pub line: Line<'static>,
-    /// Cell ranges that lead somewhere; ascending, not overlapping.
+    /// Cell ranges of links; ascending, not overlapping.
     pub links: Vec<(Range<u16>, LinkTarget)>,
 }
 
@@ -74,7 +74,7 @@ impl Row {
         Self::new(Span::styled(text.into(), style))
     }
 
-    /// The row these runs make side by side.
+    /// The row of these runs side by side.
     pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Self {
         let mut row = Self::default();
         for run in runs {
@@ -111,7 +111,7 @@ impl Row {
         }
     }
 
-    /// Puts another row to the right of this one.
+    /// Appends another row on the right.
     pub fn append(&mut self, other: Self) {
         let by = cells(self.width());
         let moved = other
@@ -126,7 +126,7 @@ impl Row {
         }));
     }
 
-    /// Puts `text` in front and moves the links along.
+    /// Prepends `text` and shifts the links.
     pub fn indent(&mut self, text: impl Into<String>, style: Style) {
         let text = text.into();
         if text.is_empty() {
@@ -139,7 +139,7 @@ impl Row {
         self.line.spans.insert(0, Span::styled(text, style));
     }
 
-    /// Fills up to `to_width` cells with blanks of `style`.
+    /// Fills up to `to_width` cells with spaces of `style`.
     pub fn pad(&mut self, to_width: u16, style: Style) {
         let missing = usize::from(to_width).saturating_sub(self.width());
         if missing > 0 {
@@ -147,14 +147,14 @@ impl Row {
         }
     }
 
-    /// Lays `style` under every span: what a span does not set itself comes from it.
+    /// Applies `style` below every span: properties that a span does not set come from it.
     pub fn underlay(&mut self, style: Style) {
         for span in &mut self.line.spans {
             span.style = style.patch(span.style);
         }
     }
 
-    /// Lays `style` over every span.
+    /// Applies `style` over every span.
     pub fn overlay(&mut self, style: Style) {
         for span in &mut self.line.spans {
             span.style = span.style.patch(style);

@@ -1,18 +1,18 @@
-//! Cleans text that the program did not write itself.
+//! Sanitises text that the program did not write itself.
 //!
 //! A model, a file or a process may send escape sequences, control characters
-//! and tabs. None of them may reach the terminal, and none may make a row wider
-//! or narrower than measured.
+//! and tabs. None of them may reach the terminal, and none may change a row's
+//! measured width.
 
 use std::borrow::Cow;
 
 use crate::util::escapes::{Piece, is_dropped, pieces};
 
-/// Blanks that stand for one tab.
+/// Number of spaces for a tab.
 pub const TAB_WIDTH: usize = 3;
 
-/// Text without escape sequences and control characters; tabs become blanks,
-/// every kind of line end becomes `\n`.
+/// Text without escape sequences and control characters; tabs become spaces,
+/// and all line breaks become `\n`.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
     if is_clean(text) {
         return Cow::Borrowed(text);
@@ -31,7 +31,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Like [`sanitize`], but on one line: every run of line ends becomes a blank.
+/// Like [`sanitize`], but on one line: consecutive line breaks become a space.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     let clean = sanitize(text);
     if !clean.contains('\n') {

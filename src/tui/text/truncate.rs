@@ -1,11 +1,11 @@
-//! Cutting text to a width, always between grapheme clusters.
+//! Truncates text to a width, always between grapheme clusters.
 
 use std::borrow::Cow;
 
 use super::row::Row;
 use super::width::{graphemes, width};
 
-/// What shows that text was cut.
+/// The mark of truncated text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ellipsis {
     None,
@@ -25,8 +25,8 @@ impl Ellipsis {
     }
 }
 
-/// At most `max_width` cells of `text`, the ellipsis included. Where not even the
-/// ellipsis fits, the text is cut without one.
+/// At most `max_width` cells of `text`, including the ellipsis. If not even the
+/// ellipsis fits, the text is truncated without one.
 pub fn truncate(text: &str, max_width: usize, ellipsis: Ellipsis) -> Cow<'_, str> {
     if width(text) <= max_width {
         return Cow::Borrowed(text);
@@ -40,7 +40,7 @@ pub fn truncate(text: &str, max_width: usize, ellipsis: Ellipsis) -> Cow<'_, str
 }
 
 /// At most `max_width` cells: both ends of `text` around `…`. For paths, whose
-/// ends say the most.
+/// ends are the most informative.
 pub fn truncate_middle(text: &str, max_width: usize) -> Cow<'_, str> {
     if width(text) <= max_width {
         return Cow::Borrowed(text);
@@ -53,8 +53,8 @@ pub fn truncate_middle(text: &str, max_width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…{}", head(text, left), tail(text, right)))
 }
 
-/// Cuts a row to `max_width` cells; the ellipsis takes the style of the text it
-/// follows.
+/// Truncates a row to `max_width` cells; the ellipsis has the style of the text before
+/// it.
 pub fn truncate_row(row: &mut Row, max_width: u16, ellipsis: Ellipsis) {
     if row.width() <= usize::from(max_width) {
         return;

@@ -1,9 +1,9 @@
 //! Wraps styled text into rows.
 //!
-//! Where a line may break is decided by Unicode line breaking (UAX #14, through
-//! `textwrap`), on the flat text; how much fits is decided by our own width, and
-//! the pieces are mapped back to runs by byte range. Web addresses stay whole
-//! when a row can hold them.
+//! Unicode line breaking (UAX #14, through `textwrap`) finds possible breaks in the flat
+//! text; our own width decides how much fits, and
+//! byte ranges map the pieces back to runs. Web addresses stay whole
+//! if they fit on a row.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use unicode_segmentation::GraphemeCursor;
 use super::row::{Row, Run};
 use super::width::{graphemes, width};
 
-/// How to wrap: the width and what stands in front of the rows.
+/// The width, and the indents of the rows.
 #[derive(Debug, Clone, Default)]
 pub struct Wrap {
-    /// Cells per row, indents included; 0 is taken as 1.
+    /// Cells per row, including indents; 0 counts as 1.
     pub width: u16,
-    /// In front of the first row, such as a list bullet.
+    /// Prefix of the first row, such as a list bullet.
     pub first: Vec<Run>,
-    /// In front of every other row.
+    /// Prefix of every other row.
     pub rest: Vec<Run>,
 }
 
@@ -43,7 +43,7 @@ impl Wrap {
         self
     }
 
-    /// Rows of one logical line: at least one, none wider than asked. Blanks at a
+    /// Rows of one logical line: at least one, none wider than requested. Spaces at a
     /// break are dropped, all other text is kept. A cluster wider than a whole
     /// row becomes U+FFFD. Indents that would leave no room are left out.
     pub fn runs(&self, runs: &[Run]) -> Vec<Row> {
@@ -108,7 +108,7 @@ struct Indent<'a> {
     width: usize,
 }
 
-/// The indent, or nothing if it would take the whole row.
+/// The indent, or nothing if it would fill the whole row.
 fn indent(runs: &[Run], total: usize) -> Indent<'_> {
     let width = runs.iter().map(|run| width(&run.text)).sum();
     if width < total { Indent { runs, width } } else { Indent { runs: &[], width: 0 } }
@@ -118,7 +118,7 @@ fn indent(runs: &[Run], total: usize) -> Indent<'_> {
 fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>) {
     let mut row = Range { start: 0, end: 0 };
     let mut used = 0;
-    // Blanks after the last word: taken along only if another word follows on the row.
+    // Spaces after the last word count only if another word follows on the row.
     let mut blanks = 0;
     let mut row_has_word = false;
     for chunk in chunks(flat, &url_ranges(flat)) {
@@ -130,7 +130,7 @@ fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>)
             (used, blanks, row_has_word) = (0, 0, false);
         }
         if !row_has_word && blanks + word_width > room(cuts.len()) {
-            // Leading blanks that leave no room for the word.
+            // Leading spaces that leave no room for the word.
             row = chunk.start..chunk.start;
             blanks = 0;
         }
@@ -148,7 +148,7 @@ fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>)
     }
 }
 
-/// Spreads a word that is wider than a row over as many rows as it takes.
+/// Distributes a word wider than a row over as many rows as needed.
 /// Returns the cells used on the last one, which stays open in `row`.
 fn break_word(
     flat: &str,
@@ -160,7 +160,7 @@ fn break_word(
     *row = word.start..word.start;
     let mut used = 0;
     for (grapheme, cells) in graphemes(&flat[word]) {
-        // One that is wider than any row is drawn as a replacement of one cell.
+        // A cluster wider than any row is drawn as a replacement of one cell.
         let cells = if cells > room(cuts.len()) { 1 } else { cells };
         if used + cells > room(cuts.len()) {
             cuts.push(row.clone());
@@ -173,15 +173,15 @@ fn break_word(
     used
 }
 
-/// A piece of text that stays on one row if possible, with the blanks after it.
+/// A piece of text that stays on one row if possible, with the spaces after it.
 pub(in crate::tui) struct Chunk {
     pub(in crate::tui) start: usize,
     pub(in crate::tui) word_end: usize,
     pub(in crate::tui) end: usize,
 }
 
-/// Splits one line where it may break, but not within the ranges of `whole`, which
-/// ascend and do not overlap.
+/// Splits one line at possible breaks, but not within the ranges of `whole`, which
+/// are ascending and do not overlap.
 pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
     let mut whole = whole.iter().peekable();
     let mut chunks: Vec<Chunk> = Vec::new();
@@ -214,9 +214,9 @@ pub(in crate::tui) fn chunks(flat: &str, whole: &[Range<usize>]) -> Vec<Chunk> {
     chunks
 }
 
-/// Where web addresses stand in the text. They end at a blank, a quote, a
-/// bracket, or the first character outside ASCII, since text in scripts without
-/// blanks runs on after an address.
+/// The ranges of web addresses in the text. They end at a space, a quote, a
+/// bracket, or the first character outside ASCII, because text in scripts without
+/// spaces continues directly after an address.
 pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -235,8 +235,8 @@ pub(in crate::tui) fn url_ranges(flat: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Where each run ends in the flat text. A cluster that two runs share belongs to
-/// the first, since half a cluster has another width.
+/// The end of each run in the flat text. A cluster that two runs share belongs to
+/// the first, because half a cluster has another width.
 fn run_ends(runs: &[Run], flat: &str) -> Vec<usize> {
     let mut end = 0;
     runs.iter()

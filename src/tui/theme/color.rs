@@ -1,8 +1,8 @@
-//! Colour values of theme files, and the colours a terminal can show.
+//! Colour values of theme files, and the colours of terminals.
 
 use ratatui::style::Color;
 
-/// How many colours the terminal shows.
+/// The number of colours a terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorDepth {
     /// 24 bits per colour.
@@ -11,7 +11,7 @@ pub enum ColorDepth {
     Indexed,
 }
 
-/// A colour as a theme file gives it.
+/// A colour in a theme file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ThemeColor {
     /// The terminal's default.
@@ -21,8 +21,8 @@ pub(super) enum ThemeColor {
 }
 
 impl ThemeColor {
-    /// Reads `""`, `#rgb`, `#rrggbb`, `oklch(L% C H)` or `okhsl(H S% L%)`. `None` for anything else,
-    /// which may be the name of a variable.
+    /// Parses `""`, `#rgb`, `#rrggbb`, `oklch(L% C H)` or `okhsl(H S% L%)`. `None` for anything
+    /// else, which may be the name of a variable.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self::Default);
@@ -73,7 +73,7 @@ fn parse_hex(hex: &str) -> Option<ThemeColor> {
     }
     let value = u32::from_str_radix(hex, 16).ok()?;
     let [_, r, g, b] = match hex.len() {
-        // Each digit stands for itself twice: f80 is ff8800.
+        // Each digit is doubled: f80 is ff8800.
         3 => {
             let digit = |shift: u32| (value >> shift & 0xf) * 0x11;
             (digit(8) << 16 | digit(4) << 8 | digit(0)).to_be_bytes()
@@ -85,7 +85,7 @@ fn parse_hex(hex: &str) -> Option<ThemeColor> {
 }
 
 /// Oklch to sRGB after <https://bottosson.github.io/posts/oklab/>; colours outside
-/// of sRGB are clipped per channel.
+/// sRGB are clipped per channel.
 fn oklch_to_rgb(lightness: f64, chroma: f64, hue_degrees: f64) -> (u8, u8, u8) {
     let hue = hue_degrees.to_radians();
     let [r, g, b] = oklab_to_linear(lightness, chroma * hue.cos(), chroma * hue.sin());
@@ -135,7 +135,7 @@ fn okhsl_to_rgb(hue_degrees: f64, saturation: f64, lightness: f64) -> (u8, u8, u
     oklch_to_rgb(inner, chroma, hue_degrees)
 }
 
-/// Oklab's lightness from one that puts middle grey in the middle.
+/// Converts a lightness with middle grey in the middle to Oklab's.
 fn toe_inverse(lightness: f64) -> f64 {
     const K1: f64 = 0.206;
     const K2: f64 = 0.03;
@@ -143,14 +143,14 @@ fn toe_inverse(lightness: f64) -> f64 {
     (lightness * lightness + K1 * lightness) / (K3 * (lightness + K2))
 }
 
-/// The smaller of two numbers, rounded off where they meet.
+/// The smaller of two numbers, smoothed where they meet.
 fn soft_min(x: f64, y: f64, power: i32) -> f64 {
     (x.powi(-power) + y.powi(-power)).powf(-1.0 / f64::from(power))
 }
 
-/// Most chroma that sRGB has at a lightness and a hue.
+/// The maximum chroma in sRGB at a lightness and a hue.
 fn edge_chroma(lightness: f64, a: f64, b: f64) -> f64 {
-    // The edge of sRGB is slightly hollow at blue; a search without this stops there.
+    // The edge of sRGB is slightly concave at blue; without this, the search stops there.
     const TOLERANCE: f64 = 0.001;
     let (mut inside, mut outside) = (0.0, 0.5);
     for _ in 0..40 {
@@ -167,7 +167,7 @@ fn edge_chroma(lightness: f64, a: f64, b: f64) -> f64 {
     inside
 }
 
-/// The lightness at which a hue has the most chroma; there is one maximum.
+/// The lightness with the maximum chroma of a hue.
 fn cusp_lightness(a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
@@ -181,7 +181,7 @@ fn cusp_lightness(a: f64, b: f64) -> f64 {
     (low + high) / 2.0
 }
 
-/// Slopes of a smooth triangle inside of sRGB; polynomials of the page above.
+/// Slopes of a smooth triangle inside sRGB; polynomials of the page above.
 fn middle_slopes(a: f64, b: f64) -> (f64, f64) {
     let s = 0.115_169_93
         + 1.0
@@ -227,7 +227,7 @@ fn indexed_rgb(index: u8) -> [u8; 3] {
     }
 }
 
-/// Squared distance, weighted by how well the eye tells the channels apart.
+/// Squared distance, weighted by the eye's sensitivity per channel.
 fn distance(a: [u8; 3], b: [u8; 3]) -> u32 {
     let squared = |channel: usize| u32::from(a[channel].abs_diff(b[channel])).pow(2);
     3 * squared(0) + 6 * squared(1) + squared(2)

@@ -1,7 +1,7 @@
-//! Reads the JSON form of themes.
+//! Parses the JSON form of themes.
 //!
-//! Strict, so that a misspelt token is reported and not silently default. An
-//! error names the key by its path, such as `colors.accent`.
+//! Strict, so that a misspelt token is reported instead of silently getting a default. An
+//! error contains the path of the key, such as `colors.accent`.
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -10,7 +10,7 @@ use super::Appearance;
 use super::color::ThemeColor;
 use super::tokens::TABLE;
 
-/// Why a text is no theme.
+/// Why a text is not a theme.
 #[derive(Debug, Error)]
 pub enum ThemeError {
     #[error("theme is not valid JSON: {0}")]
@@ -95,7 +95,7 @@ pub(super) fn load(json: &str) -> Result<Loaded, ThemeError> {
     Ok(Loaded { name, appearance, colors: resolved })
 }
 
-/// Follows variables to a colour. `path` is where the search began.
+/// Resolves variables to a colour. `path` is the start of the search.
 fn resolve(value: &Value, path: &str, vars: &Map<String, Value>) -> Result<ThemeColor, ThemeError> {
     let mut value = value;
     let mut chain: Vec<String> = Vec::new();

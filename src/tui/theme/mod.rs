@@ -1,8 +1,8 @@
-//! Colours by meaning.
+//! Colours by purpose.
 //!
-//! A theme gives every token of [`TABLE`] a colour; components ask for a
-//! [`Token`] and never name a colour. Reading theme files from disk and watching
-//! them is left to the caller, who hands over their text.
+//! A theme assigns a colour to every token of [`TABLE`]; components use
+//! [`Token`]s and never name a colour. Callers read and watch theme
+//! files and pass their text.
 
 mod color;
 mod load;
@@ -23,7 +23,7 @@ pub enum Appearance {
     Light,
 }
 
-/// Names that [`Theme::builtin`] knows. `system` stands for one of the others,
+/// The names of [`Theme::builtin`]. `system` selects one of the others
 /// by the terminal's background.
 pub const BUILTIN_NAMES: [&str; 3] = ["system", "dark", "light"];
 
@@ -37,10 +37,10 @@ pub struct Theme {
 }
 
 impl Theme {
-    /// The theme this JSON text describes, with colours for a terminal of `depth`.
+    /// Parses a theme, with colours for a terminal of `depth`.
     ///
     /// # Errors
-    /// When the text is no theme; the error names the key at fault.
+    /// If the text is not a theme; the error names the key.
     pub fn parse(json: &str, depth: ColorDepth) -> Result<Self, ThemeError> {
         let loaded = load::load(json)?;
         Ok(Self {
@@ -51,7 +51,7 @@ impl Theme {
         })
     }
 
-    /// A compiled-in theme; `background` decides what `system` is. `None` for a
+    /// A built-in theme; `background` determines `system`. `None` for a
     /// name that is not in [`BUILTIN_NAMES`].
     pub fn builtin(name: &str, background: Appearance, depth: ColorDepth) -> Option<Self> {
         let json = match (name, background) {
@@ -70,14 +70,14 @@ impl Theme {
         self.appearance
     }
 
-    /// Differs between any two themes loaded in this process; part of the key of
-    /// everything that caches styled rows.
+    /// Differs between any two themes loaded in this process; part of the cache key
+    /// of styled rows.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The token as a style: its colour as foreground or background, whichever it
-    /// is meant for. A token that is the terminal's default sets nothing.
+    /// The token as a style: its colour as foreground or background, according to its
+    /// purpose. A token with the terminal's default colour sets nothing.
     pub fn style(&self, token: Token) -> Style {
         let mut style = Style::new();
         let color = self.color(token);
@@ -88,7 +88,7 @@ impl Theme {
         style
     }
 
-    /// The token's colour; `None` is the terminal's default.
+    /// The token's colour; `None` means the terminal's default.
     pub fn color(&self, token: Token) -> Option<Color> {
         self.colors[token.index()]
     }

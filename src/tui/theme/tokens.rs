@@ -1,7 +1,7 @@
 //! The tokens of a theme, one row each.
 //!
 //! The names are those of pi's theme files. `docs` and the loader read this
-//! table; adding a token means adding its variant and its row.
+//! table; to add a token, add its variant and its row.
 
 /// Purpose of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,21 +75,21 @@ impl Token {
     }
 }
 
-/// Which part of a cell a token colours.
+/// The part of a cell that a token colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Foreground,
     Background,
 }
 
-/// One token as theme files and documentation see it.
+/// One token, for theme files and documentation.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRow {
     pub token: Token,
     /// Key in the `colors` object of a theme file.
     pub name: &'static str,
     pub kind: Kind,
-    /// The token that fills in when a theme leaves this one out; `None` means
+    /// The token used if a theme leaves this one out; `None` means
     /// every theme must have it.
     pub fallback: Option<Token>,
     pub help: &'static str,

@@ -1,8 +1,8 @@
-//! Changes of a text: as lines with numbers, and as rows.
+//! Diffs: as lines with numbers, and as rows.
 //!
-//! A line reads `+12 text`: sign, number right-aligned, text. Removed lines carry
-//! their old number, all others the new one. Where a block of removed lines is
-//! followed by as many added ones, the words that differ stand out.
+//! A line reads `+12 text`: sign, number right-aligned, text. Removed lines have
+//! their old number, all others the new one. If a block of removed lines is
+//! followed by as many added ones, differing words are highlighted.
 
 use ratatui::style::{Modifier, Style};
 use similar::{ChangeTag, TextDiff};
@@ -10,13 +10,13 @@ use similar::{ChangeTag, TextDiff};
 use super::super::text::{Row, Run, TAB_WIDTH, Wrap, sanitize_line};
 use super::super::theme::{Theme, Token};
 
-/// What happened to a line.
+/// The kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffKind {
     Added,
     Removed,
     Context,
-    /// Unchanged lines left out here.
+    /// Omitted unchanged lines.
     Gap,
 }
 
@@ -24,13 +24,13 @@ pub enum DiffKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     pub kind: DiffKind,
-    /// 1-based; `None` for gaps and where the source has no numbers.
+    /// Counted from 1; `None` for gaps and if the source has no numbers.
     pub number: Option<usize>,
     pub text: String,
 }
 
 /// The changes from `old` to `new` with `context` unchanged lines around each. The
-/// work may grow with the square of the changed lines; large texts belong on a
+/// work may grow with the square of the changed lines; process large texts on a
 /// background task.
 pub fn diff_lines(old: &str, new: &str, context: usize) -> Vec<DiffLine> {
     let diff = TextDiff::from_lines(old, new);
@@ -52,8 +52,8 @@ pub fn diff_lines(old: &str, new: &str, context: usize) -> Vec<DiffLine> {
     lines
 }
 
-/// Reads a diff that was written as text, one `+12 text` per line. Lines of another
-/// form are taken as context.
+/// Parses a diff in text form, one `+12 text` per line. Lines of another
+/// form count as context.
 pub fn parse_diff(text: &str) -> Vec<DiffLine> {
     text.lines().map(parse_line).collect()
 }
@@ -80,7 +80,7 @@ fn parse_line(line: &str) -> DiffLine {
     }
 }
 
-/// The lines as rows; long ones wrap under their text.
+/// The lines as rows; long ones wrap below their text.
 pub fn diff_rows(lines: &[DiffLine], width: u16, theme: &Theme) -> Vec<Row> {
     let number_width = lines.iter().filter_map(|line| line.number).max().unwrap_or(0).to_string().len();
     let mut rows = Vec::new();
@@ -141,8 +141,8 @@ fn push_rows(
     rows.extend(wrap.runs(runs));
 }
 
-/// The runs of an old and a new line, with what differs reversed. Lines that have
-/// little in common are left alone: marking all of them marks nothing.
+/// The runs of an old and a new line, with differences reversed. Lines that have
+/// little in common are not marked, because marks everywhere mean nothing.
 fn changed_words(old: &DiffLine, new: &DiffLine, theme: &Theme) -> (Vec<Run>, Vec<Run>) {
     const MAX_BYTES: usize = 2_000;
     const MIN_RATIO: f32 = 0.4;
@@ -172,7 +172,7 @@ fn changed_words(old: &DiffLine, new: &DiffLine, theme: &Theme) -> (Vec<Run>, Ve
     (vec![Run::new(old_text, old_style)], vec![Run::new(new_text, new_style)])
 }
 
-/// Text as shown: tabs as blanks, nothing that controls the terminal.
+/// The displayed text: tabs as spaces, no control characters.
 fn shown(text: &str) -> String {
     sanitize_line(&text.replace('\t', &" ".repeat(TAB_WIDTH))).into_owned()
 }

@@ -1,4 +1,4 @@
-//! One line to type into; what is typed may be hidden.
+//! An input field of one line, optionally hidden.
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
@@ -7,10 +7,10 @@ use super::super::term::InputEvent;
 use super::super::text::{Row, Run, width};
 use super::super::theme::{Theme, Token};
 
-/// Most that is shown or taken; longer than any key.
+/// Maximum length of text shown or accepted; longer than any key.
 const LIMIT_CHARS: usize = 16_384;
 
-/// A line of text, edited at its end. Not printed: it may be a secret.
+/// A line of text, edited at its end. Has no `Debug`, because it may contain a secret.
 #[derive(Clone, Default)]
 pub struct Field {
     text: String,
@@ -18,7 +18,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Shows what is typed.
+    /// Shows the typed text.
     pub fn plain() -> Self {
         Self::default()
     }
@@ -40,8 +40,8 @@ impl Field {
         self.text.clear();
     }
 
-    /// Takes what is typed or pasted, line ends left out. `false` if the input means
-    /// nothing to a line of text.
+    /// Handles typed or pasted text, without line breaks. `false` if the input does not
+    /// concern a line of text.
     pub fn handle(&mut self, event: &InputEvent) -> bool {
         match event {
             InputEvent::Paste(text) => self.insert(text),
@@ -61,12 +61,12 @@ impl Field {
         self.text.extend(text.chars().filter(|c| !c.is_control()).take(room));
     }
 
-    /// The line with its end in view, and the column of the cursor.
+    /// The end of the line, and the column of the cursor.
     pub fn render(&self, columns: u16, theme: &Theme) -> (Row, u16) {
         let shown: String =
             if self.is_hidden { self.text.chars().map(|_| '•').collect() } else { self.text.clone() };
         let room = usize::from(columns).saturating_sub(3);
-        // From the front, one character less each time, until the rest fits.
+        // Drops characters from the front until the rest fits.
         let start = shown.char_indices().map(|(at, _)| at).find(|at| width(&shown[*at..]) <= room);
         let visible = shown.get(start.unwrap_or(shown.len())..).unwrap_or_default();
         let mut row = Row::from_runs([

@@ -1,10 +1,10 @@
-//! Fuzzy search, as editors do it.
+//! Fuzzy search, as in editors.
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 /// Indices of the items that match all words of `query`, best first; equal matches
-/// keep their order. An empty query matches everything. Words may use fzf's marks
+/// keep their order. An empty query matches everything. Words support fzf's syntax
 /// (`'exact`, `^prefix`, `suffix$`, `!not`).
 pub fn fuzzy_rank<'a>(query: &str, items: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
     let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);

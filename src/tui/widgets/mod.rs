@@ -1,7 +1,7 @@
 //! Widgets shared by several screens.
 //!
-//! Each keeps its own state, turns it into rows, and answers keys with an outcome
-//! of its own; none knows what it is used for.
+//! Each has its own state, draws rows, and returns an outcome
+//! for a key; none knows its purpose.
 
 mod diff;
 mod field;

@@ -1,4 +1,4 @@
-//! A long text to scroll through.
+//! A long text with scrolling.
 
 use crossterm::event::KeyCode;
 use ratatui::style::Modifier;
@@ -8,11 +8,11 @@ use super::super::term::InputEvent;
 use super::super::text::{Ellipsis, Row, Run, Wrap, truncate_row};
 use super::super::theme::{Theme, Token};
 
-/// What became of a key.
+/// The outcome of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PagerOutcome {
     Pending,
-    /// The key means nothing to a pager; the owner may use it.
+    /// The pager does not use the key; the owner may.
     Ignored,
     Closed,
 }
@@ -28,7 +28,7 @@ pub struct Pager {
 }
 
 impl Pager {
-    /// A pager over logical lines, which it wraps itself. Their text has to be clean
+    /// A pager over logical lines, which it wraps itself. Their text must be sanitised
     /// (see [`sanitize`](super::super::text::sanitize)).
     pub fn new(title: impl Into<String>, lines: Vec<Vec<Run>>) -> Self {
         Self { title: title.into(), lines, wrapped: None, scroll: 0, page: 1 }
@@ -51,7 +51,7 @@ impl Pager {
         PagerOutcome::Pending
     }
 
-    /// Exactly `height` rows: a title, the text, a line that says where one is.
+    /// Exactly `height` rows: a title, the text, a line with the position.
     pub fn render(&mut self, width: u16, height: u16, theme: &Theme) -> Vec<Row> {
         let width = width.max(1);
         if self.wrapped.as_ref().is_none_or(|(wrapped_at, _)| *wrapped_at != width) {

@@ -1,4 +1,4 @@
-//! A list to choose from, with a filter.
+//! A list of items with a filter.
 
 use crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::style::Modifier;
@@ -9,16 +9,16 @@ use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_r
 use super::super::theme::{Theme, Token};
 use super::fuzzy::fuzzy_rank;
 
-/// One thing to choose.
+/// An item of the list.
 #[derive(Debug, Clone)]
 pub struct PickerItem<T> {
     pub value: T,
     pub label: String,
-    /// Behind the label, quietly; may be empty.
+    /// Dim text after the label; may be empty.
     pub note: String,
     /// Below the list while the item is selected; may be empty.
     pub detail: String,
-    /// What the filter searches besides the label.
+    /// Additional text that the filter searches.
     pub keywords: String,
 }
 
@@ -47,12 +47,12 @@ impl<T> PickerItem<T> {
     }
 }
 
-/// What became of a key.
+/// The outcome of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PickerOutcome<T> {
-    /// Nothing is decided yet.
+    /// No decision yet.
     Pending,
-    /// The key means nothing to a picker; the owner may use it.
+    /// The picker does not use the key; the owner may.
     Ignored,
     Chosen(T),
     Cancelled,
@@ -66,7 +66,7 @@ pub struct PickerRows {
     pub cursor: Option<(u16, u16)>,
 }
 
-/// A list with a title, a filter that is typed into, and hints.
+/// A list with a title, a filter field, and hints.
 #[derive(Debug)]
 pub struct Picker<T> {
     title: String,
@@ -74,7 +74,7 @@ pub struct Picker<T> {
     filterable: bool,
     items: Vec<PickerItem<T>>,
     query: String,
-    /// Indices of the items that match, in the order shown.
+    /// Indices of the matching items, in display order.
     shown: Vec<usize>,
     /// Position in `shown`.
     selected: usize,
@@ -99,14 +99,14 @@ impl<T: Clone> Picker<T> {
         picker
     }
 
-    /// The last row: what keys do.
+    /// Sets the last row: the meaning of keys.
     #[must_use]
     pub fn hints(mut self, hints: impl Into<String>) -> Self {
         self.hints = hints.into();
         self
     }
 
-    /// A plain list, for a handful of items: typing does nothing.
+    /// A plain list, for a few items, without a filter.
     #[must_use]
     pub fn without_filter(mut self) -> Self {
         self.filterable = false;
@@ -167,7 +167,7 @@ impl<T: Clone> Picker<T> {
         };
         let last = self.shown.len().saturating_sub(1);
         match keymap.lookup(Context::Select, key) {
-            // Both ends lead to each other.
+            // Wraps around at both ends.
             Some("tui.select.up") => self.selected = self.selected.checked_sub(1).unwrap_or(last),
             Some("tui.select.down") => {
                 self.selected = if self.selected < last { self.selected + 1 } else { 0 }
@@ -198,7 +198,7 @@ impl<T: Clone> Picker<T> {
     }
 
     /// The picker in at most `max_rows` rows: as many items as fit between the fixed
-    /// rows, and one at least.
+    /// rows, at least one.
     pub fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> PickerRows {
         let width_cells = width.max(1);
         let mut rows = vec![

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long one frame is shown.
+/// Duration of one frame.
 pub const SPINNER_FRAME: Duration = Duration::from_millis(80);
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

@@ -8,7 +8,7 @@ use crate::support::dialects::{
     Call, Dialect, End, Lack, RESPONSE_ID, ROWS, Refusal, SERVED, Script, Step, decode,
 };
 
-/// Fails unless every row reads the script as what it says, ending for `stop`.
+/// Fails unless every row decodes the script to its expected content, ending with `stop`.
 #[track_caller]
 fn check(script: impl Fn(&dyn Dialect) -> Option<Script>, stop: StopReason) {
     let mut n_rows = 0;

@@ -1,4 +1,4 @@
-//! What holds for every wire API, whatever it looks like.
+//! Rules for every wire API.
 //!
 //! The rows are those of [`dialects`]: each writes the same answers in the words
 //! of its API, and every case runs over all of them. The grammar of events is
@@ -29,7 +29,7 @@ fn every_api_has_a_row() {
     assert_eq!(rows.len(), supported_apis().len());
 }
 
-/// A row that could say it lacks anything would pass everything.
+/// A row that could declare anything as missing would pass everything.
 #[test]
 fn every_row_has_what_a_conversation_needs() {
     use Lack::{
@@ -63,7 +63,7 @@ fn everything(row: &dyn Dialect) -> Script {
     .usage(usage(row))
 }
 
-/// What the row can tell of these.
+/// The fields the row's API can express.
 fn usage(row: &dyn Dialect) -> Tokens {
     let lacks = |lack: Lack| row.lacks().contains(&lack);
     Tokens {
@@ -113,7 +113,7 @@ fn outline(message: &AssistantMessage) -> Value {
     blocks.collect()
 }
 
-/// The message of a stream whose events are in order, say something and add up to it.
+/// The message of a stream whose events are in order, not empty and consistent with it.
 fn checked(row: &dyn Dialect, events: &[StreamEvent]) -> AssistantMessage {
     let mut order = StreamOrder::default();
     let mut builder = MessageBuilder::new(AssistantMessage::pending(Api::default(), "", "", Millis(0)));

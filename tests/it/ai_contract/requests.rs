@@ -1,4 +1,4 @@
-//! What requests hold of what came before.
+//! Which earlier messages requests contain.
 
 use pi::ai::{StreamEvent, preview_request};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn user(content: Value) -> Value {
     json!({"role": "user", "content": content})
 }
 
-/// The body of a request that goes on after an answer of the row's model, or of another.
+/// The body of a request that follows an answer of the row's model, or of another.
 fn after(row: &dyn Dialect, script: &Script, own: bool) -> Value {
     let answer = read(row, script);
     let results = answer.tool_calls().map(|call| {
@@ -97,7 +97,7 @@ fn images_stand_where_the_api_has_a_place_for_them() {
         // Of a failed call the image is still seen, wherever.
         let body = sent(model(*row, "http://x"), true);
         assert_eq!(row.images(&body).len(), 2, "{}", row.api());
-        // A model without eyes is told that there was something.
+        // A model without vision reads a text in place of the image.
         let mut blind = model(*row, "http://x");
         blind["input"] = json!(["text"]);
         let body = sent(blind, false);

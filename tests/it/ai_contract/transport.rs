@@ -180,7 +180,7 @@ fn nothing_is_read_after_the_end() {
         let script = everything(*row);
         let mut frames = row.frames(&script);
         let whole = read(*row, &script);
-        // Gateways append what belongs to another API.
+        // Gateways append data of another API.
         frames.push(b"data: [DONE]\n\n".to_vec());
         let message = read_prefix(*row, &frames);
         assert_eq!(message, whole, "{}", row.api());

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agent_order::AgentOrder;
 
-/// What a test does when an event comes.
+/// A test's reaction to an event.
 type OnEvent = Box<dyn FnMut(&AgentEvent) + Send>;
 
 type Prepare = Box<dyn FnMut(&mut NextRequest) + Send>;
@@ -42,7 +42,7 @@ pub(crate) struct AgentBench {
     on_event: Option<OnEvent>,
 }
 
-/// What a run came to.
+/// The outcome of a run.
 pub(crate) struct Ran {
     pub(crate) events: Vec<AgentEvent>,
     pub(crate) outcome: RunOutcome,
@@ -243,7 +243,7 @@ impl Hooks for Recorder {
     }
 }
 
-/// What a call of a [`TestTool`] may use.
+/// The context of a call of a [`TestTool`].
 pub(crate) struct CallCx {
     pub(crate) id: String,
     pub(crate) cancel: CancellationToken,
@@ -252,7 +252,7 @@ pub(crate) struct CallCx {
 
 type Behaviour = dyn Fn(Value, CallCx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
 
-/// A tool that does what its test says.
+/// A tool whose behaviour the test defines.
 pub(crate) struct TestTool {
     spec: ToolSpec,
     concurrency: Concurrency,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pi::agent::AgentEvent;
 use pi::ai::{AssistantMessage, Message, StreamEvent, StreamOrder};
 
-/// Takes the events of one run after the other and says what is out of order.
+/// Takes the events of one run after the other and reports violations of the order.
 /// Besides the grammar it checks what the events say of each other: results
 /// answer calls in their order, and `TurnEnd` and `AgentEnd` list exactly the
 /// messages that were announced.

@@ -6,13 +6,13 @@
 
 use serde_json::{Value, json};
 
-/// An event as it stands in the stream.
+/// An event in the form of the stream.
 pub(crate) fn event(kind: &str, payload: &Value) -> Vec<u8> {
     let headers = [(":event-type", kind), (":content-type", "application/json"), (":message-type", "event")];
     message(&headers, payload.to_string().as_bytes())
 }
 
-/// An exception as it stands in the stream.
+/// An exception in the form of the stream.
 pub(crate) fn exception(kind: &str, text: &str) -> Vec<u8> {
     let headers =
         [(":exception-type", kind), (":content-type", "application/json"), (":message-type", "exception")];

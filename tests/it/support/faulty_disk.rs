@@ -1,4 +1,4 @@
-//! A disk that fails when a test says so.
+//! A disk that fails on request.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use pi::session::{Disk, SystemDisk};
 
-/// Writes to the real disk until it is told to fail.
+/// Writes to the real disk until a test makes it fail.
 #[derive(Debug)]
 pub(crate) struct FaultyDisk(Mutex<Faults>);
 

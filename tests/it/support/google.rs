@@ -48,7 +48,7 @@ fn block(part: &Value, at: usize) -> Value {
     block
 }
 
-/// What two bodies for the same conversation must agree on.
+/// The content on which two bodies for the same conversation must agree.
 pub(crate) fn outline(body: &Value) -> Vec<Value> {
     let mut lines = vec![body["systemInstruction"]["parts"][0]["text"].clone()];
     for content in body["contents"].as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! What the tests at the boundaries share.
+//! Shared parts of the tests at the boundaries.
 
 pub(crate) mod agent_bench;
 pub(crate) mod agent_order;

@@ -1,8 +1,8 @@
 //! The real program in a pseudo-terminal, watched by a terminal emulator.
 //!
-//! The environment is empty but for what a test gives, home is a temporary
+//! The environment contains only a test's variables, and home is a temporary
 //! folder. Waiting means waiting for output: a thread feeds the emulator and
-//! wakes whoever waits; nothing sleeps.
+//! wakes the waiting test; nothing sleeps.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
@@ -169,7 +169,7 @@ impl Pty {
         self.master.resize(pty_size(size)).unwrap();
     }
 
-    /// Waits until `ready` holds of the screen's rows, and returns them.
+    /// Waits until `ready` is true for the screen's rows, and returns them.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, ready: impl Fn(&[String]) -> bool) -> Vec<String> {
         let mut rows = Vec::new();
@@ -224,7 +224,7 @@ impl Pty {
         shared.terminal.everything()
     }
 
-    /// What the program wrote, byte by byte.
+    /// The program's output, byte by byte.
     pub(crate) fn log(&self) -> Vec<u8> {
         self.lock().log.clone()
     }
@@ -282,7 +282,7 @@ fn pty_size(size: Size) -> PtySize {
 
 type Answer = fn(&VirtualTerminal) -> String;
 
-/// What programs ask a terminal, and what it answers.
+/// Queries to a terminal, and its answers.
 const QUERIES: &[(&[u8], Answer)] = &[
     (b"\x1b[6n", |terminal| {
         let cursor = terminal.cursor();
@@ -318,7 +318,7 @@ fn watch(
 }
 
 impl Shared {
-    /// Feeds the emulator what is new, and returns what it answers to queries.
+    /// Feeds new output to the emulator, and returns its answers to queries.
     fn show(&mut self) -> Vec<String> {
         let mut answers = Vec::new();
         loop {

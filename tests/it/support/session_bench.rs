@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// When every test begins.
 pub(crate) const START_MS: u64 = 1_795_253_027_280;
 
-/// What a session needs, and the folder it works in.
+/// The parts of a session, and the folder it works in.
 pub(crate) struct SessionBench {
     pub(crate) folder: TempDir,
     pub(crate) provider: FakeProvider,
@@ -123,7 +123,7 @@ impl SessionBench {
         self
     }
 
-    /// What the system prompt begins with.
+    /// The beginning of the system prompt.
     pub(crate) fn prompt(mut self, prompt: &'static str) -> Self {
         self.prompt = prompt;
         self
@@ -142,7 +142,7 @@ impl SessionBench {
         Arc::new(HttpProvider::new(Transport::new(), self.clock.clone(), options))
     }
 
-    /// What session files are written with.
+    /// The disk for session files.
     pub(crate) fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
         self.disk = disk;
         self
@@ -285,7 +285,7 @@ impl Session {
         self.request(prompt(text, when_busy)).await.unwrap()
     }
 
-    /// The next event; checks order, and that what is finished is on disk.
+    /// The next event; checks order, and that finished items are on disk.
     pub(crate) async fn next(&mut self) -> SessionEvent {
         let event = tokio::time::timeout(PATIENCE, self.events.recv()).await;
         let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
@@ -350,7 +350,7 @@ impl Session {
         self.waiting()
     }
 
-    /// Drops the handle; returns the session's file and what is left of its events.
+    /// Drops the handle; returns the session's file and its remaining events.
     pub(crate) fn let_go(self) -> (PathBuf, SessionEvents) {
         (self.path(), self.events)
     }
@@ -359,7 +359,7 @@ impl Session {
         self.handle.state().path.clone().unwrap()
     }
 
-    /// What is on disk: one line per entry.
+    /// The contents of the file: one line per entry.
     pub(crate) fn on_disk(&self) -> Vec<String> {
         entries(&self.path()).iter().map(entry_line).collect()
     }
@@ -390,7 +390,7 @@ impl Session {
         }
     }
 
-    /// What a user sees as finished must survive whatever happens next.
+    /// Anything shown as finished must survive every later event.
     fn check_on_disk(&self, message: &Arc<Message>) {
         let state = self.handle.state();
         let Some(path) = state.path.as_ref().filter(|_| state.on_disk) else { return };

@@ -68,7 +68,7 @@ impl RecordedRequest {
     }
 }
 
-/// What the server sends for one request.
+/// The server's reply to one request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     /// The only path it is for; `None` for any.
@@ -252,7 +252,7 @@ async fn send(socket: &mut TcpStream, reply: Reply) -> Sent {
                 let mut byte = [0];
                 tokio::select! {
                     () = gate.pass() => {}
-                    // A client has nothing to say before the reply is over.
+                    // A client sends nothing before the reply is complete.
                     _ = socket.read(&mut byte) => return Sent::ClientGone,
                 }
             }

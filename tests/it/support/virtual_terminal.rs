@@ -60,7 +60,7 @@ impl VirtualTerminal {
         self.parser.screen().rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// What stands in a cell of the screen.
+    /// The contents of a cell of the screen.
     pub(crate) fn cell(&self, x: u16, y: u16) -> String {
         self.parser.screen().cell(y, x).map(|cell| cell.contents().to_owned()).unwrap_or_default()
     }

@@ -32,7 +32,6 @@ impl Catalog {
     ///
     /// # Errors
     /// If nothing matches, or one id belongs to several usable providers.
-    /// When nothing matches, or one id belongs to several usable providers.
     pub fn find(
         &self,
         reference: &str,

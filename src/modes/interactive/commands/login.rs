@@ -22,7 +22,7 @@ pub(super) const COMMANDS: &[Command] = &[
 
 fn list(app: &mut App, purpose: Purpose, args: &str, out: &mut Vec<Effect>) {
     if args.contains(char::is_whitespace) {
-        // Not repeated: it may be a key.
+        // The text may be a key, so it is not repeated.
         return app.fail("enter only the provider's name; pi asks for the key next");
     }
     let wanted = (!args.is_empty()).then(|| args.to_owned());

@@ -14,19 +14,19 @@ pub(super) use session::{new_session, open_queue};
 /// A slash command.
 pub(super) struct Command {
     pub(super) name: &'static str,
-    /// What may follow the name, for help; empty if nothing.
+    /// The arguments, for help; empty if there are none.
     pub(super) args: &'static str,
     /// One line, imperative, no full stop.
     pub(super) help: &'static str,
-    /// Gets what follows the name, trimmed.
+    /// Receives the text after the name, trimmed.
     pub(super) run: fn(&mut App, &str, &mut Vec<Effect>),
 }
 
-// What opens a list comes first: Enter behind a lone slash runs the first of them.
+// Commands that open a list come first, because Enter after a lone slash runs the first command.
 const TABLES: &[&[Command]] = &[model::COMMANDS, session::COMMANDS, login::COMMANDS, view::COMMANDS];
 
-/// Commands that end, wipe or forget something. They do not stand first among
-/// others, and Enter does not run one of which less than half is typed.
+/// Commands that end or delete something. They are never first among
+/// others, and Enter runs one only if at least half of it was typed.
 pub(super) const ENDING: &[&str] = &["new", "quit", "logout"];
 
 /// All commands, in the order help lists them.
@@ -34,7 +34,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Command> {
     TABLES.iter().copied().flatten()
 }
 
-/// The command a line calls: one that takes no arguments is only called without.
+/// The command that a line invokes; one without arguments matches only a line without any.
 pub(super) fn find(line: &str) -> Option<(&'static Command, &str)> {
     let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let args = args.trim();

@@ -27,7 +27,7 @@ fn model(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     }
 }
 
-/// Lists the known models, filtered by `query`, and looks for others meanwhile.
+/// Lists the known models, filtered by `query`, and searches for others in the background.
 pub(in super::super) fn open_models(app: &mut App, query: &str, out: &mut Vec<Effect>) {
     out.push(WorldEffect::RefreshModels { with_services: true }.into());
     app.dialogs.open_models(&app.session, query, &app.keymap);

@@ -64,7 +64,7 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     app.tell(&format!("This session is now called “{args}”."));
 }
 
-/// Starts a new session; asks first if that would stop work.
+/// Starts a new session; asks first if that would cancel work.
 pub(in super::super) fn new_session(app: &mut App, out: &mut Vec<Effect>) {
     if app.session.phase == Phase::Idle && !app.status.is_bash_running() {
         return out.push(Effect::session(SessionCommand::New));

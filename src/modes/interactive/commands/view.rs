@@ -1,4 +1,4 @@
-//! Commands about what is on the screen.
+//! Commands about the screen.
 
 use super::super::actions;
 use super::super::app::App;

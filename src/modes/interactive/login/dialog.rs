@@ -1,4 +1,4 @@
-//! The dialog of `/login` and `/logout`, which leads from one stage to the next.
+//! The dialog of `/login` and `/logout`, with its stages.
 
 use crate::config::{CLIENT_ID_HELP, Secret, SignInMethod, SignInRequest, SignInStep};
 use crate::tui::keymap::Keymap;
@@ -13,11 +13,11 @@ use super::providers::{LoginMethods, Logins};
 use super::sign_in::SignInDialog;
 use super::{LoginEffect, LoginMethod, LoginMsg, LoginProvider, Purpose};
 
-/// Provider, then method, then a key or a sign-in; stages that leave no choice are
+/// Provider, then method, then a key or a sign-in; stages with a single choice are
 /// skipped.
 pub(in super::super) struct LoginDialog {
     stage: Stage,
-    /// The key that copies the address of a sign-in, as hints name it.
+    /// The key that copies the sign-in address, as shown in hints.
     copy_key: String,
 }
 
@@ -34,7 +34,7 @@ impl LoginDialog {
         Self { stage: Stage::Providers(Logins::new(purpose, providers)), copy_key }
     }
 
-    /// Begins where `provider` is chosen already. The outcome is due at once.
+    /// Begins with `provider` already chosen. The outcome is due at once.
     pub(in super::super) fn for_provider(
         provider: LoginProvider,
         copy_key: String,
@@ -47,7 +47,7 @@ impl LoginDialog {
         (dialog, outcome)
     }
 
-    /// Whether it shows a sign-in, which ends the dialog when it ends.
+    /// Whether it shows a sign-in, whose end closes the dialog.
     pub(in super::super) fn is_signing_in(&self) -> bool {
         matches!(self.stage, Stage::SignIn(_))
     }

@@ -1,5 +1,5 @@
-//! Does what [`LoginEffect`]s say. A sign-in is a task that [`Effects`] owns: it
-//! ends when it is done, given up, or with the program.
+//! Performs [`LoginEffect`]s. A sign-in is a task that [`Effects`] owns: it
+//! ends when it is done, cancelled, or with the program.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::super::msg::EffectDone;
 use super::super::overlays::ModelChoice;
 use super::{KeyChange, LoginDone, LoginEffect, LoginProvider, Purpose};
 
-/// A sign-in that goes on.
+/// A sign-in in progress.
 pub(in super::super) struct SignInTask {
     pasted: mpsc::UnboundedSender<Secret>,
     _guard: DropGuard,
@@ -62,7 +62,7 @@ impl Effects {
         });
     }
 
-    /// Changes the file of keys and tells what that came to.
+    /// Changes the key file and reports the result.
     fn change(
         &self,
         provider: String,
@@ -129,7 +129,7 @@ impl Effects {
     }
 }
 
-/// What the app has to know after keys changed.
+/// The data for the app after keys changed.
 fn key_change(services: &Services, provider: &str, text: String) -> KeyChange {
     let catalog = services.catalog.get();
     let info = catalog.provider(provider).filter(|info| services.credentials.is_available(info));
@@ -141,7 +141,7 @@ fn key_change(services: &Services, provider: &str, text: String) -> KeyChange {
     KeyChange { text, models: ModelChoice::of(&services.usable_models()), default_model }
 }
 
-/// Opens a web address with whatever the desktop opens them with. Blocks.
+/// Opens a web address with the desktop's default program. Blocks.
 fn open_browser(url: &str, env: &Env) -> Result<(), String> {
     if !(url.starts_with("https://") || url.starts_with("http://")) {
         return Err("this is not a web address".to_owned());

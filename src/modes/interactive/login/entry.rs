@@ -1,4 +1,4 @@
-//! Asking for one line of text, which may be a secret.
+//! Prompts for one line of text, which may be a secret.
 
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
@@ -9,7 +9,7 @@ use crate::tui::widgets::Field;
 use super::super::overlays::{Dialog, Overlay, OverlayStep};
 use super::LoginMsg;
 
-/// A dialog with a line to type into. An empty line is not taken.
+/// A dialog with a line to type into. An empty line is rejected.
 pub(super) struct Entry {
     title: String,
     about: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Shows dots. `entered` makes the message of what was typed.
+    /// Shows dots. `entered` converts the typed text to a message.
     pub(super) fn hidden(
         title: String,
         about: Vec<String>,
@@ -28,7 +28,7 @@ impl Entry {
         Self { title, about, field: Field::hidden(), is_refused: false, entered: Box::new(entered) }
     }
 
-    /// Shows what is typed.
+    /// Shows the typed text.
     pub(super) fn plain(
         title: String,
         about: Vec<String>,

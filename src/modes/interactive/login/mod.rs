@@ -1,7 +1,7 @@
 //! `/login` and `/logout`: their dialog, and its effects.
 //!
-//! The dialog shows and asks, `effects` stores and signs in; a key goes from the
-//! one to the other as a [`Secret`] and nowhere else.
+//! The dialog shows and asks, `effects` stores and signs in; a key is passed between
+//! them only as a [`Secret`].
 
 mod dialog;
 mod effects;
@@ -16,19 +16,19 @@ use super::overlays::ModelChoice;
 pub(super) use dialog::LoginDialog;
 pub(super) use effects::SignInTask;
 
-/// What the list of providers is for.
+/// The purpose of the list of providers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Login,
     Logout,
 }
 
-/// A provider that can be chosen.
+/// A provider in the list.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LoginProvider {
     pub(super) keys: ProviderKeys,
     pub(super) offer: Option<&'static SignInOffer>,
-    /// Signing in needs a client id that nobody has given yet.
+    /// Signing in needs a client id that has not been set yet.
     pub(super) asks_for_client_id: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum LoginMethod {
     SignIn(SignInMethod),
 }
 
-/// What the user did in one stage of the dialog.
+/// The user's action in one stage of the dialog.
 #[derive(Debug)]
 enum LoginMsg {
     Chosen(LoginProvider),
@@ -53,7 +53,7 @@ enum LoginMsg {
     Cancelled,
 }
 
-/// Something to happen outside of the app.
+/// An effect outside the app.
 #[derive(Debug, PartialEq)]
 pub(super) enum LoginEffect {
     /// Lists the providers; answers with [`LoginDone::Listed`].
@@ -67,9 +67,9 @@ pub(super) enum LoginEffect {
         key: Secret,
     },
     Forget(String),
-    /// Tells its steps meanwhile, as [`LoginDone::Step`].
+    /// Reports its steps as [`LoginDone::Step`].
     SignIn(SignInRequest),
-    /// Hands what the user pasted to the sign-in.
+    /// Passes the pasted text to the sign-in.
     Paste(Secret),
     /// Opens an address in the browser, if there is one.
     Open(String),
@@ -82,7 +82,7 @@ pub(super) enum LoginEffect {
 pub(super) enum LoginDone {
     Listed {
         purpose: Purpose,
-        /// The provider the command named.
+        /// The provider in the command.
         wanted: Option<String>,
         providers: Vec<LoginProvider>,
     },
@@ -91,18 +91,18 @@ pub(super) enum LoginDone {
     Failed(String),
 }
 
-/// What follows from a change of keys.
+/// The consequences of a change of keys.
 #[derive(Debug)]
 pub(super) struct KeyChange {
     pub(super) text: String,
-    /// Models there is a key for now.
+    /// The models with a key after the change.
     pub(super) models: Vec<ModelChoice>,
     /// The model to switch to from the demo model.
     pub(super) default_model: Option<String>,
 }
 
 impl LoginProvider {
-    /// The ways to get access, the usual one first.
+    /// The methods of access, the default first.
     pub(super) fn methods(&self) -> Vec<LoginMethod> {
         let sign_ins = self.offer.iter().flat_map(|offer| offer.methods).copied().map(LoginMethod::SignIn);
         let takes_key = self.offer.is_none_or(SignInOffer::takes_key);

@@ -1,4 +1,4 @@
-//! Choosing a provider to log in to or out of, and the way to do it.
+//! The choice of a provider to log in to or out of, and of the method.
 
 use crate::config::SignInMethod;
 use crate::tui::keymap::Keymap;
@@ -10,7 +10,7 @@ use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 use super::super::overlays::{Overlay, OverlayStep};
 use super::{LoginMethod, LoginMsg, LoginProvider, Purpose};
 
-/// The providers, each with where its key comes from.
+/// The providers, each with the source of its key.
 pub(super) struct Logins {
     picker: Picker<LoginProvider>,
     purpose: Purpose,
@@ -56,7 +56,7 @@ impl Overlay<LoginMsg> for Logins {
     }
 }
 
-/// The ways to get access to one provider.
+/// The methods of access to one provider.
 pub(super) struct LoginMethods {
     picker: Picker<LoginMethod>,
     provider: LoginProvider,

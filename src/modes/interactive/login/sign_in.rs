@@ -1,4 +1,4 @@
-//! A sign-in while it goes on: where to go, what to type there, what happens.
+//! A sign-in in progress: the address, the code, and the progress.
 
 use crate::config::{Secret, SignInStep};
 use crate::tui::keymap::{Context, Keymap};
@@ -10,7 +10,7 @@ use crate::tui::widgets::Field;
 use super::super::overlays::{Dialog, Overlay, OverlayStep};
 use super::LoginMsg;
 
-/// The dialog of a sign-in. Closing it gives the sign-in up.
+/// The dialog of a sign-in. Closing it cancels the sign-in.
 pub(super) struct SignInDialog {
     title: String,
     copy_key: String,
@@ -19,7 +19,7 @@ pub(super) struct SignInDialog {
 }
 
 enum Phase {
-    /// The service has not said yet where to go.
+    /// The service has not returned the address yet.
     Starting,
     /// The address the browser ends at can be pasted.
     Browser {
@@ -45,7 +45,7 @@ impl SignInDialog {
             SignInStep::Browser { url } => {
                 let starting = matches!(self.phase, Phase::Starting);
                 self.phase = Phase::Browser { url: url.clone(), pasted: Field::hidden() };
-                // A problem told before the address stays.
+                // A problem reported before the address stays.
                 if starting && self.note.as_ref().is_some_and(|(_, token)| *token == Token::Muted) {
                     self.note = None;
                 }
@@ -104,7 +104,7 @@ impl SignInDialog {
     }
 }
 
-/// An address on as many rows as it takes, each leading there.
+/// An address on as many rows as needed, each a link to it.
 fn address(url: &str, width: u16, theme: &Theme) -> Vec<Row> {
     let (text, style) = (sanitize_line(url).into_owned(), theme.style(Token::MdLink));
     let run = match LinkTarget::new(url) {

@@ -8,13 +8,13 @@ use crate::tui::theme::{Theme, Token};
 use super::dialog::Dialog;
 use super::{DialogOutcome, Overlay, OverlayStep};
 
-/// A question with two answers: leave it, which is chosen first, or do it.
+/// A question with two answers: keep working, which is selected first, or proceed.
 pub(in super::super) struct Confirmation {
     pub(in super::super) title: &'static str,
     pub(in super::super) about: &'static str,
     pub(in super::super) leave: &'static str,
     pub(in super::super) confirm: &'static str,
-    /// The outcome of confirming; taken when that happens.
+    /// The outcome of confirming; `None` once it was used.
     pub(in super::super) then: Option<DialogOutcome>,
     pub(in super::super) is_confirmed: bool,
 }

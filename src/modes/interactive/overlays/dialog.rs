@@ -1,5 +1,5 @@
-//! What dialogs look like: a border, a title, some text, a line to type into, a
-//! word about what is wrong, and what keys do.
+//! The layout of dialogs: a border, a title, text, an input line, a
+//! note about a problem, and the keys.
 
 use ratatui::style::Modifier;
 
@@ -10,16 +10,16 @@ use crate::tui::widgets::Field;
 /// One frame of a dialog.
 pub(in super::super) struct Dialog<'a> {
     pub(in super::super) title: &'a str,
-    /// As wide as asked already.
+    /// Already wrapped to the width.
     pub(in super::super) body: Vec<Row>,
     pub(in super::super) field: Option<&'a Field>,
-    /// A word to the user, and its colour.
+    /// A note to the user, and its colour.
     pub(in super::super) note: Option<(&'a str, Token)>,
     pub(in super::super) hints: &'a str,
 }
 
 impl Dialog<'_> {
-    /// The rows, and where the cursor is. On a small screen the text goes first.
+    /// The rows, and the cursor's position. On a small screen the text is dropped first.
     pub(in super::super) fn render(
         mut self,
         width: u16,

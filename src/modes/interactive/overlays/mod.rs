@@ -1,4 +1,4 @@
-//! Lists and dialogs that have the keyboard until they close.
+//! Lists and dialogs that receive all keys until they close.
 
 mod confirm;
 mod dialog;
@@ -29,37 +29,37 @@ pub(super) use trust::TrustDialog;
 /// Rows, and the cursor's row and column among them.
 pub(super) type Drawn = (Vec<Row>, Option<(u16, u16)>);
 
-/// Something over transcript and dock that handles all input. `M` is what it asks
-/// for.
+/// A dialog over transcript and dock that handles all input. `M` is the type of its
+/// results.
 pub(super) trait Overlay<M = DialogOutcome> {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep<M>;
 
-    /// The session has changed.
+    /// Updates for a change of the session.
     fn session_changed(&mut self, _: &SessionState) -> OverlayStep<M> {
         OverlayStep::Stay
     }
 
-    /// The list of models has changed.
+    /// Updates for a change of the models.
     fn models_changed(&mut self, _: &[ModelChoice]) {}
 
     /// Its rows, `max_rows` at most, and the cursor's row and column among them.
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn;
 }
 
-/// What an overlay does after an input.
+/// The result of an input.
 #[derive(Debug)]
 pub(super) enum OverlayStep<M = DialogOutcome> {
     Stay,
-    /// Stays, and something happens.
+    /// Stays open and returns a result.
     StayWith(M),
     Close,
     CloseWith(M),
 }
 
-/// What the user decided in a dialog.
+/// The user's decision in a dialog.
 #[derive(Debug, PartialEq)]
 pub(super) enum DialogOutcome {
-    /// Something for the session or the rest of the world to do.
+    /// An effect on the session or outside the app.
     Effect(Effect),
     TrustChosen(TrustChoice),
     SignInCancelled,

@@ -1,4 +1,4 @@
-//! Choosing a model.
+//! The list of models to choose from.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
 use super::{Overlay, OverlayStep};
 
-/// A model that can be chosen.
+/// A model in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct ModelChoice {
     pub(in super::super) id: String,
@@ -41,7 +41,7 @@ impl ModelChoice {
             .keywords(format!("{} {}", self.reference(), self.name))
     }
 
-    /// Whether a reference, with or without a thinking level, names exactly this model.
+    /// Whether a reference, with or without a thinking level, is exactly this model's.
     pub(in super::super) fn is_named(&self, reference: &str) -> bool {
         let is =
             |text: &str| text.eq_ignore_ascii_case(&self.id) || text.eq_ignore_ascii_case(&self.reference());
@@ -49,11 +49,11 @@ impl ModelChoice {
     }
 }
 
-/// The list of models there is a key for.
+/// The list of models with a key.
 pub(in super::super) struct Models {
     picker: Picker<String>,
     choices: Vec<ModelChoice>,
-    /// References of the models to cycle through; may be none.
+    /// References of the models to cycle through; may be empty.
     scope: Vec<String>,
     /// Whether only those are shown.
     scoped: bool,
@@ -61,7 +61,7 @@ pub(in super::super) struct Models {
 }
 
 impl Models {
-    /// The model of the session is marked and comes first.
+    /// Marks the session's model and puts it first.
     pub(in super::super) fn new(
         choices: &[ModelChoice],
         session: &SessionState,

@@ -11,11 +11,11 @@ use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 use super::super::msg::WorldEffect;
 use super::{DialogOutcome, Overlay, OverlayStep};
 
-/// The messages that wait, in the order they are delivered.
+/// The queued messages, in delivery order.
 pub(in super::super) struct QueuedMessages {
     picker: Picker<QueueSlot>,
     queue: QueueView,
-    /// The message that was just moved; the selection goes with it.
+    /// The message that was just moved, which stays selected.
     moved: Option<QueueSlot>,
 }
 
@@ -44,8 +44,8 @@ impl QueuedMessages {
         OverlayStep::StayWith(DialogOutcome::session(SessionCommand::MoveQueued { slot, kind, index }))
     }
 
-    /// Up within its queue and from the first follow-up on to the steering messages,
-    /// and the other way round.
+    /// Moves a message within its queue, or from the first follow-up to the steering messages
+    /// and back.
     fn shift(&mut self, slot: QueueSlot, up: bool) -> OverlayStep {
         let n_steering = self.queue.steering.len();
         let last = self.texts(slot.kind).len().saturating_sub(1);
@@ -140,7 +140,7 @@ mod tests {
     use super::super::super::msg::Effect;
     use super::*;
 
-    /// Presses a key on the message at `at` and names what is asked for.
+    /// Presses a key on the message at `at` and describes the outcome.
     fn press(at: usize, code: KeyCode, modifiers: KeyModifiers) -> String {
         let actions = actions::bindings();
         let keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);

@@ -1,4 +1,4 @@
-//! Choosing and ordering the models to cycle through.
+//! The list that selects and orders the models to cycle through.
 
 use crate::ai::ScopedModel;
 use crate::session::{Scope, SessionCommand};
@@ -10,12 +10,12 @@ use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
 use super::{ModelChoice, Overlay, OverlayStep};
 
-/// All models there is a key for; those of the scope are marked and come first.
+/// All models with a key; those of the scope are marked and come first.
 pub(in super::super) struct ModelScope {
     picker: Picker<String>,
     choices: Vec<ModelChoice>,
-    /// In the order they are cycled through: references, and the patterns that ask
-    /// for them.
+    /// In cycling order: references, and the patterns that select
+    /// them.
     scope: Vec<(String, String)>,
 }
 

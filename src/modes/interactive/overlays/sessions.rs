@@ -1,4 +1,4 @@
-//! Choosing a session to continue.
+//! The list of sessions to continue.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Choosing how much the model thinks.
+//! The list of thinking levels.
 
 use crate::ai::{Model, ThinkingLevel};
 use crate::session::{Scope, SessionCommand};

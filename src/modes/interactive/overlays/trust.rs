@@ -1,4 +1,4 @@
-//! Asking whether what a project brings along may be used.
+//! The dialog that asks whether to trust a project.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::util::paths;
 use super::dialog::Dialog;
 use super::{DialogOutcome, Overlay, OverlayStep};
 
-/// Most of what is protected that is named.
+/// Maximum number of protected files that are listed.
 const MAX_NAMED: usize = 6;
 
 /// A dialog about one folder.
@@ -22,7 +22,7 @@ pub(in super::super) struct TrustDialog {
     about: Vec<String>,
     options: Vec<(TrustChoice, String)>,
     selected: usize,
-    /// Nothing was decided yet: to leave is an answer too.
+    /// Whether it is still undecided; closing it is a decision too.
     is_open: bool,
 }
 
@@ -34,7 +34,7 @@ impl TrustDialog {
             Ok(relative) => sanitize_line(&relative.display().to_string()).into_owned(),
             Err(_) => show(path),
         };
-        // First, because they may lead anywhere.
+        // First, because links may lead anywhere.
         let links = project.links.iter().map(|link| {
             format!("{} (a link to {}, outside the project)", name(&link.path), show(&link.target))
         });
@@ -55,7 +55,7 @@ impl TrustDialog {
         };
         let mut options = Vec::new();
         if is_open {
-            // First, because the keys of somebody who types ahead must not decide.
+            // First, because keys that the user typed ahead must not decide.
             options.push((TrustChoice::NotNow, "Not now".to_owned()));
         } else {
             let now = if project.trust.is_trusted() { "trusted" } else { "not trusted" };
@@ -102,7 +102,7 @@ impl Overlay for TrustDialog {
         let muted = theme.style(Token::Muted);
         let mut body: Vec<Row> =
             self.about.iter().flat_map(|line| wrap_plain(line, width.max(1), muted)).collect();
-        // On a small screen the choice matters more than what it is about.
+        // On a small screen the options matter more than the text.
         body.truncate(usize::from(max_rows).saturating_sub(options.len() + 3));
         body.extend(options);
         let hints =
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(press(&mut dialog(&["/home/me/proj/.pi/skills"]), codes), expected, "{codes:?}");
         };
         let down = |n: usize| [vec![KeyCode::Down; n], vec![KeyCode::Enter]].concat();
-        // As typed by somebody who has not seen the dialog yet.
+        // Typed before the user could see the dialog.
         check(
             &[KeyCode::Char('f'), KeyCode::Char('i'), KeyCode::Char('x'), KeyCode::Enter],
             Some(TrustChoice::NotNow),

@@ -1,4 +1,4 @@
-//! `bash`: the command, the end of what it printed, and how it ended.
+//! `bash`: the command, the end of its output, and its outcome.
 
 use crate::tui::text::{Row, Run, sanitize, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
@@ -7,7 +7,7 @@ use super::super::transcript::RenderCx;
 use super::lines::{below, duration, runs, split_remark, tail};
 use super::{Output, Stage, ToolState};
 
-/// Rows of output while collapsed.
+/// Maximum rows of output while collapsed.
 const COLLAPSED_ROWS: usize = 5;
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
@@ -43,13 +43,13 @@ fn foot(state: &ToolState<'_>, parts: &Parts<'_>, cx: &RenderCx<'_>) -> Vec<Row>
     rows
 }
 
-/// A result taken apart: what the command printed, and what the tool says of it.
+/// A result split into the command's output and the tool's remarks.
 #[derive(Debug, Default, PartialEq)]
 struct Parts<'a> {
     printed: &'a str,
-    /// What of the output is missing.
+    /// A remark about missing output.
     remark: Option<&'a str>,
-    /// Why it counts as failed.
+    /// Why the command failed.
     status: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! Differences with line numbers and marks within lines.
+//! Diffs with line numbers and marks within lines.
 
 use ratatui::style::{Modifier, Style};
 use similar::{ChangeTag, TextDiff};
@@ -15,7 +15,7 @@ const MAX_INLINE_BYTES: usize = 1_000;
 /// Longer texts are not compared line by line.
 const MAX_COMPARED_BYTES: usize = 16 * 1024;
 
-/// Lines that have less in common than this are shown as replaced.
+/// Lines with a lower similarity are shown as replaced.
 const MIN_RATIO: f32 = 0.4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +23,15 @@ enum Kind {
     Added,
     Removed,
     Context,
-    /// Unchanged lines that are left out.
+    /// Unchanged lines that are not shown.
     Skipped,
 }
 
-/// One line of a difference.
+/// One line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DiffLine {
     kind: Kind,
-    /// Right-aligned; empty where it is not known.
+    /// Right-aligned; empty if unknown.
     number: String,
     text: String,
 }
@@ -42,8 +42,8 @@ impl DiffLine {
     }
 }
 
-/// Reads the form in which sessions keep differences: a sign, a right-aligned
-/// line number, a blank, the text.
+/// Parses the form of diffs in sessions: a sign, a right-aligned
+/// line number, a space, the text.
 pub(super) fn parse(diff: &str) -> Vec<DiffLine> {
     diff.lines().map(parse_line).collect()
 }
@@ -62,15 +62,15 @@ fn parse_line(line: &str) -> DiffLine {
     let has_number = text.len() < unpadded.len();
     let (kind, number, text) = match (kind, text) {
         _ if has_number => (kind, lead, text.strip_prefix(' ').unwrap_or(text)),
-        // One of the blanks stands between the number, which is missing, and the text.
+        // One space separates the missing number from the text.
         (Kind::Context, "...") => (Kind::Skipped, lead.strip_suffix(' ').unwrap_or(lead), text),
         _ => (kind, "", rest),
     };
     DiffLine { kind, number: number.to_owned(), text: sanitize_line(text).into_owned() }
 }
 
-/// The difference of two texts, without numbers; of long ones all lines count as
-/// changed, since it is made again with every frame.
+/// The diff of two texts, without numbers. In long texts all lines count as
+/// changed, because the diff is computed again for every frame.
 pub(super) fn between(old: &str, new: &str) -> Vec<DiffLine> {
     let plain = |kind: Kind, text: &str| {
         let line =
@@ -134,7 +134,7 @@ fn pair<'a>(rest: &'a [DiffLine], before: Option<&DiffLine>) -> Option<(&'a Diff
     (alone && short).then_some((old, new))
 }
 
-/// Both lines with what differs set off; `None` if that is nearly everything.
+/// Both lines with their differences marked; `None` if nearly everything differs.
 fn inline(old: &DiffLine, new: &DiffLine, cx: &RenderCx<'_>) -> Option<(Vec<Run>, Vec<Run>)> {
     let diff = TextDiff::from_unicode_words(old.text.as_str(), new.text.as_str());
     if diff.ratio() < MIN_RATIO {

@@ -1,4 +1,4 @@
-//! `edit`: the file and the difference; while the call runs, what it asks for.
+//! `edit`: the file and the diff; during the call, the requested edits.
 
 use crate::tools::Edit;
 use crate::tui::text::Row;
@@ -19,13 +19,13 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
         Some(diff) => diff::parse(diff),
         None => asked(state),
     };
-    // A finished edit is shown whole: it is what the user came to see.
+    // A finished edit is shown completely, because the user wants to review it.
     let limit = if state.stage == Stage::Done { None } else { state.limit(usize::MAX, cx) };
     below(&mut rows, diff::rows(&lines, limit, cx));
     rows
 }
 
-/// The difference of the texts in the arguments; where they are is not known.
+/// The diff of the texts in the arguments; their positions are unknown.
 fn asked(state: &ToolState<'_>) -> Vec<DiffLine> {
     let mut lines = Vec::new();
     for edit in Edit::from_arguments(state.arguments) {

@@ -9,10 +9,10 @@ use super::super::transcript::RenderCx;
 use super::ToolState;
 use super::lines::{below, error, head, title};
 
-/// Cells of each argument while collapsed.
+/// Maximum width of each argument while collapsed.
 const VALUE_CELLS: usize = 100;
 
-/// Rows of output while collapsed.
+/// Maximum rows of output while collapsed.
 const COLLAPSED_ROWS: usize = 10;
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
@@ -39,7 +39,7 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     rows
 }
 
-/// `key=value` on one line; text goes without quotes.
+/// `key=value` on one line; texts without quotes.
 fn argument(key: &str, value: &Value) -> String {
     let value = match value {
         Value::String(text) => sanitize_line(text).into_owned(),

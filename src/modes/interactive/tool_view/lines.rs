@@ -1,4 +1,4 @@
-//! Pieces that several views and cells are made of.
+//! Parts that several views and cells share.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::tui::theme::Token;
 use super::super::transcript::RenderCx;
 use super::{Output, ToolState};
 
-/// Rows a title may take while collapsed.
+/// Maximum rows of a title while collapsed.
 const TITLE_ROWS: usize = 10;
 
-/// Rows of an error while collapsed.
+/// Maximum rows of an error while collapsed.
 const ERROR_ROWS: usize = 10;
 
-/// The first rows of `text`, and a hint at what is left out. `None` is no limit.
+/// The first rows of `text`, and a hint about hidden ones. `None` means no limit.
 pub(in super::super) fn head(text: &str, limit: Option<usize>, style: Style, cx: &RenderCx<'_>) -> Vec<Row> {
     first(text, limit, cx, |line| wrap_plain(&sanitize(line), cx.width, style))
 }
@@ -33,13 +33,13 @@ pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'
     first(text, limit, cx, |line| wrap.runs(&lines.next_line(&sanitize_line(line), cx.theme)))
 }
 
-/// What names the language: the extension, or the whole name of a file without.
+/// The name of the language: the extension, or the file name if there is none.
 fn language(path: &str) -> &str {
     let path = Path::new(path);
     path.extension().or_else(|| path.file_name()).and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Draws line by line until there are enough rows; the rest is only counted.
+/// Draws lines until there are enough rows; the rest is only counted.
 fn first(
     text: &str,
     limit: Option<usize>,
@@ -66,8 +66,8 @@ fn first(
     rows
 }
 
-/// The last rows of what a command printed, in its colours, below a hint at what
-/// is left out. `n_before` lines came before `text`.
+/// The last rows of a command's output, in its colours, below a hint about hidden
+/// ones. `n_before` lines preceded `text`.
 pub(in super::super) fn tail(
     text: &str,
     n_before: usize,
@@ -117,7 +117,7 @@ pub(in super::super) fn hint(n_lines: usize, which: &str, cx: &RenderCx<'_>) -> 
     row
 }
 
-/// One logical line of styled text; the beginning of it while collapsed.
+/// One logical line of styled text; only its beginning while collapsed.
 pub(in super::super) fn runs(runs: &[Run], cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let mut line: Vec<Run> = Vec::new();
@@ -139,7 +139,7 @@ pub(in super::super) fn runs(runs: &[Run], cx: &RenderCx<'_>) -> Vec<Row> {
     rows
 }
 
-/// The first line of a call: the tool's name in bold, then what it works on.
+/// The first line of a call: the tool's name in bold, then its target.
 pub(super) fn title(name: &str, rest: impl IntoIterator<Item = Run>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut title = vec![Run::new(sanitize_line(name), cx.bold(Token::ToolTitle))];
     for run in rest {
@@ -149,7 +149,7 @@ pub(super) fn title(name: &str, rest: impl IntoIterator<Item = Run>, cx: &Render
     runs(&title, cx)
 }
 
-/// The path argument, or dots while it is not there yet.
+/// The path argument, or dots until it arrives.
 pub(super) fn path(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Run {
     match state.text("path").filter(|path| !path.is_empty()) {
         Some(path) => cx.path(path, cx.style(Token::Accent)),
@@ -167,7 +167,7 @@ pub(super) fn muted(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
     wrap_plain(&sanitize_line(text), cx.width, cx.style(Token::Muted))
 }
 
-/// Adds rows below a blank one; nothing if there are none.
+/// Adds rows after a blank one; does nothing if there are none.
 pub(super) fn below(rows: &mut Vec<Row>, more: Vec<Row>) {
     if !more.is_empty() {
         rows.push(Row::default());
@@ -184,7 +184,7 @@ pub(super) fn split_remark(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Stands for a picture: its media type or its address. `None` for other blocks.
+/// Text that replaces an image: its media type or its URL. `None` for other blocks.
 pub(in super::super) fn image_label(block: &ContentBlock) -> Option<String> {
     match block {
         ContentBlock::Image(image) => Some(format!("[Image: {}]", sanitize_line(&image.mime_type))),

@@ -1,9 +1,9 @@
 //! Views of tool calls, one file per tool.
 //!
-//! [`VIEWS`] names the tools that have a look of their own; all others get
-//! [`generic`]. A view turns the state of a call into rows and keeps nothing; the
-//! box around them is the cell's business. It has to cope with any arguments and
-//! any details: they come from a model and from files.
+//! [`VIEWS`] lists the tools with a view of their own; all others use
+//! [`generic`]. A view converts the state of a call to rows and has no state itself; the
+//! cell draws the box around them. Views must handle any arguments and
+//! details, because they come from a model and from files.
 
 mod bash;
 mod diff;
@@ -25,10 +25,10 @@ use super::transcript::RenderCx;
 
 pub(super) use lines::{grouped, head, hint, image_label, runs, tail};
 
-/// How one tool's calls are shown.
+/// How calls of one tool are shown.
 pub(super) struct ToolView {
     pub(super) name: &'static str,
-    /// Whether a running call shows how long it has been running.
+    /// Whether a running call shows its elapsed time.
     pub(super) shows_time: bool,
     rows: fn(&ToolState<'_>, &RenderCx<'_>) -> Vec<Row>,
 }
@@ -45,17 +45,17 @@ const VIEWS: &[ToolView] = &[
 
 const GENERIC: ToolView = ToolView { name: "", shows_time: false, rows: generic::rows };
 
-/// The view for a tool of this name.
+/// The view for the tool with this name.
 pub(super) fn view(name: &str) -> &'static ToolView {
     VIEWS.iter().find(|view| view.name == name).unwrap_or(&GENERIC)
 }
 
-/// How far a call has come.
+/// The stage of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The model is still writing the arguments.
     Arriving,
-    /// Complete; it may have output already.
+    /// The arguments are complete; there may be partial output.
     Running,
     Done,
 }
@@ -63,19 +63,19 @@ pub(super) enum Stage {
 /// A call as views see it.
 pub(super) struct ToolState<'a> {
     pub(super) name: &'a str,
-    /// An object, if the model wrote one; possibly cut off while arriving.
+    /// An object, if the model wrote one; may be truncated while arriving.
     pub(super) arguments: &'a Value,
     pub(super) stage: Stage,
     pub(super) output: Option<Output<'a>>,
-    /// How long it has been running, or did run.
+    /// Its elapsed time, or its final duration.
     pub(super) time: Option<Duration>,
 }
 
-/// What a call printed so far, or its result.
+/// The partial output of a call, or its result.
 #[derive(Debug, Default)]
 pub(super) struct Output<'a> {
     pub(super) text: Cow<'a, str>,
-    /// What stands for its pictures, as [`image_label`] has it.
+    /// Texts that replace its images, see [`image_label`].
     pub(super) images: Vec<String>,
     pub(super) details: Option<&'a Value>,
     pub(super) is_error: bool,
@@ -90,9 +90,9 @@ impl ToolState<'_> {
         self.arguments.get(key)?.as_f64()
     }
 
-    /// How many rows may be shown: `collapsed`, or all of a finished call that is
-    /// expanded. Rows of a running one cannot go to the scrollback, so there are
-    /// never many.
+    /// Maximum number of rows: `collapsed`, or unlimited for a finished call that is
+    /// expanded. Rows of a running call cannot move to the scrollback, so their number
+    /// is always limited.
     fn limit(&self, collapsed: usize, cx: &RenderCx<'_>) -> Option<usize> {
         const LIVE_ROWS: usize = 10;
         match (self.stage, cx.view.expanded) {

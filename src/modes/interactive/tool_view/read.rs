@@ -1,4 +1,4 @@
-//! `read`: which lines of which file; the text only when expanded.
+//! `read`: the file and its lines; the text only while expanded.
 
 use crate::tui::text::{Row, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
@@ -16,7 +16,7 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     } else if let (true, Stage::Done, Some(output)) = (cx.view.expanded, state.stage, &state.output) {
         let (text, remark) = split_remark(&output.text);
         let name = state.text("path").unwrap_or_default();
-        // What is said about a picture is no text of the file.
+        // The remarks about an image are not text of the file.
         let name = if output.images.is_empty() { name } else { "" };
         below(&mut rows, code(text, name, None, cx));
         if let Some(remark) = remark {
@@ -26,9 +26,9 @@ pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     rows
 }
 
-/// `:3-12`, `:3` for all from a line on, or nothing for the whole file.
+/// `:3-12`, `:3` for all lines from one on, or empty for the whole file.
 fn range(state: &ToolState<'_>) -> String {
-    // The casts saturate; a model may write any number.
+    // The casts saturate, because a model may write any number.
     let offset = state.number("offset").map(|offset| (offset as u64).max(1));
     let limit = state.number("limit").map(|limit| limit as u64);
     match (offset, limit) {

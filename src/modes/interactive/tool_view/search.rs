@@ -1,4 +1,4 @@
-//! `grep`, `find` and `ls`: what was looked for where, and the first findings.
+//! `grep`, `find` and `ls`: the pattern, the folder, and the first results.
 
 use crate::tui::text::{Row, Run, sanitize_line, wrap_plain};
 use crate::tui::theme::Token;
@@ -7,7 +7,7 @@ use super::super::transcript::RenderCx;
 use super::ToolState;
 use super::lines::{below, error, head, path, split_remark, title};
 
-/// Rows of findings while collapsed.
+/// Maximum rows of results while collapsed.
 const COLLAPSED_ROWS: usize = 15;
 
 pub(super) fn grep(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
@@ -41,7 +41,7 @@ fn subject(pattern: Option<&str>, cx: &RenderCx<'_>) -> Run {
     }
 }
 
-/// `in` and the folder; the session's own goes without saying.
+/// `in` and the folder; empty for the session's own.
 fn place(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Run> {
     if state.text("path").is_none_or(str::is_empty) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `write`: the file and the beginning of what it will say.
+//! `write`: the file and the beginning of its new content.
 
 use crate::tui::text::Row;
 
@@ -6,7 +6,7 @@ use super::super::transcript::RenderCx;
 use super::ToolState;
 use super::lines::{below, code, error, path, title};
 
-/// Rows of content while collapsed.
+/// Maximum rows of content while collapsed.
 const COLLAPSED_ROWS: usize = 10;
 
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! The answer that is being given, and the cells that show its blocks.
+//! The answer in progress, and the cells that show its blocks.
 
 use crate::ai::{AssistantBlock, AssistantMessage, BlockKind, MessageBuilder, StreamEvent};
 
@@ -10,7 +10,7 @@ use super::cells::{TextCell, ThinkingCell, ToolCell};
 #[derive(Debug)]
 pub(super) struct StreamingAnswer {
     builder: MessageBuilder,
-    /// Where each block of the message is shown.
+    /// The cell of each block of the message.
     places: Vec<BlockPlace>,
     /// Calls whose arguments have grown since the last frame, by block.
     grown: Vec<usize>,
@@ -57,7 +57,7 @@ impl StreamingAnswer {
         }
     }
 
-    /// Parses the arguments that have arrived; once per frame, since that reads the
+    /// Parses the arguments received so far; once per frame, because it parses the
     /// whole text each time.
     pub(super) fn read_partial_arguments(&mut self, cells: &mut CellList) {
         for block_idx in std::mem::take(&mut self.grown) {
@@ -70,7 +70,7 @@ impl StreamingAnswer {
         }
     }
 
-    /// Shows `answer`, which the events have led to.
+    /// Shows `answer`, the result of the events.
     pub(super) fn complete(&self, answer: &AssistantMessage, cells: &mut CellList, calls: &mut OpenCalls) {
         for (block_idx, block) in answer.content.iter().enumerate() {
             match self.places.get(block_idx) {
@@ -80,7 +80,7 @@ impl StreamingAnswer {
         }
     }
 
-    /// Ends the texts; calls go on.
+    /// Ends the texts; calls continue.
     pub(super) fn finish(self, cells: &mut CellList) {
         for place in self.places {
             match place {
@@ -100,7 +100,7 @@ impl StreamingAnswer {
     }
 }
 
-/// Shows a whole block that was not streamed.
+/// Shows a complete block that was not streamed.
 pub(super) fn show_block(block: &AssistantBlock, cells: &mut CellList, calls: &mut OpenCalls) {
     match block {
         AssistantBlock::Text(text) => {
@@ -144,7 +144,7 @@ fn begin_block(kind: &BlockKind, cells: &mut CellList, calls: &mut OpenCalls) ->
     }
 }
 
-/// Goes on with the thinking above, if there is nothing between.
+/// Continues the previous thinking, if nothing is in between.
 fn begin_thinking(cells: &mut CellList) -> BlockPlace {
     let id = open_thinking(cells).unwrap_or_else(|| cells.push(ThinkingCell::default()));
     match cells.get_mut(id) {
@@ -169,7 +169,7 @@ fn push_delta(place: BlockPlace, text: &str, cells: &mut CellList) {
     }
 }
 
-/// Takes a finished block for what its deltas added up to.
+/// Replaces the accumulated deltas by the finished block.
 fn end_block(place: BlockPlace, block: &AssistantBlock, cells: &mut CellList, calls: &mut OpenCalls) {
     match (place, block) {
         (BlockPlace::Text(cell), AssistantBlock::Text(text)) => {
@@ -184,7 +184,7 @@ fn end_block(place: BlockPlace, block: &AssistantBlock, cells: &mut CellList, ca
             }
         }
         (BlockPlace::Call(cell), AssistantBlock::ToolCall(call)) => calls.complete(cell, call, cells),
-        // A block that is not of the kind it began as stays what was seen of it.
+        // A block that changed its kind keeps the content shown so far.
         (
             BlockPlace::Text(_) | BlockPlace::Thinking { .. } | BlockPlace::Call(_) | BlockPlace::Nowhere,
             _,

@@ -1,7 +1,7 @@
-//! From session events and stored entries to cells.
+//! Converts session events and stored entries to cells.
 //!
-//! This file knows which cell an event is about; what the cell then looks like is
-//! the cell's business. Events may come in any order and number without harm.
+//! This file knows which cell an event concerns; cells draw
+//! themselves. Any order and number of events is safe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use super::cells::{BashCell, CustomCell, NoticeCell, SummaryCell, Tone, UserCell
 use super::notices;
 
 const ABORTED: &str = "Operation aborted";
-/// What became of a call whose session is gone.
+/// The error of a call whose session has ended.
 const SESSION_ENDED: &str = "The session stopped before this finished";
 
-/// What is going on, and which cells show it.
+/// Activities in progress, and their cells.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     answer: Option<StreamingAnswer>,
     calls: OpenCalls,
-    /// The user's own command that runs.
+    /// The user's command in progress.
     bash: Option<CellId<BashCell>>,
-    /// Why the last answer failed; shown already.
+    /// The error of the last answer, which is already shown.
     failure: Option<String>,
 }
 
 impl Transcript {
-    /// Shows what an event tells; `now` is monotonic. After `Opened` the caller
-    /// starts over on the screen; [`Self::open`] does the same with a new directory.
+    /// Shows an event; `now` is monotonic. After `Opened` the caller
+    /// clears the screen; [`Self::open`] does the same with a new directory.
     pub(in super::super) fn apply(&mut self, event: &SessionEvent, now: Duration) {
         match event {
             SessionEvent::Opened(opened) => self.show(opened),
@@ -89,7 +89,7 @@ impl Transcript {
                 self.live.calls.end(result, Some(now), &mut self.cells);
             }
             AgentEvent::AgentEnd { .. } => self.abandon_run(ABORTED),
-            // Messages are shown when they end, since only then are they on disk.
+            // Messages are shown when they end, because only then are they on disk.
             AgentEvent::AgentStart
             | AgentEvent::TurnStart
             | AgentEvent::MessageStart(_)
@@ -104,7 +104,7 @@ impl Transcript {
         self.live.answer = Some(StreamingAnswer::new(pending));
     }
 
-    /// Parses the arguments that have arrived since the last frame.
+    /// Parses the arguments received since the last frame.
     pub(super) fn read_partial_arguments(&mut self) {
         if let Some(answer) = &mut self.live.answer {
             answer.read_partial_arguments(&mut self.cells);
@@ -131,7 +131,7 @@ impl Transcript {
         self.show_outcome(answer, was_streamed);
     }
 
-    /// Ends the texts of the answer that is being given; its calls go on.
+    /// Ends the texts of the answer in progress; its calls continue.
     fn finish_answer(&mut self) {
         if let Some(answer) = self.live.answer.take() {
             answer.finish(&mut self.cells);
@@ -154,7 +154,7 @@ impl Transcript {
         }
         let has_calls = answer.tool_calls().next().is_some() || (was_streamed && !self.live.calls.is_empty());
         if answer.is_failed() && has_calls {
-            // Its calls are never run; their rows say why.
+            // Its calls never run; their rows show the reason.
             self.abandon_run(text);
         } else if tone == Tone::Error {
             notices::show_failure(text, &mut self.cells);
@@ -163,13 +163,13 @@ impl Transcript {
         }
     }
 
-    /// Ends what belongs to a run that is over: calls that got no result.
+    /// Ends the calls of a finished run that have no result.
     fn abandon_run(&mut self, reason: &str) {
         self.finish_answer();
         self.live.calls.abandon(reason, &mut self.cells);
     }
 
-    /// Ends everything that is going on.
+    /// Ends all activities.
     pub(super) fn abandon(&mut self, reason: &str) {
         self.abandon_run(reason);
         self.end_bash(None);
@@ -223,7 +223,7 @@ impl Transcript {
         }
     }
 
-    /// Forgets everything but the header and shows `opened`.
+    /// Removes everything except the header and shows `opened`.
     pub(super) fn show(&mut self, opened: &Opened) {
         self.cells.reset(1, opened.n_earlier);
         self.live = Live::default();
@@ -241,7 +241,7 @@ impl Transcript {
                 if let Message::ToolResult(result) = &**message
                     && !self.live.calls.contains(&result.tool_call_id)
                 {
-                    // Its call is among the entries that are not shown.
+                    // Its call is in an entry that is not shown.
                     let (id, name) = (&result.tool_call_id, &result.tool_name);
                     self.live.calls.open_arriving(id, name, &mut self.cells);
                 }
@@ -254,7 +254,7 @@ impl Transcript {
         }
     }
 
-    /// Shows an entry that no other event tells of.
+    /// Shows an entry that has no other event.
     fn show_standalone(&mut self, body: &EntryBody) {
         match body {
             EntryBody::Compaction(compaction) => {

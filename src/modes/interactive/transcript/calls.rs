@@ -23,7 +23,7 @@ impl OpenCalls {
         self.0.contains_key(call_id)
     }
 
-    /// Shows a call of which only the name is known.
+    /// Shows a call whose arguments are still arriving.
     pub(super) fn open_arriving(
         &mut self,
         call_id: &str,
@@ -50,7 +50,7 @@ impl OpenCalls {
         }
     }
 
-    /// The call in `cell` has all of its arguments.
+    /// Records that the call in `cell` has all of its arguments.
     pub(super) fn complete(&mut self, cell: CellId<ToolCell>, call: &ToolCall, cells: &mut CellList) {
         if let Some(shown) = cells.get_mut(cell) {
             shown.set_call(call);
@@ -71,7 +71,7 @@ impl OpenCalls {
         }
     }
 
-    /// A call has its result; `now` is `None` for one from a file.
+    /// Shows the result of a call; `now` is `None` for one from a file.
     pub(super) fn end(
         &mut self,
         result: &Arc<ToolResultMessage>,

@@ -1,9 +1,9 @@
 //! The cells of the transcript with their rows.
 //!
-//! Cells before `first_live` are settled and drawn, and nothing looks at them
-//! again until width, theme or view change; so a frame costs what the live cells
-//! cost. Rows once declared stable stay as they are, whatever their cell says
-//! later: the screen has handed them to the terminal.
+//! Cells before `first_live` are settled and drawn, and stay untouched
+//! until width, theme or view change; the cost of a frame therefore depends only on the
+//! live cells. Stable rows never change, whatever happens to their cell
+//! later, because the terminal already owns them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,18 +17,18 @@ use crate::tui::theme::Token;
 use super::cells::{Cell, CellKind};
 use super::render::{RenderCx, ViewSettings, indented, side};
 
-/// When everything is drawn again, no more than about this many rows are.
+/// Maximum number of rows drawn when everything is drawn again, approximately.
 const REPLAY_ROWS: usize = 5_000;
 
 /// The same for a session that is shown for the first time: several screens to
-/// scroll back through, and no wait for more.
+/// scroll back through, without a delay.
 const OPENING_ROWS: usize = 400;
 
-/// Rows of one cell as drawn last.
+/// Rows of one cell, as last drawn.
 #[derive(Debug, Default)]
 pub(super) struct Painted {
     pub(super) rows: Vec<Row>,
-    /// How many leading rows will not change.
+    /// Number of leading rows that will not change.
     pub(super) stable: usize,
 }
 
@@ -51,11 +51,11 @@ struct Slot {
     cell: Cell,
     painted: Painted,
     dirty: bool,
-    /// Rows of this cell and all before it.
+    /// Number of rows of this cell and all before it.
     end: usize,
 }
 
-/// What the rows of settled cells depend on.
+/// The inputs of settled cells' rows.
 #[derive(Debug, PartialEq)]
 struct Key {
     width: u16,
@@ -73,7 +73,7 @@ impl Key {
     }
 }
 
-/// Names a cell of kind `T` in its list, until the list is reset.
+/// The id of a cell of kind `T` in its list, until the list is reset.
 pub(super) struct CellId<T> {
     index: usize,
     kind: PhantomData<fn() -> T>,
@@ -105,19 +105,19 @@ pub(super) struct CellList {
     first_live: usize,
     /// Cells before this one have no rows.
     first_shown: usize,
-    /// Entries of the session that have no cell; `None` is an unknown number.
+    /// Number of entries of the session without a cell; `None` if unknown.
     n_earlier: Option<usize>,
-    /// The line about what is left out; above all cells but the first.
+    /// The line about hidden entries, above all cells except the first.
     lead: Vec<Row>,
     key: Option<Key>,
-    /// The next replay is the first of this session.
+    /// Whether the next replay is the first of this session.
     opening: bool,
     stable: usize,
     renders: u64,
 }
 
 impl CellList {
-    /// Drops all cells from `len` on; the caller starts over on the screen.
+    /// Drops all cells from `len` on; the caller clears the screen.
     pub(super) fn reset(&mut self, len: usize, n_earlier: Option<usize>) {
         self.slots.truncate(len);
         self.n_earlier = n_earlier;
@@ -125,7 +125,7 @@ impl CellList {
         self.opening = true;
     }
 
-    /// Draws everything again at the next layout; the caller starts over on the
+    /// Draws everything again at the next layout; the caller clears the
     /// screen.
     pub(super) fn invalidate(&mut self) {
         self.key = None;
@@ -141,7 +141,7 @@ impl CellList {
         CellId::new(self.slots.len() - 1)
     }
 
-    /// A cell, to be changed and drawn again.
+    /// Mutable access to a cell, which is then drawn again.
     pub(super) fn get_mut<T: CellKind>(&mut self, id: CellId<T>) -> Option<&mut T> {
         let slot = self.slots.get_mut(id.index)?;
         let cell = T::of_mut(&mut slot.cell)?;
@@ -160,8 +160,8 @@ impl CellList {
         Some((CellId::new(self.slots.len() - 1), cell))
     }
 
-    /// Runs `change` on all cells of a kind that are not settled; it returns whether
-    /// it did anything.
+    /// Runs `change` on all unsettled cells of a kind; it returns whether
+    /// it changed anything.
     pub(super) fn change_live<T: CellKind>(&mut self, mut change: impl FnMut(&mut T) -> bool) {
         for slot in self.slots.iter_mut().skip(self.first_live) {
             if !slot.cell.is_settled()
@@ -172,7 +172,7 @@ impl CellList {
         }
     }
 
-    /// Settles cells that only wait for one below them.
+    /// Settles cells that wait for the next one to appear.
     pub(super) fn settle(&mut self) {
         for slot in self.slots.iter_mut().skip(self.first_live) {
             if !slot.cell.is_settled() {
@@ -185,7 +185,7 @@ impl CellList {
         self.slots.iter().skip(self.first_live).filter_map(|slot| T::of(&slot.cell)).any(test)
     }
 
-    /// Draws what has to be drawn. Time passed to running cells is `cx.now`.
+    /// Draws changed cells. Running cells use the time `cx.now`.
     pub(super) fn layout(&mut self, cx: &RenderCx<'_>) {
         if self.key.as_ref().is_some_and(|key| key.is_of(cx)) {
             self.draw_live(cx);
@@ -204,7 +204,7 @@ impl CellList {
         let mut n_rows = 0;
         self.first_shown = 0;
         for index in (0..self.slots.len()).rev() {
-            // The cells of the answer that is being given are always there, and so is the header.
+            // Always include the cells of the answer in progress, and the header.
             if n_rows >= most && index < first_live && index > 0 {
                 self.slots[index].painted = Painted::default();
                 self.first_shown = self.first_shown.max(index + 1);
@@ -275,7 +275,7 @@ impl CellList {
         row.map_or_else(|| Cow::Owned(Row::default()), Cow::Borrowed)
     }
 
-    /// The cell that row `index` belongs to, and the row's place in it.
+    /// The cell of row `index`, and the row's index within it.
     fn cell_at(&self, index: usize) -> Option<(usize, usize)> {
         let found = self.slots.partition_point(|slot| slot.end <= index);
         let start = found.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end);
@@ -291,7 +291,7 @@ impl CellList {
 fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
     let drawn_before = slot.painted.stable;
     slot.cell.render(cx, &mut slot.painted);
-    // Every cell wraps its text; this is for what no wrapping can help.
+    // Cells wrap their text; this handles what cannot be wrapped.
     for row in slot.painted.rows.iter_mut().skip(drawn_before) {
         if row.width() > usize::from(cx.width) {
             row.clip(cx.width);
@@ -300,7 +300,7 @@ fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
     slot.dirty = false;
 }
 
-/// Describes what is hidden above the first cell; `None` if nothing is.
+/// Describes the hidden entries above the first cell; `None` if there are none.
 fn lead(n_earlier: Option<usize>, left_out: usize) -> Option<String> {
     let earlier = match n_earlier {
         Some(0) => None,
@@ -351,7 +351,7 @@ mod tests {
             cells.push(TextCell::finished(&format!("text {n}")));
         }
         cells.layout(&cx);
-        // Each text has a blank row above it.
+        // A blank row precedes each text.
         let n_shown = OPENING_ROWS / 2;
         let last = cells.len() - 1;
         assert_eq!(cells.cell_at(last), Some((OPENING_ROWS, 1)));

@@ -1,11 +1,11 @@
 //! The transcript: messages and tool calls as rows.
 //!
-//! [`Transcript`] turns session events into cells (`apply`, with `answer` for the
-//! answer that is being given and `calls` for open tool calls), keeps the cells with
-//! their rows (`cell_list`), and lets each kind draw itself (`cells`). Where the
-//! rows end up is the caller's business. Nothing here reads a clock or a disk.
+//! [`Transcript`] converts session events to cells (`apply`, with `answer` for the
+//! answer in progress and `calls` for open tool calls), keeps the cells with
+//! their rows (`cell_list`), and lets each kind draw itself (`cells`). The caller
+//! places the rows on screen. Nothing here reads a clock or a disk.
 //! Invariant: a row below [`Transcript::stable`] never changes, unless the caller
-//! was told to start over on the screen.
+//! was told to clear the screen.
 
 mod answer;
 mod apply;
@@ -32,10 +32,10 @@ use cells::{BlockCell, HeaderCell, ToolCell};
 
 pub(super) use render::{RenderCx, ViewSettings};
 
-/// What was said and done in a session, ready to be shown.
+/// The conversation of a session, ready to be shown.
 ///
-/// Changes cost nothing until [`Self::layout`], which draws what changed; only
-/// after it do [`Self::len`], [`Self::row`] and [`Self::stable`] tell of it.
+/// Changes cost nothing until [`Self::layout`], which draws them; only
+/// then do [`Self::len`], [`Self::row`] and [`Self::stable`] include them.
 pub(super) struct Transcript {
     cells: CellList,
     live: Live,
@@ -54,16 +54,16 @@ impl Transcript {
         Self { cells, live: Live::default(), highlighter, view, last_answer: None }
     }
 
-    /// Forgets everything but the header and shows the entries of a session that
-    /// works in `cwd`. The caller starts over on the screen.
+    /// Removes everything except the header and shows the entries of a session that
+    /// works in `cwd`. The caller clears the screen.
     pub(super) fn open(&mut self, opened: &Opened, cwd: &Path) {
         cwd.clone_into(&mut self.view.cwd);
         self.show(opened);
     }
 
-    /// Sets what stands above everything: name and version of the program, and
-    /// lines about its keys. Meant for before the first frame; afterwards the caller
-    /// starts over on the screen.
+    /// Sets the header: name and version of the program, and
+    /// lines about its keys. Call it before the first frame; later the caller
+    /// must clear the screen.
     pub(super) fn header(&mut self, name: &str, version: &str, hints: &[&str]) {
         if let Some(header) = self.cells.first::<HeaderCell>().and_then(|id| self.cells.get_mut(id)) {
             name.clone_into(&mut header.name);
@@ -73,8 +73,8 @@ impl Transcript {
         self.cells.invalidate();
     }
 
-    /// Shows a line about the program. One of level info takes the place of the one
-    /// before, if nothing else came between.
+    /// Shows a line about the program. A line of level info replaces the previous
+    /// one, if nothing else came between.
     pub(super) fn notice(&mut self, level: NoticeLevel, text: &str) {
         notices::show(level, text, &mut self.cells);
     }
@@ -84,7 +84,7 @@ impl Transcript {
         self.cells.push(BlockCell { markdown: markdown.to_owned() });
     }
 
-    /// Changes how everything is shown. The caller starts over on the screen.
+    /// Changes how everything is shown. The caller clears the screen.
     pub(super) fn set_view(&mut self, view: ViewSettings) {
         self.view = view;
     }
@@ -93,14 +93,14 @@ impl Transcript {
         &self.view
     }
 
-    /// Ends whatever is still going on, so that all rows become stable: for leaving
+    /// Ends all activities, so that all rows become stable, before pi leaves
     /// the screen.
     pub(super) fn settle(&mut self) {
         self.abandon("Operation aborted");
     }
 
-    /// Draws what changed for a screen of `width` cells. Another width, theme or view
-    /// draws the last few thousand rows again; the caller starts over on the screen.
+    /// Draws changes for a screen of `width` cells. A new width, theme or view
+    /// draws the last few thousand rows again; the caller clears the screen.
     pub(super) fn layout(&mut self, width: u16, theme: &Theme, now: Duration) {
         self.read_partial_arguments();
         let cx =
@@ -113,23 +113,23 @@ impl Transcript {
         self.cells.len()
     }
 
-    /// The row at `index`; a blank one where there is none.
+    /// The row at `index`; a blank one if there is none.
     pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {
         self.cells.row(index)
     }
 
-    /// How many leading rows will not change any more.
+    /// Number of leading rows that will not change.
     pub(super) fn stable(&self) -> usize {
         self.cells.stable()
     }
 
-    /// Whether something shows how long it has been running, so that there should be
+    /// Whether a cell shows its elapsed time, which needs
     /// a frame every second.
     pub(super) fn wants_tick(&self) -> bool {
         self.cells.any_live(ToolCell::shows_elapsed)
     }
 
-    /// The text of the last answer that has any.
+    /// The text of the last answer that contains text.
     pub(super) fn last_answer(&self) -> Option<String> {
         match self.last_answer.as_deref()? {
             Message::Assistant(answer) => {

@@ -5,8 +5,8 @@ use crate::session::NoticeLevel;
 use super::cell_list::CellList;
 use super::cells::{NoticeCell, Tone};
 
-/// Shows a line about the program. One of level info takes the place of the one
-/// before, if nothing else came between.
+/// Shows a line about the program. A line of level info replaces the previous
+/// one, if nothing else came between.
 pub(super) fn show(level: NoticeLevel, text: &str, cells: &mut CellList) {
     let tone = match level {
         NoticeLevel::Warning => Tone::Warning,
@@ -27,7 +27,7 @@ fn show_passing(text: &str, cells: &mut CellList) {
     }
 }
 
-/// Shows why a request failed. The same reason again, with nothing between, is
+/// Shows why a request failed. Consecutive repetitions of the same reason are
 /// counted.
 pub(super) fn show_failure(text: &str, cells: &mut CellList) {
     if let Some((last, _)) = cells.last::<NoticeCell>()

@@ -1,4 +1,4 @@
-//! Inputs of drawing a cell other than the cell itself.
+//! The inputs of drawing a cell, other than the cell itself.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::util::paths;
 /// How the transcript is shown; the same for all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ViewSettings {
-    /// Tool output, summaries and long errors are shown whole.
+    /// Whether tool output, summaries and long errors are shown completely.
     pub(crate) expanded: bool,
-    /// Of thinking only a line says that there was some.
+    /// Whether thinking is replaced by a single line.
     pub(crate) hide_thinking: bool,
     /// Whether the terminal shows links.
     pub(crate) links: bool,
-    /// The key that expands, as hints name it.
+    /// The key that expands, as shown in hints.
     pub(crate) expand_key: String,
     /// Paths are shown relative to this directory, or with `~` for `home`.
     pub(crate) cwd: PathBuf,
@@ -33,7 +33,7 @@ impl ViewSettings {
     }
 }
 
-/// Paths longer than this many cells lose their middle.
+/// Longer paths are shortened in the middle, in cells.
 const MAX_PATH_CELLS: usize = 300;
 
 /// Passed to everything that draws; cheap to copy.
@@ -57,7 +57,7 @@ impl<'a> RenderCx<'a> {
         self.theme.style(token).add_modifier(Modifier::BOLD)
     }
 
-    /// The same for something that has `cells` fewer on each row.
+    /// The same context with `cells` fewer cells per row.
     pub(crate) fn narrower(self, cells: u16) -> Self {
         Self { width: self.width.saturating_sub(cells).max(1), ..self }
     }
@@ -66,8 +66,8 @@ impl<'a> RenderCx<'a> {
         MarkdownOptions { base, links: self.view.links, ..MarkdownOptions::default() }
     }
 
-    /// A path as a model or a person wrote it, shown relative to the session's
-    /// directory or to the home directory, and linked where the terminal can.
+    /// A path of a model or a user, shown relative to the session's
+    /// directory or to the home directory, as a link if the terminal supports it.
     pub(crate) fn path(&self, path: &str, style: Style) -> Run {
         let (cwd, home): (&Path, Option<&Path>) = (&self.view.cwd, self.view.home.as_deref());
         let clean = sanitize_line(path);
@@ -89,14 +89,14 @@ impl<'a> RenderCx<'a> {
     }
 }
 
-/// Blanks beside the text of cells and boxes; none where there is no room.
+/// Padding beside the text of cells and boxes; 0 if there is no room.
 pub(super) fn side(width: u16) -> u16 {
     const LEAST: u16 = 8;
     u16::from(width >= LEAST)
 }
 
-/// Puts rows into a box that is as wide as `width`, with a blank row above and
-/// below. A theme without that background gets no blank rows either.
+/// Draws rows in a box of `width`, with a blank row above and
+/// below. If the theme has no such background, there are no blank rows.
 pub(super) fn boxed(content: Vec<Row>, width: u16, background: Style) -> Vec<Row> {
     let edge = || {
         let mut row = Row::default();
@@ -121,7 +121,7 @@ pub(super) fn box_inset(width: u16) -> u16 {
     side(width) * 2
 }
 
-/// Moves rows off the left edge.
+/// Moves rows away from the left edge.
 pub(super) fn indented(mut row: Row, width: u16) -> Row {
     row.indent(" ".repeat(usize::from(side(width))), Style::new());
     row

@@ -1,11 +1,11 @@
-//! Keys, pastes and the other things a terminal sends.
+//! Keys, pastes and other input from the terminal.
 //!
-//! One thread reads and this module understands; both crossterm's parts for that
-//! stay unused, because its event source forgets input that arrives together with
-//! a signal, and its cursor query cannot run beside its event stream. Here a query
-//! is one more thing the terminal answers between two keys.
+//! One thread reads and this module parses. crossterm's own event source and cursor
+//! query are not used, because the event source loses input that arrives together with
+//! a signal, and the query cannot run beside the event stream. Here the answer to a query
+//! is just another item between two keys.
 //!
-//! The invariant: a key is reported once and in order, whatever arrives with it.
+//! The invariant: a key is reported once and in order, regardless of other input.
 
 mod parse;
 mod reader;
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use parse::{Parser, Sent};
 use reader::Reader;
 
-/// Something the user or the terminal did.
+/// An input of the user or the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputEvent {
     /// Never a release.
@@ -37,10 +37,10 @@ pub enum InputEvent {
     Focus(bool),
 }
 
-/// Longest wait for the terminal to say where its cursor is.
+/// Maximum wait for the terminal to report its cursor position.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
-/// How long the rest of a sequence may come after its Escape. Over ssh and on slow
-/// terminals the two arrive apart, and an arrow key would count as Escape.
+/// Maximum time between an Escape and the rest of its sequence. Over ssh and on slow
+/// terminals the two arrive separately, and an arrow key would count as Escape.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 
 /// Reads the terminal's input. At most one may exist.
@@ -49,25 +49,25 @@ pub struct InputBroker {
     reader: Option<Reader>,
     resizes: Option<Signal>,
     parser: Parser,
-    /// Understood, but not yet asked for.
+    /// Parsed events that were not returned yet.
     ready: VecDeque<InputEvent>,
-    /// When the Escape that the parser holds is a key of its own; `None` while it
-    /// holds none, so that an idle terminal wakes nobody.
+    /// When the Escape in the parser counts as a key of its own; `None` if there
+    /// is none, so that an idle terminal causes no wake-ups.
     escape_at: Option<Instant>,
-    /// Where the cursor is, as far as the terminal has said since it was asked.
+    /// The cursor position, if the terminal has reported it since the query.
     cursor: Option<Position>,
 }
 
 impl InputBroker {
-    /// A broker that does not read yet; the first [`Self::next`] starts it.
+    /// A broker that is not reading yet; the first [`Self::next`] starts it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next event. Cancel safe: an event is either returned or still waiting.
+    /// The next event. Cancel safe: an event is either returned or kept.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// If the terminal is gone.
     pub async fn next(&mut self) -> io::Result<InputEvent> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -80,7 +80,7 @@ impl InputBroker {
             let escape_at = self.escape_at;
             tokio::select! {
                 biased;
-                // First: what has arrived belongs to the Escape, however late it is seen.
+                // First, because bytes that have arrived belong to the Escape.
                 bytes = reader.bytes() => self.understand(&bytes?),
                 () = until(escape_at) => self.release_escape(),
                 _ = resizes.recv() => {
@@ -92,8 +92,8 @@ impl InputBroker {
         }
     }
 
-    /// The event after the one that [`Self::next`] just gave, if it has arrived
-    /// too: what was typed in one go is shown in one go.
+    /// The event after the one that [`Self::next`] just returned, if it has already arrived,
+    /// so that input typed at once is shown at once.
     pub fn next_arrived(&mut self) -> Option<InputEvent> {
         if self.ready.is_empty()
             && let Some(Ok(Some(bytes))) = self.reader.as_ref().map(Reader::take)
@@ -103,16 +103,16 @@ impl InputBroker {
         self.ready.pop_front()
     }
 
-    /// Stops reading, for another program to read; the next [`Self::next`] starts
-    /// again. On return every key that comes is the other program's.
+    /// Stops reading, so that another program can read; the next [`Self::next`] starts
+    /// again. After it returns, every key goes to the other program.
     pub fn pause(&mut self) {
         if let Some(reader) = &mut self.reader {
             reader.pause();
         }
     }
 
-    /// Asks the terminal where its cursor is; blocks for the answer, usually some
-    /// milliseconds. `None` when none comes within two seconds.
+    /// Queries the terminal for its cursor position; blocks for the answer, usually some
+    /// milliseconds. `None` if none arrives within two seconds.
     pub fn cursor_position(&mut self) -> Option<Position> {
         self.read().ok()?;
         self.cursor = None;
@@ -129,13 +129,13 @@ impl InputBroker {
         self.cursor
     }
 
-    /// Asks for the size of the terminal; `None` when it is unknown or zero.
+    /// The size of the terminal; `None` if it is unknown or zero.
     pub fn size(&self) -> Option<Size> {
         let (width, height) = crossterm::terminal::size().ok()?;
         (width > 0 && height > 0).then(|| Size::new(width, height))
     }
 
-    /// Makes sure that the thread runs and size changes are reported.
+    /// Ensures that the thread is running and size changes are reported.
     fn read(&mut self) -> io::Result<()> {
         if self.resizes.is_none() {
             self.resizes = Some(signal(SignalKind::window_change())?);
@@ -178,7 +178,7 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// `None` for what no one needs: key releases, which Windows always sends.
+/// `None` for useless events: key releases, which Windows always sends.
 fn normalize(event: Event) -> Option<InputEvent> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => None,
@@ -191,9 +191,9 @@ fn normalize(event: Event) -> Option<InputEvent> {
     }
 }
 
-/// Pasted text as an editor wants it. Terminals send line ends as `\r`; tmux with
+/// Normalises pasted text for an editor. Terminals send line breaks as `\r`; tmux with
 /// extended keys sends control characters as `ESC [ <code> ; 5 u`. Tabs become
-/// four blanks and all other control characters go.
+/// four spaces and all other control characters are removed.
 pub fn normalize_paste(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut rest = text;
@@ -223,8 +223,8 @@ fn push_pasted(c: char, clean: &mut String) {
     }
 }
 
-/// The control character that `ESC [ <code> ; 5 u` at the start of `text` stands
-/// for, and the length of the sequence.
+/// The control character encoded as `ESC [ <code> ; 5 u` at the start of `text`,
+/// and the length of the sequence.
 fn encoded_control(text: &str) -> Option<(char, usize)> {
     let after = text.strip_prefix("\x1b[")?;
     let (code, _) = after.split_once(";5u")?;
@@ -253,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A broker that reads a pipe, and the other end of that.
+    /// A broker that reads a pipe, and the pipe's write end.
     fn broker() -> (InputBroker, io::PipeWriter) {
         let (terminal, keys) = io::pipe().unwrap();
         let reader = Reader::start(File::from(std::os::fd::OwnedFd::from(terminal))).unwrap();
@@ -281,7 +281,7 @@ mod tests {
         tokio::time::advance(ESCAPE_WAIT / 2).await;
         broker.understand(b"[A");
         assert_eq!((broker.next().await.unwrap(), broker.escape_at), (key(KeyCode::Up), None));
-        // The time is over, but the rest has arrived before anybody looked.
+        // The time has passed, but the rest arrived before the broker checked.
         broker.understand(b"\x1b");
         keys.write_all(b"[B").unwrap();
         while broker.reader.as_ref().unwrap().is_empty() {

@@ -1,9 +1,9 @@
-//! Makes events of the bytes a terminal sends.
+//! Parses the bytes that a terminal sends into events.
 //!
-//! What one sequence means is known by `terminput`; here they are cut apart. A
-//! sequence may arrive in pieces, and what nobody understands is dropped without
-//! taking the keys behind it along. An Escape is a key or the beginning of one; how
-//! long to wait for the rest is decided by the caller.
+//! `terminput` interprets sequences; this file splits them. A
+//! sequence may arrive in pieces, and unknown ones are dropped without
+//! affecting later keys. An Escape is a key or the beginning of one; the caller
+//! decides how long to wait for the rest.
 
 use crossterm::event::Event;
 use ratatui::layout::Position;
@@ -11,10 +11,10 @@ use ratatui::layout::Position;
 const ESCAPE: u8 = 0x1b;
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// No sequence but a paste is longer.
+/// Maximum length of a sequence other than a paste.
 const LONGEST: usize = 128;
 
-/// Something the terminal has sent.
+/// A parsed item from the terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Sent {
     Event(Event),
@@ -22,16 +22,16 @@ pub(super) enum Sent {
     Cursor(Position),
 }
 
-/// Holds a sequence of which not all has arrived.
+/// Keeps an incomplete sequence.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     sequence: Vec<u8>,
-    /// Whether the terminal was asked for its cursor; its answer looks like a key.
+    /// Whether a cursor query is pending; its answer looks like a key.
     pub(super) expects_cursor: bool,
 }
 
 impl Parser {
-    /// Takes one read of the terminal and appends what it completes.
+    /// Parses one read of the terminal and appends the completed items.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
         for byte in bytes {
             // An Escape before a sequence is a key of its own.
@@ -39,26 +39,26 @@ impl Parser {
                 self.complete(out);
             }
             self.sequence.push(*byte);
-            // An Escape with something behind it begins a sequence.
+            // An Escape followed by another byte begins a sequence.
             if !self.holds_escape() {
                 self.complete(out);
             }
         }
     }
 
-    /// Whether an Escape has arrived and nothing behind it yet.
+    /// Whether an Escape has arrived and nothing after it.
     pub(super) fn holds_escape(&self) -> bool {
         self.sequence == [ESCAPE]
     }
 
-    /// Nothing came behind the Escape in time: it was the key.
+    /// Reports the Escape as a key, because nothing followed in time.
     pub(super) fn release_escape(&mut self, out: &mut impl Extend<Sent>) {
         if self.holds_escape() {
             self.complete(out);
         }
     }
 
-    /// Empties the sequence if it is complete or will never be.
+    /// Handles the sequence if it is complete or invalid.
     fn complete(&mut self, out: &mut impl Extend<Sent>) {
         if self.sequence.starts_with(PASTE) {
             if let Some(text) = self.sequence.strip_suffix(PASTE_END) {
@@ -88,9 +88,9 @@ impl Parser {
         self.sequence.clear();
     }
 
-    /// Whether more bytes can still make this a sequence.
+    /// Whether more bytes can complete this sequence.
     fn may_go_on(&self) -> bool {
-        // Reports of the terminal about itself end like any other sequence.
+        // Reports about the terminal itself end like any other sequence.
         let is_report = self.sequence.starts_with(b"\x1b[?")
             && self.sequence.len() > 3
             && self.sequence.last().is_some_and(|last| (0x40..=0x7e).contains(last));
@@ -98,15 +98,15 @@ impl Parser {
     }
 }
 
-/// `ESC [ < … M`, `ESC [ < … m` or `ESC [ 1;2;3 M`: the mouse, which is never asked
-/// for. One at column 0 would be a subtraction from it in the library.
+/// `ESC [ < … M`, `ESC [ < … m` or `ESC [ 1;2;3 M`: the mouse, which pi never
+/// enables. A report at column 0 would overflow in the library.
 fn is_mouse(sequence: &[u8]) -> bool {
     let body =
         sequence.strip_prefix(b"\x1b[").and_then(|rest| rest.strip_suffix(b"M").or(rest.strip_suffix(b"m")));
     body.and_then(|body| body.first()).is_some_and(|first| first.is_ascii_digit() || *first == b'<')
 }
 
-/// `ESC [ row ; column R`, counted from one.
+/// `ESC [ row ; column R`, counted from 1.
 fn cursor(sequence: &[u8]) -> Option<Position> {
     let numbers = sequence.strip_prefix(b"\x1b[")?.strip_suffix(b"R")?;
     let (row, column) = std::str::from_utf8(numbers).ok()?.split_once(';')?;
@@ -160,7 +160,7 @@ mod tests {
         check(&[b"\r"], &[key(KeyCode::Enter, KeyModifiers::NONE)]);
         check(&[b"\x03"], &[key(KeyCode::Char('c'), KeyModifiers::CONTROL)]);
         check(&[b"\x1b"], &[esc()]);
-        // Cut in two by a slow line.
+        // Split by a slow connection.
         check(&[b"\x1b", b"[A"], &[up()]);
         check(&[b"\x1b", b"[", b"1;3A"], &[key(KeyCode::Up, KeyModifiers::ALT)]);
         check(&[b"\x1b", b"\r"], &[key(KeyCode::Enter, KeyModifiers::ALT)]);
@@ -184,7 +184,7 @@ mod tests {
         parser.release_escape(&mut sent);
         parser.feed(b"a", &mut sent);
         assert_eq!(sent, [key(KeyCode::Esc, KeyModifiers::NONE), plain('a')]);
-        // Only a lone Escape: the rest of a longer sequence may take its time.
+        // Only a lone Escape: the rest of a longer sequence may arrive later.
         parser.feed(b"\x1b[", &mut sent);
         parser.release_escape(&mut sent);
         parser.feed(b"A", &mut sent);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_understands_takes_no_key_along() {
+    fn unknown_sequences_do_not_swallow_keys() {
         for unknown in
             [&b"\x1b[?1;2$y"[..], b"\x1b[?62;4c", b"\x1b[>0;276;0c", b"\x1b[99999999999;5u", b"\xff"]
         {
@@ -226,7 +226,7 @@ mod tests {
             for chunk in &chunks {
                 parser.feed(chunk, &mut sent);
             }
-            // However it ended: after a while a key is a key again.
+            // After a timeout, a key is a key again in every case.
             parser.feed(PASTE_END, &mut sent);
             parser.feed(&[b'1'; LONGEST], &mut sent);
             parser.feed(b"x", &mut sent);

@@ -1,9 +1,9 @@
-//! The thread that reads the terminal, and nothing else does.
+//! The only thread that reads the terminal.
 //!
-//! It waits for input without ever blocking in a read, so it can be told to keep
-//! its hands off: while it is paused, every byte stays for the program that runs
-//! meanwhile. What it has read waits here until someone takes it; no byte is lost
-//! and none is read twice.
+//! It waits for input without blocking in a read, so it can be
+//! paused: every byte then stays for the program that runs
+//! meanwhile. Bytes it has read are kept here until they are taken; no byte is lost
+//! or read twice.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
-/// Enough for what anyone types at once; a long paste takes several reads.
+/// Enough for typed input; a long paste takes several reads.
 const CHUNK: usize = 4_096;
 
 /// Handle of the reading thread; dropping it ends the thread.
@@ -36,7 +36,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     bytes: Vec<u8>,
-    /// Why nothing more will come.
+    /// Why no more input will arrive.
     end: Option<io::ErrorKind>,
     is_wanted: bool,
     /// Whether the thread may be touching the terminal.
@@ -45,7 +45,7 @@ struct State {
 }
 
 impl Shared {
-    /// A panic elsewhere leaves the state as good as it was.
+    /// Locks the state, which is valid even after a panic elsewhere.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -55,7 +55,7 @@ impl Reader {
     /// Starts to read `terminal`.
     ///
     /// # Errors
-    /// When the system has no thread or pipe left.
+    /// If the system has no thread or pipe left.
     pub(super) fn start(terminal: File) -> io::Result<Self> {
         let (wake, alarm) = io::pipe()?;
         let shared = Arc::new(Shared::default());
@@ -73,10 +73,10 @@ impl Reader {
         Ok(Self { shared, alarm })
     }
 
-    /// What has been read since the last call; `None` when nothing has.
+    /// The bytes read since the last call; `None` if there are none.
     ///
     /// # Errors
-    /// When the terminal is gone and everything it sent has been taken.
+    /// If the terminal is gone and all of its input has been taken.
     pub(super) fn take(&self) -> io::Result<Option<Vec<u8>>> {
         take(&mut self.shared.lock())
     }
@@ -89,7 +89,7 @@ impl Reader {
     /// Waits for bytes. Cancel safe.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// If the terminal is gone.
     pub(super) async fn bytes(&self) -> io::Result<Vec<u8>> {
         loop {
             if let Some(bytes) = self.take()? {
@@ -102,7 +102,7 @@ impl Reader {
     /// Waits for bytes at most `limit`, and blocks.
     ///
     /// # Errors
-    /// When the terminal is gone.
+    /// If the terminal is gone.
     pub(super) fn bytes_within(&self, limit: Duration) -> io::Result<Option<Vec<u8>>> {
         let state = self.shared.lock();
         let waited = self
@@ -112,18 +112,18 @@ impl Reader {
         take(&mut waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
-    /// Stops reading; returns when the thread does not touch the terminal any more.
+    /// Stops reading; returns when the thread no longer accesses the terminal.
     pub(super) fn pause(&mut self) {
         let mut state = self.shared.lock();
         state.is_wanted = false;
-        // A full pipe is an alarm as well.
+        // A full pipe wakes the thread as well.
         drop(self.alarm.write(&[0]));
         while state.is_reading && state.end.is_none() {
             state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Reads again.
+    /// Resumes reading.
     pub(super) fn resume(&self) {
         let mut state = self.shared.lock();
         if !state.is_wanted {
@@ -149,7 +149,7 @@ fn take(state: &mut State) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The thread: reads whenever that is wanted. Returns why it cannot go on.
+/// The thread: reads while reading is enabled. Returns why it cannot continue.
 fn read_all(shared: &Shared, mut terminal: File, mut wake: PipeReader) -> io::ErrorKind {
     let mut chunk = [0; CHUNK];
     loop {
@@ -167,7 +167,7 @@ fn read_all(shared: &Shared, mut terminal: File, mut wake: PipeReader) -> io::Er
         }
         let [has_input, is_woken] = ends.map(|end| !end.revents().is_empty());
         if is_woken {
-            // Nothing of it matters but that it came; then look whether to go on.
+            // The content does not matter; check the state again.
             drop(wake.read(&mut [0; 64]));
             continue;
         }
@@ -187,7 +187,7 @@ fn read_all(shared: &Shared, mut terminal: File, mut wake: PipeReader) -> io::Er
     }
 }
 
-/// Waits until reading is wanted; `false` when it never will be again.
+/// Waits until reading is enabled; `false` if it never will be again.
 fn may_read(shared: &Shared) -> bool {
     let mut state = shared.lock();
     while !state.is_wanted && !state.is_over {

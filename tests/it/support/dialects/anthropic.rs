@@ -107,7 +107,7 @@ impl Dialect for Anthropic {
     fn prefix(&self, body: &Value) -> Prefix {
         let system = items(&body["system"]).concat();
         let mut messages = items(&body["messages"]);
-        // How much to think of what comes next belongs to the answer.
+        // The thinking effort of the next answer belongs to that answer.
         let last = body["messages"].as_array().and_then(|messages| messages.last());
         if last.is_some_and(|last| last["output_config"].is_object()) {
             messages.pop();

@@ -82,7 +82,7 @@ impl Dialect for Google {
         places
     }
 
-    /// A content grows when the same side goes on, so its parts are what stays.
+    /// A content grows when the same side continues, so its parts are what stays.
     fn prefix(&self, body: &Value) -> Prefix {
         let contents = body["contents"].as_array().into_iter().flatten();
         let parts = contents.flat_map(|content| {

@@ -1,10 +1,10 @@
-//! How each wire API writes the same answer, and where it has what was asked.
+//! How each wire API writes the same answer, and where its requests have their fields.
 //!
-//! A [`Script`] is an answer in nobody's words. A [`Dialect`] writes it as the
-//! servers of one API do, and finds in a request of that API what tests ask
-//! about. [`ROWS`] lists them; a new API is a file here and a row there, and all
-//! tests of the contract run for it. What an API has no form for is said in
-//! [`Dialect::lacks`] and nowhere else.
+//! A [`Script`] is an answer independent of any API. A [`Dialect`] writes it like the
+//! servers of one API, and reads the fields that tests need from a request of that
+//! API. [`ROWS`] lists them; a new API is a file here and a row there, and all
+//! tests of the contract run for it. Only [`Dialect::lacks`] lists content for which
+//! an API has no form.
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
 
@@ -44,7 +44,7 @@ pub(crate) trait Dialect: Sync {
         ["m-1", "m-2"]
     }
 
-    /// What the API has no form for; scripts with it cannot be written.
+    /// Content without a form in the API; scripts that contain it cannot be written.
     fn lacks(&self) -> &'static [Lack];
 
     fn content_type(&self) -> &'static str {
@@ -54,7 +54,7 @@ pub(crate) trait Dialect: Sync {
     /// The answer, cut as a server would send it. Concatenated it is the body.
     fn frames(&self, script: &Script) -> Vec<Vec<u8>>;
 
-    /// What becomes of a refusal.
+    /// How the API reports a refusal.
     fn refusal(&self) -> Refusal;
 
     /// The signature of `thinking` as the server gave it.
@@ -66,13 +66,13 @@ pub(crate) trait Dialect: Sync {
     /// The parts of a request by which servers find it in their caches.
     fn prefix(&self, body: &Value) -> Prefix;
 
-    /// Whether requests mark what is worth caching, for servers that want that.
+    /// Whether requests contain cache markers, for servers that need them.
     fn marks(&self) -> bool {
         false
     }
 }
 
-/// What not every API has.
+/// Features that not every API has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lack {
     /// Thinking cannot be signed.
@@ -81,9 +81,9 @@ pub(crate) enum Lack {
     ArgumentPieces,
     /// Arguments are part of the frame's JSON, so they cannot be broken apart from it.
     BrokenArguments,
-    /// Nothing is said of what was written to the cache.
+    /// The API does not report tokens written to the cache.
     CacheWrites,
-    /// Nothing is said of what the thinking took.
+    /// The API does not report thinking tokens.
     ReasoningTokens,
     /// Neither answers nor the models that give them are named.
     Identity,
@@ -91,10 +91,10 @@ pub(crate) enum Lack {
     RefusalWords,
 }
 
-/// What an API makes of a refusal.
+/// How an API reports a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The answer fails, and its text says why.
+    /// The answer fails, and its text gives the reason.
     Failed,
     /// The answer is the refusal.
     Said,
@@ -109,7 +109,7 @@ pub(crate) enum ImagePlace {
     AfterResults,
 }
 
-/// What a cache compares. Markers are taken out.
+/// The content that a cache compares. Markers are removed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prefix {
     pub(crate) system: String,
@@ -136,7 +136,7 @@ pub(crate) enum Step {
     },
     /// Made together; where the API can, their pieces come by turns.
     Calls(Vec<Call>),
-    /// Events and fields that nobody has heard of.
+    /// Unknown events and fields.
     Unknown,
 }
 

@@ -95,7 +95,7 @@ impl Dialect for Responses {
 
     fn prefix(&self, body: &Value) -> Prefix {
         let mut input = items(&body["input"]);
-        // How much to think of what comes next belongs to the answer.
+        // The thinking effort of the next answer belongs to that answer.
         input.pop_if(|item| item.contains("configuration_update"));
         let is_system = matches!(body["input"][0]["role"].as_str(), Some("system" | "developer"));
         let messages = input.split_off(usize::from(is_system));

@@ -122,8 +122,8 @@ fn broken_messages(body: &Value, target: &Target) -> Option<String> {
     text.ends_with(char::is_whitespace).then(|| "trailing white space".to_owned())
 }
 
-/// What is said of the system between the turns: behind what a user said, or only
-/// how much to think.
+/// Checks a system message between the turns: it follows a user message, or contains
+/// only the thinking effort.
 fn broken_update(message: &Value, before: &str, open: &[String], target: &Target) -> Option<String> {
     let blocks = message["content"].as_array().unwrap();
     let effort = &message["output_config"]["effort"];

@@ -1,4 +1,4 @@
-//! Chat Completions, as OpenAI has it, with what other servers ask beyond that.
+//! Chat Completions, OpenAI's version, with the requirements of other servers.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{
     MAX_MARKERS, Target, broken_bound, broken_names, broken_schema, broken_url, is_said, is_word, n_markers,
 };
 
-/// What one server asks of a request besides what all do.
+/// A server's requirements beyond the common ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Server {
     /// Refuses an answer without the reasoning that led to it.

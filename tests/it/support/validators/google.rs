@@ -6,7 +6,7 @@ use super::{
     GOOGLE_IMAGES, Target, broken_bound, broken_image, broken_names, is_address, is_base64, is_word,
 };
 
-/// What differs between the models behind the API.
+/// Differences between the models behind the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// No ids, images beside the responses.
@@ -164,8 +164,8 @@ fn broken_part(part: &Value, role: &str, family: Family, target: &Target) -> Opt
     wrong.then(|| format!("{kind} of {role}: {part}"))
 }
 
-/// Vertex AI fetches what is in a bucket or on the web and wants its type; the
-/// Gemini API knows what was uploaded to it.
+/// Vertex AI fetches objects in a bucket or on the web and requires their type; the
+/// Gemini API knows only files uploaded to it.
 fn broken_file(part: &Value, target: &Target) -> bool {
     let file = &part["fileData"];
     let uri = &file["fileUri"];

@@ -1,4 +1,4 @@
-//! Mistral's chat: what it asks beyond Chat Completions.
+//! Mistral's chat: its requirements beyond Chat Completions.
 
 use serde_json::Value;
 

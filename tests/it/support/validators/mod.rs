@@ -15,7 +15,7 @@ pub(crate) mod responses;
 use base64::Engine as _;
 use serde_json::Value;
 
-/// What a body does not say about itself.
+/// Facts about a request that its body does not contain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Target {
     /// Ids of calls that the model made itself. Its server takes them as they are.
@@ -55,7 +55,7 @@ fn is_base64(data: &str) -> bool {
     !data.is_empty() && base64::engine::general_purpose::STANDARD.decode(data).is_ok()
 }
 
-/// What is wrong with an image of `media_type` and `data`.
+/// The problem with an image of `media_type` and `data`.
 fn broken_image(media_type: &Value, data: &Value, types: &[&str], target: &Target) -> Option<String> {
     let (media_type, data) = (media_type.as_str().unwrap_or_default(), data.as_str().unwrap_or_default());
     if !target.reads_images {
@@ -83,7 +83,7 @@ fn broken_url(url: &Value, target: &Target) -> Option<String> {
     broken_image(&Value::from(media_type), &Value::from(data), &COMMON_IMAGES, target)
 }
 
-/// What is wrong with an address that says what is there: something none of `types`.
+/// The problem with an address whose type is not one of `types`.
 fn broken_ending(url: &Value, types: &[&str]) -> Option<String> {
     let url = url.as_str().unwrap_or_default();
     let ending = url.rsplit('.').next().filter(|ending| ["bmp", "svg", "gif", "heic"].contains(ending))?;
@@ -91,7 +91,7 @@ fn broken_ending(url: &Value, types: &[&str]) -> Option<String> {
     (!is_fine).then(|| format!("image at {url}"))
 }
 
-/// What is wrong with the schema of a tool's arguments: an object with its
+/// The problem with the schema of a tool's arguments: an object with its
 /// properties and no alternatives at its root.
 fn broken_schema(schema: &Value) -> Option<String> {
     let is_object = schema["type"] == "object" && schema["properties"].is_object();
@@ -99,14 +99,14 @@ fn broken_schema(schema: &Value) -> Option<String> {
     (!is_object || alternatives).then(|| format!("schema {schema}"))
 }
 
-/// What is wrong with the names of the tools.
+/// The problem with the names of the tools.
 fn broken_names(names: &[&str], max: usize) -> Option<String> {
     let bad = names.iter().find(|name| !is_word(name, max));
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     bad.or(twice.map(|(_, name)| name)).map(|name| format!("tool name {name:?}"))
 }
 
-/// What is wrong with the bound of the answer.
+/// The problem with the limit of the answer.
 fn broken_bound(bound: &Value, least: u64, target: &Target) -> Option<String> {
     let tokens = bound.as_u64()?;
     let most = target.max_tokens.max(least);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Target, broken_bound, broken_names, broken_schema, broken_url, is_said, is_word};
 
-/// What differs between servers.
+/// Differences between servers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Server {
     /// Wants an id for everything.

@@ -1,4 +1,4 @@
-//! A command the user ran with `!` or `!!`.
+//! A `!` or `!!` command of the user.
 
 use crate::session::BashExecution;
 use crate::tui::text::{Row, Run, Wrap, sanitize, wrap_plain};
@@ -7,17 +7,17 @@ use crate::tui::theme::Token;
 use super::super::super::tool_view;
 use super::super::render::{RenderCx, box_inset, indented};
 
-/// Rows of output while it runs, and afterwards while collapsed.
+/// Maximum rows of output while it runs, and afterwards while collapsed.
 const TAIL_ROWS: usize = 20;
 
-/// Of the output of a running command no more than about this much is kept; the
-/// end brings what the session keeps.
+/// Approximate maximum of kept output while the command runs; its end event contains the
+/// output that the session keeps.
 const LIVE_BYTES: usize = 16 * 1024;
 
 #[derive(Debug)]
 pub(in super::super) struct BashCell {
     command: String,
-    /// The model does not see it.
+    /// Whether the model does not see it.
     excluded: bool,
     state: State,
 }
@@ -26,7 +26,7 @@ pub(in super::super) struct BashCell {
 enum State {
     Running {
         output: String,
-        /// Lines of output that are no longer kept.
+        /// Number of dropped lines of output.
         n_dropped: usize,
     },
     Ended(Box<BashExecution>),
@@ -111,7 +111,7 @@ impl BashCell {
     }
 }
 
-/// How it ended, where that is worth a line.
+/// The outcome, if it is worth a line.
 fn status(execution: &BashExecution, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     let ended = match execution.exit_code {

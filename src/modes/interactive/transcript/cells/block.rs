@@ -1,4 +1,4 @@
-//! A text of the program itself, such as what `/session` prints.
+//! A text of the program itself, such as the output of `/session`.
 
 use ratatui::style::Style;
 

@@ -1,4 +1,4 @@
-//! Messages that an application put into the conversation.
+//! Messages that an application inserted into the conversation.
 
 use crate::ai::UserContent;
 use crate::session::CustomMessage;
@@ -9,7 +9,7 @@ use crate::tui::theme::Token;
 use super::super::super::tool_view;
 use super::super::render::{RenderCx, box_inset, boxed};
 
-/// Rows of the text while collapsed.
+/// Maximum rows of the text while collapsed.
 const COLLAPSED_ROWS: usize = 10;
 
 #[derive(Debug)]

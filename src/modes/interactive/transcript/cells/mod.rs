@@ -1,8 +1,8 @@
 //! The kinds of cells, one file each.
 //!
-//! A cell keeps what it shows, not how: rows are made for a width and a theme
-//! whenever the document asks. Each cell that shows anything begins with the
-//! blank row that sets it off from the one above.
+//! A cell contains its data, not its rows: rows are drawn for a width and a theme
+//! on demand. Every visible cell begins with the
+//! blank row that separates it from the previous one.
 
 mod bash;
 mod block;
@@ -91,7 +91,7 @@ cell_kinds! {
 }
 
 impl Cell {
-    /// Whether nothing will change it any more.
+    /// Whether it can no longer change.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Self::Header(_) | Self::User(_) | Self::Summary(_) | Self::Custom(_) | Self::Block(_) => true,
@@ -103,7 +103,7 @@ impl Cell {
         }
     }
 
-    /// Told when another cell was put below. Returns whether that matters.
+    /// Called when another cell was added after it. Returns whether that affects it.
     pub(super) fn succeeded(&mut self) -> bool {
         match self {
             Self::Notice(cell) => cell.settle(),
@@ -119,7 +119,7 @@ impl Cell {
         }
     }
 
-    /// Whether it looks different only because time has passed.
+    /// Whether it changes only with time.
     pub(super) fn is_due(&self, now: Duration) -> bool {
         match self {
             Self::Tool(cell) => cell.is_due(now),
@@ -153,7 +153,7 @@ impl Cell {
     }
 }
 
-/// Puts the blank row in front; nothing stays nothing.
+/// Adds the blank row in front, unless there are no rows.
 fn set_off(mut rows: Vec<Row>) -> Vec<Row> {
     if !rows.is_empty() {
         rows.insert(0, Row::default());

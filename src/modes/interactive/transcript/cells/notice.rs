@@ -1,4 +1,4 @@
-//! Lines about the program and about answers that failed.
+//! Lines about the program and about failed answers.
 
 use crate::tui::text::{Row, sanitize};
 use crate::tui::theme::Token;
@@ -6,7 +6,7 @@ use crate::tui::theme::Token;
 use super::super::super::tool_view;
 use super::super::render::{RenderCx, indented, side};
 
-/// Of longer notices only the beginning is shown while collapsed.
+/// Maximum rows of a notice while collapsed.
 const COLLAPSED_ROWS: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(in super::super) enum Tone {
     Info,
     Warning,
     Error,
-    /// An error that is a sentence of its own.
+    /// An error that is a complete sentence.
     Failure,
 }
 
@@ -22,31 +22,31 @@ pub(in super::super) enum Tone {
 pub(in super::super) struct NoticeCell {
     pub(in super::super) tone: Tone,
     pub(in super::super) text: String,
-    /// How often the same was said, one after the other.
+    /// Number of consecutive repetitions.
     times: u32,
     settled: bool,
 }
 
 impl NoticeCell {
-    /// A line that stays.
+    /// A permanent line.
     pub(in super::super) fn new(tone: Tone, text: &str) -> Self {
         Self { tone, text: text.to_owned(), times: 1, settled: true }
     }
 
-    /// Why a request failed; the next attempt may fail for the same reason.
+    /// Why a request failed; retries may fail for the same reason.
     pub(in super::super) fn failure(text: &str) -> Self {
         Self { tone: Tone::Error, text: text.to_owned(), times: 1, settled: false }
     }
 
-    /// Counts the same failure again; `false` if it is another one, or something else
-    /// came between.
+    /// Counts a repetition of the same failure; `false` if it is a different one, or another
+    /// cell came between.
     pub(in super::super) fn repeat(&mut self, text: &str) -> bool {
         let is_same = !self.settled && self.tone == Tone::Error && self.text == text;
         self.times += u32::from(is_same);
         is_same
     }
 
-    /// A line that the next of its kind may replace, until something else follows.
+    /// A line that the next of its kind replaces, until another cell follows.
     pub(in super::super) fn passing(text: &str) -> Self {
         Self { tone: Tone::Info, text: text.to_owned(), times: 1, settled: false }
     }
@@ -55,7 +55,7 @@ impl NoticeCell {
         !std::mem::replace(&mut self.settled, true)
     }
 
-    /// Whether the next line that passes takes its place.
+    /// Whether the next such line replaces it.
     pub(in super::super) fn is_passing(&self) -> bool {
         !self.settled && self.tone == Tone::Info
     }
@@ -78,7 +78,7 @@ impl NoticeCell {
         let limit = (!cx.view.expanded).then_some(COLLAPSED_ROWS);
         let inner = cx.narrower(side(cx.width));
         let count = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
-        // Behind the first line: what follows it says what to do.
+        // After the first line, because the next lines contain instructions.
         let text = match text.split_once('\n') {
             Some((first, rest)) => format!("{first}{count}\n{rest}"),
             None => format!("{text}{count}"),

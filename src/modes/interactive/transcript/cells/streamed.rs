@@ -1,4 +1,4 @@
-//! Markdown of the model that may still be arriving.
+//! Markdown from the model, possibly still arriving.
 
 use ratatui::style::Style;
 
@@ -14,7 +14,7 @@ pub(super) struct StreamedText {
     text: String,
     finished: bool,
     stream: Option<MarkdownStream>,
-    /// Bytes of `text` that `stream` has.
+    /// Number of bytes of `text` that `stream` has received.
     fed: usize,
 }
 
@@ -27,7 +27,7 @@ impl StreamedText {
         self.text.push_str(delta);
     }
 
-    /// Takes `text` for what arrived; usually it only ends later.
+    /// Replaces the received text by `text`, which usually extends it.
     pub(super) fn set(&mut self, text: &str) {
         match text.strip_prefix(self.text.as_str()) {
             Some(more) => self.text.push_str(more),
@@ -47,7 +47,7 @@ impl StreamedText {
         self.finished
     }
 
-    /// Appends to `painted` what has become known. Settled rows are neither made
+    /// Appends new rows to `painted`. Settled rows are neither drawn
     /// nor copied again.
     pub(super) fn render(&mut self, cx: &RenderCx<'_>, base: Style, painted: &mut Painted) {
         let options = cx.markdown(base);

@@ -1,4 +1,4 @@
-//! What the model thinks before it speaks. Blocks that follow each other are one
+//! The model's thinking. Consecutive blocks are one
 //! cell.
 
 use ratatui::style::Modifier;
@@ -10,7 +10,7 @@ use super::super::cell_list::Painted;
 use super::super::render::{RenderCx, indented};
 use super::streamed::StreamedText;
 
-/// Stands for hidden thinking.
+/// Replaces hidden thinking.
 const LABEL: &str = "Thinking...";
 
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! A tool call, from its first byte to its result.
 //!
-//! What it looks like is up to the tool's view; this file knows the life of a
-//! call, and the box around it.
+//! The tool's view draws the content; this file has the life cycle of a
+//! call and the box around it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::tui::theme::Token;
 use super::super::super::tool_view::{self, Output, Stage, ToolState};
 use super::super::render::{RenderCx, box_inset, boxed};
 
-/// Running calls show how long they have been running, to the second.
+/// Running calls show their elapsed time in seconds.
 const TICK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(in super::super) struct ToolCell {
     name: String,
     arguments: Value,
     state: State,
-    /// When the elapsed time was drawn last.
+    /// The elapsed time when it was last drawn.
     drawn_at: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ pub(in super::super) struct ToolCell {
 enum State {
     /// Its arguments are still being written.
     Arriving,
-    /// Complete, and not started yet.
+    /// The arguments are complete, and the call has not started.
     Waiting,
     Running {
         since: Duration,
@@ -47,14 +47,14 @@ enum State {
 
 #[derive(Debug)]
 enum Outcome {
-    /// The result that the tool gave and the session keeps.
+    /// The result, shared with the session.
     Result(Arc<ToolResultMessage>),
-    /// There is no result; this is why.
+    /// There is no result, for this reason.
     Missing(String),
 }
 
 impl ToolCell {
-    /// A call of which only the name is known.
+    /// A call whose arguments are still arriving.
     pub(in super::super) fn arriving(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -101,7 +101,7 @@ impl ToolCell {
         }
     }
 
-    /// `now` is when it ended; `None` for a result from a file.
+    /// `now` is the time of its end; `None` for a result from a file.
     pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>, now: Option<Duration>) {
         let elapsed = || now.and_then(|now| self.elapsed(now));
         let took = result.duration_ms.map(Duration::from_millis).or_else(elapsed);

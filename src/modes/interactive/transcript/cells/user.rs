@@ -1,4 +1,4 @@
-//! A user message. A skill in it is one row, unless expanded.
+//! A user message. An inserted skill is one row, unless expanded.
 
 use crate::ai::{UserContent, UserMessage};
 use crate::session::SkillBlock;
@@ -13,7 +13,7 @@ use super::super::render::{RenderCx, box_inset, boxed};
 pub(in super::super) struct UserCell {
     skill: Option<Skill>,
     text: String,
-    /// What stands for the pictures.
+    /// Texts that replace the images.
     images: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The transcript driven by events, looked at as text.
+//! Tests that send events to the transcript and compare its text.
 
 mod looks;
 mod rules;
@@ -104,7 +104,7 @@ impl Stage {
         self
     }
 
-    /// All rows, each behind a bar and without the blanks at its end.
+    /// All rows, each after a bar and without trailing spaces.
     fn text(&mut self, width: u16) -> String {
         self.layout(width);
         let rows = (0..self.transcript.len()).map(|index| {

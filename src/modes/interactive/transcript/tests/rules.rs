@@ -54,7 +54,7 @@ fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let mut stage = Stage::new();
     stage.transcript.header("pi", "v1", &[]);
     (0..2_000).for_each(|_| turn(&mut stage));
-    // The first time, a few screens are enough; later, all there is room for.
+    // The first time, a few screens are enough; later, everything within the limit.
     stage.text(79);
     let n_rows = stage.transcript.len();
     assert!((400..420).contains(&n_rows), "{n_rows}");
@@ -131,7 +131,7 @@ fn an_error_that_is_retried_is_shown_once() {
     let final_error = Some("overloaded".to_owned());
     stage.event(SessionEvent::RetryEnded { success: false, attempt: 1, final_error });
     assert_eq!(stage.text(40), "|\n| Error: acme: overloaded (2 times)\n|\n| Error: gave up after 1 retry");
-    // Another one is not the same.
+    // A different failure.
     attempt(&mut stage);
     assert!(stage.text(40).ends_with("gave up after 1 retry\n|\n| Error: acme: overloaded"));
 }
