@@ -7,7 +7,7 @@ use clap::{Parser as _, Subcommand, ValueEnum};
 use tokio::runtime::Builder;
 
 use crate::config::{
-    CLIENT_ID_HELP, Credentials, Env, SignInMethod, SignInOffer, SignInRequest, sign_in_offer,
+    CLIENT_ID_HELP, Credentials, Dirs, Env, SignInMethod, SignInOffer, SignInRequest, sign_in_offer,
 };
 use crate::modes::{self, Terminals};
 
@@ -79,7 +79,7 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
                 anyhow::bail!("there is no provider \"{provider}\"; choose one of {}", known.join(", "));
             }
             match way(&provider, with)? {
-                None => store_key(credentials, &provider),
+                None => store_key(credentials, &setup.dirs, &provider),
                 Some(method) => sign_in(credentials, provider, method, domain),
             }
         }
@@ -111,9 +111,9 @@ fn way(provider: &str, with: Option<How>) -> anyhow::Result<Option<SignInMethod>
     Ok(Some(method))
 }
 
-fn store_key(credentials: &Credentials, provider: &str) -> anyhow::Result<ExitCode> {
+fn store_key(credentials: &Credentials, dirs: &Dirs, provider: &str) -> anyhow::Result<ExitCode> {
     let file = credentials.file().context("keys cannot be saved here")?;
-    // Before the user types something for nothing.
+    // Report it before the user types a key.
     if let Some(problem) = file.known().problem() {
         anyhow::bail!("{problem}; fix the file and try again");
     }
@@ -122,7 +122,7 @@ fn store_key(credentials: &Credentials, provider: &str) -> anyhow::Result<ExitCo
         anyhow::bail!("no key entered; nothing was saved");
     }
     file.set_key(provider, key.expose())?;
-    modes::say(&format!("Saved the key for {provider} in {}.", file.path().display()));
+    modes::say(&format!("Saved the key for {provider} in {}.", dirs.display(file.path())));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -19,16 +19,17 @@ use clap::CommandFactory;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::ai;
-use crate::config::Env;
+use crate::config::{Dirs, Env};
 use crate::modes::{self, Terminals};
 
 use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag};
 
-/// Runs the program. Exit code 0 means done, 1 that something failed, 2 that the
-/// command line is wrong.
+/// Runs the program. Exit code 0 means success, 1 a failure, 2 an invalid
+/// command line.
 pub fn main() -> ExitCode {
     let env = Env::process();
+    let home = Dirs::new(&env).home;
     let sorted = match args::sort_out(help_as_flag(std::env::args_os().collect()).into_iter()) {
         Ok(sorted) => sorted,
         Err(error) => return modes::report_usage(&format!("pi: {error}"), true),
@@ -48,11 +49,11 @@ pub fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        Err(error) => modes::report_error(&error),
+        Err(error) => modes::report_error(&error, home.as_deref()),
     }
 }
 
-/// `pi help` and `pi help COMMAND`, as the flag.
+/// Rewrites `pi help` and `pi help COMMAND` as the flag.
 fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_command = |word: &OsString| word == "help" || Args::command().find_subcommand(word).is_some();
     match words.get(1..).unwrap_or_default() {
@@ -68,7 +69,7 @@ fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
 
 fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let terminals = Terminals::detect();
-    // A terminal that cannot move its cursor is no better than a pipe.
+    // A terminal that cannot move its cursor is like a pipe.
     let is_dumb = env.get("TERM").is_some_and(|term| term == "dumb");
     let mut setup = start::Setup::new(&args, env)?;
     if let Some(search) = &args.list_models {
@@ -107,14 +108,14 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     finish(runtime, code)
 }
 
-/// Threads that run the tasks of interactive mode.
+/// Number of threads for the tasks of interactive mode.
 const WORKERS: usize = 2;
 
-/// A runtime that does not panic where the system refuses threads.
+/// A runtime that does not panic if the system refuses threads.
 ///
 /// Tokio panics if it cannot start a worker, or the first thread of its blocking pool.
-/// So it is tried before whether there may be so many, and one thread of the pool is
-/// started here and kept: from then on blocking work waits for it if there are no others.
+/// This function therefore checks first whether enough threads can start, and starts and
+/// reserves one thread of the pool: blocking work waits for it if there are no others.
 fn runtime(mut builder: Builder) -> anyhow::Result<Runtime> {
     const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     try_threads(WORKERS + 1).context(
@@ -125,12 +126,12 @@ fn runtime(mut builder: Builder) -> anyhow::Result<Runtime> {
     Ok(runtime)
 }
 
-/// Starts that many threads side by side, and ends them again.
+/// Starts that many threads at the same time, and ends them again.
 fn try_threads(n_threads: usize) -> std::io::Result<()> {
     let started: Result<Vec<_>, _> = (0..n_threads)
         .map(|_| {
             let (alive, ended) = mpsc::channel::<()>();
-            // An error is what it waits for: the other end is dropped.
+            // The error is expected: the other end is dropped.
             let wait = move || ended.recv().unwrap_or_default();
             thread::Builder::new().spawn(wait).map(|thread| (alive, thread))
         })
@@ -142,7 +143,7 @@ fn try_threads(n_threads: usize) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends without waiting for what still blocks somewhere.
+/// Ends without waiting for blocked work.
 fn finish(runtime: Runtime, code: anyhow::Result<ExitCode>) -> anyhow::Result<ExitCode> {
     runtime.shutdown_background();
     code

@@ -1,4 +1,4 @@
-//! The one composition root: settings, models, keys, tools and session become a
+//! The composition root: combines settings, models, keys, tools and session into a
 //! running mode.
 
 use std::io::Read;
@@ -31,17 +31,17 @@ use super::initial;
 use super::sessions::{self, SessionFolders};
 use super::words;
 
-/// What is read before anything starts.
+/// The configuration read before anything starts.
 pub(super) struct Setup {
     env: Env,
-    dirs: Dirs,
+    pub(super) dirs: Dirs,
     pub(super) cwd: PathBuf,
     settings: Settings,
     pub(super) catalog: Catalog,
     pub(super) credentials: Credentials,
     transport: Transport,
     pub(super) clock: Clock,
-    /// What is wrong in the user's files, one line each. None of it is fatal.
+    /// Problems in the user's files, one line each. None is fatal.
     pub(super) problems: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Setup {
         Ok(Self { env, dirs, cwd, settings, catalog, credentials, transport, clock, problems })
     }
 
-    /// The model and thinking level that the command line asks for.
+    /// The model and thinking level of the command line.
     fn preferences(&mut self, args: &Args) -> anyhow::Result<ModelPreferences> {
         let mut preferences = ModelPreferences {
             model: None,
@@ -145,7 +145,7 @@ impl Setup {
         Ok((matched.model, matched.thinking))
     }
 
-    /// The models to cycle through, of the command line or the settings.
+    /// The models to cycle through, from the command line or the settings.
     fn scope(&mut self, args: &Args) -> Vec<ScopedModel> {
         let patterns = args.models.as_ref().unwrap_or(&self.settings.enabled_models);
         let usable =
@@ -155,7 +155,7 @@ impl Setup {
         scope
     }
 
-    /// Also returns what is wrong in the user's files.
+    /// Also returns the problems in the user's files.
     fn into_services(
         mut self,
         args: &Args,
@@ -251,7 +251,7 @@ impl Setup {
         ImageLimits { auto_resize: self.settings.images_auto_resize, ..ImageLimits::default() }
     }
 
-    /// A prompt text: from the command line (a text, or a file with it), else
+    /// A prompt text: from the command line (a text, or the name of a file), otherwise
     /// from the user's file `name`.
     fn prompt_text(&self, argument: Option<&str>, name: &str) -> Option<String> {
         match argument {
@@ -284,14 +284,14 @@ fn text_or_file(text: &str) -> String {
     }
 }
 
-/// Who will show what the session does.
+/// The front end of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
     Interactive,
     Print,
 }
 
-/// What to know about an answer of the demo model that was asked for.
+/// A notice about answers of the demo model that the user requested.
 fn demo_notice(services: &Services, model: &Model) -> Option<String> {
     if model.provider != DEMO_PROVIDER {
         return None;
@@ -305,7 +305,7 @@ fn demo_notice(services: &Services, model: &Model) -> Option<String> {
     })
 }
 
-/// Answers on standard output.
+/// Runs print mode: answers on standard output.
 pub(super) fn print(
     runtime: &Runtime,
     args: &Args,
@@ -338,7 +338,7 @@ pub(super) fn print(
     })
 }
 
-/// Works in the terminal until the user quits.
+/// Runs interactive mode until the user quits.
 pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
     words::check(&args.messages, false)?;
     let prompts = first_prompts(&setup, args, None)?;

@@ -2,11 +2,13 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::util::escapes::without_escapes;
+use crate::util::paths::with_tilde;
 
 /// A delay too short to need an explanation.
 const NOTICEABLE: Duration = Duration::from_millis(300);
@@ -23,28 +25,28 @@ impl Terminals {
         Self { stdin: io::stdin().is_terminal(), stdout: io::stdout().is_terminal() }
     }
 
-    /// Whether a user can interact.
+    /// Whether the user can interact.
     pub fn can_interact(self) -> bool {
         self.stdin && self.stdout
     }
 }
 
-/// Writes to standard output. A terminal gets no escape sequences and control
-/// characters, for the words may be those of a model or a server; a file or another
-/// program gets the text as it is. A reader that has gone away is not an error.
+/// Writes to standard output. A terminal receives no escape sequences or control
+/// characters, because the text may come from a model or a server; a file or another
+/// program receives the text unchanged. A closed pipe is not an error.
 pub(super) fn write_out(text: &str) {
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { without_escapes(text) } else { text.into() };
     drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
 }
 
-/// Writes a line to standard error. It may hold the words of a server, so escape
-/// sequences and control characters are taken out.
+/// Writes a line to standard error. The text may come from a server, so escape
+/// sequences and control characters are removed.
 pub(super) fn write_err(text: &str) {
     drop(writeln!(io::stderr().lock(), "{}", without_escapes(text)));
 }
 
-/// Waits for a token that is being renewed, and says so if that takes a while.
+/// Waits for a token renewal, and prints a message if that takes a while.
 pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
     let mut settled = pin!(settled);
     if tokio::time::timeout(NOTICEABLE, &mut settled).await.is_err() {
@@ -53,20 +55,21 @@ pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
     }
 }
 
-/// Reports what ended the program: `pi: what: why`.
-pub fn report_error(error: &anyhow::Error) -> ExitCode {
-    write_err(&format!("pi: {error:#}"));
+/// Reports the error that ended the program: `pi: what: why`. Paths are shown with `~` for
+/// `home`.
+pub fn report_error(error: &anyhow::Error, home: Option<&Path>) -> ExitCode {
+    write_err(&with_tilde(&format!("pi: {error:#}"), home));
     ExitCode::from(1)
 }
 
-/// Tells what the user should know before anything starts, one line each.
+/// Prints notes for the user before anything starts, one line each.
 pub fn report_notes(notes: &[String]) {
     for note in notes {
         write_err(&format!("pi: {note}"));
     }
 }
 
-/// Shows help, the version, or what is wrong with the command line.
+/// Prints help, the version, or an error in the command line.
 pub fn report_usage(text: &impl Display, is_error: bool) -> ExitCode {
     if is_error {
         write_err(text.to_string().trim_end());

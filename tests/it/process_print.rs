@@ -186,7 +186,7 @@ async fn the_first_signal_ends_it_and_saves_what_there_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_second_signal_ends_what_the_first_could_not() {
-    // More than a pipe holds that nobody reads.
+    // More than a pipe buffers without a reader.
     let server = SseServer::start([Reply::sse(chat::text(&"x".repeat(300_000)))]).await;
     let home = TestHome::with_server(server.url());
     let mut child = pi(&home).args(["-p", "go"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -290,7 +290,7 @@ async fn a_session_goes_on_where_it_ended() {
     assert_eq!(home.sessions().len(), 1);
 }
 
-/// Each line: arguments, and what standard error begins with. All exit with 1 or 2.
+/// Each line: arguments, and the start of standard error. All exit with 1 or 2.
 #[test]
 fn bad_input_is_answered_with_what_to_do() {
     let home = TestHome::new();
@@ -333,6 +333,10 @@ fn bad_input_is_answered_with_what_to_do() {
         assert!(stderr.matches("is a directory").count() <= 1, "{args:?}: {stderr}");
         assert!(stderr.lines().count() <= 8, "{args:?}: {stderr}");
     }
+    let missing = home.home().join("missing.jsonl");
+    let output = pi(&home).args(["-p", "--session"]).arg(&missing).arg("hi").output().unwrap();
+    let expected = "pi: cannot read ~/missing.jsonl: the session file does not exist";
+    assert!(text(&output.stderr).starts_with(expected), "{}", text(&output.stderr));
     assert!(!project.join("missing.jsonl").exists());
     let session = fs::read_to_string(project.join("notes.jsonl")).unwrap();
     assert_eq!(session, "{\"not\":\"a session\"}\n");
@@ -340,7 +344,7 @@ fn bad_input_is_answered_with_what_to_do() {
 
 #[test]
 fn an_unreachable_host_is_named() {
-    // A port nobody listens on: bound and given back.
+    // A port without a listener: bound and released.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}");
     let home = TestHome::with_server(&url).settings(&json!({"retry": {"enabled": false}}));
@@ -380,7 +384,7 @@ fn a_session_folder_that_cannot_be_written_costs_no_answer() {
     let stderr = text(&output.stderr);
     assert!(text(&output.stdout).contains("demo model"), "{stderr}");
     assert!(stderr.contains("cannot write the session file"), "{stderr}");
-    // What is not saved, and where a copy is.
+    // The unsaved messages, and the location of the copy.
     let last = stderr.lines().last().unwrap();
     assert!(last.starts_with("pi: 3 messages of this session are not saved: "), "{stderr}");
     let copy = last.rsplit(" session to ").next().unwrap();
@@ -470,8 +474,8 @@ fn the_demo_model_works_on_the_real_directory() {
     assert!(home.sessions().is_empty());
 }
 
-/// What a user without a key might type first. None of it says word for word to
-/// change what is there.
+/// The first inputs of users without a key. None of them spells out a change of an
+/// existing file.
 const REQUESTS: &[&str] = &[
     "add a function mul to calc.py",
     "add a new dependency to Cargo.toml",
@@ -658,7 +662,7 @@ fn a_hundred_requests_to_the_demo_model_change_nothing_that_was_there() {
 }
 
 #[test]
-fn print_mode_without_a_key_asks_nobody_and_says_what_to_do() {
+fn print_mode_without_a_key_sends_nothing_and_says_what_to_do() {
     let home = TestHome::new();
     fs::write(home.project().join("notes.txt"), "kept\n").unwrap();
     for args in [
@@ -676,7 +680,7 @@ fn print_mode_without_a_key_asks_nobody_and_says_what_to_do() {
         assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
     }
     assert_eq!(fs::read_to_string(home.project().join("notes.txt")).unwrap(), "kept\n");
-    assert!(home.sessions().is_empty(), "nothing was said to anybody");
+    assert!(home.sessions().is_empty(), "no prompt was sent");
     // A session with the demo model is no reason to go on with it.
     assert!(pi(&home).args(["-p", "--model", "demo/pi", "hello"]).output().unwrap().status.success());
     assert_eq!(pi(&home).args(["-pc", "hello"]).output().unwrap().status.code(), Some(1));

@@ -29,6 +29,7 @@ use tokio::time::Instant;
 
 use crate::ai::{self, Image, Message};
 use crate::util::panics::panic_text;
+use crate::util::paths;
 
 use super::command::{Reply, Scope, SessionCommand, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
@@ -64,7 +65,6 @@ const REPORTS_PER_TURN: usize = 256;
 ///
 /// # Errors
 /// If the session cannot be opened.
-/// When the session cannot be opened.
 pub async fn start(
     services: Arc<Services>,
     cwd: PathBuf,
@@ -85,7 +85,10 @@ pub async fn start(
             match open::open(&services, &cwd, open, &TrustOverrides::default()).await {
                 Ok(opened) => AgentSession::new(services, opened, events, state).run(commands).await,
                 // The client may be gone.
-                Err(error) => drop(events.send(SessionEvent::Ended { reason: error.to_string() })),
+                Err(error) => {
+                    let reason = paths::with_tilde(&error.to_string(), services.dirs.home.as_deref());
+                    drop(events.send(SessionEvent::Ended { reason }));
+                }
             }
         });
         return Ok((handle, event_receiver));
@@ -129,7 +132,7 @@ impl AgentSession {
         events: mpsc::UnboundedSender<SessionEvent>,
         state: watch::Sender<Arc<SessionState>>,
     ) -> Self {
-        let outbox = Outbox::new(events, state);
+        let outbox = Outbox::new(events, state, services.dirs.home.clone());
         let (selection, notice) = model_control::initial(&services, &opened.store_selected);
         let (clock, files) = (services.clock.clone(), (opened.queue_file, opened.draft_file));
         let mut session = Self {
@@ -165,11 +168,13 @@ impl AgentSession {
                     break;
                 }
                 Input::Command(Some(Envelope { command: SessionCommand::Shutdown, reply })) => {
-                    answer(reply, self.shut_down().await);
+                    let result = self.shut_down().await;
+                    answer(reply, result.map_err(|error| self.outbox.shown_error(error)));
                     break;
                 }
                 Input::Command(Some(Envelope { command, reply })) => {
                     let result = self.on_command(command).await;
+                    let result = result.map_err(|error| self.outbox.shown_error(error));
                     if let (Err(error), None) = (&result, &reply) {
                         self.outbox.notice(NoticeLevel::Error, error.to_string());
                     }

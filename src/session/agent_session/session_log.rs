@@ -297,7 +297,7 @@ impl SessionLog {
         if state.damaged_lines != store.damaged_lines() {
             state.damaged_lines = store.damaged_lines().to_vec();
         }
-        state.unsaved = store.unsaved().map(Arc::from);
+        state.unsaved = store.unsaved().map(|reason| self.outbox.shown(reason).into());
     }
 }
 
