@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 /// What a call accesses, computed from its validated arguments before it runs.
 ///
-/// Paths are absolute and free of `.` and `..`. Links are not resolved, because nobody has
-/// asked the disk yet. A directory stands for everything in it.
+/// Paths are absolute and free of `.` and `..`. Links are not resolved: that would need
+/// the disk. A directory stands for everything in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Touches {
     pub reads: Vec<PathBuf>,
