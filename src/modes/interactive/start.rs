@@ -18,6 +18,7 @@ use crate::tui::theme::Theme;
 use crate::util::process;
 
 use super::super::Prompt;
+use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::actions;
 use super::app::{App, AppParts};
@@ -30,6 +31,21 @@ use super::terminal::Terminal;
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
+
+/// Prints what to do when a panic ends the interface; it is dropped after the terminal is
+/// restored and the panic printed.
+struct PanicNote;
+
+impl Drop for PanicNote {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            write_err(
+                "pi stopped because of an internal error; please report it.\n\
+                 To resume the session with your draft: pi --continue",
+            );
+        }
+    }
+}
 
 /// The inputs of interactive mode.
 pub struct InteractiveStart {
@@ -61,6 +77,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
+    let _note = PanicNote;
     let (panics, panicked) = mpsc::unbounded_channel();
     let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
     let guard = TerminalGuard::enter(modes, panics)

@@ -155,6 +155,9 @@ fn leave() {
     }
 }
 
+/// Starts a row below the cursor and erases what is drawn from there on.
+const BELOW_THE_CURSOR: &str = "\x1b[0m\r\n\x1b[J";
+
 fn install_panic_hook() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -164,6 +167,9 @@ fn install_panic_hook() {
                 return;
             }
             // Restore the terminal first, so that the message is readable.
+            if ENTERED.load(Ordering::SeqCst) {
+                drop(write_out(BELOW_THE_CURSOR));
+            }
             leave();
             previous(panic);
         }));
