@@ -14,7 +14,19 @@ use super::state::ProjectState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct QuestionId(pub(super) u64);
 
-/// A decision for the user. Any front end may answer it, by
+impl QuestionId {
+    /// The id that a client sent back.
+    pub fn new(id: u64) -> Self {
+        Self(id)
+    }
+
+    /// The id as a client sends it back.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// A decision for the user. Any front end may answer it with `SessionCommand::Answer`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub id: QuestionId,

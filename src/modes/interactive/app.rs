@@ -267,10 +267,10 @@ impl App {
             }
             SessionEvent::SelectionChanged => out.push(ScreenEffect::SetTitle(self.title()).into()),
             SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
+            SessionEvent::Question(question) => self.dialogs.open_question(question),
             SessionEvent::Ended { .. } => self.on_session_ended(),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
-            | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ai::Model;
 use crate::config::SignInStep;
-use crate::session::{SessionCommand, SessionState, SessionSummary};
+use crate::session::{Question, SessionCommand, SessionState, SessionSummary};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
@@ -13,7 +13,7 @@ use crate::tui::theme::Theme;
 use super::login::LoginDialog;
 use super::overlays::{
     Confirmation, DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
-    QueuedMessages, Sessions, ThinkingLevels, TrustDialog,
+    QuestionDialog, QueuedMessages, Sessions, ThinkingLevels, TrustDialog,
 };
 
 /// A stack of dialogs: the last one has the keyboard and is shown.
@@ -28,6 +28,7 @@ pub(super) struct Dialogs {
 enum Open {
     Trust(TrustDialog),
     Login(LoginDialog),
+    Question(QuestionDialog),
     Other(Box<dyn Overlay>),
 }
 
@@ -36,6 +37,7 @@ impl Open {
         match self {
             Self::Trust(dialog) => dialog,
             Self::Login(dialog) => dialog,
+            Self::Question(dialog) => dialog,
             Self::Other(overlay) => &mut **overlay,
         }
     }
@@ -56,8 +58,13 @@ impl Dialogs {
         self.finish(step)
     }
 
-    /// Updates the top dialog after a change of the session; it may close.
+    /// Updates the top dialog after a change of the session; it may close. Questions that are
+    /// no longer open close in any case.
     pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
+        self.open.retain(|open| match open {
+            Open::Question(dialog) => session.questions.iter().any(|question| question.id == dialog.id()),
+            Open::Trust(_) | Open::Login(_) | Open::Other(_) => true,
+        });
         let step = self.open.last_mut()?.overlay().session_changed(session);
         self.finish(step)
     }
@@ -177,6 +184,11 @@ impl Dialogs {
         self.open.retain(|open| !matches!(open, Open::Trust(_)));
     }
 
+    /// Asks a question of the session.
+    pub(super) fn open_question(&mut self, question: &Arc<Question>) {
+        self.open.push(Open::Question(QuestionDialog::new(Arc::clone(question))));
+    }
+
     // Logging in.
 
     pub(super) fn open_login(&mut self, dialog: LoginDialog) {
@@ -186,7 +198,7 @@ impl Dialogs {
     pub(super) fn on_sign_in_step(&mut self, step: &SignInStep) {
         let signing_in = self.open.iter_mut().find_map(|open| match open {
             Open::Login(dialog) if dialog.is_signing_in() => Some(dialog),
-            Open::Login(_) | Open::Trust(_) | Open::Other(_) => None,
+            Open::Login(_) | Open::Trust(_) | Open::Question(_) | Open::Other(_) => None,
         });
         if let Some(dialog) = signing_in {
             dialog.on_sign_in_step(step);
@@ -204,6 +216,7 @@ mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use crate::config::{KeySource, ProviderKeys, Secret};
+    use crate::session::{QuestionId, QuestionKind};
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::login::{LoginEffect, LoginProvider, Purpose};
@@ -253,6 +266,51 @@ mod tests {
         dialogs.open_login(dialog);
         dialogs.close_sign_in();
         assert!(dialogs.is_open(), "the key is still being typed");
+    }
+
+    fn call_question() -> (Arc<Question>, SessionState) {
+        let call = serde_json::json!({"id": "a", "name": "bash", "arguments": {"command": "ls"}});
+        let call = Arc::new(serde_json::from_value(call).unwrap());
+        let question = Arc::new(Question {
+            id: QuestionId::new(7),
+            kind: QuestionKind::ToolCall(call),
+            text: "Run ls?\nIt lists files.".to_owned(),
+            options: vec!["Allow".to_owned(), "Don't allow".to_owned()],
+            default: 1,
+        });
+        let mut session = SessionState::of(&Arc::new(Model::default()), Path::new("/"));
+        session.questions = [Arc::clone(&question)].into();
+        (question, session)
+    }
+
+    #[test]
+    fn question_about_a_call_sends_the_chosen_option_and_closes() {
+        let check = |codes: &[KeyCode], option: usize| {
+            let mut dialogs = Dialogs::new(vec![]);
+            let (question, _) = call_question();
+            dialogs.open_question(&question);
+            let outcomes = codes.iter().filter_map(|&code| press(&mut dialogs, code));
+            let answer = SessionCommand::Answer { id: question.id, option };
+            assert_eq!(outcomes.last(), Some(DialogOutcome::session(answer)), "{codes:?}");
+            assert!(!dialogs.is_open());
+        };
+        check(&[KeyCode::Enter], 1);
+        check(&[KeyCode::Esc], 1);
+        check(&[KeyCode::Up, KeyCode::Enter], 0);
+        check(&[KeyCode::Up, KeyCode::Esc], 1);
+    }
+
+    #[test]
+    fn withdrawn_question_closes_under_other_dialogs_too() {
+        let mut dialogs = Dialogs::new(vec![]);
+        let (question, mut session) = call_question();
+        dialogs.open_question(&question);
+        dialogs.confirm_new_session();
+        assert_eq!(dialogs.on_session_changed(&session), None);
+        session.questions = [].into();
+        dialogs.on_session_changed(&session);
+        press(&mut dialogs, KeyCode::Esc);
+        assert!(!dialogs.is_open());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod confirm;
 mod dialog;
 mod models;
+mod question;
 mod queue;
 mod scope;
 mod sessions;
@@ -20,6 +21,7 @@ use super::msg::{Effect, WorldEffect};
 pub(super) use confirm::Confirmation;
 pub(super) use dialog::Dialog;
 pub(super) use models::{ModelChoice, Models};
+pub(super) use question::QuestionDialog;
 pub(super) use queue::QueuedMessages;
 pub(super) use scope::ModelScope;
 pub(super) use sessions::Sessions;
