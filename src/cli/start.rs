@@ -8,19 +8,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::ai::{
     Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, Model, Router,
-    ScopedModel, ThinkingLevel, Transport,
+    ThinkingLevel, Transport,
 };
 use crate::config::{
-    self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, Endpoints, Env, GoogleAdc,
-    Settings, SettingsFile, TrustPolicy,
+    self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, EffectiveSettings, Endpoints,
+    Env, GoogleAdc, LiveSettings, ProjectSettings, SettingChange, TrustFile, TrustPolicy,
 };
 use crate::modes::{self, Prompt, Terminals};
 use crate::session::{
-    self, AllowAll, ModelPreferences, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
+    self, AllowAll, Deltas, ModelOptions, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
+    TrustOptions,
 };
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
@@ -36,7 +38,9 @@ pub(super) struct Setup {
     env: Env,
     pub(super) dirs: Dirs,
     pub(super) cwd: PathBuf,
-    settings: Settings,
+    live_settings: LiveSettings,
+    /// As pi starts in this directory.
+    settings: Arc<EffectiveSettings>,
     pub(super) catalog: Catalog,
     pub(super) credentials: Credentials,
     transport: Transport,
@@ -50,23 +54,16 @@ impl Setup {
         let cwd =
             std::env::current_dir().context("the current directory does not exist; change to another one")?;
         let dirs = Dirs::new(&env);
-        let file = SettingsFile::load(dirs.settings_file());
-        let (mut settings, wrong) = Settings::read(file.values());
-        let path = dirs.display(file.path());
-        let mut problems: Vec<String> = file.problem().map(str::to_owned).into_iter().collect();
-        problems.extend(wrong.iter().map(|problem| format!("{path}: {problem}")));
+        let (live_settings, mut problems) = LiveSettings::load(dirs.settings_file(), flags(args)?);
+        let settings = starting_settings(&live_settings, args, &dirs, &cwd);
         let (catalog, wrong) = config::load_catalog(&dirs, &env);
         problems.extend(wrong);
-        settings.sampling.long_cache = env.get("PI_CACHE_RETENTION").is_some_and(|wish| wish == "long");
-        if let Some(theme) = &args.use_theme {
-            settings.theme.clone_from(theme);
-        }
         let (transport, clock) = (Transport::new(), Clock::system());
         let auth_file = Arc::new(AuthFile::open(dirs.auth_file()));
         problems.extend(auth_file.known().problem().map(str::to_owned));
         let home = dirs.home.as_deref();
         problems = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
-        let client_id = env.get("PI_COPILOT_CLIENT_ID").or_else(|| settings.copilot_client_id.clone());
+        let client_id = env.get("PI_COPILOT_CLIENT_ID").or_else(|| settings.values.copilot_client_id.clone());
         let accounts = Accounts::new(
             transport.clone(),
             clock.clone(),
@@ -80,20 +77,13 @@ impl Setup {
             .with_store(auth_file, accounts)
             .with_ambient("google-vertex", Arc::new(google))
             .with_ambient("amazon-bedrock", Arc::new(aws));
-        Ok(Self { env, dirs, cwd, settings, catalog, credentials, transport, clock, problems })
+        Ok(Self { env, dirs, cwd, live_settings, settings, catalog, credentials, transport, clock, problems })
     }
 
-    /// The model and thinking level of the command line.
-    fn preferences(&mut self, args: &Args) -> anyhow::Result<ModelPreferences> {
-        let mut preferences = ModelPreferences {
-            model: None,
-            thinking: args.thinking,
-            default_provider: self.settings.default_provider.clone(),
-            default_model: self.settings.default_model.clone(),
-            default_thinking: self.settings.default_thinking_level,
-            scope: self.scope(args),
-            model_thinking: self.settings.model_thinking_levels.clone(),
-        };
+    /// The model and thinking level that the command line asks for.
+    fn model_options(&mut self, args: &Args) -> anyhow::Result<ModelOptions> {
+        self.check_scope();
+        let mut options = ModelOptions { model: None, thinking: args.thinking };
         if let Some(provider) = &args.provider
             && self.catalog.provider(provider).is_none()
         {
@@ -114,21 +104,21 @@ impl Setup {
             (None, None) => None,
         };
         if let Some((model, thinking)) = matched {
-            preferences.thinking = preferences.thinking.or(thinking);
-            preferences.model = Some(model);
+            options.thinking = options.thinking.or(thinking);
+            options.model = Some(model);
         }
         if let Some(key) = &args.api_key {
-            let model = preferences.model.as_ref().context("--api-key needs --provider or --model")?;
+            let model = options.model.as_ref().context("--api-key needs --provider or --model")?;
             self.credentials.set_command_line_key(&model.provider, key);
         }
-        if let (Some(level), Some(model)) = (preferences.thinking, &preferences.model)
+        if let (Some(level), Some(model)) = (options.thinking, &options.model)
             && !model.supports(level)
         {
             let clamped = model.clamp_thinking(level);
             self.problems
                 .push(format!("{} does not support thinking level {level}; using {clamped}", model.id));
         }
-        Ok(preferences)
+        Ok(options)
     }
 
     fn find(
@@ -145,14 +135,13 @@ impl Setup {
         Ok((matched.model, matched.thinking))
     }
 
-    /// The models to cycle through, from the command line or the settings.
-    fn scope(&mut self, args: &Args) -> Vec<ScopedModel> {
-        let patterns = args.models.as_ref().unwrap_or(&self.settings.enabled_models);
+    /// Notes what is wrong with the models to cycle through.
+    fn check_scope(&mut self) {
+        let patterns = &self.settings.values.enabled_models;
         let usable =
             |id: &str| self.catalog.provider(id).is_some_and(|info| self.credentials.is_available(info));
-        let (scope, problems) = self.catalog.scope(patterns, &usable);
+        let (_, problems) = self.catalog.scope(patterns, &usable);
         self.problems.extend(problems.iter().map(|problem| format!("models to cycle through: {problem}")));
-        scope
     }
 
     /// Also returns the problems in the user's files.
@@ -162,14 +151,16 @@ impl Setup {
         sessions: Option<PathBuf>,
         front: Front,
     ) -> anyhow::Result<(Services, Vec<String>)> {
-        let preferences = self.preferences(args)?;
-        let chose_demo = preferences.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
+        let model = self.model_options(args)?;
+        let chose_demo = model.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
         if front == Front::Print && !chose_demo {
             self.credentials.refuse_demo();
         }
+        let settings = Arc::clone(&self.settings);
+        let settings = &settings.values;
         let bash = BashConfig {
-            shell_path: self.settings.shell_path.clone().map(PathBuf::from),
-            command_prefix: self.settings.shell_command_prefix.clone(),
+            shell_path: settings.shell_path.clone().map(PathBuf::from),
+            command_prefix: settings.shell_command_prefix.clone(),
             search_path: self.env.path("PATH").map(PathBuf::into_os_string),
             bin_dir: Some(self.dirs.agent.join("bin")),
             env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
@@ -182,16 +173,12 @@ impl Setup {
             no_context_files: args.no_context_files,
         };
         let skills = self.skill_options(args);
-        let trust = TrustPolicy {
-            flag: args.approve.then_some(true).or(args.no_approve.then_some(false)),
-            default: self.settings.project_trust,
-            can_ask: false,
-        };
+        let trust = TrustOptions { flag: trust_flag(args), can_ask: front == Front::Interactive };
         let clock = self.clock;
-        let idle = self.settings.http_idle_timeout;
+        let idle = settings.http_idle_timeout;
         let options = HttpOptions {
             idle_timeout: (idle > Duration::ZERO).then_some(idle),
-            max_retries: self.settings.provider_max_retries,
+            max_retries: settings.provider_max_retries,
             ..HttpOptions::default()
         };
         let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
@@ -207,17 +194,17 @@ impl Setup {
             credentials,
             tools,
             bash,
-            settings: self.settings,
+            settings: self.live_settings,
             dirs: self.dirs,
             clock,
-            preferences,
+            model,
             prompt,
             skills,
             trust,
             gate: Arc::new(AllowAll),
             disk: Arc::new(SystemDisk),
             sessions,
-            wants_deltas: front == Front::Interactive,
+            long_cache: self.env.get("PI_CACHE_RETENTION").is_some_and(|wish| wish == "long"),
         };
         Ok((services, problems))
     }
@@ -231,11 +218,7 @@ impl Setup {
     }
 
     fn tool_names(&self, args: &Args) -> anyhow::Result<Vec<String>> {
-        let wanted: Vec<String> = match &args.tools {
-            _ if args.no_tools => Vec::new(),
-            Some(names) => names.iter().map(|name| name.trim().to_owned()).collect(),
-            None => self.settings.default_tools.clone(),
-        };
+        let wanted = if args.no_tools { Vec::new() } else { self.settings.values.default_tools.clone() };
         let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
         if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
             anyhow::bail!("unknown tool \"{unknown}\"; choose from {}", known.join(", "));
@@ -248,7 +231,7 @@ impl Setup {
     }
 
     fn image_limits(&self) -> ImageLimits {
-        ImageLimits { auto_resize: self.settings.images_auto_resize, ..ImageLimits::default() }
+        ImageLimits { auto_resize: self.settings.values.images_auto_resize, ..ImageLimits::default() }
     }
 
     /// A prompt text: from the command line (a text, or the name of a file), otherwise
@@ -271,8 +254,40 @@ impl Setup {
     }
 
     pub(super) fn folders(&self, args: &Args) -> SessionFolders {
-        SessionFolders::new(args, &self.env, &self.settings, &self.dirs, &self.cwd)
+        SessionFolders::new(args, &self.env, &self.settings.values, &self.dirs, &self.cwd)
     }
+}
+
+/// The settings that the command line overrides.
+fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
+    let trimmed =
+        |names: &Vec<String>| -> Vec<String> { names.iter().map(|name| name.trim().to_owned()).collect() };
+    let flags = [
+        ("theme", args.use_theme.clone().map(Value::from)),
+        ("enabledModels", args.models.clone().map(Value::from)),
+        ("defaultTools", args.tools.as_ref().map(|names| trimmed(names).into())),
+    ];
+    let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    Ok(flags.map(|(key, value)| SettingChange::set(key, value)).collect::<Result<_, _>>()?)
+}
+
+fn trust_flag(args: &Args) -> Option<bool> {
+    args.approve.then_some(true).or(args.no_approve.then_some(false))
+}
+
+/// The settings pi starts with in `cwd`: those of the project count if it is trusted
+/// already.
+fn starting_settings(live: &LiveSettings, args: &Args, dirs: &Dirs, cwd: &Path) -> Arc<EffectiveSettings> {
+    let user = live.get();
+    let file = TrustFile::load(dirs.trust_file());
+    let (flag, default) = (trust_flag(args), user.values.project_trust);
+    let trust = TrustPolicy { flag, default, can_ask: false }.decide(file.nearest(cwd));
+    if file.problem().is_some() && flag.is_none() || !trust.is_trusted() {
+        return user;
+    }
+    // What is wrong in it is reported when the session is opened.
+    let (project, _) = ProjectSettings::load(cwd);
+    live.for_session(project).get()
 }
 
 fn text_or_file(text: &str) -> String {
@@ -325,10 +340,10 @@ pub(super) fn print(
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Print)?;
-    problems.extend(services.preferences.model.as_ref().and_then(|model| demo_notice(&services, model)));
+    problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
     let credentials = services.credentials.clone();
     runtime.block_on(async move {
-        let (handle, events) = session::start(Arc::new(services), cwd, open).await?;
+        let (handle, events) = session::start(Arc::new(services), cwd, open, Deltas::Unwanted).await?;
         if let Some(name) = &args.name {
             handle.send(SessionCommand::SetName { name: name.clone() });
         }
@@ -345,8 +360,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let env = setup.env.clone();
-    let (mut services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
-    services.trust.can_ask = true;
+    let (services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {
         services: Arc::new(services),

@@ -19,7 +19,6 @@ mod models_file;
 mod oauth;
 mod secret;
 mod settings;
-mod settings_file;
 mod trust;
 mod value;
 
@@ -39,10 +38,11 @@ pub use oauth::{
 };
 pub use secret::Secret;
 pub use settings::{
-    CompactionBudget, CompactionOverride, CompactionPolicy, Kind as SettingKind, ROWS, Row, Settings,
-    SettingsProblem,
+    BatchSize, Capability, CompactionBudget, CompactionOverride, CompactionPolicy, DeliveryTime,
+    EffectiveSettings, InProject, Kind as SettingKind, Layer, LiveSettings, ProjectSettings, ROWS, Row,
+    SaveError, SettingChange, SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch,
+    SettingsWrite,
 };
-pub use settings_file::{SaveError, SettingsFile};
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,
 };

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
@@ -36,7 +37,8 @@ const PROTECTED: &[&str] = &[
 ];
 
 /// Default for projects without a decision: `defaultProjectTrust`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TrustDefault {
     #[default]
     Ask,

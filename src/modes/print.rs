@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, Message, StopReason, failure_text};
 use crate::session::{
-    NoticeLevel, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, WhenBusy,
+    NoticeLevel, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionUpdate,
+    WhenBusy,
 };
 use crate::util::process;
 
@@ -70,7 +71,7 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
 /// Waits until the session has settled. `false` if it ended instead.
 async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>) -> bool {
     let mut said = None;
-    while let Some(event) = events.recv().await {
+    while let Some(SessionUpdate { event, .. }) = events.recv().await {
         match event {
             SessionEvent::Agent(AgentEvent::MessageEnd(message)) => {
                 if let Message::Assistant(answer) = &*message {
@@ -98,6 +99,10 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             SessionEvent::Opened(_)
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
+            | SessionEvent::QueueReturned(_)
+            | SessionEvent::PromptReturned { .. }
+            | SessionEvent::SettingsChanged { .. }
+            | SessionEvent::ProjectChanged
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::RetryEnded { .. }
@@ -123,8 +128,8 @@ fn tell(level: NoticeLevel, text: &str) {
 
 /// Prints notices that arrived before a prompt was rejected.
 fn tell_waiting(events: &mut SessionEvents) {
-    while let Ok(event) = events.try_recv() {
-        if let SessionEvent::Notice { level, text } = event {
+    while let Some(update) = events.try_recv() {
+        if let SessionEvent::Notice { level, text } = update.event {
             tell(level, &text);
         }
     }

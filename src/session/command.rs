@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::agent::{QueueKind, QueueSlot, Tool};
 use crate::ai::{Image, ThinkingLevel};
@@ -17,6 +18,11 @@ pub enum SessionCommand {
         text: String,
         images: Vec<Image>,
         when_busy: WhenBusy,
+    },
+    /// Sends prompts given before the session was open, in order, once trust is decided.
+    /// Rejected prompts return as [`SessionEvent::PromptReturned`](super::SessionEvent::PromptReturned).
+    Begin {
+        prompts: Vec<PromptDraft>,
     },
     /// Delivers the queued steering messages at once, whatever the setting.
     DeliverNow,
@@ -45,6 +51,18 @@ pub enum SessionCommand {
     },
     /// Cancels the run, a retry wait, or a running `!` command; the queue stays.
     Abort,
+    /// As [`Self::Abort`], and returns queued messages to the user with
+    /// [`SessionEvent::QueueReturned`](super::SessionEvent::QueueReturned).
+    Interrupt,
+    /// Changes a setting in this session and in the user's file; `None` removes the
+    /// user's value. If the file cannot be written, a notice reports it and the change
+    /// applies to this session.
+    ChangeSetting {
+        key: String,
+        value: Option<Value>,
+    },
+    /// Reloads settings, skills and instructions; rejected while the agent works.
+    Reload,
     /// Switches the model: an id, `provider/id` or part of one, with an optional `:level`.
     SetModel {
         reference: String,

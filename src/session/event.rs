@@ -5,8 +5,18 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 
+use super::command::{PromptDraft, TakenQueue};
+use super::handle::SessionError;
 use super::question::{Question, QuestionId};
+use super::state::SessionState;
 use super::store::{BashExecution, Entry};
+
+/// An event with the snapshot after it.
+#[derive(Debug, Clone)]
+pub struct SessionUpdate {
+    pub event: SessionEvent,
+    pub state: Arc<SessionState>,
+}
 
 /// The events of a session, in order. Events describe changes; the state
 /// snapshot describes the current state.
@@ -17,6 +27,14 @@ pub enum SessionEvent {
     Agent(AgentEvent),
     /// The queues changed; `SessionState::queue` has their texts.
     QueueChanged,
+    /// The session returns queued messages to the user, because their run failed or was
+    /// interrupted. They stay on disk until [`SaveDraft`](super::SessionCommand::SaveDraft) names their ticket.
+    QueueReturned(Arc<TakenQueue>),
+    /// The session rejected a prompt of [`Begin`](super::SessionCommand::Begin) and returns it.
+    PromptReturned {
+        prompt: Arc<PromptDraft>,
+        error: SessionError,
+    },
     /// The request failed with a transient error; it is repeated after `delay`.
     RetryScheduled {
         attempt: u32,
@@ -56,6 +74,13 @@ pub enum SessionEvent {
     EntryAppended(Arc<Entry>),
     /// Model, thinking level or name changed, or whether everything is saved.
     SelectionChanged,
+    /// The values of these settings changed, or only origins if there are no keys;
+    /// `SessionState::settings` has both.
+    SettingsChanged {
+        keys: Arc<[&'static str]>,
+    },
+    /// Trust was decided, or the project's files were reloaded.
+    ProjectChanged,
     /// The session waits for a decision of the user.
     Question(Arc<Question>),
     /// A question was answered by any front end, or withdrawn.

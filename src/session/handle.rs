@@ -5,22 +5,27 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::command::{Reply, SessionCommand};
-use super::event::SessionEvent;
+use super::outbox::{Deltas, SessionEvents, Subscriber};
+use super::refusal::Refusal;
 use super::state::SessionState;
 
-/// Why a command was rejected; the text is for the user.
+/// Why a command failed; the text is for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    #[error("{0}")]
-    Refused(String),
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     #[error("the session has ended")]
     Ended,
 }
 
-/// A command with the channel for its reply, if the sender waits for one.
-pub(super) struct Envelope {
-    pub(super) command: SessionCommand,
-    pub(super) reply: Option<oneshot::Sender<Result<Reply, SessionError>>>,
+/// A message from a handle to its task.
+pub(super) enum Envelope {
+    /// With the channel for its reply, if the sender waits for one.
+    Command {
+        command: SessionCommand,
+        reply: Option<oneshot::Sender<Result<Reply, SessionError>>>,
+    },
+    Subscribe(Subscriber),
 }
 
 /// Sends commands and reads state. Cheap to clone; never blocks. The session
@@ -42,7 +47,7 @@ impl SessionHandle {
     /// Sends without waiting. A rejection comes back as a `Notice` event.
     pub fn send(&self, command: SessionCommand) {
         // A closed channel means the session has ended; its last event reported that.
-        drop(self.commands.send(Envelope { command, reply: None }));
+        drop(self.commands.send(Envelope::Command { command, reply: None }));
     }
 
     /// Sends, and waits until the session has accepted or rejected the command.
@@ -60,11 +65,21 @@ impl SessionHandle {
         command: SessionCommand,
     ) -> impl Future<Output = Result<Reply, SessionError>> + 'static {
         let (reply, answer) = oneshot::channel();
-        let sent = self.commands.send(Envelope { command, reply: Some(reply) });
+        let sent = self.commands.send(Envelope::Command { command, reply: Some(reply) });
         async move {
             sent.map_err(|_| SessionError::Ended)?;
             answer.await.map_err(|_| SessionError::Ended)?
         }
+    }
+
+    /// Adds a subscriber and returns its events: first `Opened` with the current content,
+    /// then every event. Deltas of an answer that has already begun are left out. The
+    /// stream ends at once if the session has ended.
+    pub fn subscribe(&self, deltas: Deltas) -> SessionEvents {
+        let (subscriber, events) = Subscriber::new(deltas);
+        // A closed channel drops the subscriber, which ends its events.
+        drop(self.commands.send(Envelope::Subscribe(subscriber)));
+        events
     }
 
     /// The latest snapshot.
@@ -72,6 +87,3 @@ impl SessionHandle {
         self.state.borrow().clone()
     }
 }
-
-/// The events of a session, for a single reader.
-pub type SessionEvents = mpsc::UnboundedReceiver<SessionEvent>;

@@ -19,6 +19,7 @@ mod projection;
 mod question;
 mod queue_file;
 mod recovery;
+mod refusal;
 mod repair;
 mod resources;
 mod run;
@@ -33,17 +34,20 @@ mod user_bash;
 
 pub use agent_session::start;
 pub use command::{PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
-pub use event::{CompactionReason, NoticeLevel, Opened, SessionEvent};
-pub use handle::{SessionError, SessionEvents, SessionHandle};
+pub use compaction::NothingToCompact;
+pub use event::{CompactionReason, NoticeLevel, Opened, SessionEvent, SessionUpdate};
+pub use handle::{SessionError, SessionHandle};
 pub use open::OpenSession;
+pub use outbox::{Deltas, SessionEvents};
 pub use projection::messages;
 pub use question::{
     AllowAll, PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,
 };
+pub use refusal::Refusal;
 pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
-pub use selection::{ModelPreferences, assumed};
-pub use services::{PromptOptions, Services, SkillOptions};
-pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals};
+pub use selection::assumed;
+pub use services::{ModelOptions, PromptOptions, Services, SkillOptions, TrustOptions};
+pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Disk,
     Entry, EntryBody, EntryId, FoundSessions, Header, JournalError, Label, ModelChange, OpenError,

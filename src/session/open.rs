@@ -106,7 +106,7 @@ fn open_blocking(
     if !cwd.is_dir() {
         return Err(OpenError::NoDirectory { cwd: cwd.display().to_string() });
     }
-    let project = ProjectContext::read(services, &cwd, overrides);
+    let project = ProjectContext::read(services, &services.settings.get(), &cwd, overrides);
     let store_selected = projection::selected(&store.selecting_entries());
     // If another process has the session open, its sidecar files belong to that process.
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::{Trust, TrustDefault, TrustFile, TrustPolicy, protected_resources};
+use crate::config::{
+    EffectiveSettings, ProjectSettings, Trust, TrustDefault, TrustFile, TrustPolicy, protected_resources,
+};
 use crate::util::paths;
 
 use super::event::NoticeLevel;
@@ -24,26 +26,35 @@ pub(super) struct ProjectContext {
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
     pub(super) state: ProjectState,
-    /// Problems with skills, instruction files or `trust.json`, one line each.
+    /// Empty unless the project is trusted.
+    pub(super) settings: ProjectSettings,
+    /// Problems with settings, skills, instruction files or `trust.json`, one line each.
     pub(super) problems: Vec<String>,
     /// A notice about content left out because the project is not trusted.
     pub(super) untrusted: Option<(NoticeLevel, String)>,
 }
 
 impl ProjectContext {
-    /// Reads the context of `cwd`. Blocks.
-    pub(super) fn read(services: &Services, cwd: &Path, overrides: &TrustOverrides) -> Self {
+    /// Reads the context of `cwd`; `user` are the settings without those of a project.
+    /// Blocks.
+    pub(super) fn read(
+        services: &Services,
+        user: &EffectiveSettings,
+        cwd: &Path,
+        overrides: &TrustOverrides,
+    ) -> Self {
         let dirs = &services.dirs;
         let home = dirs.home.as_deref();
         let trust_file = TrustFile::load(dirs.trust_file());
         let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
         let flag = overrides.get(cwd).copied().or(services.trust.flag);
         // An unreadable file may contain a refusal.
-        let default = match trust_file.problem() {
-            Some(_) if services.trust.default == TrustDefault::Always => TrustDefault::Ask,
-            _ => services.trust.default,
+        let default = match (trust_file.problem(), user.values.project_trust) {
+            (Some(_), TrustDefault::Always) => TrustDefault::Ask,
+            (_, default) => default,
         };
-        let trust = TrustPolicy { flag, default, ..services.trust }.decide(trust_file.nearest(cwd));
+        let can_ask = services.trust.can_ask;
+        let trust = TrustPolicy { flag, default, can_ask }.decide(trust_file.nearest(cwd));
         let context = if services.prompt.no_context_files {
             ContextFiles::default()
         } else {
@@ -53,22 +64,34 @@ impl ProjectContext {
         let protected: Arc<[PathBuf]> = protected_resources(cwd, home).into();
         let mut project = ProjectState { trust, protected, links: context.links.into() };
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
-        if trust == Trust::Undecided && !has_skills && project.links.is_empty() {
+        let has_settings = project.settings_file().is_some();
+        if trust == Trust::Undecided && !has_skills && !has_settings && project.links.is_empty() {
             // The project has nothing else that needs trust, so there is nothing to ask.
             project.trust = Trust::Unasked;
         }
+        let (settings, wrong) =
+            if trust.is_trusted() { ProjectSettings::load(cwd) } else { Default::default() };
+        problems.extend(wrong);
         let (skills, wrong) = load_skills(&SkillPlaces {
             agent: &dirs.agent,
             home,
             cwd,
-            settings: &services.settings.skills,
+            settings: &user.values.skills,
+            project_settings: &settings.skills(),
             named: &services.skills.paths,
             only_named: services.skills.only_paths,
             with_project: trust.is_trusted(),
         });
         problems.extend(wrong.iter().map(ToString::to_string));
         let untrusted = untrusted(&project, !services.skills.only_paths, cwd, home);
-        Self { context_files: context.files, skills: skills.into(), state: project, problems, untrusted }
+        Self {
+            context_files: context.files,
+            skills: skills.into(),
+            state: project,
+            settings,
+            problems,
+            untrusted,
+        }
     }
 }
 
@@ -86,8 +109,10 @@ fn untrusted(
     let folders = project.skill_folders().filter(|_| with_skills);
     let folders: Vec<String> = folders.map(|folder| shown(folder, cwd, home)).collect();
     let skills = (!folders.is_empty()).then(|| format!("skills in {}", folders.join(", ")));
-    let left_out: Vec<String> = skills.into_iter().chain(links).collect();
-    let (are, them) = if folders.is_empty() && left_out.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let settings = project.settings_file().map(|file| format!("settings in {}", shown(file, cwd, home)));
+    let has_several = skills.is_some() || settings.is_some();
+    let left_out: Vec<String> = skills.into_iter().chain(settings).chain(links).collect();
+    let (are, them) = if has_several || left_out.len() > 1 { ("are", "them") } else { ("is", "it") };
     let left_out = left_out.join(" and ");
     if left_out.is_empty() {
         return None;
@@ -100,7 +125,7 @@ fn untrusted(
         )),
         Trust::Refused => {
             let left_out = match left_out.strip_prefix('s') {
-                Some(rest) if !folders.is_empty() => format!("S{rest}"),
+                Some(rest) if has_several => format!("S{rest}"),
                 _ => left_out,
             };
             Some((
@@ -145,7 +170,10 @@ mod tests {
         check(Trust::Refused, &both, &[], Some((NoticeLevel::Info, text)));
         check(Trust::Trusted, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Undecided, &both, &["/h/p/AGENTS.md"], None);
-        check(Trust::Unasked, &["/h/p/.pi/settings.json"], &[], None);
+        check(Trust::Unasked, &["/h/p/.pi/mcp.json"], &[], None);
+        let text = "settings in .pi/settings.json are not loaded because this folder isn't trusted; \
+                    --approve loads them";
+        check(Trust::Unasked, &["/h/p/.pi/settings.json"], &[], Some((NoticeLevel::Warning, text)));
         let text = "AGENTS.md, which links to ~/secret, is not loaded because this folder isn't \
                     trusted; --approve loads it";
         check(Trust::Unasked, &[], &["/h/p/AGENTS.md"], Some((NoticeLevel::Warning, text)));

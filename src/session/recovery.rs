@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use crate::config::Settings;
+
 /// Limits for retries of failed requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RetryPolicy {
@@ -15,6 +17,16 @@ pub(super) struct RetryPolicy {
     pub(super) base_delay: Duration,
     /// Longest wait, whether chosen by pi or requested by the server.
     pub(super) max_delay: Duration,
+}
+
+impl RetryPolicy {
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            max_retries: if settings.retry_enabled { settings.retry_max } else { 0 },
+            base_delay: settings.retry_base_delay,
+            max_delay: settings.retry_max_delay,
+        }
+    }
 }
 
 impl Default for RetryPolicy {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -19,15 +19,15 @@ use crate::ai::{
     StreamOptions, SystemContent, SystemMessage, SystemState, ThinkingLevel, ToolCall, ToolDeclaration,
     UserContent, UserMessage,
 };
-use crate::config::Settings;
+use crate::config::{LiveSettings, Settings};
 
 use super::open;
+use super::outbox::Outbox;
 use super::project_context::ProjectContext;
 use super::recovery::Again;
 use super::resources::{self, PromptParts};
 use super::selection::Selection;
 use super::services::Services;
-use super::state::SessionState;
 
 /// A report or request of the loop, which waits for each reply.
 pub(super) enum Report {
@@ -77,8 +77,9 @@ pub(super) struct RunParts<'a> {
     pub(super) credential: Credential,
     /// The conversation so far.
     pub(super) messages: Vec<Arc<Message>>,
-    /// The state from which the model's commands learn about their session.
-    pub(super) state: watch::Receiver<Arc<SessionState>>,
+    pub(super) settings: &'a LiveSettings,
+    /// The snapshot from which the model's commands learn about their session.
+    pub(super) outbox: Outbox,
     /// How this run differs from an ordinary one.
     pub(super) again: Again,
 }
@@ -93,7 +94,9 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
         prompts.insert(0, Message::System(system));
     }
     let thinking = if parts.again.thinking_off { ThinkingLevel::Off } else { parts.selection.thinking() };
-    let mut options = services.options(&parts.selection.model, thinking, parts.session_id);
+    let settings = parts.settings.clone();
+    let mut options =
+        services.options(&settings.get().values, &parts.selection.model, thinking, parts.session_id);
     options.continue_from = parts.again.continue_from;
     let request = Request {
         model: Arc::clone(&parts.selection.model),
@@ -108,7 +111,7 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let cwd = parts.cwd.to_owned();
     let tools = parts.tools.clone();
     let model = Arc::clone(&parts.selection.model);
-    let mut hooks = RunHooks { reports: sender, services: Arc::clone(&services), state: parts.state, model };
+    let mut hooks = RunHooks { reports: sender, settings, outbox: parts.outbox, model };
     let task = tokio::spawn(async move {
         let run = Run {
             provider: &*services.provider,
@@ -170,8 +173,8 @@ pub(super) async fn user_message(
 
 struct RunHooks {
     reports: mpsc::UnboundedSender<Report>,
-    services: Arc<Services>,
-    state: watch::Receiver<Arc<SessionState>>,
+    settings: LiveSettings,
+    outbox: Outbox,
     /// The model of the last request.
     model: Arc<Model>,
 }
@@ -193,7 +196,7 @@ impl Hooks for RunHooks {
     }
 
     fn update(&mut self, event: &StreamEvent) {
-        if self.services.wants_deltas {
+        if self.outbox.wants_deltas() {
             drop(self.reports.send(Report::event(AgentEvent::MessageUpdate(event.clone()))));
         }
     }
@@ -225,7 +228,7 @@ impl Hooks for RunHooks {
 
     fn settle_result<'a>(&'a mut self, _call: &'a ToolCall, output: &'a mut ToolOutput) -> BoxFuture<'a, ()> {
         async {
-            let auto_resize = self.services.settings.images_auto_resize;
+            let auto_resize = self.settings.get().values.images_auto_resize;
             let hints = ai::fit_for_storing(&mut output.content, &self.model, auto_resize).await;
             output.content.extend(hints.into_iter().map(ContentBlock::text));
         }
@@ -233,7 +236,7 @@ impl Hooks for RunHooks {
     }
 
     fn environment(&self) -> Environment {
-        open::session_vars(&self.state.borrow()).variables()
+        open::session_vars(&self.outbox.snapshot()).variables()
     }
 
     fn gate_tool<'a>(&'a mut self, call: CheckedCall<'a>) -> BoxFuture<'a, Gate> {

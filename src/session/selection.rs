@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ai::{Catalog, DEMO_PROVIDER, Model, ProviderInfo, ScopedModel, ThinkingLevel};
+use crate::config::Settings;
 
 use super::projection::Selected;
+use super::services::ModelOptions;
 
 /// The current model and thinking level.
 #[derive(Debug, Clone)]
@@ -22,23 +24,35 @@ impl Selection {
     }
 }
 
-/// The user's model preferences at the start of a session.
+/// The user's model preferences, as they are now.
 #[derive(Debug, Clone)]
-pub struct ModelPreferences {
+pub(super) struct ModelPreferences {
     /// From the command line.
-    pub model: Option<Arc<Model>>,
-    pub thinking: Option<ThinkingLevel>,
+    pub(super) model: Option<Arc<Model>>,
+    pub(super) thinking: Option<ThinkingLevel>,
     /// From the settings: provider and model id.
-    pub default_provider: Option<String>,
-    pub default_model: Option<String>,
-    pub default_thinking: ThinkingLevel,
+    pub(super) default_provider: Option<String>,
+    pub(super) default_model: Option<String>,
+    pub(super) default_thinking: ThinkingLevel,
     /// The models to cycle through; an empty list means all models with a key.
-    pub scope: Vec<ScopedModel>,
+    pub(super) scope: Vec<ScopedModel>,
     /// The thinking level to use after a switch to a model, by `provider/id`.
-    pub model_thinking: BTreeMap<String, ThinkingLevel>,
+    pub(super) model_thinking: BTreeMap<String, ThinkingLevel>,
 }
 
 impl ModelPreferences {
+    pub(super) fn of(options: &ModelOptions, settings: &Settings, scope: &[ScopedModel]) -> Self {
+        Self {
+            model: options.model.clone(),
+            thinking: options.thinking,
+            default_provider: settings.default_provider.clone(),
+            default_model: settings.default_model.clone(),
+            default_thinking: settings.default_thinking_level,
+            scope: scope.to_vec(),
+            model_thinking: settings.model_thinking_levels.clone(),
+        }
+    }
+
     fn thinking_of(&self, model: &Model) -> Option<ThinkingLevel> {
         let scoped = self.scope.iter().find(|scoped| scoped.model.reference() == model.reference());
         let scoped = scoped.and_then(|scoped| scoped.thinking);

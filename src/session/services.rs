@@ -3,17 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agent::{QueueMode, SteeringDelivery, ToolRegistry};
+use crate::agent::ToolRegistry;
 use crate::ai::{
     self, DEMO_PROVIDER, LiveCatalog, Model, Provider, ProviderInfo, StreamOptions, ThinkingLevel,
 };
-use crate::config::{Credentials, Dirs, Settings, TrustPolicy, load_catalog};
+use crate::config::{Credentials, Dirs, LiveSettings, Settings, load_catalog};
 use crate::tools::BashConfig;
 use crate::util::clock::Clock;
 
 use super::question::ToolGate;
-use super::recovery::RetryPolicy;
-use super::selection::ModelPreferences;
 use super::store::Disk;
 
 /// Shared by all sessions of a process; created by `cli::start` and by tests.
@@ -25,21 +23,38 @@ pub struct Services {
     pub tools: ToolRegistry,
     /// The shell of the user's commands, and session variables for the model's commands.
     pub bash: BashConfig,
-    pub settings: Settings,
+    /// The settings without a project; each session has its own view of them.
+    pub settings: LiveSettings,
     pub dirs: Dirs,
     pub clock: Clock,
-    pub preferences: ModelPreferences,
+    pub model: ModelOptions,
     pub prompt: PromptOptions,
     pub skills: SkillOptions,
-    pub trust: TrustPolicy,
+    pub trust: TrustOptions,
     /// Decides about tool calls.
     pub gate: Arc<dyn ToolGate>,
     /// Writes session files.
     pub disk: Arc<dyn Disk>,
     /// The folder of new sessions; `None` keeps them in memory.
     pub sessions: Option<PathBuf>,
-    /// Whether the client wants deltas.
-    pub wants_deltas: bool,
+    /// Whether providers are asked for a long cache retention.
+    pub long_cache: bool,
+}
+
+/// Command line options for the model.
+#[derive(Debug, Clone, Default)]
+pub struct ModelOptions {
+    pub model: Option<Arc<Model>>,
+    pub thinking: Option<ThinkingLevel>,
+}
+
+/// How a process decides about trust, apart from settings and `trust.json`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TrustOptions {
+    /// The decision of the command line, for this process.
+    pub flag: Option<bool>,
+    /// Whether a user can be asked.
+    pub can_ask: bool,
 }
 
 /// Command line options for the system prompt.
@@ -133,33 +148,17 @@ impl Services {
     }
 
     /// The options of one answer of `model` in the session `session_id`.
-    pub(super) fn options(&self, model: &Model, level: ThinkingLevel, session_id: &str) -> StreamOptions {
+    pub(super) fn options(
+        &self,
+        settings: &Settings,
+        model: &Model,
+        level: ThinkingLevel,
+        session_id: &str,
+    ) -> StreamOptions {
         let mut options =
             StreamOptions { session_id: Some(session_id.to_owned()), ..StreamOptions::default() };
-        self.settings.sampling.apply(model, level, &mut options);
+        settings.sampling.apply(model, level, &mut options);
+        options.long_cache = self.long_cache;
         options
-    }
-
-    pub(super) fn retry_policy(&self) -> RetryPolicy {
-        let settings = &self.settings;
-        RetryPolicy {
-            max_retries: if settings.retry_enabled { settings.retry_max } else { 0 },
-            base_delay: settings.retry_base_delay,
-            max_delay: settings.retry_max_delay,
-        }
-    }
-
-    pub(super) fn steering_delivery(&self) -> SteeringDelivery {
-        match self.settings.steering_delivery.as_str() {
-            "turn" => SteeringDelivery::Turn,
-            "now" => SteeringDelivery::Now,
-            _ => SteeringDelivery::Tools,
-        }
-    }
-
-    /// Steering mode and follow-up mode.
-    pub(super) fn queue_modes(&self) -> (QueueMode, QueueMode) {
-        let mode = |name: &str| if name == "all" { QueueMode::All } else { QueueMode::OneAtATime };
-        (mode(&self.settings.steering_mode), mode(&self.settings.follow_up_mode))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::SteeringDelivery;
 use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
-use crate::config::Trust;
+use crate::config::{EffectiveSettings, Trust};
 
 use super::question::Question;
 use super::resources::{OutsideLink, Skill};
@@ -23,6 +23,8 @@ pub struct SessionState {
     pub model: Arc<Model>,
     pub thinking: ThinkingLevel,
     pub phase: Phase,
+    /// The user's command that is running, if any, possibly during a run.
+    pub user_command: Option<Arc<UserCommand>>,
     pub queue: Arc<QueueView>,
     pub totals: Totals,
     pub context: ContextUsage,
@@ -43,6 +45,8 @@ pub struct SessionState {
     pub project: ProjectState,
     /// Names of the tools the model may call.
     pub tools: Arc<[String]>,
+    /// The settings of this session.
+    pub settings: Arc<EffectiveSettings>,
     /// Those that wait for an answer, oldest first.
     pub questions: Arc<[Arc<Question>]>,
 }
@@ -59,6 +63,7 @@ impl SessionState {
             model: Arc::clone(model),
             thinking: ThinkingLevel::Off,
             phase: Phase::Idle,
+            user_command: None,
             queue: Arc::default(),
             totals: Totals::default(),
             context: ContextUsage { window: model.context_window, ..ContextUsage::default() },
@@ -72,6 +77,7 @@ impl SessionState {
             skills: Arc::from([]),
             project: ProjectState::default(),
             tools: Arc::from([]),
+            settings: Arc::default(),
             questions: Arc::from([]),
         }
     }
@@ -94,6 +100,11 @@ impl Default for ProjectState {
 }
 
 impl ProjectState {
+    /// The settings file among the protected paths.
+    pub fn settings_file(&self) -> Option<&Path> {
+        self.protected.iter().map(PathBuf::as_path).find(|path| path.ends_with(".pi/settings.json"))
+    }
+
     /// Those of the protected paths that contain skills.
     pub fn skill_folders(&self) -> impl Iterator<Item = &Path> {
         self.protected.iter().map(PathBuf::as_path).filter(|path| path.ends_with("skills"))
@@ -110,6 +121,20 @@ pub enum Phase {
     Retrying,
     /// Writing a summary of the conversation.
     Compacting,
+}
+
+impl SessionState {
+    /// Whether the agent works or a command of the user runs.
+    pub fn is_busy(&self) -> bool {
+        self.phase != Phase::Idle || self.user_command.is_some()
+    }
+}
+
+/// A command of the user that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCommand {
+    pub command: String,
+    pub exclude_from_context: bool,
 }
 
 /// The texts of queued messages, oldest first.

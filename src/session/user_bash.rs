@@ -1,6 +1,7 @@
 //! The user's `!` command of a session: at most one at a time.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,9 @@ use crate::util::clock::Clock;
 use super::event::SessionEvent;
 use super::handle::SessionError;
 use super::outbox::Outbox;
+use super::refusal::Refusal;
 use super::services::Services;
+use super::state::UserCommand;
 use super::store::BashExecution;
 
 /// The events of a running command.
@@ -51,9 +54,10 @@ impl UserBash {
         exclude_from_context: bool,
     ) -> Result<(), SessionError> {
         if self.is_running() {
-            let text = "a command is still running; press Escape to cancel it";
-            return Err(SessionError::Refused(text.to_owned()));
+            return Err(Refusal::CommandRunning.into());
         }
+        let shown = Arc::new(UserCommand { command: command.clone(), exclude_from_context });
+        self.outbox.update(|state| state.user_command = Some(shown));
         self.outbox.send(SessionEvent::BashStarted { command: command.clone(), exclude_from_context });
         let (config, clock, cwd) = (services.bash.clone(), services.clock.clone(), cwd.to_owned());
         let cancel = CancellationToken::new();
@@ -92,6 +96,7 @@ impl UserBash {
             .unwrap_or_else(|| UserBashEvent::Failed("the command ended without a result".to_owned()));
         if !matches!(event, UserBashEvent::Output(_)) {
             self.running = None;
+            self.outbox.update(|state| state.user_command = None);
         }
         event
     }

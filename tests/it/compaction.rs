@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use pi::ai::{FakeAnswer, StopReason, TestBarrier, Usage};
-use pi::session::{EntryBody, Reply, SessionCommand, SessionError, SessionEvent, WhenBusy};
+use pi::session::{EntryBody, Refusal, Reply, SessionCommand, SessionError, SessionEvent, WhenBusy};
 use serde_json::{Value, json};
 
 use crate::support::session_bench::{Session, SessionBench, entries, sent};
@@ -195,8 +195,8 @@ async fn there_may_be_nothing_to_compact() {
     let mut session = bench.start().await;
     session.ask("one").await;
     let refused = session.request(SessionCommand::Compact { focus: None }).await;
-    let Err(SessionError::Refused(text)) = refused else { panic!("{refused:?}") };
-    assert!(text.contains("nothing to compact"), "{text}");
+    let Err(SessionError::Refused(Refusal::Compaction(why))) = refused else { panic!("{refused:?}") };
+    assert!(why.to_string().contains("nothing to compact"), "{why}");
 }
 
 /// An answer that calls a tool and leaves the window nearly full.

@@ -28,6 +28,7 @@ mod local_servers;
 mod process_print;
 mod process_tui;
 mod recovery;
+mod session_front;
 mod session_store;
 mod session_task;
 mod skills;

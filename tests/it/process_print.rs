@@ -387,8 +387,8 @@ fn a_session_folder_that_cannot_be_written_costs_no_answer() {
     // The unsaved messages, and the location of the copy.
     let last = stderr.lines().last().unwrap();
     assert!(last.starts_with("pi: 3 messages of this session are not saved: "), "{stderr}");
-    let copy = last.rsplit(" session to ").next().unwrap();
-    let copy = home.home().join(copy.strip_prefix("~/").unwrap());
+    let copy = last.rsplit(" session to ~/").next().unwrap();
+    let copy = home.home().join(copy);
     assert!(fs::read_to_string(copy).unwrap().contains("who are you?"));
 }
 

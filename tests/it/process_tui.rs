@@ -765,3 +765,25 @@ async fn what_cannot_be_saved_is_shown_until_the_end_and_no_resume_is_promised()
     let saved = fs::read_to_string(copy).unwrap();
     assert!(["first", "One.", "second", "Two."].iter().all(|said| saved.contains(said)), "{saved}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reload_follows_the_files_of_the_user() {
+    let server = SseServer::start([]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    let settings = home.agent().join("settings.json");
+    fs::write(&settings, r#"{"theme": "nope", "novel": 1}"#).unwrap();
+    fs::write(home.agent().join("keybindings.json"), r#"{"app.thinking.toggle": "ctrl+y"}"#).unwrap();
+    pty.keys("/reload\r");
+    let rows = pty.wait_text("Reloaded settings, theme, keybindings, skills and instructions.");
+    let problems = rows.iter().filter(|row| row.contains("theme \"nope\"")).count();
+    assert_eq!(problems, 1, "{}", rows.join("\n"));
+    pty.keys("\x19");
+    pty.wait_text("thinking is hidden");
+    pty.wait_outside("the setting on the disk", || {
+        let stored = fs::read_to_string(&settings).unwrap_or_default();
+        serde_json::from_str(&stored).unwrap_or(json!(null))
+            == json!({"theme": "nope", "novel": 1, "hideThinkingBlock": true})
+    });
+}

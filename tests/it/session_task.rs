@@ -12,7 +12,7 @@ use pi::agent::{AgentEvent, QueueKind, QueueSlot, Tool, ToolOutput};
 use pi::ai::{FakeAnswer, Image, Message, Request, TestBarrier, ThinkingLevel, Usage, system_state};
 use pi::config::{Trust, TrustPolicy};
 use pi::session::{
-    OpenError, OpenSession, PendingCall, Phase, PromptDraft, Question, QuestionKind, Reply, Scope,
+    OpenError, OpenSession, PendingCall, Phase, PromptDraft, Question, QuestionKind, Refusal, Reply, Scope,
     SessionCommand, SessionError, SessionEvent, TRUST_OPTIONS, TakenQueue, ToolGate, TrustChoice, Verdict,
     WhenBusy,
 };
@@ -745,7 +745,7 @@ async fn a_message_queued_in_the_last_moment_starts_a_run() {
 }
 
 #[tokio::test]
-async fn without_a_key_queued_messages_stay_queued() {
+async fn without_a_key_queued_messages_go_back_to_the_user() {
     between(async {
         let bench = SessionBench::new(texts(["1", "2"])).model("m-2");
         let keys = bench.path("agent").join("auth.json");
@@ -758,9 +758,12 @@ async fn without_a_key_queued_messages_stay_queued() {
         fs::remove_file(&keys).unwrap();
         assert_eq!(session.say("more", WhenBusy::FollowUp).await, Reply::Queued);
         let lines = session.settled().await;
-        let problem = &lines[lines.len() - 2];
+        let [.., problem, changed, returned, settled] = &lines[..] else { panic!("{lines:?}") };
         assert!(problem.starts_with("Error: no key for xai"), "{lines:?}");
-        assert_eq!(session.handle.state().queue.follow_up, ["more"]);
+        assert_eq!([changed, returned, settled], ["queue changed", "returned more", "settled"]);
+        assert!(session.handle.state().queue.is_empty());
+        // Until a draft holds it, it stays on the disk.
+        assert_eq!(left_by(&bench, &session.path()).await, [PromptDraft::from("more")]);
     })
     .await;
 }
@@ -1087,7 +1090,9 @@ async fn quitting_with_unsaved_messages_says_so_and_leaves_a_copy() {
     while !matches!(session.next_unchecked().await, SessionEvent::Settled { .. }) {}
     // The copy fits, the session still does not.
     disk.set_room_elsewhere(path.clone());
-    let Err(SessionError::Refused(text)) = session.request(SessionCommand::Shutdown).await else {
+    let Err(SessionError::Refused(Refusal::Unsaved { reason: text })) =
+        session.request(SessionCommand::Shutdown).await
+    else {
         panic!("it says nothing")
     };
     assert!(text.starts_with("2 messages of this session are not saved: no storage space"), "{text}");

@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use pi::agent::ToolOutput;
 use pi::ai::{FakeAnswer, Message, TestBarrier, system_state};
 use pi::config::{Trust, TrustDefault, TrustPolicy};
-use pi::session::{Reply, SessionCommand, SessionError, SkillBlock, TakenQueue, TrustChoice, WhenBusy};
+use pi::session::{Reply, SessionCommand, SkillBlock, TakenQueue, TrustChoice, WhenBusy};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
@@ -188,7 +188,7 @@ async fn a_skill_that_does_not_exist_is_refused_with_the_nearest() {
         session.request(crate::support::session_bench::prompt("/skill:gret x", WhenBusy::Steer)).await;
     let text = "there is no skill \"gret\"; nearest: greet; this folder's skills are not loaded because \
                 it isn't trusted (use /trust or --approve)";
-    assert_eq!(refused, Err(SessionError::Refused(text.to_owned())));
+    assert_eq!(refused.unwrap_err().to_string(), text);
     assert_eq!(bench.provider.requests().len(), 0);
     assert!(!session.path().exists(), "nothing was said");
 }
@@ -413,6 +413,30 @@ async fn print_mode_says_how_to_load_skills_of_a_project() {
     fs::write(home.agent().join("settings.json"), r#"{"defaultProjectTrust": "always"}"#).unwrap();
     run(pi(&home, &["-p", "hi"]), None).await;
     assert!(last_request(&server).0.contains("<name>own</name>"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn print_mode_uses_the_settings_of_a_trusted_project() {
+    let server = SseServer::start((0..3).map(|_| Answer::sse(chat::text("ok")))).await;
+    let home = TestHome::with_server(server.url());
+    let file = home.project().join(".pi/settings.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, r#"{"defaultTools": ["read"], "generation": {"maxTokens": 77}}"#).unwrap();
+    let untrusted = "pi: settings in .pi/settings.json are not loaded because this folder isn't trusted; \
+                     --approve loads them\n";
+    for (args, n_tools, limited, said) in [
+        (&["-p", "hi"][..], 4, false, untrusted),
+        (&["-a", "-p", "hi"], 1, true, ""),
+        // The command line is stronger.
+        (&["-a", "--tools", "read,bash", "-p", "hi"], 2, true, ""),
+    ] {
+        let (output, told) = run(pi(&home, args), None).await;
+        assert!(output.status.success(), "{args:?}: {told}");
+        assert_eq!(told, said, "{args:?}");
+        let body = server.requests().last().unwrap().body.clone();
+        assert_eq!(body["tools"].as_array().unwrap().len(), n_tools, "{args:?}");
+        assert_eq!(body["max_tokens"] == 77, limited, "{args:?}: {}", body["max_tokens"]);
+    }
 }
 
 const SIZE: Size = Size { width: 80, height: 24 };

@@ -106,14 +106,9 @@ fn toggle_expanded(app: &mut App, out: &mut Vec<Effect>) {
 }
 
 fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {
-    let mut view = app.transcript.view().clone();
-    let hide_thinking = !view.hide_thinking;
-    view.hide_thinking = hide_thinking;
-    app.transcript.set_view(view);
-    out.push(WorldEffect::SaveSetting { key: "hideThinkingBlock", value: hide_thinking.into() }.into());
-    let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
-    app.status.hint = Some(hint.to_owned());
-    out.push(ScreenEffect::Replay.into());
+    let hide_thinking = !app.session.settings.values.hide_thinking;
+    let (key, value) = ("hideThinkingBlock".to_owned(), Some(hide_thinking.into()));
+    out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
 }
 
 /// Copies the last answer to the clipboard.

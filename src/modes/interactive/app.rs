@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
-use crate::config::Trust;
 use crate::session::{
     NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, Scope, SessionCommand, SessionEvent,
     SessionState, WhenBusy,
@@ -21,7 +20,6 @@ use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
 use crate::util::paths;
 
-use super::super::Prompt;
 use super::super::slash::unknown_command;
 use super::actions;
 use super::commands;
@@ -33,7 +31,7 @@ use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{DialogOutcome, ModelChoice};
 use super::prompt::Submission;
 use super::status::StatusLine;
-use super::transcript::Transcript;
+use super::transcript::{Transcript, ViewSettings};
 
 /// Everything interactive mode shows.
 pub(super) struct App {
@@ -56,8 +54,6 @@ pub(super) struct App {
     shown_problems: HashSet<String>,
     /// The last entry of the session when it was opened.
     shown_leaf: Option<String>,
-    /// Prompts of the command line, until the user has decided about trust.
-    held_prompts: Vec<Prompt>,
 }
 
 /// The initial state of an app.
@@ -68,10 +64,6 @@ pub(super) struct AppParts {
     pub(super) theme: Theme,
     pub(super) models: Vec<ModelChoice>,
     pub(super) home: Option<PathBuf>,
-    /// Whether completion offers skills as commands.
-    pub(super) offers_skills: bool,
-    /// Sent one after the other, once the session is open.
-    pub(super) prompts: Vec<Prompt>,
 }
 
 impl App {
@@ -79,7 +71,7 @@ impl App {
         Self {
             session: parts.session,
             transcript: parts.transcript,
-            input: InputArea::new(parts.offers_skills),
+            input: InputArea::new(),
             dialogs: Dialogs::new(parts.models),
             status: StatusLine::default(),
             footer: Footer::default(),
@@ -91,7 +83,6 @@ impl App {
             grammars_wanted: false,
             shown_problems: HashSet::new(),
             shown_leaf: None,
-            held_prompts: parts.prompts,
         }
     }
 
@@ -114,7 +105,7 @@ impl App {
                     InputOutcome::Submit(when_busy) => self.submit(when_busy, out),
                     InputOutcome::Quit => return out.push(ScreenEffect::Quit.into()),
                 }
-                self.input.update_completion(&self.session.skills);
+                self.input.update_completion(&self.session);
             }
             InputEvent::Paste(text) => self.input.on_paste(text),
             InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
@@ -126,7 +117,6 @@ impl App {
             DialogOutcome::Effect(effect) => out.push(effect),
             DialogOutcome::TrustChosen(choice) => {
                 out.push(Effect::session(SessionCommand::DecideTrust { choice }));
-                self.say_held(out);
             }
             DialogOutcome::SignInCancelled => {
                 out.push(LoginEffect::Cancel.into());
@@ -138,7 +128,7 @@ impl App {
     // Submitting.
 
     pub(super) fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
-        if self.input.prompt.is_bash() && self.status.is_bash_running() {
+        if self.input.prompt.is_bash() && self.session.user_command.is_some() {
             self.status.hint = Some("a command is still running; press Escape to cancel it".to_owned());
             return;
         }
@@ -187,16 +177,10 @@ impl App {
         if editor.composer.is_jumping() {
             return editor.composer.cancel_jump();
         }
-        match self.session.phase {
-            Phase::Retrying | Phase::Compacting => out.push(Effect::session(SessionCommand::Abort)),
-            Phase::Running => {
-                // Take the queue back first; after the abort it would stay queued.
-                out.push(WorldEffect::TakeQueue.into());
-                out.push(Effect::session(SessionCommand::Abort));
-            }
-            Phase::Idle if self.status.is_bash_running() => out.push(Effect::session(SessionCommand::Abort)),
-            Phase::Idle if editor.is_bash() => drop(editor.composer.take()),
-            Phase::Idle => {}
+        if self.session.is_busy() {
+            out.push(Effect::session(SessionCommand::Interrupt));
+        } else if editor.is_bash() {
+            drop(editor.composer.take());
         }
     }
 
@@ -205,13 +189,6 @@ impl App {
     /// Asks about the folder of the session, replacing an earlier question.
     pub(super) fn open_trust(&mut self) {
         self.dialogs.open_trust(&self.session, self.home.as_deref());
-    }
-
-    fn say_held(&mut self, out: &mut Vec<Effect>) {
-        for Prompt { text, images } in std::mem::take(&mut self.held_prompts) {
-            let when_busy = WhenBusy::FollowUp;
-            out.push(Effect::session(SessionCommand::Prompt { text, images, when_busy }));
-        }
     }
 
     // Notices.
@@ -258,19 +235,19 @@ impl App {
             SessionEvent::Agent(AgentEvent::ToolEnd { .. }) | SessionEvent::BashEnded(_) => {
                 out.push(WorldEffect::ReadBranch.into());
             }
-            SessionEvent::Settled { .. } => {
-                // A failed run leaves queued messages behind, which must be taken back here.
-                if !self.session.queue.is_empty() {
-                    out.push(WorldEffect::TakeQueue.into());
-                }
-                out.push(WorldEffect::ReadBranch.into());
+            SessionEvent::Settled { .. } => out.push(WorldEffect::ReadBranch.into()),
+            SessionEvent::QueueReturned(taken) => self.input.prompt.restore((**taken).clone()),
+            SessionEvent::PromptReturned { prompt, error } => {
+                self.take_back((**prompt).clone(), Some(&error.to_string()));
             }
+            SessionEvent::SettingsChanged { keys } => self.on_settings_changed(keys, out),
             SessionEvent::SelectionChanged => out.push(ScreenEffect::SetTitle(self.title()).into()),
             SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
             SessionEvent::Question(question) => self.dialogs.open_question(question),
             SessionEvent::Ended { .. } => self.on_session_ended(),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
+            | SessionEvent::ProjectChanged
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
@@ -282,6 +259,52 @@ impl App {
             | SessionEvent::Notice { .. } => {}
         }
         self.transcript.apply(event, self.now);
+    }
+
+    /// Returns a rejected prompt to the editor.
+    fn take_back(&mut self, prompt: PromptDraft, error: Option<&str>) {
+        self.input.prompt.prepend(vec![prompt]);
+        if let Some(error) = error {
+            self.fail(error);
+        }
+    }
+
+    // Settings.
+
+    fn on_settings_changed(&mut self, keys: &[&str], out: &mut Vec<Effect>) {
+        let is_in = |looks: &[&str]| keys.iter().any(|key| looks.contains(key));
+        if is_in(&["hideThinkingBlock"]) {
+            let hide_thinking = self.session.settings.values.hide_thinking;
+            self.transcript.set_view(ViewSettings { hide_thinking, ..self.transcript.view().clone() });
+            let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
+            self.status.hint = Some(hint.to_owned());
+            out.push(ScreenEffect::Replay.into());
+        }
+        if is_in(&["theme", "terminal.trueColor", "terminal.hyperlinks"]) {
+            out.push(ScreenEffect::FollowLooks.into());
+        }
+    }
+
+    /// The caller starts over on the screen.
+    pub(super) fn set_looks(&mut self, theme: Theme, links: bool) {
+        self.theme = theme;
+        self.transcript.set_view(ViewSettings { links, ..self.transcript.view().clone() });
+    }
+
+    /// Reads the user's files again; problems that are still there are shown again.
+    pub(super) fn reload(&mut self, out: &mut Vec<Effect>) {
+        self.shown_problems.clear();
+        out.push(WorldEffect::Reload.into());
+    }
+
+    fn on_reloaded(&mut self, problems: Vec<String>, keymap: Option<Keymap>) {
+        for problem in problems {
+            self.warn_once(problem);
+        }
+        if let Some(keymap) = keymap {
+            self.keymap = keymap;
+        }
+        self.tell("Reloaded settings, theme, keybindings, skills and instructions.");
     }
 
     /// Ends all activity; editor and transcript stay.
@@ -309,10 +332,6 @@ impl App {
         self.dialogs.close_trust();
         if opened.n_earlier.is_some() {
             out.push(WorldEffect::TakeLeftOver.into());
-            // Otherwise a question about it follows.
-            if self.session.project.trust != Trust::Undecided {
-                self.say_held(out);
-            }
         }
         out.push(ScreenEffect::SetTitle(self.title()).into());
         out.push(WorldEffect::ReadBranch.into());
@@ -346,10 +365,11 @@ impl App {
                 self.input.prompt.restore(left);
             }
             EffectDone::Refused { prompt, error } => {
-                self.input.prompt.prepend(vec![prompt]);
-                if let Some(error) = error {
-                    self.fail(&error);
-                }
+                self.take_back(prompt, error.as_deref());
+            }
+            EffectDone::Reloaded { problems, keymap } => {
+                self.on_reloaded(problems, keymap);
+                out.push(ScreenEffect::FollowLooks.into());
             }
             EffectDone::Sessions(sessions) => {
                 if !self.dialogs.open_sessions(&sessions, self.session.path.as_deref(), self.now_ms) {

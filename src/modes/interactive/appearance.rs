@@ -2,57 +2,69 @@
 
 use std::time::Duration;
 
-use crate::config::Env;
+use crate::config::{Capability, Dirs, Env, Settings};
 use crate::tui::term::InputBroker;
 use crate::tui::theme::{Appearance, ColorDepth, Theme};
-
-use super::start::InteractiveStart;
 
 pub(super) fn in_tmux(env: &Env) -> bool {
     env.is_set("TMUX")
 }
 
-/// Whether links are shown: by setting, or because the terminal is known to support them.
-pub(super) fn shows_links(start: &InteractiveStart) -> bool {
-    start.services.settings.hyperlinks == "on" || has_links(start)
+/// Chooses theme and links; environment and directories, apart from the settings.
+pub(super) struct Looks<'a> {
+    pub(super) env: &'a Env,
+    pub(super) dirs: &'a Dirs,
 }
 
-fn has_links(start: &InteractiveStart) -> bool {
-    if start.services.settings.hyperlinks != "auto" || in_tmux(&start.env) {
-        return false;
+impl Looks<'_> {
+    /// Whether links are shown: as set, or because the terminal is known for it.
+    pub(super) fn shows_links(&self, settings: &Settings) -> bool {
+        match settings.hyperlinks {
+            Capability::On => true,
+            Capability::Off => false,
+            Capability::Auto => !in_tmux(self.env) && self.has_links(),
+        }
     }
-    let program = start.env.get("TERM_PROGRAM").unwrap_or_default();
-    let term = start.env.get("TERM").unwrap_or_default();
-    ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"].contains(&program.as_str())
-        || ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str())
-        || start.env.is_set("WT_SESSION")
-}
 
-/// The theme of the settings: built in, or a file in the user's `themes` folder.
-pub(super) fn theme(start: &InteractiveStart, input: &mut InputBroker, problems: &mut Vec<String>) -> Theme {
-    let env = &start.env;
-    let settings = &start.services.settings;
-    let colors = env.get("COLORTERM").unwrap_or_default();
-    let true_color = match settings.true_color.as_str() {
-        "on" => true,
-        "off" => false,
-        _ => matches!(colors.as_str(), "truecolor" | "24bit") || env.is_set("WT_SESSION"),
-    };
-    let depth = if true_color { ColorDepth::True } else { ColorDepth::Indexed };
-    let name = settings.theme.as_str();
-    let background = background(env, name, input);
-    if let Some(theme) = Theme::builtin(name, background, depth) {
-        return theme;
+    fn has_links(&self) -> bool {
+        let program = self.env.get("TERM_PROGRAM").unwrap_or_default();
+        let term = self.env.get("TERM").unwrap_or_default();
+        ["iTerm.app", "WezTerm", "vscode", "ghostty", "WarpTerminal", "zed"].contains(&program.as_str())
+            || ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"].contains(&term.as_str())
+            || self.env.is_set("WT_SESSION")
     }
-    let path = start.services.dirs.agent.join("themes").join(format!("{name}.json"));
-    let loaded = std::fs::read_to_string(&path)
-        .map_err(|error| error.to_string())
-        .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
-    loaded.unwrap_or_else(|error| {
-        let shown = start.services.dirs.display(&path);
-        problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
-        Theme::builtin("system", background, depth).expect("the system theme is built in (tested)")
-    })
+
+    /// The theme of the settings: built in, or a file in the user's `themes` folder.
+    pub(super) fn theme(
+        &self,
+        settings: &Settings,
+        input: &mut InputBroker,
+        problems: &mut Vec<String>,
+    ) -> Theme {
+        let colors = self.env.get("COLORTERM").unwrap_or_default();
+        let true_color = match settings.true_color {
+            Capability::On => true,
+            Capability::Off => false,
+            Capability::Auto => {
+                matches!(colors.as_str(), "truecolor" | "24bit") || self.env.is_set("WT_SESSION")
+            }
+        };
+        let depth = if true_color { ColorDepth::True } else { ColorDepth::Indexed };
+        let name = settings.theme.as_str();
+        let background = background(self.env, name, input);
+        if let Some(theme) = Theme::builtin(name, background, depth) {
+            return theme;
+        }
+        let path = self.dirs.agent.join("themes").join(format!("{name}.json"));
+        let loaded = std::fs::read_to_string(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|json| Theme::parse(&json, depth).map_err(|error| error.to_string()));
+        loaded.unwrap_or_else(|error| {
+            let shown = self.dirs.display(&path);
+            problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
+            Theme::builtin("system", background, depth).expect("the system theme is built in (tested)")
+        })
+    }
 }
 
 /// Whether the terminal is light or dark; only asked for when the theme depends on it.

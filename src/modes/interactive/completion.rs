@@ -16,7 +16,6 @@ const MAX_NAME_CELLS: usize = 40;
 /// Suggestions for the command being typed; none are shown when it is empty.
 #[derive(Default)]
 pub(super) struct Completion {
-    offers_skills: bool,
     matches: Vec<Suggestion>,
     selected: usize,
     /// The typed part of the name.
@@ -37,18 +36,13 @@ struct Suggestion {
 }
 
 impl Completion {
-    pub(super) fn new(offers_skills: bool) -> Self {
-        Self { offers_skills, ..Self::default() }
-    }
-
-    /// Follows the editor's text.
+    /// Follows the editor's text. `skills` are offered as commands.
     pub(super) fn update(&mut self, text: &str, skills: &[Skill]) {
         if self.dismissed.as_deref() == Some(text) {
             return;
         }
         self.dismissed = None;
         let typed = text.strip_prefix('/').filter(|name| !name.contains(char::is_whitespace));
-        let skills = if self.offers_skills { skills } else { &[] };
         let matches = match typed {
             None => Vec::new(),
             Some(name) => ranked(name, skills),
@@ -181,7 +175,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let mut completion = Completion::new(true);
+        let mut completion = Completion::default();
         completion.update(text, &[skill("quit"), skill("model-cards"), skill("a b")]);
         let names: Vec<&str> = completion.matches.iter().map(|one| one.name.as_str()).collect();
         assert!(names.starts_with(expected) && names.is_empty() == expected.is_empty(), "{text}: {names:?}");
@@ -202,7 +196,7 @@ mod tests {
         let mut texts: Vec<String> = ('a'..='z').map(|c| format!("/{c}")).collect();
         texts.push("/".to_owned());
         for text in texts {
-            let mut completion = Completion::new(true);
+            let mut completion = Completion::default();
             completion.update(&text, &[]);
             let first = completion.matches.first().map(|one| one.name.clone()).unwrap_or_default();
             let ends = commands::ENDING.contains(&first.as_str());
@@ -241,24 +235,21 @@ mod tests {
         assert_eq!(completion.accept(), Some("/quit".to_owned()));
         completion.update("/mod", &[]);
         assert_eq!(completion.accept(), Some("/model ".to_owned()));
-        let mut completion = Completion::new(true);
+        let mut completion = Completion::default();
         completion.update("/skill:mo", &[skill("model-cards")]);
         assert_eq!(completion.accept(), Some("/skill:model-cards ".to_owned()));
     }
 
     #[test]
-    fn skills_are_told_apart_and_can_be_left_out() {
+    fn skills_are_told_apart() {
         let theme =
             Theme::builtin("dark", crate::tui::theme::Appearance::Dark, crate::tui::theme::ColorDepth::True);
-        let mut completion = Completion::new(true);
+        let mut completion = Completion::default();
         completion.update("/skill:", &[skill("pdf")]);
         let rows: Vec<String> = completion.rows(60, &theme.unwrap()).iter().map(Row::text).collect();
         assert_eq!(
             rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>(),
             ["→ /skill:pdf [TEXT]  [p] Does it"]
         );
-        let mut without = Completion::new(false);
-        without.update("/skill:", &[skill("pdf")]);
-        assert!(!without.is_open());
     }
 }

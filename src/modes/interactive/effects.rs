@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use crate::config::{Env, SettingsFile};
+use crate::config::Env;
 use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
 use super::appearance::in_tmux;
+use super::keybindings;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
 use super::session_link::SessionLink;
@@ -28,7 +29,6 @@ pub(super) struct Effects {
     pub(super) sessions: PathBuf,
     pub(super) sessions_filter: Option<PathBuf>,
     pub(super) custom_sessions: bool,
-    pub(super) settings_file: PathBuf,
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,
     pub(super) services: Arc<Services>,
@@ -49,7 +49,7 @@ impl Effects {
             WorldEffect::ListSessions => self.list_sessions(),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
             WorldEffect::ReadBranch => self.read_branch(),
-            WorldEffect::SaveSetting { key, value } => self.save_setting(key, value),
+            WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),
             WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
         }
@@ -69,12 +69,18 @@ impl Effects {
         }
     }
 
-    /// Sends a command; a rejected prompt returns to the editor.
+    /// Sends a command; a rejected prompt or `!` command returns to the editor.
     fn command(&mut self, command: SessionCommand) {
-        let SessionCommand::Prompt { text, images, .. } = &command else {
-            return self.link.send(command);
+        let prompt = match &command {
+            SessionCommand::Prompt { text, images, .. } => {
+                PromptDraft { text: text.clone(), images: images.clone() }
+            }
+            SessionCommand::RunBash { command, exclude_from_context } => {
+                let mark = if *exclude_from_context { "!!" } else { "!" };
+                PromptDraft::from(format!("{mark}{command}").as_str())
+            }
+            _ => return self.link.send(command),
         };
-        let prompt = PromptDraft { text: text.clone(), images: images.clone() };
         let done = self.done.clone();
         // Sent here and not in the task, so that commands keep their order.
         let answer = self.link.handle().post(command);
@@ -136,12 +142,20 @@ impl Effects {
         });
     }
 
-    fn save_setting(&self, key: &'static str, value: serde_json::Value) {
-        let (path, done) = (self.settings_file.clone(), self.done.clone());
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = SettingsFile::load(path).save(&[(key, value)]) {
+    fn reload(&self) {
+        let answer = self.link.handle().post(SessionCommand::Reload);
+        let (dirs, done) = (self.services.dirs.clone(), self.done.clone());
+        tokio::spawn(async move {
+            if let Err(error) = answer.await {
                 drop(done.send(EffectDone::Failed(error.to_string())));
+                return;
             }
+            let loaded = tokio::task::spawn_blocking(move || keybindings::load(&dirs)).await;
+            let (keymap, problems) = match loaded.map_err(|error| error.to_string()).flatten() {
+                Ok((keymap, problems)) => (Some(keymap), problems),
+                Err(problem) => (None, vec![problem]),
+            };
+            drop(done.send(EffectDone::Reloaded { problems, keymap }));
         });
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
-use crate::session::{Skill, WhenBusy};
+use crate::session::{SessionState, WhenBusy};
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
 
@@ -35,8 +35,8 @@ pub(super) enum InputOutcome {
 }
 
 impl InputArea {
-    pub(super) fn new(offers_skills: bool) -> Self {
-        Self { prompt: PromptEditor::new(), completion: Completion::new(offers_skills), quit_until: None }
+    pub(super) fn new() -> Self {
+        Self { prompt: PromptEditor::new(), completion: Completion::default(), quit_until: None }
     }
 
     /// Completion handles a key first, then the actions, then the editor. `quits`, from
@@ -109,10 +109,11 @@ impl InputArea {
         self.prompt.composer.paste(text);
     }
 
-    /// Updates the suggestions for the current text.
-    pub(super) fn update_completion(&mut self, skills: &[Skill]) {
+    /// Shows the suggestions for the text that is in the editor now.
+    pub(super) fn update_completion(&mut self, session: &SessionState) {
         let text = self.prompt.composer.text();
-        self.completion.update(&text, skills);
+        let offers_skills = session.settings.values.skill_commands;
+        self.completion.update(&text, if offers_skills { &session.skills } else { &[] });
     }
 
     /// Clears the editor and starts the wait for the second key, which quits.
@@ -146,8 +147,13 @@ impl InputArea {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use crossterm::event::{KeyCode, KeyModifiers};
 
+    use crate::ai::Catalog;
+    use crate::config::EffectiveSettings;
+    use crate::session::{Skill, SkillOrigin};
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::actions;
@@ -162,7 +168,7 @@ mod tests {
     #[test]
     fn the_key_that_clears_quits_only_within_the_wait() {
         let check = |later_ms: u64, expected: InputOutcome| {
-            let (keymap, mut input) = (keymap(), InputArea::new(false));
+            let (keymap, mut input) = (keymap(), InputArea::new());
             let start = Duration::from_secs(1);
             input.on_paste("draft");
             assert!(!input.take_quit_wait(start));
@@ -178,13 +184,36 @@ mod tests {
         check(500, InputOutcome::Action("app.clear"));
     }
 
+    fn session() -> SessionState {
+        let catalog = Catalog::builtin();
+        SessionState::of(catalog.get("demo", "pi").unwrap(), Path::new("/"))
+    }
+
+    #[test]
+    fn skills_are_offered_unless_the_settings_leave_them_out() {
+        let check = |skill_commands: bool| {
+            let path = "/s/SKILL.md".into();
+            let (name, description, origin) = ("pdf".to_owned(), "Does it".to_owned(), SkillOrigin::User);
+            let skill = Skill { name, description, path, origin, is_listed: true };
+            let mut settings = EffectiveSettings::default();
+            settings.values.skill_commands = skill_commands;
+            let session = SessionState { skills: [skill].into(), settings: settings.into(), ..session() };
+            let mut input = InputArea::new();
+            input.prompt.composer.set_text("/skill:p");
+            input.update_completion(&session);
+            assert_eq!(input.completion.is_open(), skill_commands);
+        };
+        check(true);
+        check(false);
+    }
+
     #[test]
     fn enter_submits_unless_a_command_was_hardly_typed() {
         let check = |typed: &str, expected: InputOutcome| {
-            let (keymap, mut input) = (keymap(), InputArea::new(false));
+            let (keymap, mut input, session) = (keymap(), InputArea::new(), session());
             for char in typed.chars() {
                 input.on_key(&KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), false, &keymap);
-                input.update_completion(&[]);
+                input.update_completion(&session);
             }
             let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
             assert_eq!(input.on_key(&enter, false, &keymap), expected, "{typed}");

@@ -15,6 +15,7 @@ mod effects;
 mod footer;
 mod frames;
 mod input_area;
+mod keybindings;
 mod layout;
 mod login;
 mod msg;
@@ -33,18 +34,21 @@ mod welcome;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::agent::AgentEvent;
-use crate::session::{NoticeLevel, SessionCommand, SessionError, SessionEvent};
+use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
 use crate::tui::term::{Control, InputEvent};
 use crate::util::clock::Clock;
 
+use super::Prompt;
 use super::output::write_err;
 use app::App;
+use appearance::Looks;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -78,11 +82,15 @@ struct Interactive {
 }
 
 impl Interactive {
-    /// Sends the requests of the command line, except prompts: the app holds those
-    /// until the session is open.
+    /// Sends what the command line asked for.
     fn begin(&mut self, start: InteractiveStart) {
         if let Some(name) = start.name {
             self.effects.link.send(SessionCommand::SetName { name });
+        }
+        if !start.prompts.is_empty() {
+            let prompts = start.prompts.into_iter();
+            let prompts = prompts.map(|Prompt { text, images }| PromptDraft { text, images }).collect();
+            self.effects.link.send(SessionCommand::Begin { prompts });
         }
         if start.pick_session {
             self.effects.start(WorldEffect::ListSessions);
@@ -110,8 +118,8 @@ impl Interactive {
                 event = self.terminal.input.next() => self.on_inputs(event),
                 code = self.terminal.signals.next() => self.exit = Some(ExitCode::from(code)),
                 event = self.effects.link.next() => match event {
-                    Some(event) => {
-                        self.on_session_event(&event);
+                    Some(update) => {
+                        self.on_session_update(update);
                         self.on_waiting_events();
                     }
                     None => self.on_session_lost("its task ended"),
@@ -163,13 +171,17 @@ impl Interactive {
 
     // The session.
 
-    fn on_session_event(&mut self, event: &SessionEvent) {
+    fn on_session_update(&mut self, update: SessionUpdate) {
         self.set_time();
         let mut out = Vec::new();
-        self.app.on_session_event(event, self.effects.link.handle().state(), &mut out);
+        let SessionUpdate { event, state } = update;
+        self.app.on_session_event(&event, state, &mut out);
         self.perform(out);
-        if let SessionEvent::Ended { reason } = event {
-            self.on_session_lost(reason);
+        match &event {
+            SessionEvent::Ended { reason } => self.on_session_lost(reason),
+            // Back in the editor, and on disk only until that is stored.
+            SessionEvent::QueueReturned(_) => self.save_draft(),
+            _ => {}
         }
         let is_delta = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate(_)));
         self.frames.request(if is_delta { STREAM_FRAME } else { FRAME });
@@ -179,7 +191,7 @@ impl Interactive {
     fn on_waiting_events(&mut self) {
         for _ in 0..EVENTS_PER_TURN {
             match self.effects.link.next_waiting() {
-                Some(event) => self.on_session_event(&event),
+                Some(update) => self.on_session_update(update),
                 None => return,
             }
         }
@@ -309,6 +321,7 @@ impl Interactive {
                 self.exit_unless_written(written);
             }
             ScreenEffect::Copy(text) => self.copy(text),
+            ScreenEffect::FollowLooks => self.follow_looks(),
             ScreenEffect::Suspend => {
                 self.settle_size();
                 self.terminal.suspend(&self.app).ok();
@@ -321,6 +334,23 @@ impl Interactive {
                 self.on_effect_done(EffectDone::Edited(edited));
             }
         }
+    }
+
+    /// Draws everything with the theme and the links of the settings as they are now.
+    fn follow_looks(&mut self) {
+        self.settle_size();
+        let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
+        let settings = Arc::clone(&self.app.session.settings);
+        let mut problems = Vec::new();
+        let theme = looks.theme(&settings.values, &mut self.terminal.input, &mut problems);
+        let links = looks.shows_links(&settings.values);
+        self.terminal.ui.screen.set_links(links);
+        self.app.set_looks(theme, links);
+        for problem in problems {
+            self.app.warn_once(problem);
+        }
+        self.terminal.replay();
+        self.frames.request(FRAME);
     }
 
     /// Uses the terminal's clipboard over ssh and in tmux, this machine's otherwise.

@@ -10,6 +10,8 @@ use crate::agent::QueueSlot;
 use crate::ai::Model;
 use crate::session::{PromptDraft, SessionCommand, SessionSummary, TakenQueue};
 
+use crate::tui::keymap::Keymap;
+
 use super::login::{LoginDone, LoginEffect};
 
 /// An effect outside the app.
@@ -27,6 +29,8 @@ pub(super) enum ScreenEffect {
     /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
     OpenEditor(String),
     Suspend,
+    /// Applies the theme and links of the settings.
+    FollowLooks,
     /// Draws everything again, because settled rows have changed.
     Replay,
     Quit,
@@ -53,11 +57,8 @@ pub(super) enum WorldEffect {
     },
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
     ReadBranch,
-    /// Saves one top-level setting.
-    SaveSetting {
-        key: &'static str,
-        value: serde_json::Value,
-    },
+    /// Reloads the user's files; answers with [`EffectDone::Reloaded`].
+    Reload,
     /// An effect of keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
     /// Loads the grammars for highlighting, on a separate thread.
@@ -83,6 +84,13 @@ pub(super) enum EffectDone {
     Branch(Option<String>),
     /// The text from the editor; `Err` if there is none, with the reason.
     Edited(Result<String, String>),
+    /// The files were reloaded.
+    Reloaded {
+        /// Problems with `keybindings.json`, one line each.
+        problems: Vec<String>,
+        /// `None` if that file cannot be parsed.
+        keymap: Option<Keymap>,
+    },
     /// A prompt the session rejected, and why.
     Refused {
         prompt: PromptDraft,

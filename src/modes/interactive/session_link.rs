@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::session::{
-    self, OpenSession, PromptDraft, Services, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
+    self, Deltas, OpenSession, PromptDraft, Services, SessionCommand, SessionEvents, SessionHandle,
+    SessionUpdate,
 };
 
 use super::draft::DraftWatch;
@@ -64,7 +65,7 @@ impl SessionLink {
 
     /// The next event; `None` if the task ended without an event. Never returns while
     /// there is no session.
-    pub(super) async fn next(&mut self) -> Option<SessionEvent> {
+    pub(super) async fn next(&mut self) -> Option<SessionUpdate> {
         if self.is_lost {
             return std::future::pending().await;
         }
@@ -72,8 +73,8 @@ impl SessionLink {
     }
 
     /// An event that has already arrived.
-    pub(super) fn next_waiting(&mut self) -> Option<SessionEvent> {
-        self.events.try_recv().ok()
+    pub(super) fn next_waiting(&mut self) -> Option<SessionUpdate> {
+        self.events.try_recv()
     }
 
     /// Handles the end of the session task: stored entries are in its file, the draft is in
@@ -99,7 +100,8 @@ impl SessionLink {
     pub(super) async fn reopen(&mut self) -> Option<Result<Option<String>, String>> {
         let Reopening { open, notice } = self.wanted.take()?;
         self.reopened_at = Some(Instant::now());
-        Some(match session::start(Arc::clone(&self.services), self.cwd.clone(), open).await {
+        let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
+        Some(match session::start(services, cwd, open, Deltas::Wanted).await {
             Ok((handle, events)) => {
                 (self.handle, self.events) = (handle, events);
                 self.is_lost = false;

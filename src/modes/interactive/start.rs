@@ -10,8 +10,7 @@ use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc;
 
 use crate::config::Env;
-use crate::session::{self, OpenSession, Services, SessionHandle};
-use crate::tui::keymap::{BINDINGS, Keymap, Platform};
+use crate::session::{self, Deltas, OpenSession, Services, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{InlineWindow, InputBroker, TerminalGuard, TerminalModes};
 use crate::tui::theme::Theme;
@@ -20,11 +19,11 @@ use crate::util::process;
 use super::super::Prompt;
 use super::super::output::write_err;
 use super::super::signals::EndSignals;
-use super::actions;
 use super::app::{App, AppParts};
-use super::appearance::{self, in_tmux};
+use super::appearance::{Looks, in_tmux};
 use super::effects::Effects;
 use super::frames::FrameClock;
+use super::keybindings;
 use super::overlays::ModelChoice;
 use super::session_link::SessionLink;
 use super::terminal::Terminal;
@@ -74,7 +73,8 @@ pub struct InteractiveStart {
 /// If the session cannot be opened or the terminal cannot be used.
 pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let (handle, events) =
-        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone()).await?;
+        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone(), Deltas::Wanted)
+            .await?;
     // Before the terminal changes: from then on no signal may end the program by itself.
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let _note = PanicNote;
@@ -89,8 +89,10 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let cursor = cursor.unwrap_or(Position::new(0, 0));
     let mut screen = InlineWindow::new(sink, size, cursor);
     let mut problems = start.problems.clone();
-    let theme = appearance::theme(&start, &mut input, &mut problems);
-    let links = appearance::shows_links(&start);
+    let settings = Arc::clone(&handle.state().settings);
+    let looks = Looks { env: &start.env, dirs: &start.services.dirs };
+    let theme = looks.theme(&settings.values, &mut input, &mut problems);
+    let links = looks.shows_links(&settings.values);
     screen.set_links(links);
     let highlighter = Highlighter::new();
     let app = app(&start, &handle, theme, links, &highlighter, &mut problems);
@@ -101,7 +103,6 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         sessions: start.sessions.clone(),
         sessions_filter: start.sessions_filter.clone(),
         custom_sessions: start.custom_sessions,
-        settings_file: start.services.dirs.settings_file(),
         env: start.env.clone(),
         highlighter,
         services: Arc::clone(&start.services),
@@ -134,35 +135,19 @@ fn app(
     problems: &mut Vec<String>,
 ) -> App {
     let services = &start.services;
-    let actions = actions::bindings();
-    let mut keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
-    let path = services.dirs.keybindings_file();
-    if let Ok(text) = std::fs::read_to_string(&path) {
-        let shown = services.dirs.display(&path);
-        match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
-            Ok(serde_json::Value::Object(overrides)) => {
-                problems.extend(keymap.apply(&overrides).iter().map(|problem| format!("{shown}: {problem}")));
-            }
-            Ok(_) => problems.push(format!("{shown}: expected an object")),
-            Err(error) => problems.push(format!("{shown}: {error}")),
-        }
-    }
+    let (keymap, wrong) = keybindings::load(&services.dirs)
+        .unwrap_or_else(|problem| (keybindings::default_keymap(), vec![problem]));
+    problems.extend(wrong);
     let models = ModelChoice::of(&services.usable_models());
     let home = services.dirs.home.clone();
     let mut view = ViewSettings::new(keymap.hint("app.tools.expand"), start.cwd.clone(), home.clone());
-    (view.hide_thinking, view.links) = (services.settings.hide_thinking, links);
+    let session = handle.state();
+    let settings = &session.settings.values;
+    (view.hide_thinking, view.links) = (settings.hide_thinking, links);
     let transcript = Transcript::new(highlighter.clone(), view);
-    let mut app = App::new(AppParts {
-        session: handle.state(),
-        transcript,
-        keymap,
-        theme,
-        models,
-        home,
-        offers_skills: services.settings.skill_commands,
-        prompts: start.prompts.clone(),
-    });
-    if !services.settings.quiet_startup {
+    let mut app =
+        App::new(AppParts { session: Arc::clone(&session), transcript, keymap, theme, models, home });
+    if !settings.quiet_startup {
         let hints = welcome::hints(&app.keymap, &app.session);
         let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
         app.transcript.header("pi", env!("CARGO_PKG_VERSION"), &hints);

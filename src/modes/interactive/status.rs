@@ -79,6 +79,10 @@ impl StatusLine {
             SessionEvent::Opened(_)
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
+            | SessionEvent::QueueReturned(_)
+            | SessionEvent::PromptReturned { .. }
+            | SessionEvent::SettingsChanged { .. }
+            | SessionEvent::ProjectChanged
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::RetryEnded { .. }
@@ -86,11 +90,6 @@ impl StatusLine {
             | SessionEvent::EntryAppended(_)
             | SessionEvent::Notice { .. } => {}
         }
-    }
-
-    /// Whether the user's own command is running.
-    pub(super) fn is_bash_running(&self) -> bool {
-        self.bash_since.is_some()
     }
 
     /// Whether the row changes by itself.

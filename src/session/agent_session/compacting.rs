@@ -14,6 +14,8 @@ use super::super::compaction::{
 use super::super::event::{CompactionReason, NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::projection;
+use super::super::recovery::RetryPolicy;
+use super::super::refusal::Refusal;
 use super::super::run::{self, ActiveRun, RequestChange};
 use super::super::state::Phase;
 use super::super::store::{Compaction, EntryBody};
@@ -82,12 +84,10 @@ impl<'s> Compacting<'s> {
     /// If the agent is working, there is no key, or there is nothing to compact.
     pub(super) async fn on_command(&mut self, focus: Option<String>) -> Result<(), SessionError> {
         if self.session.run.phase() != Phase::Idle {
-            return Err(SessionError::Refused(
-                "the agent is still working; press Escape to cancel".to_owned(),
-            ));
+            return Err(Refusal::Working.into());
         }
         let prepared = self.prepare().await.map_err(|unprepared| match unprepared {
-            Unprepared::Nothing(nothing) => SessionError::Refused(nothing.to_string()),
+            Unprepared::Nothing(nothing) => Refusal::from(nothing).into(),
             Unprepared::NoKey(error) => error,
         })?;
         self.start(prepared, CompactionReason::Manual, focus, AfterCompaction::Queue);
@@ -97,7 +97,8 @@ impl<'s> Compacting<'s> {
     /// Compacts if the window is nearly full. Otherwise, or if there is nothing to compact,
     /// returns `then`.
     pub(super) async fn start_if_full(&mut self, then: AfterCompaction) -> Option<AfterCompaction> {
-        let policy = &self.session.services.settings.compaction;
+        let settings = self.session.settings.get();
+        let policy = &settings.values.compaction;
         let model = self.session.model.model();
         let budget = policy.budget(&model.reference());
         let limit = model.context_window.saturating_sub(budget.reserve_tokens);
@@ -141,7 +142,7 @@ impl<'s> Compacting<'s> {
     /// per prompt. Returns whether a compaction started.
     pub(super) async fn recover(&mut self, answer: &AssistantMessage) -> bool {
         let model = self.session.model.model();
-        if !self.session.services.settings.compaction.enabled
+        if !self.session.settings.get().values.compaction.enabled
             || !(ai::is_overflow(answer, model.context_window) || was_cut_off_by_the_window(answer, model))
             || !self.session.run.take_overflow_recovery()
         {
@@ -181,14 +182,15 @@ impl<'s> Compacting<'s> {
     async fn prepare(&mut self) -> Result<(CompactionPlan, u64, Summarizer), Unprepared> {
         let session = &mut *self.session;
         let model = Arc::clone(session.model.model());
-        let budget = session.services.settings.compaction.budget(&model.reference());
+        let settings = session.settings.get();
+        let budget = settings.values.compaction.budget(&model.reference());
         let plan = compaction::plan(&session.log.branch(), budget.keep_recent_tokens)
             .map_err(Unprepared::Nothing)?;
         let context = session.log.context_branch();
         let tokens_before = context_tokens(&context, &projection::messages(&context));
         let credential = session.model.credential().await.map_err(Unprepared::NoKey)?;
         let thinking = session.model.selection().thinking();
-        let mut options = session.services.options(&model, thinking, "");
+        let mut options = session.services.options(&settings.values, &model, thinking, "");
         // A separate request without a successor: caching it would waste money.
         (options.session_id, options.long_cache) = (None, false);
         let summarizer = Summarizer {
@@ -197,7 +199,7 @@ impl<'s> Compacting<'s> {
             credential,
             options,
             clock: session.services.clock.clone(),
-            retry: session.services.retry_policy(),
+            retry: RetryPolicy::of(&settings.values),
             cancel: CancellationToken::new(),
         };
         Ok((plan, tokens_before, summarizer))

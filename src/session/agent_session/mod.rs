@@ -2,13 +2,15 @@
 //! results, and reports to its client.
 //!
 //! [`AgentSession`] dispatches to parts that own their fields and rules: `session_log`
-//! the file, `prompt_queue` what waits, `model_control` the selection, `run_state` what
-//! goes on, `project` the folder and its trust, `session_tools` what the model may call,
+//! the file, `prompt_queue` what waits, `held_prompts` what waits for trust,
+//! `model_control` the selection, `run_state` what goes on, `project` the folder and its
+//! trust, `session_settings` the settings, `session_tools` what the model may call,
 //! `outbox` events and snapshot. What takes several of them is in `running` and `opening`. Policies are elsewhere
 //! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
 //! something as finished goes out after it was written.
 
 mod compacting;
+mod held_prompts;
 mod model_control;
 mod opening;
 mod project;
@@ -17,6 +19,7 @@ mod questions;
 mod run_state;
 mod running;
 mod session_log;
+mod session_settings;
 mod session_tools;
 
 use std::panic::AssertUnwindSafe;
@@ -24,34 +27,37 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, oneshot, watch};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::ai::{self, Image, Message};
+use crate::config::{LiveSettings, ProjectSettings, SettingChange};
 use crate::util::panics::panic_text;
-use crate::util::paths;
 
 use super::command::{Reply, Scope, SessionCommand, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
-use super::handle::{Envelope, SessionError, SessionEvents, SessionHandle};
+use super::handle::{Envelope, SessionError, SessionHandle};
 use super::open::{self, OpenSession, OpenedSession};
-use super::outbox::Outbox;
+use super::outbox::{Deltas, Outbox, SessionEvents, Subscriber};
 use super::project_context::TrustOverrides;
 use super::projection::{self, Selected};
+use super::refusal::Refusal;
 use super::run;
 use super::selection::Selection;
 use super::services::Services;
 use super::state::{Phase, SessionState};
-use super::store::{EntryBody, EntryId, JournalError, OpenError, SessionInfo, clean_name};
+use super::store::{EntryBody, EntryId, OpenError, SessionInfo, clean_name};
 use super::user_bash::{UserBash, UserBashEvent};
 use compacting::{AfterCompaction, Compacting};
+use held_prompts::HeldPrompts;
 use model_control::ModelControl;
-
 use project::Project;
 use prompt_queue::{Enqueued, PromptQueue};
 use questions::Questions;
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
+use session_settings::SessionSettings;
 use session_tools::SessionTools;
 
 /// Number of entries that are shown when a session is opened.
@@ -61,7 +67,8 @@ const REPORTS_PER_TURN: usize = 256;
 
 /// Starts the task of a session. It ends when the last handle is dropped or after
 /// `Shutdown`. The task shows the end of a large file at once and then reads the file;
-/// commands wait for that.
+/// commands wait for that. `deltas` applies to the returned events; other subscribers
+/// may follow.
 ///
 /// # Errors
 /// If the session cannot be opened.
@@ -69,37 +76,37 @@ pub async fn start(
     services: Arc<Services>,
     cwd: PathBuf,
     open: OpenSession,
+    deltas: Deltas,
 ) -> Result<(SessionHandle, SessionEvents), OpenError> {
     let (command_sender, commands) = mpsc::unbounded_channel();
-    let (events, event_receiver) = mpsc::unbounded_channel();
+    let (subscriber, events) = Subscriber::new(deltas);
+    let settings = services.settings.for_session(ProjectSettings::default());
+    let (selection, _) = model_control::initial(&services, &settings.get().values, &Selected::default());
     if let Some(preview) = open::preview(&open)? {
-        let (selection, _) = model_control::initial(&services, &Selected::default());
         let instead_of_demo = services.instead_of_demo(&selection.model);
         let state = SessionState::of(&selection.model, &preview.cwd);
-        let state = SessionState { id: preview.id, instead_of_demo, ..state };
-        let state = watch::Sender::new(Arc::new(state));
-        let handle = SessionHandle::new(command_sender, state.subscribe());
+        let (id, settings_now) = (preview.id, settings.get());
+        let state = SessionState { id, instead_of_demo, settings: settings_now, ..state };
+        let outbox = Outbox::new(state, services.dirs.home.clone());
+        let handle = SessionHandle::new(command_sender, outbox.watch_state());
         let opened = Opened { tail: preview.tail, n_earlier: None };
-        drop(events.send(SessionEvent::Opened(Arc::new(opened))));
+        outbox.add_with(subscriber, SessionEvent::Opened(Arc::new(opened)));
         tokio::spawn(async move {
             match open::open(&services, &cwd, open, &TrustOverrides::default()).await {
-                Ok(opened) => AgentSession::new(services, opened, events, state).run(commands).await,
-                // The client may be gone.
-                Err(error) => {
-                    let reason = paths::with_tilde(&error.to_string(), services.dirs.home.as_deref());
-                    drop(events.send(SessionEvent::Ended { reason }));
-                }
+                Ok(opened) => AgentSession::new(services, settings, opened, outbox).run(commands).await,
+                Err(error) => outbox.send(SessionEvent::Ended { reason: outbox.shown(&error.to_string()) }),
             }
         });
-        return Ok((handle, event_receiver));
+        return Ok((handle, events));
     }
     let opened = open::open(&services, &cwd, open, &TrustOverrides::default()).await?;
-    let (selection, _) = model_control::initial(&services, &Selected::default());
-    let state = watch::Sender::new(Arc::new(SessionState::of(&selection.model, &opened.cwd)));
-    let handle = SessionHandle::new(command_sender, state.subscribe());
-    let session = AgentSession::new(services, opened, events, state);
+    let state = SessionState::of(&selection.model, &opened.cwd);
+    let outbox = Outbox::new(state, services.dirs.home.clone());
+    outbox.add(subscriber);
+    let handle = SessionHandle::new(command_sender, outbox.watch_state());
+    let session = AgentSession::new(services, settings, opened, outbox);
     tokio::spawn(session.run(commands));
-    Ok((handle, event_receiver))
+    Ok((handle, events))
 }
 
 /// Owns one conversation; the only task that may change it.
@@ -107,6 +114,8 @@ struct AgentSession {
     services: Arc<Services>,
     log: SessionLog,
     queue: PromptQueue,
+    held: HeldPrompts,
+    settings: SessionSettings,
     model: ModelControl,
     run: RunState,
     project: Project,
@@ -122,23 +131,22 @@ enum Input {
     Run(RunInput),
     Bash(UserBashEvent),
     Log(LogInput),
+    Settings(Vec<&'static str>),
 }
 
 impl AgentSession {
     /// Creates the owner of an opened session and reports the session.
-    fn new(
-        services: Arc<Services>,
-        opened: OpenedSession,
-        events: mpsc::UnboundedSender<SessionEvent>,
-        state: watch::Sender<Arc<SessionState>>,
-    ) -> Self {
-        let outbox = Outbox::new(events, state, services.dirs.home.clone());
-        let (selection, notice) = model_control::initial(&services, &opened.store_selected);
+    fn new(services: Arc<Services>, settings: LiveSettings, opened: OpenedSession, outbox: Outbox) -> Self {
+        settings.use_project(opened.project.settings.clone());
+        let values = settings.get();
+        let (selection, notice) = model_control::initial(&services, &values.values, &opened.store_selected);
         let (clock, files) = (services.clock.clone(), (opened.queue_file, opened.draft_file));
         let mut session = Self {
             log: SessionLog::new(opened.store, opened.deferred_entries, clock, outbox.clone()),
-            queue: PromptQueue::new(&services, files.0, files.1, outbox.clone()),
-            model: ModelControl::new(Arc::clone(&services), selection, outbox.clone()),
+            queue: PromptQueue::new(&values.values, files.0, files.1, outbox.clone()),
+            held: HeldPrompts::default(),
+            model: ModelControl::new(Arc::clone(&services), settings.clone(), selection, outbox.clone()),
+            settings: SessionSettings::new(settings, outbox.clone()),
             run: RunState::new(outbox.clone()),
             project: Project::new(Arc::clone(&services), opened.cwd, opened.project, outbox.clone()),
             tools: SessionTools::new(opened.tools, outbox.clone()),
@@ -167,12 +175,17 @@ impl AgentSession {
                     drop(self.shut_down().await);
                     break;
                 }
-                Input::Command(Some(Envelope { command: SessionCommand::Shutdown, reply })) => {
+                Input::Command(Some(Envelope::Subscribe(subscriber))) => {
+                    let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
+                    let opened = Opened { tail, n_earlier: Some(n_earlier) };
+                    self.outbox.add_with(subscriber, SessionEvent::Opened(Arc::new(opened)));
+                }
+                Input::Command(Some(Envelope::Command { command: SessionCommand::Shutdown, reply })) => {
                     let result = self.shut_down().await;
                     answer(reply, result.map_err(|error| self.outbox.shown_error(error)));
                     break;
                 }
-                Input::Command(Some(Envelope { command, reply })) => {
+                Input::Command(Some(Envelope::Command { command, reply })) => {
                     let result = self.on_command(command).await;
                     let result = result.map_err(|error| self.outbox.shown_error(error));
                     if let (Err(error), None) = (&result, &reply) {
@@ -186,6 +199,7 @@ impl AgentSession {
                     self.log.on_input(input);
                     self.follow_log();
                 }
+                Input::Settings(keys) => SessionSettings::apply(&mut self, keys),
             }
         }
     }
@@ -197,6 +211,7 @@ impl AgentSession {
             input = self.run.next_input() => Input::Run(input),
             event = self.bash.next_event() => Input::Bash(event),
             input = self.log.next_input() => Input::Log(input),
+            keys = self.settings.changed() => Input::Settings(keys),
         }
     }
 
@@ -204,6 +219,10 @@ impl AgentSession {
         match command {
             SessionCommand::Prompt { text, images, when_busy } => {
                 return self.prompt(text, images, when_busy).await;
+            }
+            SessionCommand::Begin { prompts } => {
+                self.held.extend(prompts);
+                HeldPrompts::release(self).await;
             }
             SessionCommand::DeliverNow => {
                 if self.queue.deliver_now() {
@@ -217,22 +236,34 @@ impl AgentSession {
             SessionCommand::TakeLeftOver => return Ok(Reply::Queue(self.queue.take_left_over())),
             SessionCommand::SaveDraft { draft, ticket } => self.queue.save_draft(draft, ticket),
             SessionCommand::Abort => self.abort(),
+            SessionCommand::Interrupt => {
+                self.queue.interrupt(self.run.phase());
+                self.abort();
+            }
+            SessionCommand::ChangeSetting { key, value } => {
+                let change = changed(&key, value.unwrap_or_default())?;
+                SessionSettings::change(self, vec![change]).await;
+            }
+            SessionCommand::Reload => project::reload(self).await?,
             SessionCommand::SetModel { reference, scope } => {
                 self.select(self.model.find(&reference)?).await?;
                 if scope == Scope::Default {
-                    self.model.save_model().await;
+                    let changes = self.model.as_default()?;
+                    SessionSettings::change(self, changes).await;
                 }
             }
             SessionCommand::SetThinking { level, scope } => {
                 self.select(self.model.with_thinking(level)?).await?;
                 if scope == Scope::Default {
-                    self.model.save_thinking(level).await;
+                    let change = changed("defaultThinkingLevel", level.name().into())?;
+                    SessionSettings::change(self, vec![change]).await;
                 }
             }
             SessionCommand::SetScope { patterns, scope } => {
                 self.model.set_scope(&patterns);
                 if scope == Scope::Default {
-                    self.model.save_scope(patterns).await;
+                    let change = changed("enabledModels", patterns.into())?;
+                    SessionSettings::change(self, vec![change]).await;
                 }
                 self.report_selection();
             }
@@ -258,11 +289,11 @@ impl AgentSession {
             }
             SessionCommand::DecideTrust { choice } => {
                 self.questions.close_trust();
-                self.project.decide_trust(choice).await?;
+                project::decide_trust(self, choice).await?;
             }
             SessionCommand::Answer { id, option } => {
                 if let Some(choice) = self.questions.answer(id, option)? {
-                    self.project.decide_trust(choice).await?;
+                    project::decide_trust(self, choice).await?;
                 }
             }
             SessionCommand::AddTool { tool } => self.tools.add(tool)?,
@@ -282,15 +313,15 @@ impl AgentSession {
         when_busy: WhenBusy,
     ) -> Result<Reply, SessionError> {
         if text.trim().is_empty() && images.is_empty() {
-            return Err(SessionError::Refused("there is nothing to send".to_owned()));
+            return Err(Refusal::NothingToSend.into());
         }
         let now_ms = self.services.clock.now_ms();
         let expanded = self.project.expanded(&text).await?;
-        let (model, settings) = (self.model.model(), &self.services.settings);
-        let message = run::user_message(&expanded, images, ai::Millis(now_ms), model, settings).await;
+        let settings = self.settings.get();
+        let (time, settings) = (ai::Millis(now_ms), &settings.values);
+        let message = run::user_message(&expanded, images, time, self.model.model(), settings).await;
         if let Some(holder) = self.log.store().locked_by() {
-            let holder = holder.to_owned();
-            return Err(SessionError::Refused(JournalError::Locked { holder }.to_string()));
+            return Err(Refusal::ReadOnly { holder: holder.to_owned() }.into());
         }
         if self.run.phase() == Phase::Idle {
             let credential = self.model.credential().await?;
@@ -404,6 +435,10 @@ fn answer(reply: Option<oneshot::Sender<Result<Reply, SessionError>>>, result: R
         // The sender may have stopped waiting.
         drop(reply.send(result));
     }
+}
+
+fn changed(key: &str, value: Value) -> Result<SettingChange, Refusal> {
+    Ok(SettingChange::set(key, value)?)
 }
 
 async fn until(at: Option<Instant>) {

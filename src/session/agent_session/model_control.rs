@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::ai::{self, Credential, Model, StreamOptions, ThinkingLevel};
-use crate::config::SettingsFile;
+use crate::ai::{self, Credential, Model, ScopedModel, StreamOptions, ThinkingLevel};
+use crate::config::{LiveSettings, SettingChange, Settings};
 
 use super::super::event::NoticeLevel;
 use super::super::handle::SessionError;
 use super::super::open;
 use super::super::outbox::Outbox;
 use super::super::projection::Selected;
+use super::super::refusal::Refusal;
 use super::super::selection::{self, ModelPreferences, Selection};
 use super::super::services::Services;
 use super::super::state::SessionState;
@@ -19,26 +20,58 @@ use super::super::store::{EntryBody, ModelChange, ThinkingLevelChange};
 /// nothing; [`Self::select`] applies it.
 pub(super) struct ModelControl {
     selection: Selection,
-    /// The preferences at program start, with the scope of this session.
-    preferences: ModelPreferences,
+    /// The models to cycle through; an empty list means all models with a key.
+    scope: Vec<ScopedModel>,
+    /// Whether the scope was chosen for this session, in place of the setting.
+    has_own_scope: bool,
     /// Whether the selection has changed since the last run began.
     changed: bool,
+    settings: LiveSettings,
     services: Arc<Services>,
     outbox: Outbox,
 }
 
 /// Chooses for a session whose branch selected `selected`; also returns a notice about
 /// the choice for the user.
-pub(super) fn initial(services: &Services, selected: &Selected) -> (Selection, Option<String>) {
-    selection::initial(&services.preferences, selected, &services.catalog.get(), &|provider| {
+pub(super) fn initial(
+    services: &Services,
+    settings: &Settings,
+    selected: &Selected,
+) -> (Selection, Option<String>) {
+    let (scope, _) = scope(services, &settings.enabled_models);
+    let preferences = ModelPreferences::of(&services.model, settings, &scope);
+    selection::initial(&preferences, selected, &services.catalog.get(), &|provider| {
         services.is_usable(provider)
     })
 }
 
+/// The models that `patterns` mean, and what is wrong with those.
+fn scope(services: &Services, patterns: &[String]) -> (Vec<ScopedModel>, Vec<String>) {
+    let catalog = services.catalog.get();
+    let usable = |id: &str| catalog.provider(id).is_some_and(|info| services.is_usable(info));
+    catalog.scope(patterns, &usable)
+}
+
 impl ModelControl {
-    pub(super) fn new(services: Arc<Services>, selection: Selection, outbox: Outbox) -> Self {
-        let preferences = services.preferences.clone();
-        Self { selection, preferences, changed: false, services, outbox }
+    pub(super) fn new(
+        services: Arc<Services>,
+        settings: LiveSettings,
+        selection: Selection,
+        outbox: Outbox,
+    ) -> Self {
+        let (scope, _) = scope(&services, &settings.get().values.enabled_models);
+        Self { selection, scope, has_own_scope: false, changed: false, settings, services, outbox }
+    }
+
+    /// As the function of that name, with the scope of this session.
+    pub(super) fn initial(&self, selected: &Selected) -> (Selection, Option<String>) {
+        selection::initial(&self.preferences(), selected, &self.services.catalog.get(), &|provider| {
+            self.services.is_usable(provider)
+        })
+    }
+
+    fn preferences(&self) -> ModelPreferences {
+        ModelPreferences::of(&self.services.model, &self.settings.get().values, &self.scope)
     }
 
     pub(super) fn selection(&self) -> &Selection {
@@ -55,24 +88,18 @@ impl ModelControl {
     pub(super) fn find(&self, reference: &str) -> Result<Selection, SessionError> {
         let catalog = self.services.catalog.get();
         let usable = |id: &str| catalog.provider(id).is_some_and(|info| self.services.is_usable(info));
-        let matched = catalog
-            .find(reference, None, &usable)
-            .map_err(|error| SessionError::Refused(error.to_string()))?;
+        let matched = catalog.find(reference, None, &usable).map_err(Refusal::from)?;
         if matched.assumed {
             self.outbox.notice(NoticeLevel::Warning, selection::assumed(&matched.model));
         }
-        Ok(selection::to_model(&self.selection, matched.model, matched.thinking, &self.preferences))
+        Ok(selection::to_model(&self.selection, matched.model, matched.thinking, &self.preferences()))
     }
 
     pub(super) fn with_thinking(&self, level: ThinkingLevel) -> Result<Selection, SessionError> {
         let model = Arc::clone(self.model());
         if !model.supports(level) {
-            let levels: Vec<&str> = model.thinking_levels().into_iter().map(ThinkingLevel::name).collect();
-            let levels = levels.join(", ");
-            return Err(SessionError::Refused(format!(
-                "{} does not support thinking level {level}; choose one of {levels}",
-                model.id
-            )));
+            let supported = model.thinking_levels();
+            return Err(Refusal::ThinkingLevel { model: model.id.clone(), level, supported }.into());
         }
         Ok(Selection { model, wanted_thinking: level })
     }
@@ -80,21 +107,18 @@ impl ModelControl {
     /// The next model of the scope, or the previous one.
     pub(super) fn cycled(&self, forward: bool) -> Result<Selection, SessionError> {
         let catalog = self.services.catalog.get();
-        let next = selection::cycle(&self.selection, forward, &self.preferences, &catalog, &|provider| {
+        let preferences = self.preferences();
+        let next = selection::cycle(&self.selection, forward, &preferences, &catalog, &|provider| {
             self.services.is_usable(provider)
         });
-        next.ok_or_else(|| {
-            SessionError::Refused(
-                "no other model is available; set up another provider with /login".to_owned(),
-            )
-        })
+        Ok(next.ok_or(Refusal::NoOtherModel)?)
     }
 
     pub(super) fn with_next_thinking(&self) -> Result<Selection, SessionError> {
         let model = Arc::clone(self.model());
         let levels = model.thinking_levels();
         if levels.len() < 2 {
-            return Err(SessionError::Refused(format!("{} has no thinking levels", model.id)));
+            return Err(Refusal::NoThinkingLevels { model: model.id.clone() }.into());
         }
         let current = self.selection.thinking();
         let at = levels.iter().position(|level| *level == current).unwrap_or_default();
@@ -136,18 +160,32 @@ impl ModelControl {
     /// The changes for the next request of a run, if the selection changed since it began.
     pub(super) fn changed(&self, session_id: &str) -> Option<(Arc<Model>, StreamOptions)> {
         let (model, thinking) = (Arc::clone(self.model()), self.selection.thinking());
-        let options = self.changed.then(|| self.services.options(&model, thinking, session_id))?;
+        if !self.changed {
+            return None;
+        }
+        let options = self.services.options(&self.settings.get().values, &model, thinking, session_id);
         Some((model, options))
     }
 
+    /// Chooses the models to cycle through for this session.
     pub(super) fn set_scope(&mut self, patterns: &[String]) {
-        let catalog = self.services.catalog.get();
-        let usable = |id: &str| catalog.provider(id).is_some_and(|info| self.services.is_usable(info));
-        let (models, problems) = catalog.scope(patterns, &usable);
+        self.has_own_scope = true;
+        self.find_scope(patterns);
+    }
+
+    /// Follows the setting, unless the scope was chosen for this session.
+    pub(super) fn follow_scope(&mut self) {
+        if !self.has_own_scope {
+            self.find_scope(&self.settings.get().values.enabled_models);
+        }
+    }
+
+    fn find_scope(&mut self, patterns: &[String]) {
+        let (models, problems) = scope(&self.services, patterns);
         for problem in problems {
             self.outbox.notice(NoticeLevel::Warning, problem);
         }
-        self.preferences.scope = models;
+        self.scope = models;
     }
 
     /// The key for the current model.
@@ -156,8 +194,7 @@ impl ModelControl {
     }
 
     async fn credential_of(&self, model: &Arc<Model>) -> Result<Credential, SessionError> {
-        let found = open::credential(&self.services, model).await;
-        found.map_err(|error| SessionError::Refused(error.to_string()))
+        Ok(open::credential(&self.services, model).await.map_err(Refusal::from)?)
     }
 
     /// The entries missing from a branch that selected `recorded`.
@@ -181,31 +218,12 @@ impl ModelControl {
         bodies
     }
 
-    pub(super) async fn save_model(&self) {
+    /// The changes that make the current model the default.
+    pub(super) fn as_default(&self) -> Result<Vec<SettingChange>, SessionError> {
         let model = self.model();
-        self.save_settings(vec![
-            ("defaultProvider", model.provider.as_str().into()),
-            ("defaultModel", model.id.as_str().into()),
-        ])
-        .await;
-    }
-
-    pub(super) async fn save_thinking(&self, level: ThinkingLevel) {
-        self.save_settings(vec![("defaultThinkingLevel", level.name().into())]).await;
-    }
-
-    pub(super) async fn save_scope(&self, patterns: Vec<String>) {
-        self.save_settings(vec![("enabledModels", patterns.into())]).await;
-    }
-
-    async fn save_settings(&self, changes: Vec<(&'static str, serde_json::Value)>) {
-        let path = self.services.dirs.settings_file();
-        let saved = tokio::task::spawn_blocking(move || SettingsFile::load(path).save(&changes)).await;
-        match saved {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => self.outbox.notice(NoticeLevel::Error, error.to_string()),
-            Err(error) => self.outbox.notice(NoticeLevel::Error, error.to_string()),
-        }
+        let changes = [("defaultProvider", &model.provider), ("defaultModel", &model.id)];
+        let changes = changes.map(|(key, value)| SettingChange::set(key, value.as_str().into()));
+        Ok(changes.into_iter().collect::<Result<_, _>>().map_err(Refusal::from)?)
     }
 
     /// Sets the snapshot's fields about the model.
@@ -215,8 +233,8 @@ impl ModelControl {
         // The demo model is always available and does not count.
         state.several_providers = self.services.has_several_providers();
         state.instead_of_demo = self.services.instead_of_demo(self.model());
-        if *state.scope != *self.preferences.scope {
-            state.scope = self.preferences.scope.as_slice().into();
+        if *state.scope != *self.scope {
+            state.scope = self.scope.as_slice().into();
         }
     }
 }

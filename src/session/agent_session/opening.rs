@@ -9,9 +9,12 @@ use super::super::command::Reply;
 use super::super::event::{NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::{self, OpenSession};
+use super::super::refusal::Refusal;
 use super::super::state::Phase;
 use super::super::store::{EntryBody, SessionMessage};
-use super::{AgentSession, TAIL_ENTRIES, model_control};
+use super::held_prompts::HeldPrompts;
+use super::session_settings::SessionSettings;
+use super::{AgentSession, TAIL_ENTRIES};
 
 impl AgentSession {
     pub(super) async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
@@ -27,23 +30,26 @@ impl AgentSession {
         }
         let opened = open::open(&self.services, self.project.cwd(), open, self.project.overrides())
             .await
-            .map_err(|error| SessionError::Refused(error.to_string()))?;
+            .map_err(|error| Refusal::CannotOpen { reason: error.to_string() })?;
         self.stop().await;
         // Lines that exist only in memory would be lost with the store.
-        self.log.flush().map_err(|error| SessionError::Refused(error.to_string()))?;
+        self.log.flush().map_err(|error| Refusal::Unsaved { reason: error.to_string() })?;
+        self.settings.use_project(opened.project.settings.clone());
         let (selection, notice) = if opened.store.is_empty() {
             // A new session continues with the current model.
             (self.model.selection().clone(), None)
         } else {
-            model_control::initial(&self.services, &opened.store_selected)
+            self.model.initial(&opened.store_selected)
         };
         self.log.replace(opened.store, opened.deferred_entries);
         self.queue.move_to(opened.queue_file, opened.draft_file);
         self.project.replace(opened.cwd, opened.project);
         self.tools.replace(opened.tools);
         self.model.replace(selection);
+        SessionSettings::follow(self);
         self.run.reset();
         self.announce_open(notice);
+        HeldPrompts::release(self).await;
         Ok(Reply::Done)
     }
 
@@ -62,6 +68,7 @@ impl AgentSession {
             self.run.show(state);
             self.queue.show(state);
             self.model.show(state);
+            self.settings.show(state);
         });
         let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
         let is_cut_off = open::is_cut_off(&tail) && self.log.store().locked_by().is_none();
@@ -86,6 +93,11 @@ impl AgentSession {
             self.outbox.notice(NoticeLevel::Warning, notice);
         }
         self.project.show_notices();
+        self.ask_trust();
+    }
+
+    /// Asks about trust if it is undecided, in place of an earlier question.
+    pub(super) fn ask_trust(&mut self) {
         self.questions.close_trust();
         if self.project.context().state.trust == Trust::Undecided {
             self.questions.ask_trust(&self.project.shown_cwd());

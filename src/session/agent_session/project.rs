@@ -9,13 +9,17 @@ use crate::config::TrustFile;
 use crate::util::paths;
 
 use super::super::command::TrustChoice;
-use super::super::event::NoticeLevel;
+use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
 use super::super::project_context::{ProjectContext, TrustOverrides};
+use super::super::refusal::Refusal;
 use super::super::resources::{expand_skill, skill_call};
 use super::super::services::Services;
-use super::super::state::{ProjectState, SessionState};
+use super::super::state::{Phase, ProjectState, SessionState};
+use super::AgentSession;
+use super::held_prompts::HeldPrompts;
+use super::session_settings::SessionSettings;
 
 /// Maximum number of problems shown one by one; of more, only the number is shown.
 const MAX_SHOWN: usize = 5;
@@ -74,8 +78,8 @@ impl Project {
         let reading = tokio::task::spawn_blocking(move || expand_skill(&name, &args, &skills));
         match reading.await {
             Ok(Ok(expanded)) => Ok(expanded),
-            Ok(Err(error)) => Err(SessionError::Refused(format!("{error}{}", self.trust_hint()))),
-            Err(error) => Err(SessionError::Refused(error.to_string())),
+            Ok(Err(error)) => Err(Refusal::Skill { reason: format!("{error}{}", self.trust_hint()) }.into()),
+            Err(error) => Err(Refusal::Internal { problem: error.to_string() }.into()),
         }
     }
 
@@ -110,19 +114,18 @@ impl Project {
     }
 
     /// Stores the decision, if the choice is permanent, and applies it.
-    pub(super) async fn decide_trust(&mut self, choice: TrustChoice) -> Result<(), SessionError> {
+    async fn decide_trust(&mut self, choice: TrustChoice) -> Result<(), SessionError> {
         let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
         // Applies even if it cannot be stored.
         self.overrides.insert(cwd.clone(), choice.is_trusted());
         let overrides = self.overrides.clone();
         let deciding = tokio::task::spawn_blocking(move || {
             let stored = store_decision(&services, &cwd, choice);
-            (stored, ProjectContext::read(&services, &cwd, &overrides))
+            (stored, ProjectContext::read(&services, &services.settings.get(), &cwd, &overrides))
         });
-        let (stored, context) = deciding.await.map_err(|error| SessionError::Refused(error.to_string()))?;
+        let (stored, context) = deciding.await.map_err(internal)?;
         let n_before = self.context.skills.len();
-        self.context = context;
-        self.outbox.update(|state| self.show(state));
+        self.set_context(context);
         if let Err(error) = stored {
             self.outbox.notice(NoticeLevel::Error, error.to_string());
         }
@@ -139,12 +142,73 @@ impl Project {
         Ok(())
     }
 
+    /// Reloads the project's files.
+    ///
+    /// # Errors
+    /// If the thread that reads them panics; nothing has changed then.
+    async fn reload(&mut self) -> Result<(), SessionError> {
+        let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
+        let overrides = self.overrides.clone();
+        let read = move || ProjectContext::read(&services, &services.settings.get(), &cwd, &overrides);
+        let context = tokio::task::spawn_blocking(read).await.map_err(internal)?;
+        self.shown_notices.clear();
+        self.set_context(context);
+        self.show_notices();
+        Ok(())
+    }
+
+    fn set_context(&mut self, context: ProjectContext) {
+        self.context = context;
+        self.outbox.update(|state| self.show(state));
+        self.outbox.send(SessionEvent::ProjectChanged);
+    }
+
     /// Sets the snapshot's fields about the project.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.cwd.clone_from(&self.cwd);
         state.skills = Arc::clone(&self.context.skills);
         state.project = self.context.state.clone();
     }
+}
+
+/// Applies a trust decision to `session` and sends the prompts that waited for it.
+///
+/// # Errors
+/// If the thread that reads the project panics.
+pub(super) async fn decide_trust(
+    session: &mut AgentSession,
+    choice: TrustChoice,
+) -> Result<(), SessionError> {
+    session.project.decide_trust(choice).await?;
+    session.settings.use_project(session.project.context.settings.clone());
+    SessionSettings::follow(session);
+    HeldPrompts::release(session).await;
+    Ok(())
+}
+
+/// Reloads the settings, skills and instructions of `session`.
+///
+/// # Errors
+/// If the agent is working.
+pub(super) async fn reload(session: &mut AgentSession) -> Result<(), SessionError> {
+    if session.run.phase() != Phase::Idle {
+        return Err(Refusal::Working.into());
+    }
+    let live = session.settings.live().clone();
+    let problems = tokio::task::spawn_blocking(move || live.reload()).await.map_err(internal)?;
+    for problem in problems {
+        session.outbox.notice(NoticeLevel::Warning, problem);
+    }
+    session.project.reload().await?;
+    session.settings.use_project(session.project.context.settings.clone());
+    SessionSettings::follow(session);
+    session.ask_trust();
+    HeldPrompts::release(session).await;
+    Ok(())
+}
+
+fn internal(error: tokio::task::JoinError) -> Refusal {
+    Refusal::Internal { problem: error.to_string() }
 }
 
 /// Blocks.

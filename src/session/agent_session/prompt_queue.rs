@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::{Pushed, QueueKind, QueueSlot, Queued, Queues, SteeringDelivery};
+use crate::agent::{Pushed, QueueKind, QueueMode, QueueSlot, Queued, Queues, SteeringDelivery};
 use crate::ai::{ContentBlock, Message, UserContent, UserMessage};
+use crate::config::{BatchSize, DeliveryTime, Settings};
 
 use super::super::command::{PromptDraft, TakenQueue, WhenBusy};
 use super::super::draft_file::DraftFile;
@@ -12,8 +13,8 @@ use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
 use super::super::queue_file::{QueueFile, StoredQueues};
-use super::super::services::Services;
-use super::super::state::{QueueView, SessionState};
+use super::super::refusal::Refusal;
+use super::super::state::{Phase, QueueView, SessionState};
 use super::super::urgent::is_urgent;
 
 /// The queues of a session with their file, and the draft with its own: every prompt is
@@ -29,6 +30,8 @@ pub(super) struct PromptQueue {
     /// The draft cannot be saved, and the user was notified.
     draft_unsaved: bool,
     urgent_words: Arc<[String]>,
+    /// Whether the current run was interrupted, so that queued messages return to the user.
+    interrupted: bool,
     outbox: Outbox,
 }
 
@@ -44,23 +47,40 @@ pub(super) enum Enqueued {
 
 impl PromptQueue {
     pub(super) fn new(
-        services: &Services,
+        settings: &Settings,
         queue_file: QueueFile,
         draft_file: DraftFile,
         outbox: Outbox,
     ) -> Self {
-        let queues = Arc::new(Queues::default());
-        let (steering_mode, follow_up_mode) = services.queue_modes();
-        queues.configure(services.steering_delivery(), steering_mode, follow_up_mode);
-        Self {
-            queues,
+        let mut queue = Self {
+            queues: Arc::default(),
             queue_file,
             draft_file,
             waiting_draft: None,
             prompt_in_flight: false,
             draft_unsaved: false,
-            urgent_words: services.settings.urgent_words.clone().into(),
+            urgent_words: Arc::from([]),
+            interrupted: false,
             outbox,
+        };
+        queue.configure(settings);
+        queue
+    }
+
+    /// Applies the settings, also to messages already queued.
+    pub(super) fn configure(&mut self, settings: &Settings) {
+        let mode = |size| match size {
+            BatchSize::OneAtATime => QueueMode::OneAtATime,
+            BatchSize::All => QueueMode::All,
+        };
+        let delivery = match settings.steering_delivery {
+            DeliveryTime::Tools => SteeringDelivery::Tools,
+            DeliveryTime::Turn => SteeringDelivery::Turn,
+            DeliveryTime::Now => SteeringDelivery::Now,
+        };
+        self.queues.configure(delivery, mode(settings.steering_mode), mode(settings.follow_up_mode));
+        if *self.urgent_words != *settings.urgent_words {
+            self.urgent_words = settings.urgent_words.clone().into();
         }
     }
 
@@ -104,9 +124,7 @@ impl PromptQueue {
                 && (urgent || self.queues.delivery() == SteeringDelivery::Now));
         let pushed = match when_busy {
             WhenBusy::Refuse => {
-                return Err(SessionError::Refused(
-                    "the agent is still working; press Escape to cancel it".to_owned(),
-                ));
+                return Err(Refusal::Working.into());
             }
             WhenBusy::Now => self.queues.push_now(queued, now_ms),
             WhenBusy::Steer if urgent => self.queues.push_now(queued, now_ms),
@@ -134,6 +152,27 @@ impl PromptQueue {
     pub(super) fn take_all(&mut self) -> TakenQueue {
         let (steering, follow_up) = self.queues.take_all();
         self.give_back(steering, follow_up)
+    }
+
+    /// Returns queued messages to the user, now and when the run settles.
+    pub(super) fn interrupt(&mut self, phase: Phase) {
+        self.interrupted = phase != Phase::Idle;
+        self.return_all();
+    }
+
+    /// The session settles. Queued messages return to the user, because nothing would
+    /// deliver them; after an abort without interrupt they stay for the next run.
+    pub(super) fn on_settled(&mut self, aborted: bool) {
+        if std::mem::take(&mut self.interrupted) || !aborted {
+            self.return_all();
+        }
+    }
+
+    fn return_all(&mut self) {
+        if !self.is_empty() {
+            let taken = Arc::new(self.take_all());
+            self.outbox.send(SessionEvent::QueueReturned(taken));
+        }
     }
 
     pub(super) fn take_one(&mut self, slot: &QueueSlot) -> TakenQueue {

@@ -14,6 +14,7 @@ use super::super::outbox::Outbox;
 use super::super::question::{
     PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,
 };
+use super::super::refusal::Refusal;
 use super::super::services::Services;
 use super::super::state::SessionState;
 
@@ -104,11 +105,10 @@ impl Questions {
         option: usize,
     ) -> Result<Option<TrustChoice>, SessionError> {
         let open = self.open.iter().position(|open| open.question.id == id);
-        let at = open.ok_or_else(|| SessionError::Refused("the question is no longer open".to_owned()))?;
+        let at = open.ok_or(Refusal::QuestionClosed)?;
         let n_options = self.open[at].question.options.len();
         if option >= n_options {
-            let text = format!("the question has options 0 to {}; {option} is none", n_options - 1);
-            return Err(SessionError::Refused(text));
+            return Err(Refusal::NoSuchOption { option, n_options }.into());
         }
         let OpenQuestion { question, reply } = self.open.remove(at);
         if let Some(reply) = reply {

@@ -12,7 +12,7 @@ use super::super::cache_watch;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
 use super::super::question::PendingCall;
-use super::super::recovery::{self, Next};
+use super::super::recovery::{self, Next, RetryPolicy};
 use super::super::repair::{self, RefusedRequest};
 use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::EntryBody;
@@ -40,7 +40,8 @@ impl AgentSession {
             selection: self.model.selection(),
             credential,
             messages,
-            state: self.outbox.subscribe(),
+            settings: self.settings.live(),
+            outbox: self.outbox.clone(),
             again,
         };
         self.run.on_start(run::spawn(parts, prompts));
@@ -122,10 +123,10 @@ impl AgentSession {
         let entry_id = self.append(EntryBody::message(Arc::clone(message)));
         match &**message {
             Message::Assistant(answer) => {
-                let settings = &self.services.settings;
-                let kept_ms = cache_watch::kept_ms(self.model.model(), settings.sampling.long_cache);
+                let kept_ms = cache_watch::kept_ms(self.model.model(), self.services.long_cache);
                 let miss = self.run.on_answer(entry_id, answer, kept_ms);
-                if let Some(miss) = miss.filter(|_| settings.show_cache_miss_notices) {
+                let is_shown = self.settings.get().values.show_cache_miss_notices;
+                if let Some(miss) = miss.filter(|_| is_shown) {
                     self.run.report_miss(miss);
                 }
                 self.run.on_outcome(answer);
@@ -207,7 +208,7 @@ impl AgentSession {
             self.run.end_retries(error);
             return self.settle(false).await;
         }
-        let policy = self.services.retry_policy();
+        let policy = RetryPolicy::of(&self.settings.get().values);
         let demanded = failure.and_then(|failure| failure.retry_after);
         match self.run.decide(ai::is_retryable(answer), demanded, &policy) {
             Next::Retry { attempt, delay } => {
@@ -239,7 +240,8 @@ impl AgentSession {
         let model = Arc::clone(self.model.model());
         let credential = self.model.credential().await.unwrap_or_default();
         let thinking = self.model.selection().thinking();
-        let options = self.services.options(&model, thinking, self.log.session_id());
+        let settings = self.settings.get();
+        let options = self.services.options(&settings.values, &model, thinking, self.log.session_id());
         let refused = RefusedRequest { model, credential, options };
         let Some(repair) = repair::plan(&rejection, error, &sources, &refused, breadth) else { return false };
         if let Some(edit) = self.run.hide_answer() {
@@ -272,12 +274,14 @@ impl AgentSession {
         self.questions.withdraw_calls();
         if self.run.cancel() {
             self.publish();
+            self.queue.on_settled(true);
             self.outbox.send(SessionEvent::Settled { aborted: true });
         }
     }
 
     pub(super) async fn settle(&mut self, aborted: bool) {
         self.publish();
+        self.queue.on_settled(aborted);
         self.log.sync().await;
         self.follow_log();
         self.outbox.send(SessionEvent::Settled { aborted });

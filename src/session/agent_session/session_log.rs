@@ -14,6 +14,7 @@ use super::super::deferred::DeferredEntries;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
+use super::super::refusal::Refusal;
 use super::super::state::SessionState;
 use super::super::store::{Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
 
@@ -223,7 +224,7 @@ impl SessionLog {
             Some(Ok(path)) => format!("saved a copy of the whole session to {}", path.display()),
             Some(Err(error)) => format!("cannot write a copy either ({error})"),
         };
-        Err(SessionError::Refused(format!("{what}: {reason}; {copy}")))
+        Err(Refusal::Unsaved { reason: format!("{what}: {reason}; {copy}") }.into())
     }
 
     pub(super) fn on_input(&mut self, input: LogInput) {

@@ -7,6 +7,7 @@ use crate::agent::{Tool, ToolRegistry};
 
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
+use super::super::refusal::Refusal;
 use super::super::state::SessionState;
 
 /// The tools the model may call from the next request on. The transcript then says what
@@ -46,7 +47,7 @@ impl SessionTools {
     /// When its spec would be rejected with every request.
     pub(super) fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), SessionError> {
         let spec = tool.spec();
-        spec.check().map_err(|error| SessionError::Refused(error.0))?;
+        spec.check().map_err(|error| Refusal::Tool { reason: error.0 })?;
         self.removed.remove(&spec.name);
         self.added.retain(|known| known.spec().name != spec.name);
         self.added.push(Arc::clone(&tool));
@@ -61,7 +62,7 @@ impl SessionTools {
     /// When there is no such tool.
     pub(super) fn remove(&mut self, name: String) -> Result<(), SessionError> {
         if !self.registry.remove(&name) {
-            return Err(SessionError::Refused(format!("there is no tool {name}")));
+            return Err(Refusal::NoSuchTool { name }.into());
         }
         self.added.retain(|known| known.spec().name != name);
         self.removed.insert(name);

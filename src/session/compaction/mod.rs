@@ -11,5 +11,6 @@ mod prompts;
 mod summarize;
 
 pub(super) use estimate::context_tokens;
-pub(super) use plan::{CompactionPlan, NothingToCompact, plan};
+pub use plan::NothingToCompact;
+pub(super) use plan::{CompactionPlan, plan};
 pub(super) use summarize::{Summarizer, Summary, SummaryError};

@@ -25,7 +25,7 @@ pub(in super::super) struct CompactionPlan {
 
 /// Why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(in super::super) enum NothingToCompact {
+pub enum NothingToCompact {
     #[error("the conversation is compacted already")]
     AlreadyCompacted,
     #[error("there is nothing to compact: the conversation is shorter than the part that is kept")]

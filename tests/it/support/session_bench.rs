@@ -1,7 +1,6 @@
 //! Runs a session task against a scripted provider, in a folder of its own.
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,13 +9,16 @@ use std::time::Duration;
 use pi::agent::{AgentEvent, Tool, ToolRegistry};
 use pi::ai::{
     self, Catalog, FakeAnswer, FakeProvider, HttpOptions, HttpProvider, LiveCatalog, Message, Provider,
-    ThinkingLevel, Transport,
+    Transport,
 };
-use pi::config::{Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, Settings, TrustPolicy};
+use pi::config::{
+    Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, LiveSettings, TrustPolicy,
+};
 use pi::session::{
-    AllowAll, Disk, Entry, EntryBody, ModelPreferences, OpenError, OpenSession, Opened, Phase, PromptOptions,
-    Reply, Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
-    SessionMessage, SkillOptions, SystemDisk, ToolGate, WhenBusy, start,
+    AllowAll, Deltas, Disk, Entry, EntryBody, ModelOptions, OpenError, OpenSession, Opened, Phase,
+    PromptOptions, Reply, Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
+    SessionMessage, SessionUpdate, SkillOptions, SystemDisk, TakenQueue, ToolGate, TrustOptions, WhenBusy,
+    start,
 };
 use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
@@ -189,11 +191,29 @@ impl SessionBench {
         }})
     }
 
-    fn services(&self, preferences: ModelPreferences) -> Services {
+    /// Where the settings of the user are.
+    pub(crate) fn settings_file(&self) -> PathBuf {
+        self.path("agent").join("settings.json")
+    }
+
+    /// The settings the bench was given, with `acme` as the default provider, unless a
+    /// session of the bench has stored others.
+    fn live_settings(&self) -> LiveSettings {
+        let file = self.settings_file();
+        if !file.exists() {
+            let mut settings = json!({"defaultProvider": "acme", "defaultModel": self.model});
+            settings.as_object_mut().unwrap().extend(self.settings.as_object().unwrap().clone());
+            fs::create_dir_all(self.path("agent")).unwrap();
+            fs::write(&file, settings.to_string()).unwrap();
+        }
+        let (settings, problems) = LiveSettings::load(file, []);
+        assert!(problems.is_empty(), "{problems:?}");
+        settings
+    }
+
+    fn services(&self) -> Services {
         let mut catalog = Catalog::builtin();
         catalog.add_user_models(&self.models().to_string()).unwrap();
-        let (settings, problems) = Settings::read(self.settings.as_object().unwrap());
-        assert!(problems.is_empty(), "{problems:?}");
         let catalog = Arc::new(LiveCatalog::new(catalog));
         let file = Arc::new(AuthFile::open(self.path("agent").join("auth.json")));
         let (transport, clock) = (Transport::new(), self.clock.clone());
@@ -206,21 +226,21 @@ impl SessionBench {
             credentials,
             tools: ToolRegistry::new(self.tools.clone()),
             bash: BashConfig::new(self.path("tmp")),
-            settings,
+            settings: self.live_settings(),
             dirs: Dirs { home: None, agent: self.path("agent"), sessions: self.path("sessions") },
             clock: self.clock.clone(),
-            preferences,
+            model: ModelOptions::default(),
             prompt: PromptOptions {
                 custom: Some(self.prompt.to_owned()),
                 addendum: None,
                 no_context_files: true,
             },
             skills: SkillOptions::default(),
-            trust: self.trust,
+            trust: TrustOptions { flag: self.trust.flag, can_ask: self.trust.can_ask },
             gate: Arc::clone(&self.gate),
             disk: Arc::clone(&self.disk),
             sessions: self.sessions.map(|name| self.path(name)),
-            wants_deltas: true,
+            long_cache: false,
         }
     }
 
@@ -236,30 +256,18 @@ impl SessionBench {
 
     /// Two new sessions of one process, side by side.
     pub(crate) async fn start_two(&self) -> [Session; 2] {
-        let services = Arc::new(self.services(self.preferences()));
+        let services = Arc::new(self.services());
         let first = self.open_with(&services, OpenSession::New).await.unwrap();
         [first, self.open_with(&services, OpenSession::New).await.unwrap()]
     }
 
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Session, OpenError> {
-        self.open_with(&Arc::new(self.services(self.preferences())), open).await
+        self.open_with(&Arc::new(self.services()), open).await
     }
 
     async fn open_with(&self, services: &Arc<Services>, open: OpenSession) -> Result<Session, OpenError> {
-        let (handle, events) = start(Arc::clone(services), self.path("work"), open).await?;
+        let (handle, events) = start(Arc::clone(services), self.path("work"), open, Deltas::Wanted).await?;
         Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
-    }
-
-    fn preferences(&self) -> ModelPreferences {
-        ModelPreferences {
-            model: None,
-            thinking: None,
-            default_provider: Some("acme".to_owned()),
-            default_model: Some(self.model.to_owned()),
-            default_thinking: ThinkingLevel::Medium,
-            scope: Vec::new(),
-            model_thinking: BTreeMap::new(),
-        }
     }
 }
 
@@ -289,7 +297,7 @@ impl Session {
     pub(crate) async fn next(&mut self) -> SessionEvent {
         let event = tokio::time::timeout(PATIENCE, self.events.recv()).await;
         let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
-        let event = event.expect("the session goes on");
+        let SessionUpdate { event, .. } = event.expect("the session goes on");
         self.note(&event);
         event
     }
@@ -298,7 +306,7 @@ impl Session {
     pub(crate) async fn next_unchecked(&mut self) -> SessionEvent {
         let event = tokio::time::timeout(PATIENCE, self.events.recv()).await;
         let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
-        let event = event.expect("the session goes on");
+        let SessionUpdate { event, .. } = event.expect("the session goes on");
         if let SessionEvent::Agent(event) = &event {
             self.order.accept(event).unwrap();
         }
@@ -338,8 +346,8 @@ impl Session {
 
     /// The events that are there already, as lines.
     pub(crate) fn waiting(&mut self) -> Vec<String> {
-        while let Ok(event) = self.events.try_recv() {
-            self.note(&event);
+        while let Some(update) = self.events.try_recv() {
+            self.note(&update.event);
         }
         std::mem::take(&mut self.lines)
     }
@@ -381,7 +389,9 @@ impl Session {
             }
             SessionEvent::EntryAppended(_)
             | SessionEvent::Question(_)
-            | SessionEvent::QuestionClosed { .. } => {}
+            | SessionEvent::QuestionClosed { .. }
+            | SessionEvent::ProjectChanged
+            | SessionEvent::SettingsChanged { .. } => {}
             SessionEvent::BashEnded(execution) => {
                 self.check_command_on_disk(&execution.command);
                 self.lines.push(event_line(event));
@@ -449,12 +459,18 @@ pub(crate) fn entry_line(entry: &Entry) -> String {
     }
 }
 
+fn prompt_texts(taken: &TakenQueue) -> Vec<String> {
+    taken.clone().into_prompts().into_iter().map(|prompt| prompt.text).collect()
+}
+
 fn event_line(event: &SessionEvent) -> String {
     match event {
         SessionEvent::Opened(opened) => {
             format!("opened with {} after {:?}", opened.tail.len(), opened.n_earlier)
         }
         SessionEvent::QueueChanged => "queue changed".to_owned(),
+        SessionEvent::QueueReturned(taken) => format!("returned {}", prompt_texts(taken).join(", ")),
+        SessionEvent::PromptReturned { prompt, error } => format!("returned {}: {error}", prompt.text),
         SessionEvent::CompactionStarted { reason } => format!("compaction start {reason:?}"),
         SessionEvent::CompactionEnded { aborted, error, .. } => format!("compaction end {aborted} {error:?}"),
         SessionEvent::Ended { reason } => format!("ended: {reason}"),
@@ -479,6 +495,8 @@ fn event_line(event: &SessionEvent) -> String {
         }
         SessionEvent::Agent(_)
         | SessionEvent::EntryAppended(_)
+        | SessionEvent::ProjectChanged
+        | SessionEvent::SettingsChanged { .. }
         | SessionEvent::Question(_)
         | SessionEvent::QuestionClosed { .. } => {
             unreachable!("shown elsewhere")

@@ -1,6 +1,6 @@
 //! Commands about the session.
 
-use crate::session::{Phase, SessionCommand, SessionState};
+use crate::session::{SessionCommand, SessionState};
 use crate::util::paths;
 
 use super::super::app::App;
@@ -44,6 +44,12 @@ pub(super) const COMMANDS: &[Command] = &[
         run: |app, _, _| app.open_trust(),
     },
     Command {
+        name: "reload",
+        args: "",
+        help: "Reload settings, theme, keybindings, skills and instructions",
+        run: |app, _, out| app.reload(out),
+    },
+    Command {
         name: "queue",
         args: "",
         help: "Reorder, edit or remove queued messages",
@@ -66,7 +72,7 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
 
 /// Starts a new session; asks first if that would cancel work.
 pub(in super::super) fn new_session(app: &mut App, out: &mut Vec<Effect>) {
-    if app.session.phase == Phase::Idle && !app.status.is_bash_running() {
+    if !app.session.is_busy() {
         return out.push(Effect::session(SessionCommand::New));
     }
     app.dialogs.confirm_new_session();

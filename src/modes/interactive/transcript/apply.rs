@@ -63,7 +63,11 @@ impl Transcript {
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::Question(_)
-            | SessionEvent::QuestionClosed { .. } => {}
+            | SessionEvent::QuestionClosed { .. }
+            | SessionEvent::QueueReturned(_)
+            | SessionEvent::PromptReturned { .. }
+            | SessionEvent::SettingsChanged { .. }
+            | SessionEvent::ProjectChanged => {}
             SessionEvent::Settled { .. } => self.abandon_run(ABORTED),
             SessionEvent::Ended { .. } => {
                 self.end_bash(None);

@@ -65,8 +65,10 @@ pub(crate) struct SkillPlaces<'a> {
     pub(crate) agent: &'a Path,
     pub(crate) home: Option<&'a Path>,
     pub(crate) cwd: &'a Path,
-    /// The setting `skills`.
+    /// The user's setting `skills`.
     pub(crate) settings: &'a [String],
+    /// The project's setting `skills`; used only with `with_project`.
+    pub(crate) project_settings: &'a [String],
     /// Paths from the command line; absolute.
     pub(crate) named: &'a [PathBuf],
     /// Whether to search only the paths from the command line.
@@ -110,8 +112,7 @@ pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) 
     if !places.only_named {
         set.add(user_skills(places), SkillOrigin::User);
         if places.with_project {
-            let folders = project_skill_folders(places.cwd, places.home);
-            set.add(in_folders(&folders), SkillOrigin::Project);
+            set.add(project_skills(places), SkillOrigin::Project);
         }
     }
     let mut named = Found::default();
@@ -126,8 +127,20 @@ pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) 
 fn user_skills(places: &SkillPlaces<'_>) -> Found {
     let mut folders = vec![places.agent.join("skills")];
     folders.extend(places.home.map(|home| home.join(".agents").join("skills")));
-    let mut found = in_folders(&folders);
-    let (filter, plain, problems) = Filter::new(places.settings, places.agent, places.home);
+    found_and_named(&folders, places.settings, places.agent, places.home)
+}
+
+/// Those of the project: of its folders, and what its settings name.
+fn project_skills(places: &SkillPlaces<'_>) -> Found {
+    let folders = project_skill_folders(places.cwd, places.home);
+    found_and_named(&folders, places.project_settings, &places.cwd.join(".pi"), places.home)
+}
+
+/// What there is in `folders` and what `settings` name, without what they leave out.
+/// Relative paths in them begin at `base`.
+fn found_and_named(folders: &[PathBuf], settings: &[String], base: &Path, home: Option<&Path>) -> Found {
+    let mut found = in_folders(folders);
+    let (filter, plain, problems) = Filter::new(settings, base, home);
     found.problems.extend(problems);
     for path in &plain {
         found.look_at(path);

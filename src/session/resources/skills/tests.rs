@@ -6,6 +6,7 @@ use super::*;
 #[derive(Clone, Copy, Default)]
 struct Asked<'a> {
     settings: &'a [String],
+    project_settings: &'a [String],
     named: &'a [PathBuf],
     only_named: bool,
     untrusted: bool,
@@ -41,6 +42,7 @@ impl World {
             home: Some(&home),
             cwd: &cwd,
             settings: asked.settings,
+            project_settings: asked.project_settings,
             named: asked.named,
             only_named: asked.only_named,
             with_project: !asked.untrusted,
@@ -159,6 +161,23 @@ fn the_settings_leave_out_the_users_own() {
         skills,
         owned(&["b User home/.pi/agent/skills/b/SKILL.md", "d Project home/repo/sub/.pi/skills/d/SKILL.md"])
     );
+}
+
+#[test]
+fn the_settings_of_a_project_name_places_beside_its_own_and_leave_out_no_others() {
+    let world = World::new(&[
+        ("home/.pi/agent/skills/a/SKILL.md", TEXT),
+        ("home/repo/sub/.pi/skills/b/SKILL.md", TEXT),
+        ("home/repo/sub/.pi/more/c/SKILL.md", TEXT),
+    ]);
+    let settings = owned(&["more", "!skills/*"]);
+    let asked = Asked { project_settings: &settings, ..Asked::default() };
+    let (skills, problems) = world.load(asked);
+    assert_eq!(problems, owned(&[]));
+    let expected = ["a User home/.pi/agent/skills/a/SKILL.md", "c Project home/repo/sub/.pi/more/c/SKILL.md"];
+    assert_eq!(skills, owned(&expected));
+    let (skills, _) = world.load(Asked { untrusted: true, ..asked });
+    assert_eq!(skills, owned(&expected[..1]));
 }
 
 #[cfg(unix)]

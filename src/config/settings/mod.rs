@@ -1,0 +1,343 @@
+//! The user's settings: typed values, in layers, with one writer.
+//!
+//! `table` has a row per setting, `layers` decides which value wins, `file` writes
+//! `settings.json`, and [`LiveSettings`] holds the current settings while pi runs.
+//! Unknown keys stay in the file and are ignored. Invalid values are reported, and the
+//! value of the next weaker layer applies.
+
+mod file;
+mod layers;
+mod live;
+mod table;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::ai::{Sampling, SamplingPolicy, ThinkingLevel};
+
+use super::trust::TrustDefault;
+
+pub use file::{SaveError, SettingsFile};
+pub use layers::{EffectiveSettings, Layer, SettingsProblem};
+pub use live::{LiveSettings, ProjectSettings, SettingChange, SettingError, SettingsWatch, SettingsWrite};
+pub use table::{InProject, Kind, ROWS, Row};
+
+/// When a steering message is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeliveryTime {
+    /// Between two tool calls.
+    #[default]
+    Tools,
+    /// After the tool calls of the turn.
+    Turn,
+    Now,
+}
+
+/// How many queued messages are delivered together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchSize {
+    #[default]
+    OneAtATime,
+    All,
+}
+
+/// Whether the terminal has a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    /// As detected.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// The value of every setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    pub default_provider: Option<String>,
+    pub default_model: Option<String>,
+    pub default_thinking_level: ThinkingLevel,
+    /// By `provider/id`.
+    pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
+    /// Patterns of the models to cycle through; none means all.
+    pub enabled_models: Vec<String>,
+    pub sampling: SamplingPolicy,
+    pub show_cache_miss_notices: bool,
+    pub hide_thinking: bool,
+    pub steering_delivery: DeliveryTime,
+    pub steering_mode: BatchSize,
+    pub follow_up_mode: BatchSize,
+    pub urgent_words: Vec<String>,
+    pub default_tools: Vec<String>,
+    /// Places of skills, and filters over those of the user.
+    pub skills: Vec<String>,
+    /// Whether skills are offered as commands while one is typed.
+    pub skill_commands: bool,
+    pub project_trust: TrustDefault,
+    pub session_dir: Option<String>,
+    /// GitHub OAuth app that Copilot sign-ins use.
+    pub copilot_client_id: Option<String>,
+    pub shell_path: Option<String>,
+    pub shell_command_prefix: Option<String>,
+    pub theme: String,
+    pub quiet_startup: bool,
+    pub hyperlinks: Capability,
+    pub true_color: Capability,
+    pub images_auto_resize: bool,
+    pub compaction: CompactionPolicy,
+    pub retry_enabled: bool,
+    pub retry_max: u32,
+    pub retry_base_delay: Duration,
+    pub retry_max_delay: Duration,
+    pub provider_max_retries: u32,
+    /// Longest silence of a server; zero means no limit.
+    pub http_idle_timeout: Duration,
+}
+
+/// When conversations are compacted, and how much of them is kept word for word.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactionPolicy {
+    /// Whether it happens without being asked for.
+    pub enabled: bool,
+    pub budget: CompactionBudget,
+    /// By `provider/id`.
+    pub by_model: BTreeMap<String, CompactionOverride>,
+}
+
+/// Sizes in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactionBudget {
+    /// Left free of the window; beyond that the conversation is compacted.
+    pub reserve_tokens: u64,
+    /// About what is kept of its end.
+    pub keep_recent_tokens: u64,
+}
+
+/// A budget of one model; what is missing is as for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionOverride {
+    pub reserve_tokens: Option<u64>,
+    pub keep_recent_tokens: Option<u64>,
+}
+
+impl CompactionPolicy {
+    /// The budget of the model `reference`, `provider/id`.
+    pub fn budget(&self, reference: &str) -> CompactionBudget {
+        let model = self.by_model.get(reference).copied().unwrap_or_default();
+        CompactionBudget {
+            reserve_tokens: model.reserve_tokens.unwrap_or(self.budget.reserve_tokens),
+            keep_recent_tokens: model.keep_recent_tokens.unwrap_or(self.budget.keep_recent_tokens),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::read(&Map::new()).0
+    }
+}
+
+impl Settings {
+    /// The settings in `values`, the content of one `settings.json`, and its invalid
+    /// values.
+    pub fn read(values: &Map<String, Value>) -> (Self, Vec<SettingsProblem>) {
+        let (values, problems) = layers::checked(values, Layer::User);
+        (Self::of(&values), problems)
+    }
+
+    /// The settings in `values`, which are valid; all others have their default.
+    fn of(values: &Map<String, Value>) -> Self {
+        let reader = Reader { values };
+        Self {
+            default_provider: reader.get("defaultProvider"),
+            default_model: reader.get("defaultModel"),
+            default_thinking_level: reader.get("defaultThinkingLevel"),
+            model_thinking_levels: reader.get("modelThinkingLevels"),
+            enabled_models: reader.get("enabledModels"),
+            sampling: reader.sampling(),
+            show_cache_miss_notices: reader.get("showCacheMissNotices"),
+            hide_thinking: reader.get("hideThinkingBlock"),
+            steering_delivery: reader.get("steeringDelivery"),
+            steering_mode: reader.get("steeringMode"),
+            follow_up_mode: reader.get("followUpMode"),
+            urgent_words: reader.get("urgentWords"),
+            default_tools: reader.get("defaultTools"),
+            skills: reader.get("skills"),
+            skill_commands: reader.get("enableSkillCommands"),
+            project_trust: reader.get("defaultProjectTrust"),
+            session_dir: reader.get("sessionDir"),
+            copilot_client_id: reader.get("copilotClientId"),
+            shell_path: reader.get("shellPath"),
+            shell_command_prefix: reader.get("shellCommandPrefix"),
+            theme: reader.get("theme"),
+            quiet_startup: reader.get("quietStartup"),
+            hyperlinks: reader.get("terminal.hyperlinks"),
+            true_color: reader.get("terminal.trueColor"),
+            images_auto_resize: reader.get("images.autoResize"),
+            compaction: CompactionPolicy {
+                enabled: reader.get("compaction.enabled"),
+                budget: CompactionBudget {
+                    reserve_tokens: reader.get("compaction.reserveTokens"),
+                    keep_recent_tokens: reader.get("compaction.keepRecentTokens"),
+                },
+                by_model: reader.get("compaction.modelOverrides"),
+            },
+            retry_enabled: reader.get("retry.enabled"),
+            retry_max: reader.count("retry.maxRetries"),
+            retry_base_delay: reader.millis("retry.baseDelayMs"),
+            retry_max_delay: reader.millis("retry.maxAgentDelayMs"),
+            provider_max_retries: reader.count("retry.provider.maxRetries"),
+            http_idle_timeout: reader.millis("httpIdleTimeoutMs"),
+        }
+    }
+}
+
+/// Reads validated values by key, with the row's default as fallback.
+struct Reader<'a> {
+    values: &'a Map<String, Value>,
+}
+
+impl Reader<'_> {
+    /// A value that was validated against the kind of its row.
+    fn get<T: DeserializeOwned + Default>(&self, key: &str) -> T {
+        serde_json::from_value(self.value(key)).unwrap_or_default()
+    }
+
+    fn count(&self, key: &str) -> u32 {
+        u32::try_from(self.get::<u64>(key)).unwrap_or(u32::MAX)
+    }
+
+    fn millis(&self, key: &str) -> Duration {
+        Duration::from_millis(self.get(key))
+    }
+
+    fn sampling(&self) -> SamplingPolicy {
+        let stop_sequences: Vec<String> = self.get("generation.stopSequences");
+        let budgets = [
+            (ThinkingLevel::Minimal, "thinkingBudgets.minimal"),
+            (ThinkingLevel::Low, "thinkingBudgets.low"),
+            (ThinkingLevel::Medium, "thinkingBudgets.medium"),
+            (ThinkingLevel::High, "thinkingBudgets.high"),
+        ];
+        // Only what the user set: some models have budgets of their own.
+        let set = budgets.into_iter().filter(|(_, key)| layers::lookup(self.values, key).is_some());
+        SamplingPolicy {
+            all: Sampling {
+                temperature: self.get("generation.temperature"),
+                top_p: self.get("generation.topP"),
+                max_tokens: self.get::<Option<u64>>("generation.maxTokens").filter(|tokens| *tokens > 0),
+                stop_sequences: (!stop_sequences.is_empty()).then_some(stop_sequences),
+                body: Map::new(),
+            },
+            by_model: self.get("modelGeneration"),
+            long_cache: false,
+            thinking_budgets: set.map(|(level, key)| (level, self.get(key))).collect(),
+        }
+    }
+
+    fn value(&self, key: &str) -> Value {
+        let row = Row::find(key).expect("every field has a row (tested)");
+        layers::lookup(self.values, key).cloned().unwrap_or_else(|| row.default_value())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn read(values: Value) -> (Settings, Vec<String>) {
+        let Value::Object(values) = values else { panic!("not an object") };
+        let (settings, problems) = Settings::read(&values);
+        (settings, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn every_row_is_read() {
+        // A value of no kind at all must be noticed for each row.
+        for row in ROWS {
+            let mut value = json!({ "wrong": true });
+            for part in row.key.rsplit('.') {
+                value = json!({ part: value });
+            }
+            let (_, problems) = read(value);
+            assert_eq!(problems.len(), 1, "{}: {problems:?}", row.key);
+        }
+    }
+
+    #[test]
+    fn the_older_form_of_skills_is_understood() {
+        let check = |values: Value, skills: &[&str], commands: bool| {
+            let (settings, problems) = read(values);
+            assert_eq!(
+                (settings.skills, settings.skill_commands, problems),
+                (skills.iter().map(|&text| text.to_owned()).collect(), commands, Vec::new(),)
+            );
+        };
+        check(json!({ "skills": ["a", "!b"] }), &["a", "!b"], true);
+        check(
+            json!({ "skills": { "customDirectories": ["a"], "enableSkillCommands": false } }),
+            &["a"],
+            false,
+        );
+        let both = json!({ "skills": { "enableSkillCommands": false }, "enableSkillCommands": true });
+        check(both, &[], true);
+    }
+
+    #[test]
+    fn a_section_that_is_no_object_is_named_once() {
+        let (settings, problems) = read(json!({ "retry": 3, "terminal": null, "images": [] }));
+        assert_eq!(settings.retry_max, 3);
+        assert_eq!(
+            problems,
+            [
+                "\"images\" must be an object, such as {\"autoResize\": …}; using the defaults",
+                "\"retry\" must be an object, such as {\"enabled\": …}; using the defaults",
+            ]
+        );
+        let (_, problems) = read(json!({ "retry": { "provider": 3 } }));
+        let expected =
+            "\"retry.provider\" must be an object, such as {\"maxRetries\": …}; using the defaults";
+        assert_eq!(problems, [expected]);
+    }
+
+    #[test]
+    fn every_choice_is_a_value_of_its_type() {
+        // Each choice of a setting leads to other settings, but the default.
+        for row in ROWS {
+            let Kind::Choice(choices) = row.kind else { continue };
+            let mut seen: Vec<Settings> = Vec::new();
+            for choice in choices {
+                let mut value = json!(choice);
+                for part in row.key.rsplit('.') {
+                    value = json!({ part: value });
+                }
+                let (settings, problems) = read(value);
+                assert!(problems.is_empty() && !seen.contains(&settings), "{}: {choice}", row.key);
+                seen.push(settings);
+            }
+            assert!(seen.contains(&Settings::default()), "{}", row.key);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_and_the_default_used() {
+        let (settings, problems) =
+            read(json!({ "retry": { "maxRetries": "many", "enabled": false }, "new": 1 }));
+        assert_eq!((settings.retry_max, settings.retry_enabled), (3, false));
+        assert_eq!(
+            problems,
+            ["\"retry.maxRetries\" must be a whole number, 0 or more; using the default, 3"]
+        );
+    }
+}

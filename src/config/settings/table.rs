@@ -1,0 +1,193 @@
+//! TABLE: the settings there are.
+//!
+//! A setting is a row in [`ROWS`] with its key, kind, default and help, from which
+//! docs are generated, and a field of [`Settings`](super::Settings). Keys are pi's.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::ai::{Sampling, ThinkingLevel};
+
+use super::CompactionOverride;
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Name in `settings.json`; dots are nested objects.
+    pub key: &'static str,
+    pub kind: Kind,
+    /// JSON text of the default.
+    pub default: &'static str,
+    pub help: &'static str,
+    pub in_project: InProject,
+    /// Read at startup only: a change applies after a restart.
+    pub at_start: bool,
+}
+
+/// How the settings file of a trusted project applies to a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InProject {
+    /// The project's value overrides the user's.
+    Overrides,
+    /// The project's value applies in addition to the user's.
+    Beside,
+    /// Only the user's file may contain the setting.
+    Ignored,
+}
+
+impl Row {
+    const fn new(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Self {
+        Self { key, kind, default, help, in_project: InProject::Overrides, at_start: false }
+    }
+
+    const fn user_only(self) -> Self {
+        Self { in_project: InProject::Ignored, ..self }
+    }
+
+    const fn beside_project(self) -> Self {
+        Self { in_project: InProject::Beside, ..self }
+    }
+
+    const fn at_start(self) -> Self {
+        Self { at_start: true, ..self }
+    }
+
+    /// The setting of that key.
+    pub fn find(key: &str) -> Option<&'static Self> {
+        ROWS.iter().find(|row| row.key == key)
+    }
+
+    /// The built-in value.
+    pub fn default_value(&self) -> Value {
+        serde_json::from_str(self.default).expect("defaults are JSON (tested)")
+    }
+}
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Bool,
+    /// A whole number, 0 or more.
+    Number,
+    /// Any number within these bounds.
+    Decimal {
+        least: f64,
+        most: f64,
+    },
+    Text,
+    Choice(&'static [&'static str]),
+    TextList,
+    /// Thinking levels by `provider/id`.
+    LevelByModel,
+    /// Generation options by `provider/id`.
+    SamplingByModel,
+    /// Compaction budgets by `provider/id`.
+    CompactionByModel,
+}
+
+const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+const QUEUE_MODES: &[&str] = &["one-at-a-time", "all"];
+const AUTO: &[&str] = &["auto", "on", "off"];
+
+pub const ROWS: &[Row] = &[
+    Row::new("defaultProvider", Kind::Text, "null", "Provider for new sessions"),
+    Row::new("defaultModel", Kind::Text, "null", "Model for new sessions: an id or provider/id"),
+    Row::new("defaultThinkingLevel", Kind::Choice(LEVELS), "\"medium\"", "Thinking level of new sessions"),
+    Row::new("modelThinkingLevels", Kind::LevelByModel, "{}", "Thinking level of a model when you switch to it"),
+    Row::new("thinkingBudgets.minimal", Kind::Number, "1024", "Thinking tokens at this level, for models with a token budget"),
+    Row::new("thinkingBudgets.low", Kind::Number, "2048", "Thinking tokens of this level"),
+    Row::new("thinkingBudgets.medium", Kind::Number, "8192", "Thinking tokens of this level"),
+    Row::new("thinkingBudgets.high", Kind::Number, "16384", "Thinking tokens at this level and above"),
+    Row::new("enabledModels", Kind::TextList, "[]", "Models to cycle through: ids or globs, each with an optional :level; empty means all"),
+    Row::new("generation.temperature", Kind::Decimal { least: 0.0, most: 2.0 }, "null", "Sampling temperature, for models that accept one"),
+    Row::new("generation.topP", Kind::Decimal { least: 0.0, most: 1.0 }, "null", "Nucleus sampling (top-p), for models that accept it"),
+    Row::new("generation.maxTokens", Kind::Number, "null", "Maximum tokens per answer, up to the model's limit"),
+    Row::new("generation.stopSequences", Kind::TextList, "[]", "Strings that end an answer"),
+    Row::new("modelGeneration", Kind::SamplingByModel, "{}", "Generation options per model; they override models.json and generation"),
+    Row::new("showCacheMissNotices", Kind::Bool, "true", "Report when a cached prompt was billed again, and why"),
+    Row::new("hideThinkingBlock", Kind::Bool, "false", "Show a single line in place of the model's thinking"),
+    Row::new("steeringDelivery", Kind::Choice(&["tools", "turn", "now"]), "\"tools\"", "When a message sent while the agent works is delivered: between tools, after the turn's tools, or immediately"),
+    Row::new("steeringMode", Kind::Choice(QUEUE_MODES), "\"one-at-a-time\"", "How many steering messages are delivered together"),
+    Row::new("followUpMode", Kind::Choice(QUEUE_MODES), "\"one-at-a-time\"", "How many follow-up messages are delivered together"),
+    Row::new("urgentWords", Kind::TextList, "[\"wait\",\"stop\",\"no,\",\"instead\",\"actually\",\"等等\",\"停\",\"先不\",\"改成\",\"不对\"]", "Steering messages that start with one of these interrupt the agent; [] turns this off"),
+    Row::new("defaultTools", Kind::TextList, "[\"read\",\"bash\",\"edit\",\"write\"]", "Tools the model may call").at_start(),
+    Row::new("skills", Kind::TextList, "[]", "Additional skill files or directories; !GLOB and -PATH exclude skills of yours, +PATH includes one anyway").beside_project(),
+    Row::new("enableSkillCommands", Kind::Bool, "true", "Suggest skills as /skill:NAME while you type a command"),
+    Row::new("defaultProjectTrust", Kind::Choice(&["ask", "always", "never"]), "\"ask\"", "Whether to load skills of projects you have not decided about").user_only(),
+    Row::new("sessionDir", Kind::Text, "null", "Directory for all session files").at_start(),
+    Row::new("copilotClientId", Kind::Text, "null", "Client id of the GitHub OAuth app used for Copilot sign-ins").user_only().at_start(),
+    Row::new("shellPath", Kind::Text, "null", "Shell that runs commands [default: bash]").at_start(),
+    Row::new("shellCommandPrefix", Kind::Text, "null", "Line inserted before every command").at_start(),
+    Row::new("theme", Kind::Text, "\"system\"", "dark, light, system (follows the terminal) or the name of a file in ~/.pi/agent/themes"),
+    Row::new("quietStartup", Kind::Bool, "false", "Start without the header").at_start(),
+    Row::new("terminal.hyperlinks", Kind::Choice(AUTO), "\"auto\"", "Whether links are clickable"),
+    Row::new("terminal.trueColor", Kind::Choice(AUTO), "\"auto\"", "Whether the terminal supports 24-bit colour"),
+    Row::new("images.autoResize", Kind::Bool, "true", "Scale images down to what providers accept").at_start(),
+    Row::new("compaction.enabled", Kind::Bool, "true", "Summarise the beginning of the conversation when the context window is nearly full"),
+    Row::new("compaction.reserveTokens", Kind::Number, "16384", "Tokens of the context window to keep free"),
+    Row::new("compaction.keepRecentTokens", Kind::Number, "20000", "Tokens at the end of the conversation to keep word for word"),
+    Row::new("compaction.modelOverrides", Kind::CompactionByModel, "{}", "reserveTokens and keepRecentTokens per model"),
+    Row::new("retry.enabled", Kind::Bool, "true", "Retry requests after transient failures"),
+    Row::new("retry.maxRetries", Kind::Number, "3", "Maximum number of retries"),
+    Row::new("retry.baseDelayMs", Kind::Number, "2000", "Delay before the first retry in milliseconds; doubles each time"),
+    Row::new("retry.maxAgentDelayMs", Kind::Number, "60000", "Longest delay between retries in milliseconds"),
+    Row::new("retry.provider.maxRetries", Kind::Number, "0", "Silent retries within one request").at_start(),
+    Row::new("httpIdleTimeoutMs", Kind::Number, "300000", "Longest time without data from a server in milliseconds; 0 means no limit").at_start(),
+];
+
+impl Kind {
+    pub fn accepts(self, value: &Value) -> bool {
+        match self {
+            Self::Bool => value.is_boolean(),
+            Self::Number => value.is_u64(),
+            Self::Decimal { least, most } => value.as_f64().is_some_and(|n| (least..=most).contains(&n)),
+            Self::LevelByModel => BTreeMap::<String, ThinkingLevel>::deserialize(value).is_ok(),
+            Self::SamplingByModel => BTreeMap::<String, Sampling>::deserialize(value)
+                .is_ok_and(|by_model| by_model.values().all(|sampling| sampling.problem().is_none())),
+            Self::CompactionByModel => BTreeMap::<String, CompactionOverride>::deserialize(value).is_ok(),
+            Self::Text => value.is_string(),
+            Self::Choice(choices) => value.as_str().is_some_and(|text| choices.contains(&text)),
+            Self::TextList => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+        }
+    }
+
+    /// What a value has to be, for people.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Bool => "true or false".to_owned(),
+            Self::Number => "a whole number, 0 or more".to_owned(),
+            Self::Decimal { least, most } => format!("a number from {least} to {most}"),
+            Self::LevelByModel => {
+                format!("an object with one of {} per model (provider/id)", LEVELS.join(", "))
+            }
+            Self::SamplingByModel => {
+                "an object with temperature (0 to 2), topP (0 to 1), maxTokens, stopSequences or \
+                 request fields per model (provider/id)"
+                    .to_owned()
+            }
+            Self::CompactionByModel => {
+                "an object that gives models (provider/id) reserveTokens and keepRecentTokens, whole numbers"
+                    .to_owned()
+            }
+            Self::Text => "a text".to_owned(),
+            Self::Choice(choices) => format!("one of {}", choices.join(", ")),
+            Self::TextList => "a list of strings".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_has_a_default_that_fits_and_help() {
+        for row in ROWS {
+            let default = row.default_value();
+            assert!(default.is_null() || row.kind.accepts(&default), "{}", row.key);
+            assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.key);
+        }
+    }
+}

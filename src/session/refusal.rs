@@ -1,0 +1,88 @@
+//! Reasons why a session rejects a command.
+
+use std::path::Path;
+
+use crate::ai::{MatchError, ThinkingLevel};
+use crate::config::{CredentialError, SettingError};
+use crate::util::paths;
+
+use super::compaction::NothingToCompact;
+
+/// Why a command was rejected; the text is for the user. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Neither text nor image.
+    #[error("there is nothing to send")]
+    NothingToSend,
+    /// The command needs an idle session.
+    #[error("the agent is still working; press Escape to cancel it")]
+    Working,
+    /// One command of the user runs at a time.
+    #[error("a command is still running; press Escape to cancel it")]
+    CommandRunning,
+    #[error(
+        "this session is open in another pi process ({holder}); quit that process, or start a new session with /new"
+    )]
+    ReadOnly { holder: String },
+    #[error(transparent)]
+    Model(#[from] MatchError),
+    #[error("no other model is available; set up another provider with /login")]
+    NoOtherModel,
+    #[error("{model} does not support thinking level {level}; choose one of {}", names(supported))]
+    ThinkingLevel { model: String, level: ThinkingLevel, supported: Vec<ThinkingLevel> },
+    #[error("{model} has no thinking levels")]
+    NoThinkingLevels { model: String },
+    /// The model cannot be asked.
+    #[error(transparent)]
+    Credential(#[from] CredentialError),
+    /// The text calls a skill that does not exist or cannot be read.
+    #[error("{reason}")]
+    Skill { reason: String },
+    #[error(transparent)]
+    Compaction(#[from] NothingToCompact),
+    /// The spec of a tool would be rejected with every request.
+    #[error("{reason}")]
+    Tool { reason: String },
+    #[error("there is no tool {name}")]
+    NoSuchTool { name: String },
+    #[error("the question is no longer open")]
+    QuestionClosed,
+    #[error("the question has options 0 to {}; {option} is none", n_options - 1)]
+    NoSuchOption { option: usize, n_options: usize },
+    /// The session to switch to cannot be opened.
+    #[error("{reason}")]
+    CannotOpen { reason: String },
+    /// Leaving the session would lose entries that exist only in memory.
+    #[error("{reason}")]
+    Unsaved { reason: String },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A bug.
+    #[error("{problem}")]
+    Internal { problem: String },
+}
+
+impl Refusal {
+    /// Shows the home directory as `~`.
+    pub(super) fn with_tilde(mut self, home: Option<&Path>) -> Self {
+        let text = match &mut self {
+            Self::Skill { reason }
+            | Self::Tool { reason }
+            | Self::CannotOpen { reason }
+            | Self::Unsaved { reason } => reason,
+            Self::Internal { problem } => problem,
+            Self::Credential(
+                CredentialError::Unresolved { problem, .. }
+                | CredentialError::Headers { problem, .. }
+                | CredentialError::Broken { problem, .. },
+            ) => problem,
+            _ => return self,
+        };
+        *text = paths::with_tilde(text, home);
+        self
+    }
+}
+
+fn names(levels: &[ThinkingLevel]) -> String {
+    levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ")
+}
