@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::util::escapes::{Escapes, Step};
 use crate::util::process::{End, Event};
 
 use super::bash::{BashConfig, ShellError};
 use super::output::{Decoder, Tail};
 
-/// A longer control string counts as binary noise.
-const MAX_CONTROL_STRING_CHARS: usize = 1 << 20;
-
-/// The result of a user's command.
+/// What a command of the user left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserBashOutcome {
     /// The end of the sanitised output.
@@ -75,66 +73,16 @@ pub async fn run_user_command(
     })
 }
 
-/// Removes everything that would control a terminal: escape sequences (ECMA-48) and
-/// control characters except tab and line feed. Sequences may be split between calls.
+/// Removes what would act on a terminal: escape sequences and control characters other
+/// than tab and line feed. Sequences may be split between calls.
 #[derive(Debug, Default)]
 struct Sanitiser {
-    state: State,
-}
-
-#[derive(Debug, Default, Clone, Copy)]
-enum State {
-    #[default]
-    Text,
-    /// After ESC.
-    Escape,
-    /// After ESC and an intermediate character: one final character follows.
-    EscapeIntermediate,
-    /// After CSI, up to its final character.
-    Sequence,
-    /// After OSC, DCS, SOS, PM or APC, up to its terminator.
-    ControlString { n_chars: usize },
+    escapes: Escapes,
 }
 
 impl Sanitiser {
     fn sanitise(&mut self, text: &str) -> String {
-        let mut safe = String::with_capacity(text.len());
-        for c in text.chars() {
-            self.state = match (self.state, c) {
-                // CAN and SUB end any sequence.
-                (_, '\u{18}' | '\u{1a}') => State::Text,
-                (_, '\u{1b}') => State::Escape,
-                (State::Text, '\u{9b}') => State::Sequence,
-                (State::Text, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => {
-                    State::ControlString { n_chars: 0 }
-                }
-                (State::Text, c) => {
-                    if is_harmless(c) {
-                        safe.push(c);
-                    }
-                    State::Text
-                }
-                (State::Escape, '[') => State::Sequence,
-                (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::ControlString { n_chars: 0 },
-                (State::Escape | State::EscapeIntermediate, ' '..='/') => State::EscapeIntermediate,
-                (State::Sequence, ' '..='?') => State::Sequence,
-                (State::ControlString { .. }, '\u{7}' | '\u{9c}') => State::Text,
-                (State::ControlString { n_chars }, _) if n_chars < MAX_CONTROL_STRING_CHARS => {
-                    State::ControlString { n_chars: n_chars + 1 }
-                }
-                // A final character, or one that is invalid in a sequence, because a
-                // broken sequence must not swallow the following line.
-                (State::Escape | State::EscapeIntermediate | State::Sequence, c) => {
-                    let is_final = matches!(c, '0'..='~');
-                    if !is_final && is_harmless(c) {
-                        safe.push(c);
-                    }
-                    State::Text
-                }
-                (State::ControlString { .. }, _) => State::Text,
-            };
-        }
-        safe
+        text.chars().filter(|c| self.escapes.step(*c) == Step::Text && is_harmless(*c)).collect()
     }
 }
 
@@ -185,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_endless_control_string_ends() {
-        let text = format!("\x1b]{}", "x".repeat(MAX_CONTROL_STRING_CHARS + 10));
+        let text = format!("\x1b]{}", "x".repeat((1 << 20) + 10));
         assert!(!Sanitiser::default().sanitise(&text).is_empty());
     }
 }

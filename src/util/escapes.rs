@@ -35,97 +35,131 @@ pub enum Piece<'a> {
     Sgr(&'a str),
 }
 
-/// Splits text into characters and colour sequences; drops all other escape
-/// sequences, including unfinished ones. Follows the ECMA-48 grammar.
+/// Splits text into characters and colour sequences; drops every other escape
+/// sequence, also unfinished ones.
 pub fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = text;
+    let mut escapes = Escapes::default();
+    let mut chars = text.char_indices().peekable();
+    let mut start = 0;
     std::iter::from_fn(move || {
         loop {
-            let c = rest.chars().next()?;
-            match c {
-                '\u{1b}' | '\u{9b}' | '\u{9d}' | '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => {
-                    let len = sequence_len(rest);
-                    let (sequence, after) = rest.split_at_checked(len).unwrap_or((rest, ""));
-                    rest = after;
-                    if sequence.starts_with("\u{1b}[") && sequence.ends_with('m') {
-                        return Some(Piece::Sgr(sequence));
-                    }
-                }
-                '\r' if rest.starts_with("\r\n") => {
-                    rest = &rest[2..];
+            let (at, c) = chars.next()?;
+            match escapes.step(c) {
+                Step::Text if c == '\r' && chars.next_if(|(_, next)| *next == '\n').is_some() => {
                     return Some(Piece::Char('\n'));
                 }
-                _ => {
-                    rest = &rest[c.len_utf8()..];
-                    return Some(Piece::Char(c));
+                Step::Text => return Some(Piece::Char(c)),
+                Step::Begins => start = at,
+                Step::Inside => {}
+                Step::Ends => {
+                    let sequence = &text[start..at + c.len_utf8()];
+                    if sequence.starts_with("\u{1b}[") && c == 'm' {
+                        return Some(Piece::Sgr(sequence));
+                    }
                 }
             }
         }
     })
 }
 
-/// Bytes of the escape sequence at the start of `text`, which begins with an
-/// introducer.
-fn sequence_len(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    let Some((_, first)) = chars.next() else { return 0 };
-    let kind = if first == '\u{1b}' {
-        match chars.next() {
-            None => return text.len(),
-            Some((_, c @ ('[' | ']' | 'P' | 'X' | '^' | '_'))) => c,
-            // Intermediates, then one final byte: for example charset selections.
-            Some((_, '\u{20}'..='\u{2f}')) => {
-                return chars
-                    .find(|(_, c)| !('\u{20}'..='\u{2f}').contains(c))
-                    .map_or(text.len(), |(at, c)| if c.is_control() { at } else { at + c.len_utf8() });
-            }
-            Some((at, '\u{30}'..='\u{7e}')) => return at + 1,
-            // Not a sequence, so only the escape character is dropped.
-            Some((at, _)) => return at,
-        }
-    } else {
-        match first {
-            '\u{9b}' => '[',
-            '\u{9d}' => ']',
-            _ => 'P',
-        }
-    };
-    if kind == '[' {
-        for (at, c) in chars {
-            match c {
-                '\u{20}'..='\u{3f}' => {}
-                '\u{40}'..='\u{7e}' => return at + 1,
-                _ => return at,
-            }
-        }
-        return text.len();
-    }
-    string_sequence_len(text, chars)
+/// The parameters of a [`Piece::Sgr`], as they are written.
+pub fn sgr_parameters(sequence: &str) -> Option<&str> {
+    sequence.strip_prefix("\u{1b}[")?.strip_suffix('m')
 }
 
-/// Length of an OSC, DCS, SOS, PM or APC string: up to BEL or ST. An unterminated
-/// string extends only to the end of its line, so that a stray byte cannot hide the
-/// rest of a file.
-fn string_sequence_len(text: &str, mut chars: std::str::CharIndices<'_>) -> usize {
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\u{7}' | '\u{9c}' => return at + c.len_utf8(),
-            '\u{1b}' => {
-                return match chars.next() {
-                    Some((slash, '\\')) => slash + 1,
-                    _ => at,
-                };
+/// A longer control string is taken for binary noise, not for a control string.
+const MAX_CONTROL_STRING_CHARS: usize = 1 << 20;
+
+/// Finds escape sequences in text that may arrive in pieces, by the grammar of ECMA-48.
+///
+/// A broken sequence ends before the first character that cannot be part of it, and a line
+/// end ends every sequence, so that a stray byte cannot hide the rest of a text.
+///
+/// The crate `vte` parses bytes, not text: it reads a C1 control as the character that is
+/// printed, loses what follows a broken sequence, and does not tell whether it is inside of
+/// a control string, without which none of that can be mended around it.
+#[derive(Debug, Default)]
+pub struct Escapes {
+    state: State,
+}
+
+/// What a character is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Not part of a sequence. It may be a control character.
+    Text,
+    /// The first of a sequence; one before it is broken off.
+    Begins,
+    Inside,
+    /// The last of a sequence.
+    Ends,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum State {
+    #[default]
+    Text,
+    /// Behind ESC.
+    Escape,
+    /// Behind ESC and an intermediate character: one final character follows.
+    EscapeIntermediate,
+    /// Behind CSI, up to its final character.
+    Sequence,
+    /// Behind OSC, DCS, SOS, PM or APC, up to its terminator.
+    ControlString { n_chars: usize },
+}
+
+impl Escapes {
+    /// Takes the next character.
+    pub fn step(&mut self, c: char) -> Step {
+        let (state, step) = match (self.state, c) {
+            (_, '\u{1b}') => (State::Escape, Step::Begins),
+            (State::ControlString { .. }, '\u{7}' | '\u{9c}') => (State::Text, Step::Ends),
+            // CAN and SUB end every sequence.
+            (State::ControlString { .. }, '\n' | '\u{18}' | '\u{1a}') => (State::Text, Step::Text),
+            (State::ControlString { n_chars }, _) if n_chars < MAX_CONTROL_STRING_CHARS => {
+                (State::ControlString { n_chars: n_chars + 1 }, Step::Inside)
             }
-            '\n' => return at,
-            _ => {}
-        }
+            (_, '\u{9b}') => (State::Sequence, Step::Begins),
+            (_, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') => {
+                (State::ControlString { n_chars: 0 }, Step::Begins)
+            }
+            (State::Escape, '[') => (State::Sequence, Step::Inside),
+            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => {
+                (State::ControlString { n_chars: 0 }, Step::Inside)
+            }
+            (State::Escape | State::EscapeIntermediate, ' '..='/') => {
+                (State::EscapeIntermediate, Step::Inside)
+            }
+            (State::Sequence, ' '..='?') => (State::Sequence, Step::Inside),
+            (State::Escape | State::EscapeIntermediate | State::Sequence, '0'..='~') => {
+                (State::Text, Step::Ends)
+            }
+            _ => (State::Text, Step::Text),
+        };
+        self.state = state;
+        step
     }
-    text.len()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sequences_end_where_they_are_broken_and_at_the_end_of_a_line() {
+        let check = |text: &str, expected: &[Piece<'_>]| {
+            assert_eq!(pieces(text).collect::<Vec<_>>(), expected, "{text:?}");
+        };
+        let (a, b) = (Piece::Char('a'), Piece::Char('b'));
+        check("\u{1b}]0;title\na", &[Piece::Char('\n'), a]);
+        check("\u{1b}Pdata\u{18}a", &[Piece::Char('\u{18}'), a]);
+        check("\u{1b}[3\u{1b}[1ma", &[Piece::Sgr("\u{1b}[1m"), a]);
+        check("\u{1b}[3\u{9b}1ma\u{9b}31", &[a]);
+        check("\u{1b}é\u{1b}(éa", &[Piece::Char('é'), Piece::Char('é'), a]);
+        check("a\r\nb\r", &[a, Piece::Char('\n'), b, Piece::Char('\r')]);
+        assert_eq!(sgr_parameters("\u{1b}[1;31m"), Some("1;31"));
+    }
 
     #[test]
     fn lines_and_tabs_are_all_that_is_left_of_controls() {

@@ -8,7 +8,7 @@ use ansi_to_tui::IntoText as _;
 use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 
-use crate::util::escapes::{Piece, is_dropped, pieces};
+use crate::util::escapes::{Piece, is_dropped, pieces, sgr_parameters};
 
 use super::sanitize::TAB_WIDTH;
 
@@ -58,6 +58,8 @@ pub fn terminal_output(text: &str) -> Vec<Line<'static>> {
 struct LineBuffer {
     styles_before: String,
     text: String,
+    /// Where the last style in `text` ends.
+    style_end: usize,
     /// Set by a carriage return: the next character starts the line over.
     restart: bool,
 }
@@ -71,6 +73,7 @@ impl LineBuffer {
     fn style(&mut self, sequence: &str) {
         self.restart_if_due();
         self.text.push_str(sequence);
+        self.style_end = self.text.len();
     }
 
     fn carriage_return(&mut self) {
@@ -80,6 +83,7 @@ impl LineBuffer {
     fn restart_if_due(&mut self) {
         if std::mem::take(&mut self.restart) {
             let overwritten = std::mem::take(&mut self.text);
+            self.style_end = 0;
             for piece in pieces(&overwritten) {
                 if let Piece::Sgr(sequence) = piece {
                     self.styles_before.push_str(sequence);
@@ -90,7 +94,7 @@ impl LineBuffer {
 
     /// Overstriking (`a BS a`) is how old tools print bold.
     fn backspace(&mut self) {
-        if !self.text.ends_with('m') || !self.text.contains('\u{1b}') {
+        if self.text.len() > self.style_end {
             self.text.pop();
         }
     }
@@ -105,9 +109,8 @@ impl LineBuffer {
 /// Whether every parameter is a number that the colour parser supports.
 fn is_plain_sgr(sequence: &str) -> bool {
     const MAX_BYTES: usize = 64;
-    let parameters = sequence.strip_prefix("\u{1b}[").and_then(|rest| rest.strip_suffix('m'));
     sequence.len() <= MAX_BYTES
-        && parameters.is_some_and(|parameters| {
+        && sgr_parameters(sequence).is_some_and(|parameters| {
             parameters.split(';').all(|number| number.is_empty() || number.parse::<u8>().is_ok())
         })
 }
