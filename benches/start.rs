@@ -16,6 +16,9 @@ use sse_server::{Reply, SseServer};
 #[path = "../tests/it/support/chat.rs"]
 mod chat;
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
+#[path = "../tests/it/support/files.rs"]
+mod files;
+#[expect(dead_code, reason = "shared with the tests, which use all of it")]
 #[path = "../tests/it/support/pty.rs"]
 mod pty;
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]

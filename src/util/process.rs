@@ -14,6 +14,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use process_wrap::std::{CommandWrap, CommandWrapper as _, ProcessSession};
 use tokio::process::Child;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -81,7 +82,7 @@ impl Running {
     /// If the program or the directory does not exist or is not accessible.
     pub fn start(command: &Command, cancel: CancellationToken) -> io::Result<Self> {
         let output::Pipe { reader, stdout, stderr, inode } = output::pipe()?;
-        let mut spawned = tokio::process::Command::from(detached(&command.program, &command.args));
+        let mut spawned = tokio::process::Command::from(detached(&command.program, &command.args)?);
         for (name, value) in &command.env {
             match value {
                 Some(value) => spawned.env(name, value),
@@ -287,22 +288,17 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// A command that will lead a group of its own.
+/// A command that will lead a session and a group of its own, with its process id.
 ///
-/// If the `setsid` program exists, the command also gets a session of its own. Without
-/// a terminal, a password prompt fails at once instead of stopping the command
-/// because it reads from a terminal in the background.
-pub(super) fn detached(program: &Path, args: &[OsString]) -> std::process::Command {
-    if let Some(setsid) = ["/usr/bin/setsid", "/bin/setsid"].into_iter().find(|path| Path::new(path).exists())
-    {
-        let mut command = std::process::Command::new(setsid);
-        command.arg(program).args(args);
-        return command;
-    }
+/// Without a terminal a password prompt fails at once, instead of stopping the command
+/// for reading from a terminal it is not in the foreground of.
+pub(super) fn detached(program: &Path, args: &[OsString]) -> io::Result<std::process::Command> {
     let mut command = std::process::Command::new(program);
     command.args(args);
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command
+    // Nothing else of the crate is used: its child would wait for the whole group.
+    let wrap = CommandWrap::from(std::process::Command::new(program));
+    ProcessSession.pre_spawn(&mut command, &wrap)?;
+    Ok(command)
 }
 
 fn exit_code(status: ExitStatus) -> i32 {
@@ -313,30 +309,32 @@ fn exit_code(status: ExitStatus) -> i32 {
 
 mod group {
     use std::collections::HashSet;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
 
-    use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+    use nix::sys::signal::{Signal, kill as signal, killpg};
+    // `rustix` has no call for the session of a process that may be outside of this
+    // namespace, whose session has the number 0.
+    use nix::unistd::{Pid, getsid};
 
-    /// Kills the group, and the leader too if it has not created its group yet; then
-    /// processes that moved to another group of the same session, as `timeout`
-    /// and `set -m` do.
+    /// Kills the group, then what moved from it to another one of the same session, as
+    /// `timeout` and `set -m` do.
     pub(super) fn kill(leader: u32) {
-        let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) else { return };
-        if kill_process_group(pid, Signal::KILL).is_err() {
-            // Errors mean that nothing is left to kill.
-            kill_process(pid, Signal::KILL).unwrap_or_default();
-            kill_process_group(pid, Signal::KILL).unwrap_or_default();
-        }
+        // 0 would mean the group of this process.
+        let Some(leader) = i32::try_from(leader).ok().filter(|leader| *leader > 0) else { return };
+        let leader = Pid::from_raw(leader);
+        // An error means that nothing is left to kill.
+        killpg(leader, Signal::SIGKILL).unwrap_or_default();
         kill_session(leader);
     }
 
-    /// Kills the remaining processes of the session of `leader`, as found in `/proc`.
-    fn kill_session(leader: u32) {
+    fn kill_session(leader: Pid) {
         let mut killed = HashSet::new();
         loop {
             let n_before = killed.len();
-            for pid in members(leader) {
+            for pid in processes().into_iter().filter(|pid| getsid(Some(*pid)) == Ok(leader)) {
                 if killed.insert(pid) {
-                    kill_process(pid, Signal::KILL).unwrap_or_default();
+                    signal(pid, Signal::SIGKILL).unwrap_or_default();
                 }
             }
             // Killed processes cannot start new ones; earlier children are visible
@@ -347,21 +345,17 @@ mod group {
         }
     }
 
-    /// The living processes of the session with this id.
-    fn members(session: u32) -> Vec<Pid> {
-        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let session = session.to_string();
-        let living = processes.flatten().filter_map(|process| {
-            let pid = process.file_name().to_str()?.parse().ok()?;
-            let stat = std::fs::read(process.path().join("stat")).ok()?;
-            let stat = String::from_utf8_lossy(&stat);
-            // The name before it may contain anything; proc_pid_stat(5).
-            let (_, fields) = stat.rsplit_once(") ")?;
-            let mut fields = fields.split(' ');
-            let is_dead = matches!(fields.next(), Some("Z" | "X"));
-            (!is_dead && fields.nth(2) == Some(&*session)).then(|| Pid::from_raw(pid)).flatten()
-        });
-        living.collect()
+    /// All processes: by `/proc`, or by `ps` where there is none.
+    fn processes() -> Vec<Pid> {
+        let pid = |text: &str| text.trim().parse().ok().filter(|pid| *pid > 0).map(Pid::from_raw);
+        if Path::new("/proc/self").exists()
+            && let Ok(processes) = std::fs::read_dir("/proc")
+        {
+            return processes.flatten().filter_map(|process| pid(process.file_name().to_str()?)).collect();
+        }
+        let listed = Command::new("/bin/ps").args(["-A", "-o", "pid="]).stdin(Stdio::null()).output();
+        let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&listed).lines().filter_map(pid).collect()
     }
 }
 

@@ -59,12 +59,14 @@ mod unix {
     use super::super::process::detached;
     use super::{Change, io};
 
-    /// Written for any POSIX shell. The first loop maintains the list; the rest runs after
-    /// the pipe is closed, when every starting process has become its
-    /// command. Processes that moved to another group, as `timeout` and `set -m` do, are
-    /// found by their session; a process with a new session has detached itself on purpose.
-    const SCRIPT: &str = r#"
+    /// Written for any POSIX shell. The first loop keeps the list; the rest runs once
+    /// the pipe is closed, when every process that was being started has become its
+    /// command. What moved to another group, as `timeout` and `set -m` do, is found by
+    /// its session; what founded a session of its own detached itself on purpose. Where
+    /// there is no `/proc`, what the leaders started and what that started is killed instead.
+    pub(super) const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU
+proc=/proc
 live=' '
 while read -r sign member; do
   case $sign in
@@ -75,14 +77,29 @@ while read -r sign member; do
       [ "$before" = "$live" ] || live="$before $after" ;;
   esac
 done
+if [ ! -d $proc/self ]; then
+  tree=$(ps -A -o pid= -o ppid=)
+  found=' ' more=1
+  for member in $live; do found="$found$member "; done
+  while [ $more = 1 ]; do
+    more=0
+    while read -r pid parent; do
+      case $found in *" $pid "*) continue ;; *" $parent "*) found="$found$pid " more=1 ;; esac
+    done <<END
+$tree
+END
+  done
+  for pid in $found; do kill -9 "-$pid"; kill -9 "$pid"; done
+  exit
+fi
 leaders=' '
 end() { kill -9 "-$1" || kill -9 "$1"; leaders="$leaders$1 "; }
 for member in $live; do
   case $member in
     pipe-*)
-      for output in /proc/[0-9]*/fd/1; do
+      for output in $proc/[0-9]*/fd/1; do
         [ "$(readlink "$output")" = "pipe:[${member#pipe-}]" ] || continue
-        output=${output#/proc/}
+        output=${output#$proc/}
         end "${output%%/*}"
       done ;;
     *) end "$member" ;;
@@ -92,7 +109,7 @@ done
 killed=' ' more=1 round=0
 while [ $more = 1 ] && [ $round -lt 16 ]; do
   more=0 round=$((round + 1))
-  for stat in /proc/[0-9]*/stat; do
+  for stat in $proc/[0-9]*/stat; do
     read -r line < "$stat" || continue
     pid=${line%% *}
     set -- ${line##*") "}
@@ -117,11 +134,15 @@ done
     impl Watchdog {
         /// Starts it with an empty list, in a session of its own.
         pub(in super::super) fn start() -> io::Result<Self> {
+            Self::start_with(SCRIPT)
+        }
+
+        pub(super) fn start_with(script: &str) -> io::Result<Self> {
             let (reader, writer) = io::pipe()?;
             let writer = OwnedFd::from(writer);
             fcntl_setfl(&writer, fcntl_getfl(&writer)? | OFlags::NONBLOCK)?;
-            let args = ["-c".into(), SCRIPT.into()];
-            let shell = detached(Path::new("/bin/sh"), &args)
+            let args = ["-c".into(), script.into()];
+            let shell = detached(Path::new("/bin/sh"), &args)?
                 .stdin(reader)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
@@ -159,9 +180,9 @@ done
 }
 
 #[cfg(test)]
-#[cfg(target_os = "linux")]
 mod tests {
     use std::io::{BufRead as _, BufReader};
+    #[cfg(target_os = "linux")]
     use std::os::fd::AsFd;
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
     use std::process::{Child, Command, Stdio};
@@ -172,12 +193,22 @@ mod tests {
     fn leader(script: &str) -> (Child, String) {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+        // `set -m` remarks that there is no terminal.
+        command.stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         (child, line.trim().to_owned())
     }
 
+    /// The output of a child that somebody else kills.
+    fn watched(mut child: Child) -> std::process::ChildStdout {
+        let output = child.stdout.take().unwrap();
+        std::thread::spawn(move || child.wait());
+        output
+    }
+
+    #[cfg(target_os = "linux")]
     fn inode(pipe: impl AsFd) -> u64 {
         rustix::fs::fstat(pipe).unwrap().st_ino
     }
@@ -205,6 +236,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn without_proc_what_the_listed_started_is_killed_whatever_its_group() {
+        let (running, group) = leader("set -m; sleep 1000 & echo $!; wait");
+        let (mut other, _) = leader("echo; exec sleep 1000");
+        let script = unix::SCRIPT.replacen("proc=/proc", "proc=/nonexistent", 1);
+        let mut watchdog = Watchdog::start_with(&script).unwrap();
+        watchdog.note(Change::Added(Member::Group(running.id()))).unwrap();
+        // Its standard output is a pipe to here, which closes when the last of them ends.
+        let mut output = watched(running);
+        watchdog.close();
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut output, &mut rest).unwrap();
+        assert!(group.parse::<u32>().is_ok());
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_command_whose_id_is_not_known_yet_is_found_by_its_output() {
         let (running, _) = leader("echo; sleep 1000 & wait");

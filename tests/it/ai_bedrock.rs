@@ -286,9 +286,7 @@ async fn every_attempt_is_signed_at_its_time() {
     let options = HttpOptions { max_retries: 1, ..HttpOptions::default() };
     let provider = HttpProvider::new(Transport::new(), clock.clone(), options);
     let asked = async {
-        while server.requests().is_empty() {
-            tokio::task::yield_now().await;
-        }
+        gate.reached().await;
         clock.advance(Duration::from_secs(60));
         gate.open();
     };

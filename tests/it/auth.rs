@@ -538,7 +538,6 @@ async fn two_processes_renew_a_rotating_token_once() {
     assert!(!bench.folder.path().join("auth.json.lock").exists());
 }
 
-#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_linked_file_is_locked_and_written_where_it_is() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -555,9 +554,7 @@ async fn a_linked_file_is_locked_and_written_where_it_is() {
     let credentials = bench.credentials();
     let waiting = tokio::spawn(async move { token(&credentials, "openai").await });
     // The request is sent under the lock.
-    while bench.server.requests().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    gate.reached().await;
     // Whoever comes by the other path sees it.
     let lock = bench.folder.path().join("dotfiles/auth.json.lock");
     assert_eq!((lock.is_dir(), bench.folder.path().join("auth.json.lock").exists()), (true, false));
@@ -648,9 +645,7 @@ async fn a_renewal_outlives_its_caller() {
         let credentials = credentials.clone();
         async move { token(&credentials, "openai").await }
     });
-    while bench.server.requests().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    gate.reached().await;
     waiting.abort();
     drop(waiting.await);
     gate.open();
@@ -658,7 +653,7 @@ async fn a_renewal_outlives_its_caller() {
     assert_eq!(bench.stored()["openai"]["refresh"], "ref-2");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn the_end_of_the_program_waits_as_long_as_a_renewal_may_take() {
     let never = TestBarrier::new();
     let bench = Bench::new([Reply::raw("").gate(&never)]).await;
@@ -668,9 +663,8 @@ async fn the_end_of_the_program_waits_as_long_as_a_renewal_may_take() {
         let credentials = credentials.clone();
         async move { token(&credentials, "openai").await }
     });
-    while bench.server.requests().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    never.reached().await;
+    tokio::time::pause();
     let start = tokio::time::Instant::now();
     credentials.settled().await;
     assert_eq!(start.elapsed().as_secs(), 30, "when the call is given up");

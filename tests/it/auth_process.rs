@@ -54,7 +54,6 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 
 #[track_caller]
 fn assert_private(path: &Path) {
-    #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);

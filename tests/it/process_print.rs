@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::support::chat;
+use crate::support::lifeline::Lifeline;
 use crate::support::pty::TestHome;
 use crate::support::sse_server::{Reply, SseServer};
 
@@ -160,24 +160,15 @@ async fn ended(mut child: std::process::Child) -> std::process::ExitStatus {
     tokio::task::spawn_blocking(move || child.wait().unwrap()).await.unwrap()
 }
 
-async fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let waiting = async {
-        while !condition() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("{what}"));
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_signal_ends_it_and_saves_what_there_is() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
-        let call = chat::calls(&[("bash", json!({"command": "echo $$ > pid; sleep 1000"}))]);
+        let call = chat::calls(&[("bash", json!({"command": "exec 3> life; echo up >&3; sleep 1000"}))]);
         let server = SseServer::start([Reply::sse(call)]).await;
         let home = TestHome::with_server(server.url());
+        let life = Lifeline::new(home.project().join("life"));
         let child = pi(&home).args(["-p", "go"]).stderr(Stdio::null()).spawn().unwrap();
-        let file = home.project().join("pid");
-        until("the command", || fs::read_to_string(&file).is_ok_and(|pid| pid.ends_with('\n'))).await;
+        life.line().await;
         send(&child, signal);
         assert_eq!(ended(child).await.code(), Some(code));
         assert!(home.entries().iter().any(|entry| entry["message"]["role"] == "toolResult"), "{signal:?}");
@@ -190,8 +181,13 @@ async fn the_second_signal_ends_what_the_first_could_not() {
     let server = SseServer::start([Reply::sse(chat::text(&"x".repeat(300_000)))]).await;
     let home = TestHome::with_server(server.url());
     let mut child = pi(&home).args(["-p", "go"]).stdout(Stdio::piped()).spawn().unwrap();
-    let unread = child.stdout.take().unwrap();
-    until("a full pipe", || rustix::io::ioctl_fionread(&unread).unwrap() > 60_000).await;
+    let mut unread = child.stdout.take().unwrap();
+    // What is left is still more than a pipe holds.
+    let unread = tokio::task::spawn_blocking(move || {
+        unread.read_exact(&mut vec![0; 100_000]).unwrap();
+        unread
+    });
+    let unread = unread.await.unwrap();
     send(&child, Signal::TERM);
     send(&child, Signal::INT);
     // The other one would be the code after the time limit.
@@ -202,28 +198,19 @@ async fn the_second_signal_ends_what_the_first_could_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn its_commands_die_with_it_when_it_is_killed() {
-    let command = "sleep 1000 & echo $! > pids.tmp; set -m; sleep 1000 & echo $! >> pids.tmp
-        echo $$ >> pids.tmp; mv pids.tmp pids; sleep 1000";
+    let command = "exec 3> life; sleep 1000 & set -m; sleep 1000 & echo up >&3; sleep 1000";
     let call = chat::calls(&[("bash", json!({"command": command}))]);
     let server = SseServer::start([Reply::sse(call)]).await;
     let home = TestHome::with_server(server.url());
+    let life = Lifeline::new(home.project().join("life"));
     let child = pi(&home).args(["-p", "go"]).stderr(Stdio::null()).spawn().unwrap();
-    let file = home.project().join("pids");
-    until("the command", || file.exists()).await;
-    let pids = fs::read_to_string(&file).unwrap();
-    assert_eq!(pids.lines().count(), 3);
+    life.line().await;
+    assert!(!life.has_ended());
     send(&child, Signal::KILL);
     ended(child).await;
-    for pid in pids.lines() {
-        let is_gone = || {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.rsplit(") ").next().is_none_or(|rest| rest.is_empty() || rest.starts_with('Z'))
-        };
-        until("the end of what it started", is_gone).await;
-    }
+    life.ended().await;
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_out_of_the_project_is_named_and_read_once_it_is_trusted() {
     let home = TestHome::new();

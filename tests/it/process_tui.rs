@@ -4,21 +4,22 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use std::fs;
-use std::time::Duration;
 
 use pi::ai::TestBarrier;
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use crate::support::chat;
+use crate::support::files::make_fifo;
+use crate::support::lifeline::Lifeline;
 use crate::support::pty::{Pty, TestHome};
 use crate::support::sse_server::{Reply, SseServer};
 
 const SIZE: Size = Size { width: 80, height: 24 };
 
-fn sleepy(name: &str) -> Value {
-    // Writes its process id, so that the test can see whether it still lives.
-    json!({ "command": format!("echo $$ > {name}.pid; sleep 1000 & echo $! >> {name}.pid; wait") })
+/// A command that holds a lifeline open in the project, as what it starts does.
+fn sleepy(name: &str) -> String {
+    format!("exec 3> {name}; sleep 1000 & echo up >&3; wait")
 }
 
 /// The roles and texts of the last request, without the system prompt.
@@ -258,44 +259,19 @@ async fn a_failed_run_gives_queued_messages_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn escape_in_a_tool_kills_it_to_the_last_grandchild() {
-    let server = SseServer::start([Reply::sse(chat::calls(&[("bash", sleepy("tool"))]))]).await;
+    let server =
+        SseServer::start([Reply::sse(chat::calls(&[("bash", json!({ "command": sleepy("tool") }))]))]).await;
     let home = TestHome::with_server(server.url());
+    let life = Lifeline::new(home.project().join("tool"));
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
     pty.keys("sleep\r");
-    pty.wait_text("$ echo $$");
-    let file = home.project().join("tool.pid");
-    let pids = poll(|| {
-        let text = fs::read_to_string(&file).unwrap_or_default();
-        let pids: Vec<String> = text.lines().map(str::to_owned).collect();
-        (pids.len() == 2).then_some(pids)
-    })
-    .await;
+    pty.wait_text("$ exec 3> tool");
+    life.line().await;
     pty.keys("\x1b");
     pty.wait_text("Command aborted");
     pty.wait_idle();
-    for pid in pids {
-        poll(|| is_gone(&pid).then_some(())).await;
-    }
-}
-
-/// Whether a process has ended; a zombie counts as ended.
-fn is_gone(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z') || rest.is_empty())
-}
-
-/// Asks again until there is an answer, giving way to everything else.
-async fn poll<T>(mut ask: impl FnMut() -> Option<T>) -> T {
-    let asking = async {
-        loop {
-            if let Some(answer) = ask() {
-                return answer;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), asking).await.unwrap()
+    life.ended().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -344,7 +320,7 @@ async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
     // The second call is drawn as finished: the number of its lines is shown.
     pty.wait("the result of write", |rows| rows.iter().any(|row| row.contains("write new.txt")));
     let stored = || home.entries().iter().any(|entry| entry["message"]["toolName"] == "write");
-    pty.wait_outside("the result on disk", stored);
+    pty.wait_saved("the result on disk", stored);
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
@@ -372,7 +348,7 @@ async fn kill_while_typing_keeps_the_draft_any_number_of_times() {
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
     pty.keys("a long thought");
-    pty.wait_outside("the stored draft", || stored("a long thought"));
+    pty.wait_saved("the stored draft", || stored("a long thought"));
     pty.kill_hard();
 
     // Nobody has said anything in that session: the next one takes the draft over.
@@ -384,12 +360,12 @@ async fn kill_while_typing_keeps_the_draft_any_number_of_times() {
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_text("a long thought");
     pty.keys(" at last");
-    pty.wait_outside("the stored draft", || stored("a long thought at last"));
+    pty.wait_saved("the stored draft", || stored("a long thought at last"));
     pty.keys("\r");
     pty.wait_text("Understood.");
-    pty.wait_outside("the end of the draft", || home.drafts().is_empty());
+    pty.wait_saved("the end of the draft", || home.drafts().is_empty());
     pty.keys("more to say");
-    pty.wait_outside("the stored draft", || stored("more to say"));
+    pty.wait_saved("the stored draft", || stored("more to say"));
     pty.kill_hard();
 
     let pty = Pty::start(&home, SIZE, &["--continue"]);
@@ -579,28 +555,20 @@ async fn a_signal_to_end_restores_the_terminal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_of_model_and_user_die_with_a_killed_program() {
-    let server = SseServer::start([Reply::sse(chat::calls(&[("bash", sleepy("tool"))]))]).await;
+    let server =
+        SseServer::start([Reply::sse(chat::calls(&[("bash", json!({ "command": sleepy("tool") }))]))]).await;
     let home = TestHome::with_server(server.url());
+    let [own, tool] = ["own", "tool"].map(|name| Lifeline::new(home.project().join(name)));
     let pty = Pty::start(&home, SIZE, &[]);
     pty.wait_idle();
-    pty.keys("!echo $$ > own.pid; sleep 1000 & echo $! >> own.pid; wait\r");
-    let pids = async |name: &str| {
-        let file = home.project().join(name);
-        let both = || {
-            let text = fs::read_to_string(&file).unwrap_or_default();
-            let pids: Vec<String> = text.lines().map(str::to_owned).collect();
-            (pids.len() == 2 && text.ends_with('\n')).then_some(pids)
-        };
-        poll(both).await
-    };
-    let mut all = pids("own.pid").await;
+    pty.keys(&format!("!{}\r", sleepy("own")));
+    own.line().await;
     pty.keys("sleep\r");
-    all.extend(pids("tool.pid").await);
-    assert!(all.iter().all(|pid| !is_gone(pid)));
+    tool.line().await;
+    assert!(!own.has_ended() && !tool.has_ended());
     pty.kill_hard();
-    for pid in all {
-        poll(|| is_gone(&pid).then_some(())).await;
-    }
+    own.ended().await;
+    tool.ended().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -608,9 +576,8 @@ async fn escape_ends_a_search_that_hangs_and_nothing_holds_up_the_end() {
     let call = chat::calls(&[("find", json!({ "pattern": "*.rs" }))]);
     let server = SseServer::start([Reply::sse(call)]).await;
     let home = TestHome::with_server(server.url());
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     let pipe = home.project().join(".ignore");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    make_fifo(&pipe);
     let pty = Pty::start(&home, SIZE, &["--tools", "find"]);
     pty.wait_idle();
     pty.keys("search\r");

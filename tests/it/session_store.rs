@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use crate::support::agent_bench::{AgentBench, message_line};
 use crate::support::faulty_disk::FaultyDisk;
+use crate::support::files::make_fifo;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s-1","timestamp":"2026-11-21T09:23:47.280Z","cwd":"/tmp/demo"}"#;
@@ -360,7 +361,6 @@ fn what_is_not_saved_goes_into_a_whole_copy_elsewhere() {
         (copy.parent(), said(&copy)),
         (Some(elsewhere.path()), vec!["user a!".to_owned(), "user one".to_owned()])
     );
-    #[cfg(unix)]
     assert_eq!(mode(&copy), 0o600);
     // Of a session that never had a file, too.
     let mut store = SessionStore::create_on(disk.clone(), header(), Some(elsewhere.path().join("new.jsonl")));
@@ -413,12 +413,10 @@ fn a_torn_session_opens_on_a_full_disk() {
     assert_eq!(said(&file.path), ["user hi"]);
 }
 
-#[cfg(unix)]
 fn mode(path: &Path) -> u32 {
     std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o777
 }
 
-#[cfg(unix)]
 #[test]
 fn session_files_and_their_folders_are_for_their_owner_alone() {
     let root = tempfile::tempdir().unwrap();
@@ -729,7 +727,6 @@ fn version_2_keeps_its_application_messages() {
     assert!(file.text().contains(r#""role":"custom""#));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_migrated_file_stays_behind_its_link() {
     let file =
@@ -847,7 +844,6 @@ fn a_lock_file_without_a_holder_is_no_obstacle() {
     assert_eq!(file.open().locked_by(), None);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_lock_file_is_not_followed_and_keeps_what_pi_did_not_write() {
     let file = OnDisk::new(format!("{HEADER}\n"));
@@ -945,13 +941,11 @@ fn a_session_that_names_no_directory_belongs_to_its_folder() {
     assert_eq!(latest(&folder, Some(Path::new("/tmp/other"))), None);
 }
 
-#[cfg(unix)]
 #[test]
 fn listing_is_not_held_up_by_pipes_and_folders() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe.jsonl");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
-        .unwrap();
+    make_fifo(&pipe);
     fs::create_dir(folder.path().join("folder.jsonl")).unwrap();
     assert!(list(folder.path(), None).is_empty());
     let error = SessionStore::open(&pipe, header).unwrap_err();

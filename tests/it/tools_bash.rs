@@ -1,47 +1,33 @@
-//! Commands: output, how they end, and what they leave behind.
-#![cfg(unix)]
+//! Commands: output, how they end, and what is left of them.
 #![expect(clippy::unwrap_used, reason = "a helper of tests may fail the test")]
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use pi::agent::ToolOutput;
 use pi::ai::join_text;
 use pi::tools::{SessionVars, run_user_command};
 use pi::util::process::{self, Command, End, Event, Running};
+use process_wrap::std::{CommandWrap, ProcessSession};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::support::files::{make_fifo, wait_for_files};
+use crate::support::lifeline::Lifeline;
 use crate::tools_support::Workbench;
 
 /// Far longer than anything here takes; only a failure waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Whether process `pid` is running; a zombie is not.
-fn is_alive(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    state.is_some_and(|state| state != 'Z' && state != 'X')
+/// A lifeline in the session's directory.
+fn lifeline(bench: &Workbench, name: &str) -> Lifeline {
+    Lifeline::new(bench.path(name))
 }
 
-async fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let waiting = async {
-        while !condition() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("waited in vain: {what}"));
-}
-
-/// The pid that a command writes to a file, once it is complete.
-async fn pid_in(path: &Path) -> String {
-    let mut pid = String::new();
-    until("the pid", || {
-        pid = fs::read_to_string(path).unwrap_or_default();
-        pid.ends_with('\n')
-    })
-    .await;
-    pid
+fn kill(pid: &str) {
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
 }
 
 #[tokio::test]
@@ -123,59 +109,75 @@ async fn long_output_is_cut_and_kept_in_a_file() {
 #[tokio::test]
 async fn output_is_reported_while_the_command_runs() {
     let bench = Workbench::new();
-    // The command continues only after its first line was reported.
-    let call = bench.run("bash", json!({ "command": "echo first; until [ -e go ]; do sleep 0.01; done" }));
+    // The command goes on only once its first line was reported.
+    make_fifo(&bench.path("go"));
+    let call = bench.run("bash", json!({ "command": "echo first; cat go" }));
     let watch = async {
-        until("a report", || {
-            let reports = bench.reports.lock().unwrap();
-            reports.iter().any(|report| join_text(&report.content) == "first\n")
-        })
-        .await;
+        let mut reports = bench.reports.subscribe();
+        let is_first = |report: &ToolOutput| join_text(&report.content) == "first\n";
+        let reported = reports.wait_for(|reports| reports.iter().any(is_first));
+        drop(tokio::time::timeout(PATIENCE, reported).await.expect("a report").unwrap());
         bench.write("go", "");
     };
     let (output, ()) = tokio::join!(call, watch);
     assert_eq!(join_text(&output.unwrap().content), "first\n");
-    assert!(bench.reports.lock().unwrap()[0].content.is_empty(), "an empty report comes first");
+    assert!(bench.reports.borrow()[0].content.is_empty(), "an empty report comes first");
 }
 
 #[tokio::test]
 async fn abort_kills_to_the_last_grandchild() {
     let bench = Workbench::new();
-    let command = "echo started; (sleep 1000 & echo $! > pid.tmp; mv pid.tmp pid; wait) & wait";
+    let life = lifeline(&bench, "life");
+    let command = "exec 3> life; echo started; (sleep 1000 & echo up >&3; wait) & wait";
     let call = bench.run("bash", json!({ "command": command }));
     let abort = async {
-        let pid = pid_in(&bench.path("pid")).await;
-        assert!(is_alive(&pid));
+        life.line().await;
+        assert!(!life.has_ended());
         bench.cancel.cancel();
-        pid
     };
-    let (output, pid) = tokio::join!(call, abort);
+    let (output, ()) = tokio::join!(call, abort);
     let output = output.unwrap();
     assert_eq!(join_text(&output.content), "started\n\n\nCommand aborted");
     assert!(output.is_error);
-    until("the grandchild's end", || !is_alive(&pid)).await;
+    life.ended().await;
 }
 
 /// `set -m` and `timeout` start processes in groups of their own.
 #[tokio::test]
 async fn abort_kills_other_groups_of_the_session_but_not_other_sessions() {
+    const CHILD: &str = "PI_TEST_DETACHES";
+    const SLEEPER: &str = "echo $$ >&3; exec sleep 1000";
+    #[expect(clippy::disallowed_methods, reason = "tells the inner run from the outer one")]
+    let is_inner = std::env::var_os(CHILD).is_some();
+    if is_inner {
+        // In place of the program `setsid`, which not every system has.
+        let mut sleeper = std::process::Command::new("/bin/sh");
+        sleeper.args(["-c", SLEEPER]);
+        CommandWrap::from(sleeper).wrap(ProcessSession).spawn().unwrap();
+        return;
+    }
     let bench = Workbench::new();
-    let command = "setsid sleep 1000 & echo $! > session.tmp
-        until [ \"$(cut -d' ' -f6 /proc/$!/stat)\" = $! ]; do :; done
-        mv session.tmp session
-        set -m; sleep 1000 & echo $! > group.tmp; mv group.tmp group; sleep 1000";
+    let (session, group) = (lifeline(&bench, "session"), lifeline(&bench, "group"));
+    let test = "tools_bash::abort_kills_other_groups_of_the_session_but_not_other_sessions";
+    let program = std::env::current_exe().unwrap();
+    let command = format!(
+        "{CHILD}=1 '{}' --exact {test} > /dev/null 2>&1 3> session
+        set -m; sh -c '{SLEEPER}' 3> group & sleep 1000",
+        program.display(),
+    );
     let call = bench.run("bash", json!({ "command": command }));
     let abort = async {
-        let pids = (pid_in(&bench.path("group")).await, pid_in(&bench.path("session")).await);
+        group.line().await;
+        let session = session.line().await;
         bench.cancel.cancel();
-        pids
+        session
     };
-    let (output, (group, session)) = tokio::join!(call, abort);
+    let (output, pid) = tokio::join!(call, abort);
     assert!(output.unwrap().is_error);
-    until("the other group's end", || !is_alive(&group)).await;
-    assert!(is_alive(&session), "it detached itself on purpose");
-    let pid = rustix::process::Pid::from_raw(session.trim().parse().unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    group.ended().await;
+    assert!(!session.has_ended(), "it detached itself on purpose");
+    kill(&pid);
+    session.ended().await;
 }
 
 /// Also where this is not pi but a program that uses its library.
@@ -186,8 +188,8 @@ async fn commands_die_with_a_program_that_is_killed() {
     let inner = std::env::var_os(CHILD);
     if let Some(folder) = inner {
         let folder = Path::new(&folder);
-        let script = "(set -m; sleep 1000 & echo $! > one.tmp; mv one.tmp one; wait) &
-            sleep 1000 & echo $! > two.tmp; mv two.tmp two; wait";
+        let script = "(set -m; sh -c 'echo up; exec sleep 1000' 3> one & wait) &
+            sh -c 'echo up; exec sleep 1000' 3> two & wait";
         let command = Command {
             program: "/bin/bash".into(),
             args: vec!["-c".into(), script.into()],
@@ -195,20 +197,25 @@ async fn commands_die_with_a_program_that_is_killed() {
             env: Vec::new(),
             timeout: None,
         };
-        let _running = Running::start(&command, CancellationToken::new()).unwrap();
-        pid_in(&folder.join("one")).await;
-        pid_in(&folder.join("two")).await;
+        let mut running = Running::start(&command, CancellationToken::new()).unwrap();
+        let mut output = Vec::new();
+        while output != b"up\nup\n" {
+            match running.next().await {
+                Event::Output(bytes) => output.extend(bytes),
+                Event::Ended(end) => panic!("{end:?} {output:?}"),
+            }
+        }
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
         std::future::pending::<()>().await;
     }
     let folder = tempfile::tempdir().unwrap();
+    let lives = ["one", "two"].map(|name| Lifeline::new(folder.path().join(name)));
     let mut program = tokio::process::Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", "tools_bash::commands_die_with_a_program_that_is_killed"]);
     let output = program.env(CHILD, folder.path()).output().await.unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(9), "{output:?}");
-    for name in ["one", "two"] {
-        let pid = pid_in(&folder.path().join(name)).await;
-        until("the end of all it started", || !is_alive(&pid)).await;
+    for life in lives {
+        life.ended().await;
     }
 }
 
@@ -223,18 +230,18 @@ async fn old_output_files_are_removed_when_a_command_starts() {
     let other = bench.temp_dir.join("pi-bash-0123456789abcdee.log");
     fs::File::create(&other).unwrap().set_modified(today - 6 * day).unwrap();
     bench.text("bash", json!({ "command": "true" })).await;
-    until("the old file's end", || !old.exists()).await;
+    wait_for_files(&bench.temp_dir, "the old file's end", || !old.exists());
     assert!(other.exists());
 }
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_killed() {
     let bench = Workbench::new();
-    let command = "echo $$ > pid; echo x; sleep 1000";
+    let life = lifeline(&bench, "life");
+    let command = "exec 3> life; echo x; sleep 1000";
     let output = bench.run("bash", json!({ "command": command, "timeout": 1 })).await.unwrap();
     assert_eq!(join_text(&output.content), "x\n\n\nCommand timed out after 1 seconds");
-    let pid = bench.read("pid");
-    until("the command's end", || !is_alive(&pid)).await;
+    life.ended().await;
     let error = bench.error("bash", json!({ "command": "true", "timeout": 0 })).await;
     assert!(error.starts_with("Invalid timeout"), "{error}");
 }
@@ -251,41 +258,38 @@ async fn a_timeout_tells_if_only_background_processes_were_left() {
 #[tokio::test]
 async fn a_silent_background_process_is_not_waited_for() {
     let bench = Workbench::new();
-    let call = bench.text("bash", json!({ "command": "sleep 1000 & echo $!" }));
+    let life = lifeline(&bench, "life");
+    let command = "sh -c 'echo up >&3; exec sleep 1000' 3> life & echo $!";
+    let call = bench.text("bash", json!({ "command": command }));
     let pid = tokio::time::timeout(PATIENCE, call).await.expect("the call returns");
-    assert!(is_alive(&pid), "it was not asked to stop");
-    let pid: i32 = pid.trim().parse().unwrap();
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(pid).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
+    life.line().await;
+    assert!(!life.has_ended(), "it was not asked to stop");
+    kill(&pid);
+    life.ended().await;
 }
 
 #[tokio::test]
 async fn what_a_background_process_still_prints_is_kept() {
     let bench = Workbench::new();
-    let text = bench
-        .text(
-            "bash",
-            json!({ "command": "(while kill -0 $$ 2>/dev/null; do :; done; echo late) & echo early" }),
-        )
-        .await;
+    // The pipe closes when the command itself ends.
+    make_fifo(&bench.path("open"));
+    let command = "(cat open; echo late) & exec 3> open; echo early";
+    let text = bench.text("bash", json!({ "command": command })).await;
     assert_eq!(text, "early\nlate\n");
 }
 
 #[tokio::test]
 async fn dropping_a_running_command_kills_it() {
     let bench = Workbench::new();
-    let pid = {
-        let call = bench.run("bash", json!({ "command": "echo $$ > pid.tmp; mv pid.tmp pid; sleep 1000" }));
-        let pid_file = bench.path("pid");
+    let life = lifeline(&bench, "life");
+    {
+        let call = bench.run("bash", json!({ "command": "exec 3> life; echo up >&3; sleep 1000" }));
         tokio::select! {
             _ = call => panic!("the command does not end by itself"),
-            pid = pid_in(&pid_file) => pid,
+            _ = life.line() => {}
         }
-    };
-    until("the command's end", || !is_alive(&pid)).await;
+    }
+    life.ended().await;
 }
 
 /// Apart from the other tests, whose commands it would kill too.
@@ -310,13 +314,14 @@ fn the_end_of_the_program_ends_its_commands() {
 async fn kill_all_in(folder: &Path) {
     let command = Command {
         program: "/bin/sh".into(),
-        args: vec!["-c".into(), "(sleep 1000 & echo $! > pid.tmp; mv pid.tmp pid; wait); wait".into()],
+        args: vec!["-c".into(), "exec 3> life; (sleep 1000 & echo up >&3; wait); wait".into()],
         cwd: folder.to_owned(),
         env: Vec::new(),
         timeout: None,
     };
+    let life = Lifeline::new(folder.join("life"));
     let mut running = Running::start(&command, CancellationToken::new()).unwrap();
-    let pid = pid_in(&folder.join("pid")).await;
+    life.line().await;
     process::kill_all();
     let end = loop {
         if let Event::Ended(end) = running.next().await {
@@ -324,7 +329,7 @@ async fn kill_all_in(folder: &Path) {
         }
     };
     assert_eq!(end, End::Exited(137));
-    until("the grandchild's end", || !is_alive(&pid)).await;
+    life.ended().await;
 }
 
 #[tokio::test]

@@ -115,7 +115,6 @@ async fn read_refuses_what_is_no_text_file() {
     assert_eq!(error, format!("File not found: {}", bench.path("none").display()));
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn read_does_not_wait_for_a_pipe_or_a_device() {
     let bench = Workbench::new();
@@ -162,7 +161,6 @@ async fn write_creates_folders_and_keeps_every_byte() {
     assert_eq!(bench.read("a/b/c.txt"), "x\r\ny\u{feff}");
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn write_keeps_permissions_and_replaces_the_target_of_a_link() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -257,7 +255,6 @@ async fn ls_sorts_names_without_regard_to_case() {
     assert_eq!(bench.text("ls", json!({ "path": "Dir" })).await, "x");
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn ls_follows_links_and_skips_broken_ones() {
     let bench = Workbench::new();

@@ -6,6 +6,7 @@ use std::fs;
 use pi::ai::join_text;
 use serde_json::{Value, json};
 
+use crate::support::files::make_fifo;
 use crate::tools_support::Workbench;
 
 /// A repository with ignored, hidden and binary files.
@@ -168,7 +169,6 @@ async fn find_reports_its_limit_only_if_there_is_more() {
     assert_eq!(output.details, Some(json!({ "resultLimitReached": 1 })));
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn search_starts_at_a_linked_root_and_survives_odd_names() {
     use std::ffi::OsStr;
@@ -185,16 +185,13 @@ async fn search_starts_at_a_linked_root_and_survives_odd_names() {
 }
 
 /// Ignore files are opened by the walk; a pipe in their place never answers.
-#[cfg(unix)]
 #[tokio::test]
 async fn a_search_that_hangs_ends_when_it_is_cancelled() {
     for (tool, arguments) in
         [("find", json!({ "pattern": "*" })), ("grep", json!({ "pattern": "x", "path": "." }))]
     {
         let bench = Workbench::new();
-        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        let pipe = bench.path(".ignore");
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        make_fifo(&bench.path(".ignore"));
         let reading = bench.path(".ignore");
         let cancel = async {
             // Opening the other end succeeds once the search waits in there; it is kept

@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pi::agent::{Progress, Tool, ToolCx, ToolError, ToolOutput, validate};
 use pi::ai::join_text;
 use pi::tools::{BashConfig, ImageLimits, SessionVars, ToolsConfig, builtins};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// A directory to work in, and all built-in tools.
@@ -18,7 +19,7 @@ pub(crate) struct Workbench {
     pub(crate) session: SessionVars,
     tools: Vec<Arc<dyn Tool>>,
     pub(crate) cancel: CancellationToken,
-    pub(crate) reports: Arc<Mutex<Vec<ToolOutput>>>,
+    pub(crate) reports: watch::Sender<Vec<ToolOutput>>,
 }
 
 impl Workbench {
@@ -38,7 +39,7 @@ impl Workbench {
         let home = Some(folder.path().join("home"));
         let tools = builtins(&ToolsConfig { home, images: ImageLimits::default(), bash });
         let cancel = CancellationToken::new();
-        Self { folder, temp_dir, session, tools, cancel, reports: Arc::default() }
+        Self { folder, temp_dir, session, tools, cancel, reports: watch::Sender::default() }
     }
 
     pub(crate) fn cwd(&self) -> PathBuf {
@@ -74,8 +75,8 @@ impl Workbench {
     ) -> Result<ToolOutput, ToolError> {
         let tool = self.tools.iter().find(|tool| tool.spec().name == name).unwrap();
         let arguments = validate(&tool.spec().parameters, tool.prepare_arguments(arguments)).unwrap();
-        let reports = Arc::clone(&self.reports);
-        let progress = Progress::new(move |partial| reports.lock().unwrap().push(partial));
+        let reports = self.reports.clone();
+        let progress = Progress::new(move |partial| reports.send_modify(|reports| reports.push(partial)));
         let cancel = self.cancel.clone();
         let environment = self.session.clone().variables();
         tool.run(arguments, ToolCx { call_id: "call", cwd, environment, cancel, progress }).await

@@ -13,11 +13,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use pi::session::project_folder;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::files::wait_for_files;
 use super::virtual_terminal::VirtualTerminal;
 
 /// How long something may take before the test has failed.
@@ -104,6 +106,8 @@ pub(crate) struct Pty {
     master: Box<dyn MasterPty + Send>,
     writer: Arc<Mutex<Box<dyn Write + Send>>>,
     shared: Arc<(Mutex<Shared>, Condvar)>,
+    /// Where sessions of its directory are.
+    sessions: PathBuf,
 }
 
 struct Shared {
@@ -152,7 +156,8 @@ impl Pty {
             let (shared, writer) = (Arc::clone(&shared), Arc::clone(&writer));
             move || watch(reader, &shared, &writer)
         });
-        Self { child, master: pair.master, writer, shared }
+        let sessions = project_folder(&home.agent().join("sessions"), cwd);
+        Self { child, master: pair.master, writer, shared, sessions }
     }
 
     /// Types; `\r` is Enter, `\x1b` Escape.
@@ -180,18 +185,11 @@ impl Pty {
         rows
     }
 
-    /// Waits for something outside of the terminal, which nothing announces: looks
-    /// whenever the program writes, and a hundred times a second.
+    /// Waits until `ready` holds of the files of the project's sessions.
     #[track_caller]
-    pub(crate) fn wait_outside(&self, what: &str, ready: impl Fn() -> bool) {
-        let (shared, woken) = &*self.shared;
-        let mut guard = shared.lock().unwrap();
-        let mut n_looks_left = LIMIT.as_millis() / 10;
-        while !ready() {
-            assert!(!guard.ended && n_looks_left > 0, "{what} did not come");
-            n_looks_left -= 1;
-            guard = woken.wait_timeout(guard, Duration::from_millis(10)).unwrap().0;
-        }
+    pub(crate) fn wait_saved(&self, what: &str, ready: impl Fn() -> bool) {
+        fs::create_dir_all(&self.sessions).unwrap();
+        wait_for_files(&self.sessions, what, ready);
     }
 
     /// Waits until `text` is somewhere on the screen.
