@@ -93,7 +93,6 @@ struct Known {
 struct Stamp {
     modified: Option<SystemTime>,
     len: u64,
-    #[cfg(unix)]
     inode: u64,
 }
 
@@ -193,7 +192,6 @@ impl AuthFile {
     pub(super) fn lock(self: &Arc<Self>) -> Result<AuthLock, AuthFileError> {
         if let Some(folder) = self.path.parent() {
             let mut builder = fs::DirBuilder::new();
-            #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             let created = builder.recursive(true).create(folder);
             created.map_err(|source| AuthFileError::Write { path: folder.to_owned(), source })?;
@@ -395,7 +393,6 @@ impl Stamp {
         Self {
             modified: metadata.modified().ok(),
             len: metadata.len(),
-            #[cfg(unix)]
             inode: std::os::unix::fs::MetadataExt::ino(metadata),
         }
     }
@@ -406,7 +403,6 @@ fn create_private(path: &Path) -> io::Result<()> {
     let target = atomic_file::follow_links(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(&target) {
         Ok(_) => Ok(()),
@@ -420,16 +416,11 @@ fn create_private(path: &Path) -> io::Result<()> {
 
 /// Restricts the file to its owner. A file of another user stays unchanged.
 fn make_private(path: &Path, metadata: &Metadata) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::PermissionsExt as _;
 
-        if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
-            drop(fs::set_permissions(path, fs::Permissions::from_mode(0o600)));
-        }
+    if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
+        drop(fs::set_permissions(path, fs::Permissions::from_mode(0o600)));
     }
-    #[cfg(not(unix))]
-    let _: (&Path, &Metadata) = (path, metadata);
 }
 
 #[cfg(test)]
@@ -543,7 +534,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&file.path).unwrap(), text);
     }
 
-    #[cfg(unix)]
     #[test]
     fn only_the_owner_may_read_it() {
         use std::os::unix::fs::PermissionsExt as _;

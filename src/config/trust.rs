@@ -249,7 +249,6 @@ mod tests {
         assert_eq!(file.nearest(Path::new("/a")), None);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_to_a_trusted_folder_is_that_folder() {
         let root = tempfile::tempdir().unwrap();

@@ -30,7 +30,6 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     shell.args(["-c", command]);
     // Its messages would appear in the middle of the screen.
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut shell, 0);
     let mut child = shell.spawn().map_err(|error| format!("cannot run its command: {error}"))?;
     let stdout = child.stdout.take().expect("standard output is piped above");

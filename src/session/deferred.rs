@@ -55,7 +55,6 @@ impl DeferredEntries {
         let Some(path) = &self.path else { return Ok(()) };
         let mut options = OpenOptions::new();
         options.append(true).create(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         options.open(path)?.write_all(line.as_bytes())
     }

@@ -164,7 +164,6 @@ fn lock_path(draft: &Path) -> PathBuf {
 fn lock_file(path: &Path, create: bool) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).truncate(false);
-    #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());

@@ -322,7 +322,6 @@ fn prompts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptDraft
 fn append(path: &Path, len: u64, lines: &str) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.append(true);
-    #[cfg(unix)]
     {
         let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
@@ -552,7 +551,6 @@ mod tests {
         assert_eq!(found(&session), queue(&["a"]));
     }
 
-    #[cfg(unix)]
     #[test]
     fn the_file_is_for_its_owner_alone_and_follows_no_link() {
         use std::os::unix::fs::PermissionsExt as _;

@@ -169,7 +169,6 @@ mod tests {
         assert_eq!(*served.lock().unwrap(), [1, 3]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_and_its_target_are_one_file() {
         let folder = tempfile::tempdir().unwrap();

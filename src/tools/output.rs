@@ -548,7 +548,6 @@ mod tests {
 
         let path = tail.full_output_path().unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), all);
-        #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);

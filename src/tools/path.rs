@@ -16,8 +16,7 @@ pub(super) fn resolve(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let spaced: String = input.chars().map(|c| if is_unusual_space(c) { ' ' } else { c }).collect();
     let bare = spaced.strip_prefix('@').unwrap_or(&spaced);
     let local = from_file_url(bare);
-    let local = from_posix_drive(local.as_deref().unwrap_or(bare));
-    paths::normalise(&cwd.join(paths::expand_home(&local, home)))
+    paths::normalise(&cwd.join(paths::expand_home(local.as_deref().unwrap_or(bare), home)))
 }
 
 /// The argument `path` of a call, or the working directory.
@@ -66,23 +65,7 @@ fn from_file_url(text: &str) -> Option<String> {
     if !path.starts_with('/') {
         return None;
     }
-    let path = percent_decode_str(path).decode_utf8().ok()?.into_owned();
-    // `/C:/x` is the URL form of `C:/x`.
-    let is_drive = cfg!(windows) && path.as_bytes().get(2) == Some(&b':');
-    Some(if is_drive { path[1..].to_owned() } else { path })
-}
-
-/// On Windows, `/c/x`, `/mnt/c/x` and `/cygdrive/c/x` as `C:\x`.
-fn from_posix_drive(path: &str) -> String {
-    if cfg!(windows) { posix_drive(path).unwrap_or_else(|| path.to_owned()) } else { path.to_owned() }
-}
-
-fn posix_drive(path: &str) -> Option<String> {
-    let below = ["/mnt/", "/cygdrive/", "/"].into_iter().find_map(|prefix| path.strip_prefix(prefix))?;
-    let (drive, rest) = below.split_once('/').unwrap_or((below, ""));
-    let mut letters = drive.chars();
-    let letter = letters.next().filter(char::is_ascii_alphabetic)?;
-    letters.next().is_none().then(|| format!("{}:\\{}", letter.to_ascii_uppercase(), rest.replace('/', "\\")))
+    Some(percent_decode_str(path).decode_utf8().ok()?.into_owned())
 }
 
 #[cfg(test)]
@@ -112,16 +95,6 @@ mod tests {
         check("file://localhost/a", "/a");
         check("file:///100%", "/100%");
         check("file://host/a", "/work/file:/host/a");
-    }
-
-    #[test]
-    fn drives_of_posix_layers_become_windows_paths() {
-        let check = |path: &str, expected: Option<&str>| assert_eq!(posix_drive(path).as_deref(), expected);
-        check("/c/x/y", Some("C:\\x\\y"));
-        check("/mnt/d/x", Some("D:\\x"));
-        check("/cygdrive/e", Some("E:\\"));
-        check("/etc/x", None);
-        check("c/x", None);
     }
 
     #[test]

@@ -48,7 +48,6 @@ impl SpillFile {
         let path = folder.join(format!("{PREFIX}{random:016x}{SUFFIX}"));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path)?;
         Ok(Self { file, path, limits, n_head_bytes: 0, tail: VecDeque::new(), n_left_out: 0 })
@@ -154,10 +153,7 @@ fn is_spill_name(name: &str) -> bool {
 }
 
 fn is_old(metadata: &fs::Metadata, now_ms: u64) -> bool {
-    #[cfg(unix)]
     let is_own = std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw();
-    #[cfg(not(unix))]
-    let is_own = true;
     let written = metadata.modified().ok();
     let written = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let age = written.and_then(|written| Duration::from_millis(now_ms).checked_sub(written));
@@ -208,17 +204,13 @@ mod tests {
         write("pi-bash-0123456789abcde0.log", now_ms - week_ms);
         write("pi-bash-mine.log", 0);
         write("notes.log", 0);
-        #[cfg(unix)]
         std::os::unix::fs::symlink("notes.log", path("pi-bash-ffffffffffffffff.log")).unwrap();
         remove_old(folder.path(), now_ms);
         let mut left: Vec<_> =
             fs::read_dir(folder.path()).unwrap().flatten().map(|e| e.file_name()).collect();
         left.sort();
-        let mut expected = vec!["notes.log", "pi-bash-0123456789abcde0.log"];
-        if cfg!(unix) {
-            expected.push("pi-bash-ffffffffffffffff.log");
-        }
-        expected.push("pi-bash-mine.log");
+        let expected =
+            ["notes.log", "pi-bash-0123456789abcde0.log", "pi-bash-ffffffffffffffff.log", "pi-bash-mine.log"];
         assert_eq!(left, expected);
     }
 

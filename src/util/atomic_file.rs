@@ -47,7 +47,6 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
 }
@@ -55,7 +54,6 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
 /// Options that create files only their owner can access.
 pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
@@ -163,18 +161,12 @@ fn is_refused_rename(error: &io::Error) -> bool {
     )
 }
 
-#[cfg(unix)]
 fn has_other_names(metadata: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(metadata) > 1
 }
 
-#[cfg(not(unix))]
-fn has_other_names(_metadata: &Metadata) -> bool {
-    false
-}
-
-/// Overwrites `file`, which is at `target`, after copying its content; restores the
-/// content on failure.
+/// Overwrites `file`, which is at `target`, after its content was copied; puts it
+/// back if that fails.
 fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Result<()> {
     let old = fs::read(target)?;
     let copy = if old.is_empty() { None } else { Some((steps.keep_copy)(target, &old)?) };
@@ -257,12 +249,9 @@ fn write_beside(beside: &Path, bytes: &[u8], existing: &File, metadata: &Metadat
 /// Makes the rename durable. Some file systems cannot sync a folder, and
 /// the content is safe in any case, so failures are ignored.
 fn sync_folder(folder: &Path) {
-    #[cfg(unix)]
     if let Ok(folder) = File::open(folder) {
         folder.sync_all().unwrap_or_default();
     }
-    #[cfg(not(unix))]
-    let _: &Path = folder;
 }
 
 /// Ignores errors, because the original error is more informative.
@@ -284,7 +273,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    #[cfg(unix)]
     #[test]
     fn keeps_permissions_and_links() {
         use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -328,12 +316,10 @@ mod tests {
         Err(io::ErrorKind::StorageFull.into())
     }
 
-    #[cfg(unix)]
     fn inode(path: &Path) -> u64 {
         std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap())
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_mounted_file_is_overwritten_in_place() {
         for kind in [io::ErrorKind::ResourceBusy, io::ErrorKind::CrossesDevices] {
@@ -395,7 +381,6 @@ mod tests {
         fs::remove_file(copy).unwrap();
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_file_with_two_names_keeps_both() {
         let (folder, path) = old_file();
@@ -451,7 +436,6 @@ mod tests {
         assert_eq!(&value[..n], ACCESS_LIST);
     }
 
-    #[cfg(unix)]
     #[test]
     fn the_owner_survives() {
         use std::os::unix::fs::{MetadataExt as _, chown};
@@ -466,7 +450,6 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
     }
 
-    #[cfg(unix)]
     #[test]
     fn private_files_and_folders_are_for_their_owner_alone() {
         use std::os::unix::fs::PermissionsExt as _;
@@ -481,7 +464,6 @@ mod tests {
         assert_eq!(modes, [0o755, 0o700, 0o700, 0o600]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_to_nothing_creates_its_target() {
         let folder = tempfile::tempdir().unwrap();
@@ -491,7 +473,6 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("later")).unwrap(), b"x");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_loop_of_links_is_an_error() {
         let folder = tempfile::tempdir().unwrap();

@@ -11,8 +11,7 @@ use std::io;
 /// the system does not allow it; then `new` must not replace `old`.
 ///
 /// # Errors
-/// If a file cannot be examined.
-#[cfg(unix)]
+/// When a file cannot be examined.
 pub(super) fn copy(new: &File, old: &File, metadata: &Metadata) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt as _, fchown};
 
@@ -25,12 +24,6 @@ pub(super) fn copy(new: &File, old: &File, metadata: &Metadata) -> io::Result<bo
         return Ok(false);
     }
     // Last, because changing the owner clears the set-user-id bits.
-    new.set_permissions(metadata.permissions())?;
-    Ok(true)
-}
-
-#[cfg(not(unix))]
-pub(super) fn copy(new: &File, _old: &File, metadata: &Metadata) -> io::Result<bool> {
     new.set_permissions(metadata.permissions())?;
     Ok(true)
 }
@@ -82,7 +75,7 @@ mod attributes {
     }
 }
 
-#[cfg(all(unix, not(any(target_os = "linux", target_os = "macos"))))]
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
 mod attributes {
     use std::fs::File;
 

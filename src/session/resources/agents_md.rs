@@ -160,7 +160,6 @@ fn first_file(folder: &Path) -> Option<(PathBuf, PathBuf)> {
 struct Project {
     /// The top of the repository, or the folder itself without one; canonical.
     root: PathBuf,
-    #[cfg_attr(not(unix), expect(dead_code, reason = "files have no owners there"))]
     owner: Option<u32>,
 }
 
@@ -180,7 +179,6 @@ impl Project {
     }
 
     /// Whether pi reads a file of this owner in `folder`.
-    #[cfg(unix)]
     fn accepts(&self, folder: &Path, file: &Metadata) -> bool {
         use std::os::unix::fs::PermissionsExt as _;
 
@@ -193,21 +191,10 @@ impl Project {
         };
         (real.starts_with(&self.root) && !is_shared) || owner(file).is_some_and(is_known)
     }
-
-    #[cfg(not(unix))]
-    fn accepts(&self, _: &Path, _: &Metadata) -> bool {
-        true
-    }
 }
 
-#[cfg(unix)]
 fn owner(metadata: &Metadata) -> Option<u32> {
     Some(std::os::unix::fs::MetadataExt::uid(metadata))
-}
-
-#[cfg(not(unix))]
-fn owner(_: &Metadata) -> Option<u32> {
-    None
 }
 
 /// The text of the file at `target`, a canonical path; with its size if that exceeds
@@ -252,17 +239,11 @@ fn read_file(
 }
 
 /// Opens without blocking on a pipe that has replaced the file.
-#[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
 
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
 }
 
 /// A worktree inside its own main checkout finds the main checkout's files above
@@ -297,7 +278,6 @@ mod tests {
             fs::canonicalize(self.0.path()).unwrap().join(path)
         }
 
-        #[cfg(unix)]
         fn link(&self, path: &str, target: impl AsRef<Path>) -> &Self {
             fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
             std::os::unix::fs::symlink(target, self.path(path)).unwrap();
@@ -364,7 +344,6 @@ mod tests {
         );
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_out_of_the_project_is_read_only_with_trust() {
         let tree = Tree::new(&[("secret", "s"), ("repo/.git/HEAD", "ref: refs/heads/main")]);
@@ -381,7 +360,6 @@ mod tests {
         assert_eq!(tree.check("other", false, &[]).links.len(), 1);
     }
 
-    #[cfg(unix)]
     #[test]
     fn links_within_the_project_and_the_users_own_are_followed() {
         let tree = Tree::new(&[
@@ -413,7 +391,6 @@ mod tests {
         tree.link("a/AGENTS.md", "/dev/zero").check("a", true, &["a/CLAUDE.md=c"]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_pipe_is_passed_over_without_waiting() {
         let tree = Tree::new(&[("a/CLAUDE.md", "c")]);
@@ -461,7 +438,6 @@ mod tests {
         assert_eq!(tree.find("b", false).problems, Vec::<String>::new());
     }
 
-    #[cfg(unix)]
     #[test]
     fn in_a_shared_folder_only_files_of_known_owners_count() {
         use std::os::unix::fs::PermissionsExt as _;

@@ -8,6 +8,8 @@ use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 use crate::util::atomic_file;
 
 /// The lock, held until it is dropped.
@@ -84,13 +86,8 @@ impl Drop for Lease {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = atomic_file::private_options();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
-    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
     let file = options.open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
@@ -115,15 +112,8 @@ pub(super) fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-#[cfg(unix)]
 pub(super) fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
     (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-/// An open file cannot be removed here.
-#[cfg(not(unix))]
-pub(super) fn is_same_file(_a: &Metadata, _b: &Metadata) -> bool {
-    true
 }

@@ -118,7 +118,7 @@ impl BashConfig {
             let folders = std::env::split_paths(self.search_path.as_deref().unwrap_or_default());
             folders.map(|folder| folder.join(name)).find(|path| path.is_file())
         };
-        let found = on_path("bash").or_else(|| on_path("bash.exe")).or_else(|| on_path("sh"));
+        let found = on_path("bash").or_else(|| on_path("sh"));
         Ok(found.unwrap_or_else(|| PathBuf::from("/bin/sh")))
     }
 

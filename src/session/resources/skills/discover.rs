@@ -288,7 +288,6 @@ mod tests {
         assert_eq!((candidates, problems), (vec!["a=a/SKILL.md".to_owned()], Vec::new()));
     }
 
-    #[cfg(unix)]
     #[test]
     fn links_are_followed_once_and_loops_end() {
         use std::os::unix::fs::symlink;

@@ -164,24 +164,6 @@ fn the_settings_leave_out_the_users_own() {
 }
 
 #[test]
-fn the_settings_of_a_project_name_places_beside_its_own_and_leave_out_no_others() {
-    let world = World::new(&[
-        ("home/.pi/agent/skills/a/SKILL.md", TEXT),
-        ("home/repo/sub/.pi/skills/b/SKILL.md", TEXT),
-        ("home/repo/sub/.pi/more/c/SKILL.md", TEXT),
-    ]);
-    let settings = owned(&["more", "!skills/*"]);
-    let asked = Asked { project_settings: &settings, ..Asked::default() };
-    let (skills, problems) = world.load(asked);
-    assert_eq!(problems, owned(&[]));
-    let expected = ["a User home/.pi/agent/skills/a/SKILL.md", "c Project home/repo/sub/.pi/more/c/SKILL.md"];
-    assert_eq!(skills, owned(&expected));
-    let (skills, _) = world.load(Asked { untrusted: true, ..asked });
-    assert_eq!(skills, owned(&expected[..1]));
-}
-
-#[cfg(unix)]
-#[test]
 fn a_skill_that_several_links_lead_to_is_one() {
     use std::os::unix::fs::symlink;
 
