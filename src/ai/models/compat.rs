@@ -10,60 +10,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::model::{Cost, Model};
+use super::vendors::{self, Server, ServerKind};
 use crate::ai::messages::Api;
-
-/// The operator of a server, as far as the dialect depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ServerKind {
-    OpenAi,
-    Azure,
-    OpenRouter,
-    VercelGateway,
-    Groq,
-    DeepSeek,
-    Mistral,
-    Xai,
-    Cerebras,
-    Moonshot,
-    Zai,
-    Together,
-    Qwen,
-    Copilot,
-    Snowflake,
-    Vllm,
-    Unknown,
-}
-
-/// TABLE: how servers are recognised: by a part of the base URL, otherwise by the provider id.
-const SERVERS: &[(ServerKind, &[&str], &[&str])] = &[
-    (ServerKind::OpenAi, &["api.openai.com"], &["openai"]),
-    (
-        ServerKind::Azure,
-        &[".openai.azure.com", ".cognitiveservices.azure.com", ".ai.azure.com"],
-        &["azure", "azure-openai", "azure-openai-responses"],
-    ),
-    (ServerKind::OpenRouter, &["openrouter.ai"], &["openrouter"]),
-    (ServerKind::VercelGateway, &["ai-gateway.vercel.sh"], &["vercel-ai-gateway"]),
-    (ServerKind::Groq, &["api.groq.com"], &["groq"]),
-    (ServerKind::DeepSeek, &["api.deepseek.com"], &["deepseek"]),
-    (ServerKind::Mistral, &["api.mistral.ai"], &["mistral"]),
-    (ServerKind::Xai, &["api.x.ai"], &["xai"]),
-    (ServerKind::Cerebras, &["api.cerebras.ai"], &["cerebras"]),
-    (ServerKind::Moonshot, &["api.moonshot.", "api.kimi.com"], &["moonshotai", "moonshot", "kimi-coding"]),
-    (ServerKind::Zai, &["api.z.ai", "open.bigmodel.cn"], &["zai"]),
-    (ServerKind::Together, &["api.together.xyz", "api.together.ai"], &["together"]),
-    (ServerKind::Qwen, &["dashscope"], &["alibaba", "qwen"]),
-    (ServerKind::Copilot, &["githubcopilot.com"], &["github-copilot"]),
-    (ServerKind::Snowflake, &["snowflakecomputing.com"], &["snowflake"]),
-    (ServerKind::Vllm, &["localhost:8000", "127.0.0.1:8000"], &["vllm"]),
-];
 
 impl ServerKind {
     fn of(model: &Model) -> Self {
-        let by_url =
-            SERVERS.iter().find(|(_, hosts, _)| hosts.iter().any(|host| model.base_url.contains(host)));
-        let by_id = || SERVERS.iter().find(|(_, _, ids)| ids.contains(&model.provider.as_str()));
-        by_url.or_else(by_id).map_or(Self::Unknown, |(vendor, ..)| *vendor)
+        Server::of(model, |server| server.kind != Self::Unknown).map_or(Self::Unknown, |server| server.kind)
     }
 }
 
@@ -399,7 +351,7 @@ impl AnthropicCompat {
     pub(in crate::ai) fn of(model: &Model) -> Self {
         let vendor = ServerKind::of(model);
         let flags = Flags(&model.compat);
-        let anthropic = model.base_url.contains("api.anthropic.com") || model.provider == "anthropic";
+        let anthropic = vendors::is_of(model, "anthropic");
         let adaptive_thinking = flags.bool("forceAdaptiveThinking").unwrap_or(false);
         let sends_affinity =
             flags.bool("sendSessionAffinityHeaders").unwrap_or(vendor == ServerKind::OpenRouter);

@@ -1,13 +1,13 @@
-//! The images each service accepts: one table for embedded images, one rule for
-//! images by URL.
+//! The images each service accepts: limits for embedded images, which `vendors` assigns
+//! to servers, and one rule for images by URL.
 //!
 //! The facts come from the vendors' pages on vision input; where a page limits
-//! decoded bytes, the row has the base64 length. A service that is not listed
-//! gets the formats every server with vision reads. `image_fit` enforces the limits
-//! per request; stored images obey `ImageLimits::default`, which is stricter
-//! than nearly all rows.
+//! decoded bytes, the base64 length is given. Any other service gets the formats every
+//! server with vision reads. `image_fit` enforces the limits per request; stored images
+//! obey `ImageLimits::default`, which is stricter than nearly all of them.
 
 use super::model::Model;
+use super::vendors::Server;
 use crate::ai::messages::{Api, ImageUrl};
 use crate::util::image::ImageLimits;
 
@@ -28,12 +28,8 @@ pub(in crate::ai) struct ImageRules {
 
 impl ImageRules {
     pub(in crate::ai) fn of(model: &Model) -> Self {
-        let is_it = |row: &&Row| {
-            row.hosts.iter().any(|host| model.base_url.contains(host))
-                || row.providers.contains(&model.provider.as_str())
-                || row.apis.contains(&model.api.as_str())
-        };
-        let mut rules = ROWS.iter().find(is_it).map_or(ANY, |row| row.rules);
+        let of_server = Server::of(model, |server| server.images.is_some()).and_then(|server| server.images);
+        let mut rules = of_server.unwrap_or_else(|| of_api(&model.api));
         // Models with a larger window accept more.
         if rules.max_images == 100 && model.context_window > 200_000 {
             rules.max_images = 600;
@@ -72,16 +68,6 @@ fn input_limit(model: &Model, path: &str) -> Option<u64> {
     model.extra.get("inputLimits")?.pointer(path)?.as_u64()
 }
 
-struct Row {
-    /// Parts of a base URL.
-    hosts: &'static [&'static str],
-    /// Ids of providers.
-    providers: &'static [&'static str],
-    /// APIs that only this kind of service uses.
-    apis: &'static [&'static str],
-    rules: ImageRules,
-}
-
 const MIB: usize = 1 << 20;
 const PNG_JPEG: &[&str] = &["image/png", "image/jpeg"];
 const WITH_WEBP: &[&str] = &["image/png", "image/jpeg", "image/webp"];
@@ -114,59 +100,34 @@ const fn rules(
 /// Self-hosted servers often decode only PNG and JPEG.
 const ANY: ImageRules = rules(PNG_JPEG, u32::MAX, 20 * MIB, usize::MAX, 64 * MIB);
 
-/// The first matching row wins, so hosts of aggregators come before APIs.
-const ROWS: &[Row] = &[
-    Row {
-        hosts: &["api.groq.com"],
-        providers: &["groq"],
-        apis: &[],
-        rules: rules(PNG_JPEG, u32::MAX, 4_000_000, 5, 20 * MIB),
-    },
-    Row {
-        hosts: &["api.x.ai"],
-        providers: &["xai"],
-        apis: &[],
-        rules: rules(PNG_JPEG, u32::MAX, 10 * MIB, usize::MAX, 64 * MIB),
-    },
-    // 3.75 MB decoded.
-    Row {
-        hosts: &["bedrock-runtime."],
-        providers: &["amazon-bedrock"],
-        apis: &["bedrock-converse-stream"],
-        rules: ImageRules { max_per_message: 20, ..rules(WITH_GIF, 8_000, 5_000_000, usize::MAX, 20 * MIB) },
-    },
-    // 32 MB per request, 30 MB on Vertex AI.
-    Row {
-        hosts: &["api.anthropic.com"],
-        providers: &["anthropic"],
-        apis: &["anthropic-messages", "anthropic-vertex"],
-        rules: ImageRules { crowded: Some((20, 2_000)), ..rules(WITH_GIF, 8_000, 5 * MIB, 100, 24 * MIB) },
-    },
-    // 20 MB per request.
-    Row {
-        hosts: &["generativelanguage.googleapis.com"],
-        providers: &["google"],
-        apis: &["google-generative-ai", "google-vertex"],
-        rules: rules(WITH_WEBP, u32::MAX, 7 * MIB, 3_600, 15 * MIB),
-    },
-    // Only GIFs without animation, which the header does not reveal.
-    Row {
-        hosts: &["api.openai.com", "openai.azure.com"],
-        providers: &["openai", "azure-openai-responses"],
-        apis: &["openai-responses", "openai-codex-responses", "azure-openai-responses"],
-        rules: rules(WITH_WEBP, u32::MAX, 20 * MIB, 1_500, 100 * MIB),
-    },
-];
+pub(super) const GROQ: ImageRules = rules(PNG_JPEG, u32::MAX, 4_000_000, 5, 20 * MIB);
 
-/// Providers whose servers read only images embedded in the request.
-/// <https://github.com/ericc-ch/copilot-api/issues/155>,
-/// <https://platform.moonshot.ai/docs/guide/use-kimi-vision-model>,
-/// <https://github.com/ollama/ollama/blob/main/docs/openai.md>,
-/// <https://lmstudio.ai/docs/typescript/llm-prediction/image-input>.
-const BYTES_ONLY: [&str; 6] =
-    ["github-copilot", "moonshotai", "moonshotai-cn", "kimi-coding", "ollama", "lmstudio"];
-/// Their hosts, for providers that have another name in `models.json`.
-const BYTES_ONLY_HOSTS: [&str; 3] = ["githubcopilot.com", "api.moonshot.", "api.kimi.com"];
+pub(super) const XAI: ImageRules = rules(PNG_JPEG, u32::MAX, 10 * MIB, usize::MAX, 64 * MIB);
+
+/// 3.75 MB decoded.
+pub(super) const BEDROCK: ImageRules =
+    ImageRules { max_per_message: 20, ..rules(WITH_GIF, 8_000, 5_000_000, usize::MAX, 20 * MIB) };
+
+/// 32 MB a request, 30 MB on Vertex AI.
+pub(super) const ANTHROPIC: ImageRules =
+    ImageRules { crowded: Some((20, 2_000)), ..rules(WITH_GIF, 8_000, 5 * MIB, 100, 24 * MIB) };
+
+/// 20 MB a request.
+pub(super) const GOOGLE: ImageRules = rules(WITH_WEBP, u32::MAX, 7 * MIB, 3_600, 15 * MIB);
+
+/// GIF only without animation, which its header does not tell.
+pub(super) const OPENAI: ImageRules = rules(WITH_WEBP, u32::MAX, 20 * MIB, 1_500, 100 * MIB);
+
+/// The limits of the services that use an API which others rarely offer.
+fn of_api(api: &Api) -> ImageRules {
+    match api.as_str() {
+        "bedrock-converse-stream" => BEDROCK,
+        "anthropic-messages" | "anthropic-vertex" => ANTHROPIC,
+        "google-generative-ai" | "google-vertex" => GOOGLE,
+        "openai-responses" | "openai-codex-responses" | "azure-openai-responses" => OPENAI,
+        _ => ANY,
+    }
+}
 
 /// The types of images that a request to `model` may contain.
 ///
@@ -202,8 +163,7 @@ pub(in crate::ai) fn fetches(model: &Model, image: &ImageUrl) -> bool {
     if media_type.is_some_and(|media_type| !image_types(model).contains(&media_type)) {
         return false;
     }
-    let reads_bytes_only = BYTES_ONLY.contains(&model.provider.as_str())
-        || BYTES_ONLY_HOSTS.iter().any(|host| model.base_url.contains(host));
+    let reads_bytes_only = Server::is_any(model, |server| server.reads_bytes_only);
     if !model.reads_images() || reads_bytes_only {
         return false;
     }
@@ -260,7 +220,7 @@ mod tests {
     #[test]
     fn what_pi_stores_needs_no_work_for_any_service() {
         let stored = ImageLimits::default();
-        for rules in ROWS.iter().map(|row| row.rules).chain([ANY]) {
+        for rules in [GROQ, XAI, BEDROCK, ANTHROPIC, GOOGLE, OPENAI, ANY] {
             assert!(rules.each.max_width >= stored.max_width);
             // Groq's limit is the lower one.
             assert!(rules.each.max_base64_bytes >= stored.max_base64_bytes || rules.max_images == 5);

@@ -1,7 +1,7 @@
 //! All models, their providers, and how their servers differ.
 //!
 //! `catalog` lists every model: compiled in, stored and from `models.json`. `model`
-//! is one of them, `vendors` the table of services that offer models, `compat` how
+//! is one of them, `vendors` the table of services that offer models and of what is known of their servers, `compat` how
 //! each server's dialect differs from its API (`compat_fields` lists the fields that
 //! `models.json` may set), `image_limits` the images each service accepts.
 //! `model_lists` and `local_servers` ask services and this machine for their models;
@@ -32,6 +32,7 @@ pub use local_servers::{LOCAL_SERVERS, LocalAddresses, LocalServer, discover, lo
 pub use model::{Cost, CostTier, Modality, Model};
 pub use model_lists::{list_models, variable};
 pub use sampling::Sampling;
+pub(super) use vendors::Server;
 pub use vendors::{EnvKey, VENDORS, Vendor, vendor};
 pub(super) use vertex::versioned;
 pub use vertex::{VERTEX_TEMPLATE, VertexPlace};

@@ -11,7 +11,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::model::{Modality, Model};
-use super::vendors::Vendor;
+use super::vendors::{Models, Vendor};
 use crate::ai::messages::Api;
 use crate::ai::transport::{Credential, Route, Transport, connection_error, read_whole, redact};
 
@@ -32,7 +32,7 @@ pub(in crate::ai) fn template(vendor: &Vendor) -> Model {
         base_url: vendor.base_url.to_owned(),
         ..Model::default()
     };
-    if vendor.id.starts_with("xiaomi") {
+    if matches!(vendor.models, Models::Queried { thinking_in_history: true }) {
         // Its models think by default, and every answer must be sent back with its
         // thinking, even if empty: https://platform.xiaomimimo.com.
         model.compat.insert("requiresReasoningContentOnAssistantMessages".to_owned(), json!(true));

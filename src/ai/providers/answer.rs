@@ -14,7 +14,7 @@ use crate::ai::failure::{ErrorBody, FailureClass, RequestError, clip};
 use crate::ai::messages::{AssistantMessage, Millis, StopReason, StreamEvent};
 use crate::ai::models::{Model, fallback_cost};
 use crate::ai::requests::Request;
-use crate::ai::transport::{CEREBRAS, FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
+use crate::ai::transport::{FRAME_LIMIT_BYTES, Frames, SseFrame, SseItem, html_text};
 
 /// The part kept of a body that turns out not to be a stream.
 const HEAD_LIMIT_BYTES: usize = 2_000;
@@ -241,14 +241,9 @@ pub(in crate::ai) fn fail(message: &mut AssistantMessage, ending: Ending) {
     message.failure = Some(Box::new(failure));
 }
 
-/// The name of the service in error texts. Cerebras is recognised even behind a
-/// provider of the user's, because its empty responses have a meaning.
+/// The name of the service in error texts.
 pub(in crate::ai) fn service(model: &Model) -> &str {
-    match model.provider.as_str() {
-        _ if model.base_url.contains("api.cerebras.ai") => CEREBRAS,
-        "" => "the service",
-        provider => provider,
-    }
+    if model.provider.is_empty() { "the service" } else { &model.provider }
 }
 
 /// The events of a recorded response body to `request`, which arrives in the given

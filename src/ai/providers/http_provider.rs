@@ -18,7 +18,7 @@ use super::answer::{Answer, Ending, fail, service};
 use crate::ai::api::{self, EncodeError, Encoded, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
-use crate::ai::models::Model;
+use crate::ai::models::{Model, Server};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
 use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
@@ -144,7 +144,8 @@ pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
 fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, EncodeError> {
     let url = codec.url(request)?;
     let Encoded { headers, body } = codec.encode(request)?;
-    Ok(HttpRequest { url, headers, body })
+    let empty_error_is_overflow = Server::is_any(&request.model, |server| server.empty_error_is_overflow);
+    Ok(HttpRequest { url, headers, body, empty_error_is_overflow })
 }
 
 /// The body of `request` as it would be sent to any address.

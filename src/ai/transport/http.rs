@@ -19,8 +19,6 @@ use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 use super::redact;
 use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
 
-/// This provider rejects an overlong conversation with an empty body.
-pub(in crate::ai) const CEREBRAS: &str = "cerebras";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 3;
 /// Maximum size read of an error body.
@@ -34,6 +32,8 @@ pub(in crate::ai) struct HttpRequest {
     pub(in crate::ai) url: String,
     pub(in crate::ai) headers: HeaderMap,
     pub(in crate::ai) body: Vec<u8>,
+    /// The service answers a conversation that is too long with an error without a body.
+    pub(in crate::ai) empty_error_is_overflow: bool,
 }
 
 /// Connections to services, shared by all requests of the process. Cheap to clone.
@@ -147,7 +147,7 @@ impl Transport {
         if response.status().is_success() {
             return Ok(response);
         }
-        Err(status_error(response, service, now_ms).await)
+        Err(status_error(response, service, request.empty_error_is_overflow, now_ms).await)
     }
 }
 
@@ -201,7 +201,12 @@ pub(in crate::ai) fn connection_error(error: &reqwest::Error, origin: &str) -> R
 }
 
 /// Reads an unsuccessful response.
-async fn status_error(response: Response, service: &str, now_ms: u64) -> RequestError {
+async fn status_error(
+    response: Response,
+    service: &str,
+    empty_is_overflow: bool,
+    now_ms: u64,
+) -> RequestError {
     let status = response.status();
     let headers = response.headers().clone();
     let mut body = Vec::new();
@@ -209,7 +214,7 @@ async fn status_error(response: Response, service: &str, now_ms: u64) -> Request
     // The part that arrived in time is better than nothing.
     let _in_time = tokio::time::timeout(ERROR_BODY_TIMEOUT, reading).await;
     let body = String::from_utf8_lossy(&body);
-    error_of_parts(status, &headers, &body, service, now_ms)
+    error_of_parts(status, &headers, &body, service, empty_is_overflow, now_ms)
 }
 
 fn error_of_parts(
@@ -217,6 +222,7 @@ fn error_of_parts(
     headers: &HeaderMap,
     body: &str,
     service: &str,
+    empty_is_overflow: bool,
     now_ms: u64,
 ) -> RequestError {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -249,7 +255,7 @@ fn error_of_parts(
     error.notes.extend(verdict.map(str::to_owned));
     error.retry_after = retry_after.or(error.retry_after);
     let mut error = error.into_error(Some(status.as_u16()));
-    if is_empty && service == CEREBRAS && matches!(status.as_u16(), 400 | 413) {
+    if is_empty && empty_is_overflow && matches!(status.as_u16(), 400 | 413) {
         error.failure.class = FailureClass::Overflow;
     }
     error
@@ -397,19 +403,21 @@ mod tests {
 
     #[test]
     fn failures_carry_what_is_known_beside_the_text() {
-        let check = |status: u16, pairs: &[(&'static str, &'static str)], body: &str, service: &str| {
+        let read = |status: u16, pairs: &[(&'static str, &'static str)], body: &str, overflow: bool| {
             let status = StatusCode::from_u16(status).unwrap();
-            error_of_parts(status, &headers(pairs), body, service, 0).failure
+            error_of_parts(status, &headers(pairs), body, "acme", overflow, 0).failure
         };
         for status in [400, 413] {
-            assert_eq!(check(status, &[("retry-after", "1")], " ", CEREBRAS).class, FailureClass::Overflow);
+            assert_eq!(read(status, &[("retry-after", "1")], " ", true).class, FailureClass::Overflow);
         }
-        assert_eq!(check(400, &[], "", "acme").class, FailureClass::InvalidRequest);
-        let limited = check(429, &[("retry-after-ms", "1500")], "Slow down, retry after 9 s", "acme");
+        let check =
+            |status, pairs: &[(&'static str, &'static str)], body: &str| read(status, pairs, body, false);
+        assert_eq!(check(400, &[], "").class, FailureClass::InvalidRequest);
+        let limited = check(429, &[("retry-after-ms", "1500")], "Slow down, retry after 9 s");
         assert_eq!(limited.class, FailureClass::RateLimit);
         assert_eq!(limited.retry_after, Some(Duration::from_millis(1_500)));
         let body = r#"{"error":{"message":"Invalid image.","param":"input[2].content[0]"}}"#;
-        let refused = check(400, &[], body, "openai").rejection.unwrap();
+        let refused = check(400, &[], body).rejection.unwrap();
         assert_eq!(refused.place, crate::ai::RequestPath::parse("input[2].content[0]"));
     }
 
@@ -418,7 +426,7 @@ mod tests {
         let check =
             |status: u16, pairs: &[(&'static str, &'static str)], body: &str, expected: (&str, bool)| {
                 let status = StatusCode::from_u16(status).unwrap();
-                let error = error_of_parts(status, &headers(pairs), body, "acme", 0);
+                let error = error_of_parts(status, &headers(pairs), body, "acme", false, 0);
                 assert_eq!((error.text.as_str(), error.failure.class.is_retryable()), expected);
                 assert_eq!(error.failure.status, Some(status.as_u16()));
             };

@@ -23,7 +23,7 @@ pub use credential::{AwsKeys, Credential, SignIn};
 pub(super) use framing::{Frames, Framing};
 pub use http::Transport;
 pub(super) use http::{
-    CEREBRAS, HttpRequest, Route, client_builder, connection_error, html_text, read_whole, root_cause,
+    HttpRequest, Route, client_builder, connection_error, html_text, read_whole, root_cause,
 };
 pub use http_call::{CallBody, CallError, CallReply, HttpCall};
 pub(super) use sigv4::Scope;

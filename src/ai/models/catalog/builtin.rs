@@ -12,30 +12,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::model::{Cost, Modality, Model};
-use super::super::vendors::vendor;
+use super::super::vendors::{self, Models};
 use crate::ai::messages::{Api, ThinkingLevel};
-
-/// TABLE: the model lists by vendor.
-const LISTS: &[(&str, &str)] = &[
-    ("anthropic", include_str!("../data/models/anthropic.json")),
-    ("openai", include_str!("../data/models/openai.json")),
-    ("openai-codex", include_str!("../data/models/openai-codex.json")),
-    ("google", include_str!("../data/models/google.json")),
-    ("google-vertex", include_str!("../data/models/google-vertex.json")),
-    ("azure", include_str!("../data/models/azure.json")),
-    ("github-copilot", include_str!("../data/models/github-copilot.json")),
-    ("openrouter", include_str!("../data/models/openrouter.json")),
-    ("groq", include_str!("../data/models/groq.json")),
-    ("cerebras", include_str!("../data/models/cerebras.json")),
-    ("xai", include_str!("../data/models/xai.json")),
-    ("deepseek", include_str!("../data/models/deepseek.json")),
-    ("mistral", include_str!("../data/models/mistral.json")),
-    ("moonshotai", include_str!("../data/models/moonshotai.json")),
-    ("kimi-coding", include_str!("../data/models/kimi-coding.json")),
-    ("zai", include_str!("../data/models/zai.json")),
-    ("minimax", include_str!("../data/models/minimax.json")),
-    ("amazon-bedrock", include_str!("../data/models/amazon-bedrock.json")),
-];
 
 /// The date of the lists, in milliseconds since the Unix epoch: 2026-10-01 UTC.
 /// Stored lists with a later date are newer.
@@ -43,9 +21,15 @@ pub(super) const LISTED_MS: u64 = 1_790_812_800_000;
 
 /// The models of a vendor; empty if `provider` is not a vendor.
 pub(super) fn models(provider: &str) -> Vec<Arc<Model>> {
-    let Some(vendor) = vendor(provider) else { return Vec::new() };
-    let owner = vendor.models_of.unwrap_or(vendor.id);
-    let list = LISTS.iter().find(|(name, _)| *name == owner).map_or("[]", |(_, list)| *list);
+    let Some(vendor) = vendors::vendor(provider) else { return Vec::new() };
+    let list = match vendor.models {
+        Models::Listed(list) => list,
+        Models::Of(owner) => match vendors::vendor(owner).map(|owner| owner.models) {
+            Some(Models::Listed(list)) => list,
+            _ => "[]",
+        },
+        Models::Queried { .. } => "[]",
+    };
     let rows: Vec<Row> = serde_json::from_str(list).expect("the lists compiled in are valid (tested)");
     rows.into_iter().map(|row| Arc::new(row.model(vendor.id, vendor.base_url))).collect()
 }
@@ -103,9 +87,6 @@ mod tests {
     fn every_list_is_read_by_its_vendor() {
         for vendor in VENDORS {
             assert_eq!(models(vendor.id).is_empty(), vendor.default_model.is_none(), "{}", vendor.id);
-        }
-        for (name, _) in LISTS {
-            assert!(VENDORS.iter().any(|vendor| vendor.id == *name && vendor.models_of.is_none()), "{name}");
         }
     }
 }
