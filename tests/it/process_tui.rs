@@ -10,7 +10,7 @@ use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use crate::support::chat;
-use crate::support::files::make_fifo;
+use crate::support::files::{make_fifo, wait_for_files};
 use crate::support::lifeline::Lifeline;
 use crate::support::pty::{Pty, TestHome};
 use crate::support::sse_server::{Reply, SseServer};
@@ -748,7 +748,7 @@ async fn reload_follows_the_files_of_the_user() {
     assert_eq!(problems, 1, "{}", rows.join("\n"));
     pty.keys("\x19");
     pty.wait_text("thinking is hidden");
-    pty.wait_outside("the setting on the disk", || {
+    wait_for_files(&home.agent(), "the setting on the disk", || {
         let stored = fs::read_to_string(&settings).unwrap_or_default();
         serde_json::from_str(&stored).unwrap_or(json!(null))
             == json!({"theme": "nope", "novel": 1, "hideThinkingBlock": true})
