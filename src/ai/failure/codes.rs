@@ -146,7 +146,7 @@ fn look_up(rows: &[(FailureClass, &[&str])], code: &str) -> Option<FailureClass>
 
 /// `RATE_LIMIT_EXCEEDED`, `rate-limit-exceeded` and `RateLimitExceeded` are one code.
 fn normalised(code: &str) -> String {
-    code.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+    code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]
