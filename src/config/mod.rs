@@ -39,8 +39,8 @@ pub use oauth::{
 };
 pub use secret::Secret;
 pub use settings::{
-    CompactionBudget, CompactionOverride, CompactionPolicy, Kind as SettingKind, ROWS, Row, Settings,
-    SettingsProblem,
+    BranchSummaryPolicy, CompactionBudget, CompactionOverride, CompactionPolicy, Kind as SettingKind, ROWS,
+    Row, Settings, SettingsProblem,
 };
 pub use settings_file::{SaveError, SettingsFile};
 pub use trust::{

@@ -52,6 +52,11 @@ pub struct Settings {
     pub true_color: String,
     pub images_auto_resize: bool,
     pub compaction: CompactionPolicy,
+    pub branch_summary: BranchSummaryPolicy,
+    /// `tree`, `fork` or `none`.
+    pub double_escape: String,
+    /// `default`, `no-tools`, `user-only`, `labeled-only` or `all`.
+    pub tree_filter: String,
     pub retry_enabled: bool,
     pub retry_max: u32,
     pub retry_base_delay: Duration,
@@ -69,6 +74,15 @@ pub struct CompactionPolicy {
     pub budget: CompactionBudget,
     /// By `provider/id`.
     pub by_model: BTreeMap<String, CompactionOverride>,
+}
+
+/// Summaries of branches that are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchSummaryPolicy {
+    /// Left free of the window by the request for a summary.
+    pub reserve_tokens: u64,
+    /// Branches are left without asking, and without a summary.
+    pub skip_prompt: bool,
 }
 
 /// Sizes in tokens.
@@ -355,6 +369,30 @@ pub const ROWS: &[Row] = &[
         help: "reserveTokens and keepRecentTokens per model",
     },
     Row {
+        key: "branchSummary.reserveTokens",
+        kind: Kind::Number,
+        default: "16384",
+        help: "Tokens of the context window to keep free when a branch is summarised",
+    },
+    Row {
+        key: "branchSummary.skipPrompt",
+        kind: Kind::Bool,
+        default: "false",
+        help: "Leave a branch without asking whether to summarise it",
+    },
+    Row {
+        key: "doubleEscapeAction",
+        kind: Kind::Choice(&["tree", "fork", "none"]),
+        default: "\"tree\"",
+        help: "What Escape pressed twice in an empty editor opens",
+    },
+    Row {
+        key: "treeFilterMode",
+        kind: Kind::Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]),
+        default: "\"default\"",
+        help: "Entries that the session tree shows at first",
+    },
+    Row {
         key: "retry.enabled",
         kind: Kind::Bool,
         default: "true",
@@ -440,6 +478,12 @@ impl Settings {
                 },
                 by_model: reader.parsed("compaction.modelOverrides"),
             },
+            branch_summary: BranchSummaryPolicy {
+                reserve_tokens: reader.number("branchSummary.reserveTokens"),
+                skip_prompt: reader.bool("branchSummary.skipPrompt"),
+            },
+            double_escape: reader.text("doubleEscapeAction").unwrap_or_default(),
+            tree_filter: reader.text("treeFilterMode").unwrap_or_default(),
             retry_enabled: reader.bool("retry.enabled"),
             retry_max: u32::try_from(reader.number("retry.maxRetries")).unwrap_or(u32::MAX),
             retry_base_delay: Duration::from_millis(reader.number("retry.baseDelayMs")),

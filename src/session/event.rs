@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 
+use super::command::PromptDraft;
 use super::question::{Question, QuestionId};
-use super::store::{BashExecution, Entry};
+use super::store::{BashExecution, Entry, EntryId};
 
 /// The events of a session, in order. Events describe changes; the state
 /// snapshot describes the current state.
@@ -41,6 +42,18 @@ pub enum SessionEvent {
         /// Why there is no summary.
         error: Option<String>,
     },
+    /// A summary of a branch that is left is being written.
+    BranchSummaryStarted,
+    /// There is a summary, and `Navigated` follows; or the branch was not left.
+    BranchSummaryEnded {
+        /// Where the user wanted to go.
+        target: EntryId,
+        aborted: bool,
+        /// Why there is no summary.
+        error: Option<String>,
+    },
+    /// The session continues at another entry: forget what was shown.
+    Navigated(Arc<Navigated>),
     /// A user's command began.
     BashStarted {
         command: String,
@@ -95,6 +108,14 @@ pub enum NoticeLevel {
     Info,
     Warning,
     Error,
+}
+
+/// Another branch of the same session.
+#[derive(Debug, Clone, Default)]
+pub struct Navigated {
+    pub branch: Opened,
+    /// The message that was taken back, to be sent anew.
+    pub prompt: Option<PromptDraft>,
 }
 
 /// A session that has just been opened.

@@ -8,6 +8,7 @@ mod agent_session;
 mod cache_watch;
 mod command;
 mod compaction;
+mod copies;
 mod deferred;
 mod draft_file;
 mod event;
@@ -32,8 +33,11 @@ mod urgent;
 mod user_bash;
 
 pub use agent_session::start;
-pub use command::{PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
-pub use event::{CompactionReason, NoticeLevel, Opened, SessionEvent};
+pub use command::{
+    IfBusy, LeftBranch, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy,
+};
+pub use copies::{fork_session, prompt_of};
+pub use event::{CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent};
 pub use handle::{SessionError, SessionEvents, SessionHandle};
 pub use open::OpenSession;
 pub use projection::messages;
@@ -46,9 +50,10 @@ pub use services::{PromptOptions, Services, SkillOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Disk,
-    Entry, EntryBody, EntryId, FoundSessions, Header, JournalError, Label, ModelChange, OpenError,
-    Replacement, SessionInfo, SessionMessage, SessionStore, SessionSummary, SystemDisk, ThinkingLevelChange,
-    UsageEntry, file_name, find, latest, list, project_folder,
+    Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
+    ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionSummary,
+    SessionTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, file_name, find, latest, list,
+    project_folder,
 };
 pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;

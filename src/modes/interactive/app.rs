@@ -274,6 +274,9 @@ impl App {
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::BranchSummaryStarted
+            | SessionEvent::BranchSummaryEnded { .. }
+            | SessionEvent::Navigated(_)
             | SessionEvent::RetryScheduled { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::BashStarted { .. }

@@ -8,6 +8,7 @@
 //! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
 //! something as finished goes out after it was written.
 
+mod branching;
 mod compacting;
 mod model_control;
 mod opening;
@@ -18,6 +19,7 @@ mod run_state;
 mod running;
 mod session_log;
 mod session_tools;
+mod summaries;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -44,6 +46,7 @@ use super::services::Services;
 use super::state::{Phase, SessionState};
 use super::store::{EntryBody, EntryId, JournalError, OpenError, SessionInfo, clean_name};
 use super::user_bash::{UserBash, UserBashEvent};
+use branching::Branching;
 use compacting::{AfterCompaction, Compacting};
 use model_control::ModelControl;
 
@@ -267,6 +270,16 @@ impl AgentSession {
             }
             SessionCommand::AddTool { tool } => self.tools.add(tool)?,
             SessionCommand::RemoveTool { name } => self.tools.remove(name)?,
+            SessionCommand::ReadTree => return Ok(Reply::Tree(self.log.store().tree())),
+            SessionCommand::Navigate { target, summary, if_busy } => {
+                return Branching::of(self).navigate(&target, summary, if_busy).await;
+            }
+            SessionCommand::SetLabel { target, label } => Branching::of(self).label(target, label)?,
+            SessionCommand::Fork { target } => return Branching::of(self).fork(&target).await,
+            SessionCommand::Clone => return Branching::of(self).clone_branch().await,
+            SessionCommand::Import { path } => return Branching::of(self).import(path).await,
+            SessionCommand::Export { path } => return Branching::of(self).export(path).await,
+            SessionCommand::Reload => self.project.reload().await,
             SessionCommand::New => return self.switch(OpenSession::New).await,
             SessionCommand::Open { path } => return self.switch(OpenSession::File(path)).await,
             SessionCommand::Shutdown => {}

@@ -139,6 +139,29 @@ impl Project {
         Ok(())
     }
 
+    /// Reads again what the folder brings along, and tells what came of it.
+    pub(super) async fn reload(&mut self) {
+        let (services, cwd, overrides) =
+            (Arc::clone(&self.services), self.cwd.clone(), self.overrides.clone());
+        let reading = tokio::task::spawn_blocking(move || ProjectContext::read(&services, &cwd, &overrides));
+        match reading.await {
+            Ok(context) => self.context = context,
+            Err(error) => return self.outbox.notice(NoticeLevel::Error, error.to_string()),
+        }
+        self.outbox.update(|state| self.show(state));
+        let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        let (files, skills) = (self.context.context_files.len(), self.context.skills.len());
+        let text = format!(
+            "Reloaded key bindings, {} and {}.",
+            count(files, "instruction file"),
+            count(skills, "skill")
+        );
+        self.outbox.notice(NoticeLevel::Info, text);
+        // They may still be there.
+        self.shown_notices.clear();
+        self.show_notices();
+    }
+
     /// Sets the snapshot's fields about the project.
     pub(super) fn show(&self, state: &mut SessionState) {
         state.cwd.clone_from(&self.cwd);
