@@ -1,7 +1,8 @@
 //! TABLE: the actions of keys other than editing, with default keys and help.
 
+use crate::config::Dirs;
 use crate::session::{SessionCommand, WhenBusy};
-use crate::tui::keymap::{Binding, Context};
+use crate::tui::keymap::{BINDINGS, Binding, Context, Keymap, Platform};
 
 use super::app::App;
 use super::commands;
@@ -90,6 +91,28 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.session.resume", "", "Choose a session to continue", |_, out| {
         out.push(WorldEffect::ListSessions.into());
     }),
+    action("app.session.tree", "", "Show the session as a tree and continue anywhere in it", |app, out| {
+        commands::open_tree(app, out);
+    }),
+    action("app.session.fork", "", "Continue from an earlier message in a new session", |app, out| {
+        commands::open_fork(app, out);
+    }),
+    listed("app.tree.foldOrUp", Context::Tree, "ctrl+left alt+left", "Fold a branch, or go to its start"),
+    listed(
+        "app.tree.unfoldOrDown",
+        Context::Tree,
+        "ctrl+right alt+right",
+        "Unfold a branch, or go to its end",
+    ),
+    listed("app.tree.editLabel", Context::Tree, "shift+l", "Label an entry"),
+    listed("app.tree.toggleLabelTimestamp", Context::Tree, "shift+t", "Show when labels were set"),
+    listed("app.tree.filter.default", Context::Tree, "ctrl+d", "Show the conversation"),
+    listed("app.tree.filter.noTools", Context::Tree, "ctrl+t", "Hide tool results"),
+    listed("app.tree.filter.userOnly", Context::Tree, "ctrl+u", "Show only your messages"),
+    listed("app.tree.filter.labeledOnly", Context::Tree, "ctrl+l", "Show only labelled entries"),
+    listed("app.tree.filter.all", Context::Tree, "ctrl+a", "Show all entries"),
+    listed("app.tree.filter.cycleForward", Context::Tree, "ctrl+o", "Next filter"),
+    listed("app.tree.filter.cycleBackward", Context::Tree, "shift+ctrl+o", "Previous filter"),
 ];
 
 fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {
@@ -133,6 +156,23 @@ pub(super) fn bindings() -> Vec<Binding> {
     ACTIONS.iter().map(|action| action.binding).collect()
 }
 
+/// The keys in force: the defaults and the user's own, and what is wrong with those. Reads
+/// their file.
+pub(super) fn read_keymap(dirs: &Dirs) -> (Keymap, Vec<String>) {
+    let mut keymap = Keymap::new(&[BINDINGS, &bindings()], Platform::Unix);
+    let path = dirs.keybindings_file();
+    let Ok(text) = std::fs::read_to_string(&path) else { return (keymap, Vec::new()) };
+    let shown = dirs.display(&path);
+    let problems = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+        Ok(serde_json::Value::Object(overrides)) => {
+            keymap.apply(&overrides).iter().map(|problem| format!("{shown}: {problem}")).collect()
+        }
+        Ok(_) => vec![format!("{shown}: expected an object")],
+        Err(error) => vec![format!("{shown}: {error}")],
+    };
+    (keymap, problems)
+}
+
 /// Performs the action of this id.
 pub(super) fn perform(id: &str, app: &mut App, out: &mut Vec<Effect>) {
     if let Some(action) = ACTIONS.iter().find(|action| action.binding.id == id) {
@@ -142,8 +182,6 @@ pub(super) fn perform(id: &str, app: &mut App, out: &mut Vec<Effect>) {
 
 #[cfg(test)]
 mod tests {
-    use crate::tui::keymap::{BINDINGS, Keymap, Platform};
-
     use super::*;
 
     #[test]

@@ -13,8 +13,8 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
 use crate::config::Trust;
 use crate::session::{
-    NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, Scope, SessionCommand, SessionEvent,
-    SessionState, WhenBusy,
+    Navigated, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, Scope, SessionCommand,
+    SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
@@ -34,6 +34,7 @@ use super::overlays::{DialogOutcome, ModelChoice};
 use super::prompt::Submission;
 use super::status::StatusLine;
 use super::transcript::Transcript;
+use super::tree::{TreeDialog, TreeDone, TreeOptions};
 
 /// Everything interactive mode shows.
 pub(super) struct App {
@@ -58,6 +59,9 @@ pub(super) struct App {
     shown_leaf: Option<String>,
     /// Prompts of the command line, until the user has decided about trust.
     held_prompts: Vec<Prompt>,
+    pub(super) tree_options: TreeOptions,
+    /// Value of `doubleEscapeAction`.
+    double_escape: String,
 }
 
 /// The initial state of an app.
@@ -72,6 +76,9 @@ pub(super) struct AppParts {
     pub(super) offers_skills: bool,
     /// Sent one after the other, once the session is open.
     pub(super) prompts: Vec<Prompt>,
+    pub(super) tree: TreeOptions,
+    /// Value of `doubleEscapeAction`.
+    pub(super) double_escape: String,
 }
 
 impl App {
@@ -92,6 +99,8 @@ impl App {
             shown_problems: HashSet::new(),
             shown_leaf: None,
             held_prompts: parts.prompts,
+            tree_options: parts.tree,
+            double_escape: parts.double_escape,
         }
     }
 
@@ -196,6 +205,11 @@ impl App {
             }
             Phase::Idle if self.status.is_bash_running() => out.push(Effect::session(SessionCommand::Abort)),
             Phase::Idle if editor.is_bash() => drop(editor.composer.take()),
+            Phase::Idle if self.input.is_second_escape(self.now) => match self.double_escape.as_str() {
+                "tree" => commands::open_tree(self, out),
+                "fork" => commands::open_fork(self, out),
+                _ => {}
+            },
             Phase::Idle => {}
         }
     }
@@ -269,14 +283,17 @@ impl App {
             SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
             SessionEvent::Question(question) => self.dialogs.open_question(question),
             SessionEvent::Ended { .. } => self.on_session_ended(),
+            SessionEvent::BranchSummaryEnded { aborted: true, target, .. } => {
+                commands::open_tree_at(self, Some(target.clone()), out);
+            }
+            SessionEvent::Navigated(navigated) => self.on_navigated(navigated, out),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::BranchSummaryStarted
-            | SessionEvent::BranchSummaryEnded { .. }
-            | SessionEvent::Navigated(_)
+            | SessionEvent::BranchSummaryEnded { aborted: false, .. }
             | SessionEvent::RetryScheduled { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::BashStarted { .. }
@@ -319,6 +336,23 @@ impl App {
         }
         out.push(ScreenEffect::SetTitle(self.title()).into());
         out.push(WorldEffect::ReadBranch.into());
+    }
+
+    /// Another branch is shown; a message that was taken back waits in the editor.
+    fn on_navigated(&mut self, navigated: &Navigated, out: &mut Vec<Effect>) {
+        self.input.prompt.set_history(&navigated.branch.tail);
+        self.status.hint = Some("continuing from here; the branch you left stays in /tree".to_owned());
+        if let Some(prompt) = navigated.prompt.clone() {
+            self.take_back(prompt);
+        }
+        out.push(ScreenEffect::Replay.into());
+    }
+
+    fn take_back(&mut self, prompt: PromptDraft) {
+        if !self.input.prompt.take_back(prompt) {
+            let key = self.keymap.hint("tui.editor.cursorUp");
+            self.status.hint = Some(format!("your draft was kept; {key} brings the message you chose"));
+        }
     }
 
     fn title(&self) -> String {
@@ -367,6 +401,30 @@ impl App {
             }
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Login(done) => self.on_login_done(done, out),
+            EffectDone::Tree(done) => self.on_tree_done(done, out),
+            EffectDone::Keys(keymap, problems) => {
+                self.keymap = *keymap;
+                for problem in problems {
+                    self.transcript.notice(NoticeLevel::Warning, &problem);
+                }
+            }
+        }
+    }
+
+    fn on_tree_done(&mut self, done: TreeDone, out: &mut Vec<Effect>) {
+        match done {
+            TreeDone::Read(view) => {
+                let dialog = TreeDialog::new(*view, self.session.phase, &self.keymap);
+                self.dialogs.open_tree(dialog);
+            }
+            TreeDone::Prompts(prompts) if prompts.is_empty() => {
+                self.tell("There is no message to fork from yet.");
+            }
+            TreeDone::Prompts(prompts) => self.dialogs.open_fork(prompts),
+            TreeDone::Forked(prompt) => self.take_back(prompt),
+            TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
+            TreeDone::Whole(None) => self.status.hint = Some("this entry has no text to copy".to_owned()),
+            done @ (TreeDone::Texts(_) | TreeDone::Found { .. }) => out.extend(self.dialogs.on_tree(done)),
         }
     }
 

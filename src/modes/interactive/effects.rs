@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::mpsc;
 
@@ -15,6 +16,7 @@ use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, Session
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
+use super::actions;
 use super::appearance::in_tmux;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
@@ -34,6 +36,8 @@ pub(super) struct Effects {
     pub(super) services: Arc<Services>,
     /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
+    /// Number of searches in the tree so far; only the last one counts.
+    pub(super) tree_searches: Arc<AtomicU64>,
 }
 
 impl Effects {
@@ -51,6 +55,8 @@ impl Effects {
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::SaveSetting { key, value } => self.save_setting(key, value),
             WorldEffect::Login(effect) => self.start_login(effect),
+            WorldEffect::Tree(effect) => self.start_tree(effect),
+            WorldEffect::ReadKeys => self.read_keys(),
             WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
         }
     }
@@ -133,6 +139,14 @@ impl Effects {
                 Head::Detached(hash) => hash,
             });
             drop(done.send(EffectDone::Branch(branch)));
+        });
+    }
+
+    fn read_keys(&self) {
+        let (services, done) = (Arc::clone(&self.services), self.done.clone());
+        tokio::task::spawn_blocking(move || {
+            let (keymap, problems) = actions::read_keymap(&services.dirs);
+            drop(done.send(EffectDone::Keys(Box::new(keymap), problems)));
         });
     }
 

@@ -28,6 +28,7 @@ mod status;
 mod terminal;
 mod tool_view;
 mod transcript;
+mod tree;
 mod ui;
 mod welcome;
 
@@ -170,6 +171,10 @@ impl Interactive {
         self.perform(out);
         if let SessionEvent::Ended { reason } = event {
             self.on_session_lost(reason);
+        }
+        if let SessionEvent::Navigated(_) = event {
+            // A message may have been taken back into the editor.
+            self.save_draft();
         }
         let is_delta = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate(_)));
         self.frames.request(if is_delta { STREAM_FRAME } else { FRAME });

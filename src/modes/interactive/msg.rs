@@ -9,8 +9,10 @@ use std::sync::Arc;
 use crate::agent::QueueSlot;
 use crate::ai::Model;
 use crate::session::{PromptDraft, SessionCommand, SessionSummary, TakenQueue};
+use crate::tui::keymap::Keymap;
 
 use super::login::{LoginDone, LoginEffect};
+use super::tree::{TreeDone, TreeEffect};
 
 /// An effect outside the app.
 #[derive(Debug, PartialEq)]
@@ -60,6 +62,10 @@ pub(super) enum WorldEffect {
     },
     /// An effect of keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
+    /// Something about the tree of the session; answers with [`EffectDone::Tree`].
+    Tree(TreeEffect),
+    /// Reads the user's key bindings again; answers with [`EffectDone::Keys`].
+    ReadKeys,
     /// Loads the grammars for highlighting, on a separate thread.
     LoadGrammars,
 }
@@ -90,6 +96,9 @@ pub(super) enum EffectDone {
         error: Option<String>,
     },
     Login(LoginDone),
+    Tree(TreeDone),
+    /// The bindings in force, and what is wrong in their file.
+    Keys(Box<Keymap>, Vec<String>),
     Failed(String),
     Told(String),
 }
@@ -116,5 +125,11 @@ impl From<WorldEffect> for Effect {
 impl From<LoginEffect> for Effect {
     fn from(effect: LoginEffect) -> Self {
         Self::World(WorldEffect::Login(effect))
+    }
+}
+
+impl From<TreeEffect> for Effect {
+    fn from(effect: TreeEffect) -> Self {
+        Self::World(WorldEffect::Tree(effect))
     }
 }

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 
 use crate::config::Env;
 use crate::session::{self, OpenSession, Services, SessionHandle};
-use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{InlineWindow, InputBroker, TerminalGuard, TerminalModes};
 use crate::tui::theme::Theme;
@@ -29,6 +28,7 @@ use super::overlays::ModelChoice;
 use super::session_link::SessionLink;
 use super::terminal::Terminal;
 use super::transcript::{Transcript, ViewSettings};
+use super::tree::TreeOptions;
 use super::ui::Ui;
 use super::{Interactive, welcome};
 
@@ -106,6 +106,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         highlighter,
         services: Arc::clone(&start.services),
         sign_in: None,
+        tree_searches: Arc::default(),
     };
     let mut interactive = Interactive {
         app,
@@ -134,19 +135,8 @@ fn app(
     problems: &mut Vec<String>,
 ) -> App {
     let services = &start.services;
-    let actions = actions::bindings();
-    let mut keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
-    let path = services.dirs.keybindings_file();
-    if let Ok(text) = std::fs::read_to_string(&path) {
-        let shown = services.dirs.display(&path);
-        match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
-            Ok(serde_json::Value::Object(overrides)) => {
-                problems.extend(keymap.apply(&overrides).iter().map(|problem| format!("{shown}: {problem}")));
-            }
-            Ok(_) => problems.push(format!("{shown}: expected an object")),
-            Err(error) => problems.push(format!("{shown}: {error}")),
-        }
-    }
+    let (keymap, wrong) = actions::read_keymap(&services.dirs);
+    problems.extend(wrong);
     let models = ModelChoice::of(&services.usable_models());
     let home = services.dirs.home.clone();
     let mut view = ViewSettings::new(keymap.hint("app.tools.expand"), start.cwd.clone(), home.clone());
@@ -160,6 +150,11 @@ fn app(
         models,
         home,
         offers_skills: services.settings.skill_commands,
+        tree: TreeOptions {
+            filter: services.settings.tree_filter.clone(),
+            skip_prompt: services.settings.branch_summary.skip_prompt,
+        },
+        double_escape: services.settings.double_escape.clone(),
         prompts: start.prompts.clone(),
     });
     if !services.settings.quiet_startup {
