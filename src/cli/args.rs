@@ -62,16 +62,20 @@ pub struct Args {
     pub list_models: Option<Option<String>>,
 
     /// Continue this directory's latest session
-    #[arg(short, long = "continue", conflicts_with_all = ["resume", "session", "no_session"])]
+    #[arg(short, long = "continue", conflicts_with_all = ["resume", "session", "fork", "no_session"])]
     pub continue_session: bool,
 
     /// Choose a session to continue
-    #[arg(short, long, conflicts_with_all = ["session", "no_session"])]
+    #[arg(short, long, conflicts_with_all = ["session", "fork", "no_session"])]
     pub resume: bool,
 
     /// Continue the session with this file, id or start of an id
-    #[arg(long, value_name = "PATH|ID", conflicts_with = "no_session")]
+    #[arg(long, value_name = "PATH|ID", conflicts_with_all = ["fork", "no_session"])]
     pub session: Option<String>,
+
+    /// Continue a copy of the session with this file, id or start of an id, in this directory
+    #[arg(long, value_name = "PATH|ID", conflicts_with = "no_session")]
+    pub fork: Option<String>,
 
     /// Keep the session in memory only
     #[arg(long)]
@@ -200,7 +204,6 @@ pub const IGNORED: &[IgnoredFlag] = &[
 /// Flags of the original that this version cannot ignore, and their
 /// alternatives.
 const NOT_YET: &[(&str, &str, &str)] = &[
-    ("--fork", "", ""),
     ("--session-id", "", "use --session to continue a session, --name to name one"),
     ("--export", "", "pi export writes a session in a provider's format"),
     ("--mode", "", "pi -p prints the answer as text"),

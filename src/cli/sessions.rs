@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, Env, Settings};
 use crate::session::{self, FoundSessions, OpenError, OpenSession};
+use crate::util::clock::Clock;
 use crate::util::paths;
 
 use super::args::Args;
@@ -44,25 +45,37 @@ impl SessionFolders {
 /// matches are compared with `cwd`.
 ///
 /// # Errors
-/// If `--session` matches no session, or several.
+/// If `--session` or `--fork` matches no session, or several, or the copy cannot be written.
 pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
     if args.continue_session {
         let latest = session::latest(&folders.folder, Some(cwd));
         return Ok(latest.map_or(OpenSession::New, OpenSession::File));
     }
-    let Some(wanted) = &args.session else { return Ok(OpenSession::New) };
+    if let Some(wanted) = &args.fork {
+        let source = existing(wanted, folders, cwd)?;
+        let copy = session::fork_session(&source, cwd, &folders.folder, Clock::system().now_ms())?;
+        return Ok(OpenSession::File(copy));
+    }
+    match &args.session {
+        Some(wanted) => existing(wanted, folders, cwd).map(OpenSession::File),
+        None => Ok(OpenSession::New),
+    }
+}
+
+/// The session that `wanted` names: its file, its id or the start of that.
+fn existing(wanted: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<PathBuf> {
     let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".jsonl");
     if is_path {
         let path = cwd.join(wanted);
         if !path.try_exists().unwrap_or(true) {
             return Err(OpenError::Missing { path }.into());
         }
-        return Ok(OpenSession::File(path));
+        return Ok(path);
     }
     let FoundSessions { here, elsewhere } = session::find(&folders.root, &folders.folder, cwd, wanted);
     match (here.as_slice(), elsewhere.as_slice()) {
         // The newest session of this directory.
-        ([path, ..], _) | ([], [path]) => Ok(OpenSession::File(path.clone())),
+        ([path, ..], _) | ([], [path]) => Ok(path.clone()),
         ([], []) => {
             anyhow::bail!("no session id starts with \"{wanted}\"; list sessions with pi --resume")
         }

@@ -124,7 +124,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
     let setup = Setup::new(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
-        OpenSession::New => anyhow::bail!("no session given"),
+        OpenSession::New | OpenSession::Forked { .. } => anyhow::bail!("no session given"),
     };
     let conversation = session::read_conversation(&path)?;
     if conversation.messages.is_empty() {

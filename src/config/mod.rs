@@ -38,10 +38,10 @@ pub use oauth::{
 };
 pub use secret::Secret;
 pub use settings::{
-    BatchSize, Capability, CompactionBudget, CompactionOverride, CompactionPolicy, DeliveryTime,
-    EffectiveSettings, InProject, Kind as SettingKind, Layer, LiveSettings, ProjectSettings, ROWS, Row,
-    SaveError, SettingChange, SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch,
-    SettingsWrite,
+    BatchSize, BranchSummaryPolicy, Capability, CompactionBudget, CompactionOverride, CompactionPolicy,
+    DeliveryTime, DoubleEscape, EffectiveSettings, InProject, Kind as SettingKind, Layer, LiveSettings,
+    ProjectSettings, ROWS, Row, SaveError, SettingChange, SettingError, Settings, SettingsFile,
+    SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter,
 };
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,

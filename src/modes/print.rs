@@ -108,6 +108,9 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::BranchSummaryStarted
+            | SessionEvent::BranchSummaryEnded { .. }
+            | SessionEvent::Navigated(_)
             | SessionEvent::BashStarted { .. }
             | SessionEvent::BashOutput { .. }
             | SessionEvent::BashEnded(_)

@@ -52,15 +52,11 @@ pub fn command_name(text: &str) -> Option<&str> {
 /// Commands of the original that this version does not have, and their alternatives.
 const NOT_YET: &[(&str, &str)] = &[
     ("settings", "settings are in ~/.pi/agent/settings.json"),
-    ("tree", ""),
-    ("fork", ""),
-    ("clone", ""),
     ("export", "pi export writes a session in a provider's format"),
     ("import", "pi import reads a conversation in a provider's format"),
     ("share", ""),
     ("bug", ""),
     ("changelog", ""),
-    ("reload", "restart pi to reload the files"),
     ("debug", ""),
     ("mcp", ""),
     ("llama", "/model lists local servers automatically"),
@@ -145,7 +141,10 @@ mod tests {
         check("help", "there is no command /help; did you mean /hotkeys?");
         check("exit", "there is no command /exit; did you mean /quit?");
         check("frobnicate", "there is no command /frobnicate; type / to list all commands");
-        check("fork", "/fork is not supported yet");
-        check("Reload", "/reload is not supported yet; restart pi to reload the files");
+        check("share", "/share is not supported yet");
+        check(
+            "Import",
+            "/import is not supported yet; pi import reads a conversation in a provider's format",
+        );
     }
 }

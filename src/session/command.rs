@@ -10,6 +10,7 @@ use crate::agent::{QueueKind, QueueSlot, Tool};
 use crate::ai::{Image, ThinkingLevel};
 
 use super::question::QuestionId;
+use super::store::{EntryId, SessionTree};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionCommand {
@@ -118,6 +119,37 @@ pub enum SessionCommand {
     RemoveTool {
         name: String,
     },
+    /// Takes a picture of all entries. Replies [`Reply::Tree`].
+    ReadTree,
+    /// Continues at another entry, in the same session. A message of the user is taken back
+    /// to be sent anew: the branch ends before it. Replies [`Reply::Done`], or
+    /// [`Reply::Started`] if a summary is written first; `SessionEvent::Navigated` follows.
+    Navigate {
+        target: EntryId,
+        /// Whether a summary of what is left goes along.
+        summary: LeftBranch,
+        if_busy: IfBusy,
+    },
+    /// Names an entry, or takes its name away.
+    SetLabel {
+        target: EntryId,
+        label: Option<String>,
+    },
+    /// Continues in a new session with what came before a message of the user. Replies
+    /// [`Reply::Forked`] with the message.
+    Fork {
+        target: EntryId,
+    },
+    /// Continues in a new session with all of the active branch.
+    Clone,
+    /// Copies a session file to the others and continues with it.
+    Import {
+        path: PathBuf,
+    },
+    /// Writes the active branch to a new session file at `path`.
+    Export {
+        path: PathBuf,
+    },
     /// Starts a new session in the same directory.
     New,
     /// Continues the session in `path`.
@@ -139,6 +171,23 @@ pub enum WhenBusy {
     /// Interrupts the run immediately.
     Now,
     Refuse,
+}
+
+/// What becomes of the end of a branch that is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftBranch {
+    /// It stays in the file; the model does not learn of it.
+    Leave,
+    /// A summary of it goes along; `focus` is what it should dwell on.
+    Summarize { focus: Option<String> },
+}
+
+/// What a command does that cannot be carried out while the agent or a command works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfBusy {
+    Refuse,
+    /// Cancels the work first, keeping what there is of it.
+    Cancel,
 }
 
 /// The scope of a choice.
@@ -184,6 +233,9 @@ pub enum Reply {
     /// The same text was queued moments ago; this one was dropped.
     Duplicate,
     Queue(TakenQueue),
+    Tree(SessionTree),
+    /// The message that was taken back.
+    Forked(PromptDraft),
 }
 
 /// A prompt as the user wrote it.

@@ -9,7 +9,7 @@ use super::command::{PromptDraft, TakenQueue};
 use super::handle::SessionError;
 use super::question::{Question, QuestionId};
 use super::state::SessionState;
-use super::store::{BashExecution, Entry};
+use super::store::{BashExecution, Entry, EntryId};
 
 /// An event with the snapshot after it.
 #[derive(Debug, Clone)]
@@ -59,6 +59,18 @@ pub enum SessionEvent {
         /// Why there is no summary.
         error: Option<String>,
     },
+    /// A summary of a branch that is left is being written.
+    BranchSummaryStarted,
+    /// There is a summary, and `Navigated` follows; or the branch was not left.
+    BranchSummaryEnded {
+        /// Where the user wanted to go.
+        target: EntryId,
+        aborted: bool,
+        /// Why there is no summary.
+        error: Option<String>,
+    },
+    /// The session continues at another entry: forget what was shown.
+    Navigated(Arc<Navigated>),
     /// A user's command began.
     BashStarted {
         command: String,
@@ -120,6 +132,14 @@ pub enum NoticeLevel {
     Info,
     Warning,
     Error,
+}
+
+/// Another branch of the same session.
+#[derive(Debug, Clone, Default)]
+pub struct Navigated {
+    pub branch: Opened,
+    /// The message that was taken back, to be sent anew.
+    pub prompt: Option<PromptDraft>,
 }
 
 /// A session that has just been opened.

@@ -8,6 +8,7 @@ mod agent_session;
 mod cache_watch;
 mod command;
 mod compaction;
+mod copies;
 mod deferred;
 mod draft_file;
 mod event;
@@ -33,9 +34,12 @@ mod urgent;
 mod user_bash;
 
 pub use agent_session::start;
-pub use command::{PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy};
+pub use command::{
+    IfBusy, LeftBranch, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy,
+};
 pub use compaction::NothingToCompact;
-pub use event::{CompactionReason, NoticeLevel, Opened, SessionEvent, SessionUpdate};
+pub use copies::{fork_session, prompt_of};
+pub use event::{CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate};
 pub use handle::{SessionError, SessionHandle};
 pub use open::OpenSession;
 pub use outbox::{Deltas, SessionEvents};
@@ -50,9 +54,10 @@ pub use services::{ModelOptions, PromptOptions, Services, SkillOptions, TrustOpt
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Disk,
-    Entry, EntryBody, EntryId, FoundSessions, Header, JournalError, Label, ModelChange, OpenError,
-    Replacement, SessionInfo, SessionMessage, SessionStore, SessionSummary, SystemDisk, ThinkingLevelChange,
-    UsageEntry, file_name, find, latest, list, project_folder,
+    Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
+    ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionSummary,
+    SessionTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, file_name, find, latest, list,
+    project_folder,
 };
 pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;

@@ -26,6 +26,14 @@ pub enum OpenSession {
     New,
     /// Continues the session in this file.
     File(PathBuf),
+    /// A new session in `folder` that begins with entries of another.
+    Forked {
+        folder: PathBuf,
+        /// File of the other session.
+        parent: PathBuf,
+        /// The entries as lines, oldest first.
+        lines: Vec<String>,
+    },
 }
 
 /// Larger files are shown by their end before they are scanned.
@@ -96,6 +104,17 @@ fn open_blocking(
             let name = store::file_name(&header.timestamp, &header.id);
             let path = services.sessions.as_ref().map(|folder| folder.join(name));
             SessionStore::create_on(disk, header, path)
+        }
+        OpenSession::Forked { folder, parent, lines } => {
+            let parent_session = Some(parent.to_string_lossy().into_owned());
+            let header = Header { parent_session, ..header() };
+            let path = folder.join(store::file_name(&header.timestamp, &header.id));
+            let mut store = SessionStore::create_on(disk, header, Some(path));
+            for entry in lines.iter().filter_map(|line| Entry::parse(line).ok()) {
+                // Nothing is written before somebody says something.
+                drop(store.append_entry(entry));
+            }
+            store
         }
         OpenSession::File(path) if !path.try_exists().unwrap_or(true) => {
             return Err(OpenError::Missing { path });

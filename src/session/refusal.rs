@@ -55,6 +55,23 @@ pub enum Refusal {
     /// Leaving the session would lose entries that exist only in memory.
     #[error("{reason}")]
     Unsaved { reason: String },
+    #[error("the session is already at this point")]
+    AtThisPoint,
+    #[error("this session has no entry {id}")]
+    NoSuchEntry { id: String },
+    #[error("only your own messages can be forked from; use /clone to copy the whole branch")]
+    NotYourMessage,
+    #[error("this session is not saved yet, so it cannot be copied")]
+    NotSavedYet,
+    #[error("sessions are not saved in this run, so none can be imported")]
+    NoSessionFolder,
+    #[error("there is nothing to export yet")]
+    NothingToExport,
+    #[error("{path} exists already; choose another name")]
+    FileExists { path: String },
+    /// A session file cannot be copied or written.
+    #[error("{reason}")]
+    CannotCopy { reason: String },
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A bug.
@@ -69,6 +86,8 @@ impl Refusal {
             Self::Skill { reason }
             | Self::Tool { reason }
             | Self::CannotOpen { reason }
+            | Self::CannotCopy { reason }
+            | Self::FileExists { path: reason }
             | Self::Unsaved { reason } => reason,
             Self::Internal { problem } => problem,
             Self::Credential(

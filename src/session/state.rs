@@ -119,7 +119,7 @@ pub enum Phase {
     Running,
     /// Waiting to repeat a failed request.
     Retrying,
-    /// Writing a summary of the conversation.
+    /// Writing a summary: of the conversation, or of a branch that is left.
     Compacting,
 }
 

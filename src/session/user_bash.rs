@@ -38,7 +38,7 @@ impl UserBash {
         Self { outbox, running: None }
     }
 
-    fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.running.is_some()
     }
 

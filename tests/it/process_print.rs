@@ -277,6 +277,38 @@ async fn a_session_goes_on_where_it_ended() {
     assert_eq!(home.sessions().len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn fork_continues_a_copy_in_the_current_directory() {
+    let server = SseServer::start(["one", "two", "three"].map(|text| Reply::sse(chat::text(text)))).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "first"]);
+    assert!(output(command).await.status.success());
+    let [source] = home.sessions().try_into().unwrap();
+    let before = fs::read(&source).unwrap();
+    let elsewhere = home.project().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let id = source.file_stem().unwrap().to_str().unwrap().split_once('_').unwrap().1.to_owned();
+    for (wanted, answer) in [(id, "two"), (source.display().to_string(), "three")] {
+        let mut command = pi(&home);
+        command.args(["-p", "--fork", &wanted, "second"]).current_dir(&elsewhere);
+        let output = output(command).await;
+        assert_eq!((text(&output.stdout), text(&output.stderr)), (format!("{answer}\n"), String::new()));
+        let messages = server.requests().last().unwrap().body["messages"].clone();
+        let said: Vec<String> = messages.as_array().unwrap().iter().skip(1).map(text_of).collect();
+        assert_eq!(said, ["first", "one", "second"]);
+    }
+    assert_eq!(fs::read(&source).unwrap(), before);
+    let copies = home.sessions().into_iter().filter(|path| *path != source);
+    let headers: Vec<serde_json::Value> = copies
+        .map(|path| fs::read_to_string(path).unwrap().lines().next().unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(headers.len(), 2);
+    for header in headers {
+        assert_eq!((&header["cwd"], &header["parentSession"]), (&json!(elsewhere), &json!(source)));
+    }
+}
+
 /// Each line: arguments, and the start of standard error. All exit with 1 or 2.
 #[test]
 fn bad_input_is_answered_with_what_to_do() {
@@ -307,6 +339,10 @@ fn bad_input_is_answered_with_what_to_do() {
         ),
         (&["-p", "--session", "./folder.jsonl", "hi"], "pi: cannot read "),
         (&["-p", "--session", "0000", "hi"], "pi: no session id starts with \"0000\""),
+        (&["-p", "--fork", "0000", "hi"], "pi: no session id starts with \"0000\""),
+        (&["-p", "--fork", "./notes.jsonl", "hi"], "pi: "),
+        (&["-p", "--fork", "./folder.jsonl", "hi"], "pi: cannot read "),
+        (&["-p", "--fork", "a", "--continue", "hi"], "error: the argument '--fork <PATH|ID>' cannot be used"),
         (&["-p", "--tools", "hammer", "hi"], "pi: unknown tool \"hammer\"; choose from read"),
         (&["-p", "-r"], "pi: --resume needs a terminal"),
     ];

@@ -754,3 +754,48 @@ async fn reload_follows_the_files_of_the_user() {
             == json!({"theme": "nope", "novel": 1, "hideThinkingBlock": true})
     });
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tree_takes_a_message_back_and_keeps_both_branches() {
+    let answers = ["one answer", "two answer", "## Goal\nTHE SUMMARY", "three answer"];
+    let server = SseServer::start(answers.map(|text| Reply::sse(chat::text(text)))).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    for (prompt, answer) in [("one\r", "one answer"), ("two\r", "two answer")] {
+        pty.keys(prompt);
+        pty.wait_text(answer);
+        pty.wait_idle();
+    }
+    pty.keys("/tree\r");
+    pty.wait_text("› • assistant: two answer");
+    pty.keys("\x1b[A\r");
+    pty.wait_text("Summarise the branch you leave?");
+    pty.keys("\x1b[B\r");
+    let rows = pty.wait_text("Summary of an abandoned branch");
+    let screen = rows.join("\n");
+    assert!(screen.contains("one answer") && !screen.contains("two answer"), "{screen}");
+    pty.wait("the message in the editor", |rows| rows.iter().any(|row| row.trim() == "two"));
+    pty.keys(" again\r");
+    pty.wait_text("three answer");
+    let last = said(&server);
+    assert_eq!((last.len(), last[3].as_str()), (4, "user: two again"), "{last:?}");
+    assert!(last[2].contains("THE SUMMARY"), "{last:?}");
+
+    pty.wait_idle();
+    // A search finds what was left; Escape ends first the search, then the tree.
+    pty.keys("/tree\r");
+    pty.wait_text("Session tree");
+    pty.keys("two answer");
+    let is_found = |rows: &[String]| {
+        rows.iter().any(|row| row.contains("assistant: two answer"))
+            && !rows.iter().any(|row| row.contains("[system]"))
+    };
+    pty.wait("what was found", is_found);
+    pty.keys("\x1b");
+    pty.wait_text("[system]");
+    pty.keys("\x1b");
+    pty.wait("the tree to close", |rows| !rows.iter().any(|row| row.contains("Session tree")));
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
+}

@@ -92,6 +92,9 @@ pub struct Settings {
     pub true_color: Capability,
     pub images_auto_resize: bool,
     pub compaction: CompactionPolicy,
+    pub branch_summary: BranchSummaryPolicy,
+    pub double_escape: DoubleEscape,
+    pub tree_filter: TreeFilter,
     pub retry_enabled: bool,
     pub retry_max: u32,
     pub retry_base_delay: Duration,
@@ -109,6 +112,37 @@ pub struct CompactionPolicy {
     pub budget: CompactionBudget,
     /// By `provider/id`.
     pub by_model: BTreeMap<String, CompactionOverride>,
+}
+
+/// Summaries of branches that are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BranchSummaryPolicy {
+    /// Left free of the window by the request for a summary.
+    pub reserve_tokens: u64,
+    /// Branches are left without a question, and without a summary.
+    pub skip_prompt: bool,
+}
+
+/// What Escape pressed twice in an empty editor opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DoubleEscape {
+    #[default]
+    Tree,
+    Fork,
+    None,
+}
+
+/// The entries that the session tree shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TreeFilter {
+    #[default]
+    Default,
+    NoTools,
+    UserOnly,
+    LabeledOnly,
+    All,
 }
 
 /// Sizes in tokens.
@@ -190,6 +224,12 @@ impl Settings {
                 },
                 by_model: reader.get("compaction.modelOverrides"),
             },
+            branch_summary: BranchSummaryPolicy {
+                reserve_tokens: reader.get("branchSummary.reserveTokens"),
+                skip_prompt: reader.get("branchSummary.skipPrompt"),
+            },
+            double_escape: reader.get("doubleEscapeAction"),
+            tree_filter: reader.get("treeFilterMode"),
             retry_enabled: reader.get("retry.enabled"),
             retry_max: reader.count("retry.maxRetries"),
             retry_base_delay: reader.millis("retry.baseDelayMs"),

@@ -90,6 +90,28 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.session.resume", "", "Choose a session to continue", |_, out| {
         out.push(WorldEffect::ListSessions.into());
     }),
+    action("app.session.tree", "", "Show the session as a tree and continue anywhere in it", |app, out| {
+        commands::open_tree(app, out);
+    }),
+    action("app.session.fork", "", "Continue from an earlier message in a new session", |app, out| {
+        commands::open_fork(app, out);
+    }),
+    listed("app.tree.foldOrUp", Context::Tree, "ctrl+left alt+left", "Fold a branch, or go to its start"),
+    listed(
+        "app.tree.unfoldOrDown",
+        Context::Tree,
+        "ctrl+right alt+right",
+        "Unfold a branch, or go to its end",
+    ),
+    listed("app.tree.editLabel", Context::Tree, "shift+l", "Label an entry"),
+    listed("app.tree.toggleLabelTimestamp", Context::Tree, "shift+t", "Show when labels were set"),
+    listed("app.tree.filter.default", Context::Tree, "ctrl+d", "Show the conversation"),
+    listed("app.tree.filter.noTools", Context::Tree, "ctrl+t", "Hide tool results"),
+    listed("app.tree.filter.userOnly", Context::Tree, "ctrl+u", "Show only your messages"),
+    listed("app.tree.filter.labeledOnly", Context::Tree, "ctrl+l", "Show only labelled entries"),
+    listed("app.tree.filter.all", Context::Tree, "ctrl+a", "Show all entries"),
+    listed("app.tree.filter.cycleForward", Context::Tree, "ctrl+o", "Next filter"),
+    listed("app.tree.filter.cycleBackward", Context::Tree, "shift+ctrl+o", "Previous filter"),
 ];
 
 fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
+use crate::config::DoubleEscape;
 use crate::session::{
-    NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, Scope, SessionCommand, SessionEvent,
-    SessionState, WhenBusy,
+    Navigated, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, Scope, SessionCommand,
+    SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
@@ -32,6 +33,7 @@ use super::overlays::{DialogOutcome, ModelChoice};
 use super::prompt::Submission;
 use super::status::StatusLine;
 use super::transcript::{Transcript, ViewSettings};
+use super::tree::{TreeDialog, TreeDone};
 
 /// Everything interactive mode shows.
 pub(super) struct App {
@@ -181,6 +183,12 @@ impl App {
             out.push(Effect::session(SessionCommand::Interrupt));
         } else if editor.is_bash() {
             drop(editor.composer.take());
+        } else if self.input.is_second_escape(self.now) {
+            match self.session.settings.values.double_escape {
+                DoubleEscape::Tree => commands::open_tree(self, out),
+                DoubleEscape::Fork => commands::open_fork(self, out),
+                DoubleEscape::None => {}
+            }
         }
     }
 
@@ -245,12 +253,18 @@ impl App {
             SessionEvent::Question(question) if question.kind == QuestionKind::Trust => self.open_trust(),
             SessionEvent::Question(question) => self.dialogs.open_question(question),
             SessionEvent::Ended { .. } => self.on_session_ended(),
+            SessionEvent::BranchSummaryEnded { aborted: true, target, .. } => {
+                commands::open_tree_at(self, Some(target.clone()), out);
+            }
+            SessionEvent::Navigated(navigated) => self.on_navigated(navigated, out),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
             | SessionEvent::ProjectChanged
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::BranchSummaryStarted
+            | SessionEvent::BranchSummaryEnded { aborted: false, .. }
             | SessionEvent::RetryScheduled { .. }
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::BashStarted { .. }
@@ -337,6 +351,23 @@ impl App {
         out.push(WorldEffect::ReadBranch.into());
     }
 
+    /// Another branch is shown; a message that was taken back waits in the editor.
+    fn on_navigated(&mut self, navigated: &Navigated, out: &mut Vec<Effect>) {
+        self.input.prompt.set_history(&navigated.branch.tail);
+        self.status.hint = Some("continuing from here; the branch you left stays in /tree".to_owned());
+        if let Some(prompt) = navigated.prompt.clone() {
+            self.edit_again(prompt);
+        }
+        out.push(ScreenEffect::Replay.into());
+    }
+
+    fn edit_again(&mut self, prompt: PromptDraft) {
+        if !self.input.prompt.take_back(prompt) {
+            let key = self.keymap.hint("tui.editor.cursorUp");
+            self.status.hint = Some(format!("your draft was kept; {key} brings the message you chose"));
+        }
+    }
+
     fn title(&self) -> String {
         let folder = self.session.cwd.file_name().map(|name| name.to_string_lossy().into_owned());
         let folder = folder.unwrap_or_else(|| self.session.cwd.display().to_string());
@@ -384,6 +415,24 @@ impl App {
             }
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Login(done) => self.on_login_done(done, out),
+            EffectDone::Tree(done) => self.on_tree_done(done, out),
+        }
+    }
+
+    fn on_tree_done(&mut self, done: TreeDone, out: &mut Vec<Effect>) {
+        match done {
+            TreeDone::Read(view) => {
+                let dialog = TreeDialog::new(*view, self.session.phase, &self.keymap);
+                self.dialogs.open_tree(dialog);
+            }
+            TreeDone::Prompts(prompts) if prompts.is_empty() => {
+                self.tell("There is no message to fork from yet.");
+            }
+            TreeDone::Prompts(prompts) => self.dialogs.open_fork(prompts),
+            TreeDone::Forked(prompt) => self.edit_again(prompt),
+            TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
+            TreeDone::Whole(None) => self.status.hint = Some("this entry has no text to copy".to_owned()),
+            done @ (TreeDone::Texts(_) | TreeDone::Found { .. }) => out.extend(self.dialogs.on_tree(done)),
         }
     }
 

@@ -1,20 +1,22 @@
 //! The open lists and dialogs, and the models they offer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ai::Model;
 use crate::config::SignInStep;
-use crate::session::{Question, SessionCommand, SessionState, SessionSummary};
+use crate::session::{EntryId, Question, SessionCommand, SessionState, SessionSummary};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
 
 use super::login::LoginDialog;
+use super::msg::Effect;
 use super::overlays::{
-    Confirmation, DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
+    Confirmation, DialogOutcome, Drawn, ForkPoints, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
     QuestionDialog, QueuedMessages, Sessions, ThinkingLevels, TrustDialog,
 };
+use super::tree::{TreeDialog, TreeDone};
 
 /// A stack of dialogs: the last one has the keyboard and is shown.
 pub(super) struct Dialogs {
@@ -29,6 +31,7 @@ enum Open {
     Trust(TrustDialog),
     Login(LoginDialog),
     Question(QuestionDialog),
+    Tree(Box<TreeDialog>),
     Other(Box<dyn Overlay>),
 }
 
@@ -38,6 +41,7 @@ impl Open {
             Self::Trust(dialog) => dialog,
             Self::Login(dialog) => dialog,
             Self::Question(dialog) => dialog,
+            Self::Tree(dialog) => &mut **dialog,
             Self::Other(overlay) => &mut **overlay,
         }
     }
@@ -63,7 +67,7 @@ impl Dialogs {
     pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
         self.open.retain(|open| match open {
             Open::Question(dialog) => session.questions.iter().any(|question| question.id == dialog.id()),
-            Open::Trust(_) | Open::Login(_) | Open::Other(_) => true,
+            Open::Trust(_) | Open::Login(_) | Open::Tree(_) | Open::Other(_) => true,
         });
         let step = self.open.last_mut()?.overlay().session_changed(session);
         self.finish(step)
@@ -168,6 +172,45 @@ impl Dialogs {
         });
     }
 
+    /// Asks before another session takes the place of this one.
+    pub(super) fn confirm_import(&mut self, path: PathBuf) {
+        self.push(Confirmation {
+            title: "Import this session?",
+            about: "pi copies the file to your sessions and continues with the copy. This session is kept.",
+            leave: "Stay in this session",
+            confirm: "Import and continue there",
+            then: Some(DialogOutcome::session(SessionCommand::Import { path })),
+            is_confirmed: false,
+        });
+    }
+
+    /// Lists messages of the user, oldest first, to fork from.
+    pub(super) fn open_fork(&mut self, prompts: Vec<(EntryId, String)>) {
+        self.push(ForkPoints::new(prompts));
+    }
+
+    /// Shows a tree, in place of one that is open.
+    pub(super) fn open_tree(&mut self, dialog: TreeDialog) {
+        self.open.retain(|open| !matches!(open, Open::Tree(_)));
+        self.open.push(Open::Tree(Box::new(dialog)));
+    }
+
+    /// Hands what was read or found to the tree, if it is still open.
+    pub(super) fn on_tree(&mut self, done: TreeDone) -> Option<Effect> {
+        let tree = self.open.iter_mut().find_map(|open| match open {
+            Open::Tree(dialog) => Some(dialog),
+            Open::Trust(_) | Open::Login(_) | Open::Question(_) | Open::Other(_) => None,
+        })?;
+        match done {
+            TreeDone::Texts(texts) => {
+                tree.on_texts(texts);
+                None
+            }
+            TreeDone::Found { query, entries } => tree.on_found(query, entries).map(Effect::from),
+            TreeDone::Read(_) | TreeDone::Whole(_) | TreeDone::Prompts(_) | TreeDone::Forked(_) => None,
+        }
+    }
+
     pub(super) fn open_queue(&mut self, session: &SessionState, keymap: &Keymap) {
         self.push(QueuedMessages::new(&session.queue, keymap));
     }
@@ -198,7 +241,7 @@ impl Dialogs {
     pub(super) fn on_sign_in_step(&mut self, step: &SignInStep) {
         let signing_in = self.open.iter_mut().find_map(|open| match open {
             Open::Login(dialog) if dialog.is_signing_in() => Some(dialog),
-            Open::Login(_) | Open::Trust(_) | Open::Question(_) | Open::Other(_) => None,
+            Open::Login(_) | Open::Trust(_) | Open::Question(_) | Open::Tree(_) | Open::Other(_) => None,
         });
         if let Some(dialog) = signing_in {
             dialog.on_sign_in_step(step);

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::mpsc;
 
@@ -34,6 +35,8 @@ pub(super) struct Effects {
     pub(super) services: Arc<Services>,
     /// The sign-in in progress; dropping it cancels the sign-in.
     pub(super) sign_in: Option<SignInTask>,
+    /// Number of searches in the tree so far; only the last one counts.
+    pub(super) tree_searches: Arc<AtomicU64>,
 }
 
 impl Effects {
@@ -51,6 +54,7 @@ impl Effects {
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),
+            WorldEffect::Tree(effect) => self.start_tree(effect),
             WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
         }
     }

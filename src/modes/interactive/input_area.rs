@@ -21,6 +21,8 @@ pub(super) struct InputArea {
     pub(super) completion: Completion,
     /// The end of the wait for the second key, during which a hint is shown.
     quit_until: Option<Duration>,
+    /// Until when Escape in an empty editor is the second one.
+    escape_until: Option<Duration>,
 }
 
 /// The result of a key.
@@ -36,12 +38,16 @@ pub(super) enum InputOutcome {
 
 impl InputArea {
     pub(super) fn new() -> Self {
-        Self { prompt: PromptEditor::new(), completion: Completion::default(), quit_until: None }
+        let (prompt, completion) = (PromptEditor::new(), Completion::default());
+        Self { prompt, completion, quit_until: None, escape_until: None }
     }
 
     /// Completion handles a key first, then the actions, then the editor. `quits`, from
     /// [`Self::take_quit_wait`], is whether a key that clears the editor quits.
     pub(super) fn on_key(&mut self, key: &KeyEvent, quits: bool, keymap: &Keymap) -> InputOutcome {
+        if !keymap.is("app.interrupt", key) {
+            self.escape_until = None;
+        }
         if quits && keymap.is("app.clear", key) {
             return InputOutcome::Quit;
         }
@@ -120,6 +126,18 @@ impl InputArea {
     pub(super) fn clear_or_quit(&mut self, now: Duration) {
         self.quit_until = Some(now + QUIT_WAIT);
         self.prompt.clear();
+    }
+
+    /// Escape with nothing to stop: whether it is the second one in an empty editor.
+    pub(super) fn is_second_escape(&mut self, now: Duration) -> bool {
+        if !self.prompt.is_blank() {
+            return false;
+        }
+        let is_second = self.escape_until.take().is_some_and(|until| now < until);
+        if !is_second {
+            self.escape_until = Some(now + QUIT_WAIT);
+        }
+        is_second
     }
 
     /// Ends the wait for the second key. Returns whether that key would still have quit.
@@ -205,6 +223,28 @@ mod tests {
         };
         check(true);
         check(false);
+    }
+
+    #[test]
+    fn the_second_escape_in_an_empty_editor_counts_within_the_wait() {
+        let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+        let check = |typed: &str, between: Option<KeyCode>, later_ms: u64, expected: bool| {
+            let (keymap, mut input) = (keymap(), InputArea::new());
+            let start = Duration::from_secs(1);
+            input.on_paste(typed);
+            input.on_key(&escape, false, &keymap);
+            assert!(!input.is_second_escape(start));
+            if let Some(code) = between {
+                input.on_key(&KeyEvent::new(code, KeyModifiers::NONE), false, &keymap);
+            }
+            input.on_key(&escape, false, &keymap);
+            let is_second = input.is_second_escape(start + Duration::from_millis(later_ms));
+            assert_eq!(is_second, expected, "{typed} {between:?} {later_ms}");
+        };
+        check("", None, 499, true);
+        check("", None, 500, false);
+        check("", Some(KeyCode::Left), 10, false);
+        check("text", None, 10, false);
     }
 
     #[test]

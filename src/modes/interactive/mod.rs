@@ -29,6 +29,7 @@ mod status;
 mod terminal;
 mod tool_view;
 mod transcript;
+mod tree;
 mod ui;
 mod welcome;
 
@@ -182,6 +183,10 @@ impl Interactive {
             // Back in the editor, and on disk only until that is stored.
             SessionEvent::QueueReturned(_) => self.save_draft(),
             _ => {}
+        }
+        if let SessionEvent::Navigated(_) = event {
+            // A message may have been taken back into the editor.
+            self.save_draft();
         }
         let is_delta = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate(_)));
         self.frames.request(if is_delta { STREAM_FRAME } else { FRAME });

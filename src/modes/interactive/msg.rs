@@ -9,10 +9,10 @@ use std::sync::Arc;
 use crate::agent::QueueSlot;
 use crate::ai::Model;
 use crate::session::{PromptDraft, SessionCommand, SessionSummary, TakenQueue};
-
 use crate::tui::keymap::Keymap;
 
 use super::login::{LoginDone, LoginEffect};
+use super::tree::{TreeDone, TreeEffect};
 
 /// An effect outside the app.
 #[derive(Debug, PartialEq)]
@@ -61,6 +61,8 @@ pub(super) enum WorldEffect {
     Reload,
     /// An effect of keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
+    /// Something about the tree of the session; answers with [`EffectDone::Tree`].
+    Tree(TreeEffect),
     /// Loads the grammars for highlighting, on a separate thread.
     LoadGrammars,
 }
@@ -98,6 +100,7 @@ pub(super) enum EffectDone {
         error: Option<String>,
     },
     Login(LoginDone),
+    Tree(TreeDone),
     Failed(String),
     Told(String),
 }
@@ -124,5 +127,11 @@ impl From<WorldEffect> for Effect {
 impl From<LoginEffect> for Effect {
     fn from(effect: LoginEffect) -> Self {
         Self::World(WorldEffect::Login(effect))
+    }
+}
+
+impl From<TreeEffect> for Effect {
+    fn from(effect: TreeEffect) -> Self {
+        Self::World(WorldEffect::Tree(effect))
     }
 }

@@ -71,6 +71,22 @@ impl PromptEditor {
         submission
     }
 
+    /// Whether nothing is in the editor.
+    pub(super) fn is_blank(&self) -> bool {
+        self.composer.is_empty() && self.images.is_empty()
+    }
+
+    /// Puts a message that was taken back into the editor. A draft stays there instead, and
+    /// the message goes to the history; returns false then.
+    pub(super) fn take_back(&mut self, prompt: PromptDraft) -> bool {
+        if self.is_blank() {
+            self.prepend(vec![prompt]);
+            return true;
+        }
+        self.composer.add_to_history(prompt.text.trim());
+        false
+    }
+
     /// Empties the editor.
     pub(super) fn clear(&mut self) {
         self.composer.take();
@@ -250,6 +266,15 @@ mod tests {
         assert_eq!(prompt.draft().0.text, "half a thought, and more");
         prompt.restore(taken("another"));
         assert_eq!(prompt.draft().0.text, "another\n\nhalf a thought, and more");
+    }
+
+    #[test]
+    fn message_taken_back_does_not_replace_a_draft() {
+        let mut prompt = PromptEditor::new();
+        assert!(prompt.take_back("first".into()));
+        assert_eq!(prompt.draft().0.text, "first");
+        assert!(!prompt.take_back("second".into()));
+        assert_eq!(prompt.draft().0.text, "first");
     }
 
     #[test]

@@ -107,6 +107,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         highlighter,
         services: Arc::clone(&start.services),
         sign_in: None,
+        tree_searches: Arc::default(),
     };
     let mut interactive = Interactive {
         app,

@@ -28,6 +28,9 @@ pub(super) enum Status {
         since: Duration,
         reason: CompactionReason,
     },
+    SummarizingBranch {
+        since: Duration,
+    },
 }
 
 /// The status row. Always one row high, so that the layout stays stable.
@@ -71,12 +74,16 @@ impl StatusLine {
             SessionEvent::CompactionStarted { reason } => {
                 self.status = Status::Compacting { since: now, reason: *reason };
             }
-            SessionEvent::CompactionEnded { .. } => self.status = Status::Idle,
+            SessionEvent::BranchSummaryStarted => self.status = Status::SummarizingBranch { since: now },
+            SessionEvent::CompactionEnded { .. } | SessionEvent::BranchSummaryEnded { .. } => {
+                self.status = Status::Idle;
+            }
             SessionEvent::Ended { .. } => {
                 self.bash_since = None;
                 self.status = Status::Idle;
             }
             SessionEvent::Opened(_)
+            | SessionEvent::Navigated(_)
             | SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
             | SessionEvent::QueueReturned(_)
@@ -136,6 +143,9 @@ impl StatusLine {
                     CompactionReason::Overflow => "The context window is full, compacting",
                 };
                 format!("{what}… {}({interrupt_key} to cancel)", elapsed(now, *since))
+            }
+            Status::SummarizingBranch { since } => {
+                format!("Summarising the branch… {}({interrupt_key} to cancel)", elapsed(now, *since))
             }
             Status::Retrying { attempt, max_attempts, at } => {
                 let seconds = at.saturating_sub(now).as_secs_f64().ceil();

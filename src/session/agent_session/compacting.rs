@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, SystemState};
 
@@ -14,17 +12,15 @@ use super::super::compaction::{
 use super::super::event::{CompactionReason, NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::projection;
-use super::super::recovery::RetryPolicy;
 use super::super::refusal::Refusal;
 use super::super::run::{self, ActiveRun, RequestChange};
 use super::super::state::Phase;
 use super::super::store::{Compaction, EntryBody};
 use super::AgentSession;
+use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
 
-/// A summary being written. Dropping it does not end the task; cancelling does.
+/// What a summary that is being written is going to replace.
 pub(super) struct ActiveCompaction {
-    pub(super) task: JoinHandle<Result<Summary, SummaryError>>,
-    cancel: CancellationToken,
     plan: CompactionPlan,
     tokens_before: u64,
     reason: CompactionReason,
@@ -52,14 +48,7 @@ pub(super) struct PausedRun {
 }
 
 impl ActiveCompaction {
-    /// Cancels the compaction, and the run that waits for it.
-    pub(super) fn cancel(&self) {
-        self.cancel.cancel();
-        if let Some(run) = self.paused_run() {
-            run.cancel.cancel();
-        }
-    }
-
+    /// The run that waits for it.
     pub(super) fn paused_run(&self) -> Option<&ActiveRun> {
         match &self.then {
             AfterCompaction::Request(paused) => Some(&paused.run),
@@ -188,20 +177,7 @@ impl<'s> Compacting<'s> {
             .map_err(Unprepared::Nothing)?;
         let context = session.log.context_branch();
         let tokens_before = context_tokens(&context, &projection::messages(&context));
-        let credential = session.model.credential().await.map_err(Unprepared::NoKey)?;
-        let thinking = session.model.selection().thinking();
-        let mut options = session.services.options(&settings.values, &model, thinking, "");
-        // A separate request without a successor: caching it would waste money.
-        (options.session_id, options.long_cache) = (None, false);
-        let summarizer = Summarizer {
-            provider: Arc::clone(&session.services.provider),
-            model,
-            credential,
-            options,
-            clock: session.services.clock.clone(),
-            retry: RetryPolicy::of(&settings.values),
-            cancel: CancellationToken::new(),
-        };
+        let summarizer = summarizer(session).await.map_err(Unprepared::NoKey)?;
         Ok((plan, tokens_before, summarizer))
     }
 
@@ -215,15 +191,14 @@ impl<'s> Compacting<'s> {
         let cancel = summarizer.cancel.clone();
         let planned = plan.clone();
         let task = tokio::spawn(async move { summarizer.summarize(&planned, focus.as_deref()).await });
-        let active = ActiveCompaction { task, cancel, plan, tokens_before, reason, then };
-        self.session.run.on_compaction_start(active);
+        let purpose = SummaryPurpose::Compaction(ActiveCompaction { plan, tokens_before, reason, then });
+        self.session.run.on_summary_start(ActiveSummary { task, cancel, purpose });
         self.session.outbox.send(SessionEvent::CompactionStarted { reason });
     }
 
     /// Stores the summary, or reports the failure; then continues with the next step.
-    pub(super) async fn on_end(&mut self, summary: Result<Summary, SummaryError>) {
-        let Some(active) = self.session.run.take_compaction() else { return };
-        let ActiveCompaction { plan, tokens_before, reason, then, .. } = active;
+    pub(super) async fn on_end(&mut self, active: ActiveCompaction, summary: Result<Summary, SummaryError>) {
+        let ActiveCompaction { plan, tokens_before, reason, then } = active;
         let aborted = summary == Err(SummaryError::Cancelled);
         let error = match summary {
             Ok(summary) => {

@@ -9,6 +9,7 @@
 //! (`recovery`, `repair`, `selection`, `projection`). Journal first: an event that shows
 //! something as finished goes out after it was written.
 
+mod branching;
 mod compacting;
 mod held_prompts;
 mod model_control;
@@ -21,6 +22,7 @@ mod running;
 mod session_log;
 mod session_settings;
 mod session_tools;
+mod summaries;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -49,6 +51,7 @@ use super::services::Services;
 use super::state::{Phase, SessionState};
 use super::store::{EntryBody, EntryId, OpenError, SessionInfo, clean_name};
 use super::user_bash::{UserBash, UserBashEvent};
+use branching::Branching;
 use compacting::{AfterCompaction, Compacting};
 use held_prompts::HeldPrompts;
 use model_control::ModelControl;
@@ -298,6 +301,15 @@ impl AgentSession {
             }
             SessionCommand::AddTool { tool } => self.tools.add(tool)?,
             SessionCommand::RemoveTool { name } => self.tools.remove(name)?,
+            SessionCommand::ReadTree => return Ok(Reply::Tree(self.log.store().tree())),
+            SessionCommand::Navigate { target, summary, if_busy } => {
+                return Branching::of(self).navigate(&target, summary, if_busy).await;
+            }
+            SessionCommand::SetLabel { target, label } => Branching::of(self).label(target, label)?,
+            SessionCommand::Fork { target } => return Branching::of(self).fork(&target).await,
+            SessionCommand::Clone => return Branching::of(self).clone_branch().await,
+            SessionCommand::Import { path } => return Branching::of(self).import(path).await,
+            SessionCommand::Export { path } => return Branching::of(self).export(path).await,
             SessionCommand::New => return self.switch(OpenSession::New).await,
             SessionCommand::Open { path } => return self.switch(OpenSession::File(path)).await,
             SessionCommand::Shutdown => {}

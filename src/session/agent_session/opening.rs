@@ -18,6 +18,15 @@ use super::{AgentSession, TAIL_ENTRIES};
 
 impl AgentSession {
     pub(super) async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
+        self.switch_with(open, ModelChoice::Stored).await
+    }
+
+    pub(super) async fn switch_with(
+        &mut self,
+        open: OpenSession,
+        model: ModelChoice,
+    ) -> Result<Reply, SessionError> {
+        let keeps_model = model == ModelChoice::Current;
         let store = self.log.store();
         if let OpenSession::File(path) = &open
             && store.locked_by().is_none()
@@ -35,7 +44,7 @@ impl AgentSession {
         // Lines that exist only in memory would be lost with the store.
         self.log.flush().map_err(|error| Refusal::Unsaved { reason: error.to_string() })?;
         self.settings.use_project(opened.project.settings.clone());
-        let (selection, notice) = if opened.store.is_empty() {
+        let (selection, notice) = if opened.store.is_empty() || keeps_model {
             // A new session continues with the current model.
             (self.model.selection().clone(), None)
         } else {
@@ -54,13 +63,7 @@ impl AgentSession {
     }
 
     pub(super) fn announce_open(&mut self, notice: Option<String>) {
-        self.run.clear_context(self.model.model().context_window);
-        if let Some(entry) = self.log.last_answer()
-            && let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body
-            && let Message::Assistant(answer) = &**message
-        {
-            self.run.note_context(answer);
-        }
+        note_context(self);
         self.outbox.update(|state| {
             self.log.show(state);
             self.project.show(state);
@@ -116,5 +119,25 @@ impl AgentSession {
         }
         self.log.sync().await;
         self.follow_log();
+    }
+}
+
+/// The model of a session that is switched to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ModelChoice {
+    /// The one its branch ends with.
+    Stored,
+    /// The one at hand.
+    Current,
+}
+
+/// Tells how full the window is from the last answer of the active branch.
+pub(super) fn note_context(session: &mut AgentSession) {
+    session.run.clear_context(session.model.model().context_window);
+    if let Some(entry) = session.log.last_answer()
+        && let EntryBody::Message { message: SessionMessage::Model(message), .. } = &entry.body
+        && let Message::Assistant(answer) = &**message
+    {
+        session.run.note_context(answer);
     }
 }

@@ -16,7 +16,7 @@ use super::super::repair::Repair;
 use super::super::run::{ActiveRun, Report};
 use super::super::state::{ContextUsage, Phase, SessionState};
 use super::super::store::{ContextEdit, EntryBody, EntryId};
-use super::compacting::ActiveCompaction;
+use super::summaries::ActiveSummary;
 
 pub(super) struct RunState {
     activity: Activity,
@@ -35,7 +35,7 @@ enum Activity {
     Idle,
     Running(ActiveRun),
     Retrying { at: Instant, error: String },
-    Compacting(ActiveCompaction),
+    Summarizing(ActiveSummary),
 }
 
 /// The events that wake a working session.
@@ -43,7 +43,7 @@ pub(super) enum RunInput {
     Report(Report),
     Ended,
     RetryNow,
-    Compacted(Result<Summary, SummaryError>),
+    Summarized(Result<Summary, SummaryError>),
 }
 
 impl RunState {
@@ -69,7 +69,7 @@ impl RunState {
             Activity::Idle => Phase::Idle,
             Activity::Running(_) => Phase::Running,
             Activity::Retrying { .. } => Phase::Retrying,
-            Activity::Compacting(_) => Phase::Compacting,
+            Activity::Summarizing(_) => Phase::Compacting,
         }
     }
 
@@ -82,9 +82,9 @@ impl RunState {
                 tokio::time::sleep_until(*at).await;
                 RunInput::RetryNow
             }
-            Activity::Compacting(active) => {
+            Activity::Summarizing(active) => {
                 let summary = (&mut active.task).await;
-                RunInput::Compacted(
+                RunInput::Summarized(
                     summary.unwrap_or_else(|error| Err(SummaryError::Failed(error.to_string()))),
                 )
             }
@@ -135,7 +135,7 @@ impl RunState {
                 run.cancel.cancel();
                 false
             }
-            Activity::Compacting(active) => {
+            Activity::Summarizing(active) => {
                 active.cancel();
                 false
             }
@@ -152,7 +152,7 @@ impl RunState {
     fn run(&self) -> Option<&ActiveRun> {
         match &self.activity {
             Activity::Running(run) => Some(run),
-            Activity::Compacting(active) => active.paused_run(),
+            Activity::Summarizing(active) => active.paused_run(),
             Activity::Idle | Activity::Retrying { .. } => None,
         }
     }
@@ -222,17 +222,17 @@ impl RunState {
         self.context = ContextUsage { window, ..ContextUsage::default() };
     }
 
-    // Compaction.
+    // Summaries.
 
-    pub(super) fn on_compaction_start(&mut self, active: ActiveCompaction) {
-        self.activity = Activity::Compacting(active);
+    pub(super) fn on_summary_start(&mut self, active: ActiveSummary) {
+        self.activity = Activity::Summarizing(active);
         self.outbox.update(|state| self.show(state));
     }
 
-    /// The compaction that has ended; `None` if none is in progress.
-    pub(super) fn take_compaction(&mut self) -> Option<ActiveCompaction> {
+    /// The summary that has ended; `None` if none is in progress.
+    pub(super) fn take_summary(&mut self) -> Option<ActiveSummary> {
         match std::mem::replace(&mut self.activity, Activity::Idle) {
-            Activity::Compacting(active) => Some(active),
+            Activity::Summarizing(active) => Some(active),
             other => {
                 self.activity = other;
                 None

@@ -18,7 +18,7 @@ use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::EntryBody;
 use super::compacting::{AfterCompaction, Compacting, PausedRun};
 use super::run_state::RunInput;
-use super::{AgentSession, REPORTS_PER_TURN};
+use super::{AgentSession, REPORTS_PER_TURN, summaries};
 
 impl AgentSession {
     /// Starts a run with `prompts`; an empty list repeats the last request.
@@ -59,7 +59,7 @@ impl AgentSession {
             }
             RunInput::Ended => self.on_run_end().await,
             RunInput::RetryNow => self.retry().await,
-            RunInput::Compacted(summary) => Compacting::of(self).on_end(summary).await,
+            RunInput::Summarized(summary) => summaries::on_end(self, summary).await,
         }
     }
 

@@ -86,6 +86,7 @@ impl SessionLog {
         self.store.branch(0)
     }
 
+    /// See [`SessionStore::context_branch`].
     pub(super) fn context_branch(&mut self) -> Vec<Arc<Entry>> {
         self.store.context_branch()
     }
@@ -100,6 +101,11 @@ impl SessionLog {
 
     pub(super) fn last_answer(&mut self) -> Option<Arc<Entry>> {
         self.store.last_answer()
+    }
+
+    /// See [`SessionStore::move_leaf`].
+    pub(super) fn move_leaf(&mut self, id: Option<&EntryId>) -> bool {
+        self.store.move_leaf(id)
     }
 
     /// The next task for the file; never returns if there is none.

@@ -1,15 +1,17 @@
-//! Compaction: replaces the beginning of a conversation with a summary.
+//! Summaries: in place of the beginning of a conversation, and of a branch that is left.
 //!
-//! `plan` decides which part is summarised and which is kept, `prompts` writes the
-//! requests, `summarize` sends them and assembles the result, `estimate` counts tokens.
-//! Everything except the sending is pure. The session task decides when to compact and
-//! stores the result; nothing changes before the summary is complete.
+//! `plan` decides which part is summarised and which is kept, `branch` does so for a branch,
+//! `prompts` writes the requests, `summarize` sends them and assembles the result,
+//! `estimate` counts tokens. Everything except the sending is pure. The session task decides
+//! when to compact and stores the result; nothing changes before the summary is complete.
 
+mod branch;
 mod estimate;
 mod plan;
 mod prompts;
 mod summarize;
 
+pub(super) use branch::{BranchPlan, plan_branch};
 pub(super) use estimate::context_tokens;
 pub use plan::NothingToCompact;
 pub(super) use plan::{CompactionPlan, plan};

@@ -20,7 +20,7 @@ pub(in super::super) struct CompactionPlan {
     pub(super) turn_prefix: Vec<Arc<Message>>,
     pub(super) previous_summary: Option<String>,
     pub(in super::super) first_kept_entry_id: String,
-    files: Files,
+    pub(super) files: Files,
 }
 
 /// Why there is nothing to compact.
@@ -34,7 +34,7 @@ pub enum NothingToCompact {
 
 /// Files that tools read and changed in the summarised part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Files {
+pub(super) struct Files {
     read: BTreeSet<String>,
     modified: BTreeSet<String>,
 }
@@ -63,19 +63,50 @@ enum Place {
 impl CompactionPlan {
     /// The lists of files, for the entry's `details`.
     pub(in super::super) fn details(&self) -> Value {
-        let read: Vec<&String> = self.files.read.difference(&self.files.modified).collect();
-        json!({ "readFiles": read, "modifiedFiles": self.files.modified })
+        self.files.details()
+    }
+}
+
+impl Files {
+    /// The lists, for an entry's `details`.
+    pub(super) fn details(&self) -> Value {
+        let read: Vec<&String> = self.read.difference(&self.modified).collect();
+        json!({ "readFiles": read, "modifiedFiles": self.modified })
     }
 
-    /// The lists of files as the model reads them, after the summary.
-    pub(super) fn file_lists(&self) -> String {
-        let read: Vec<&str> = self.files.read.difference(&self.files.modified).map(String::as_str).collect();
-        let modified: Vec<&str> = self.files.modified.iter().map(String::as_str).collect();
+    /// The lists as the model reads them, after a summary.
+    pub(super) fn lists(&self) -> String {
+        let read: Vec<&str> = self.read.difference(&self.modified).map(String::as_str).collect();
+        let modified: Vec<&str> = self.modified.iter().map(String::as_str).collect();
         let list = |name: &str, files: &[&str]| match files {
             [] => String::new(),
             files => format!("\n\n<{name}>\n{}\n</{name}>", files.join("\n")),
         };
         list("read-files", &read) + &list("modified-files", &modified)
+    }
+
+    /// Adds what the tools of a message read and changed.
+    pub(super) fn add_message(&mut self, message: &Message) {
+        let Message::Assistant(answer) = message else { return };
+        for call in answer.tool_calls() {
+            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            match call.name.as_str() {
+                "read" => self.read.insert(path.to_owned()),
+                "edit" | "write" => self.modified.insert(path.to_owned()),
+                _ => false,
+            };
+        }
+    }
+
+    /// Adds the lists of an earlier summary; those of an extension mean something else.
+    pub(super) fn add_details(&mut self, details: Option<&Value>, from_hook: Option<bool>) {
+        let Some(details) = details.filter(|_| from_hook != Some(true)) else { return };
+        let list = |key: &str| -> Vec<String> {
+            let items = details.get(key).and_then(Value::as_array).into_iter().flatten();
+            items.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        self.read.extend(list("readFiles"));
+        self.modified.extend(list("modifiedFiles"));
     }
 }
 
@@ -176,26 +207,11 @@ fn cut(steps: &[Step], keep: u64) -> Option<usize> {
 
 fn files(messages: &[&Arc<Message>], before: Option<&Compaction>) -> Files {
     let mut files = Files::default();
-    // An extension's details have another meaning.
-    let details = before.filter(|before| before.from_hook != Some(true)).and_then(|it| it.details.as_ref());
-    if let Some(details) = details {
-        let list = |key: &str| -> Vec<String> {
-            let items = details.get(key).and_then(Value::as_array).into_iter().flatten();
-            items.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        files.read.extend(list("readFiles"));
-        files.modified.extend(list("modifiedFiles"));
+    if let Some(before) = before {
+        files.add_details(before.details.as_ref(), before.from_hook);
     }
     for message in messages {
-        let Message::Assistant(answer) = &***message else { continue };
-        for call in answer.tool_calls() {
-            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
-            match call.name.as_str() {
-                "read" => files.read.insert(path.to_owned()),
-                "edit" | "write" => files.modified.insert(path.to_owned()),
-                _ => false,
-            };
-        }
+        files.add_message(message);
     }
     files
 }
@@ -303,7 +319,7 @@ mod tests {
         assert_eq!(plan.previous_summary.as_deref(), Some("S"));
         assert_eq!(plan.details(), json!({"readFiles": ["old"], "modifiedFiles": ["f5"]}));
         assert_eq!(
-            plan.file_lists(),
+            plan.files.lists(),
             "\n\n<read-files>\nold\n</read-files>\n\n<modified-files>\nf5\n</modified-files>"
         );
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::ai::{AssistantBlock, Message, join_text};
 
+use super::branch::BranchPlan;
 use super::plan::CompactionPlan;
 
 /// The part of a tool result that the summary is based on.
@@ -61,6 +62,37 @@ What the user asked for in this turn.
 - what the end of the turn builds on
 
 Be brief, and keep names exactly as they are.";
+
+const BRANCH: &str =
+    "The conversation above is a branch that the user leaves to continue elsewhere. Summarise it \
+     under exactly these headings:
+
+## Goal
+What the user wanted on this branch.
+
+## Constraints & Preferences
+- requirements and preferences the user stated, or \"none\"
+
+## Progress
+### Done
+- [x] finished work
+### In Progress
+- [ ] work that was begun
+### Blocked
+- what prevented progress, if anything
+
+## Key Decisions
+- **decision**: its reason
+
+## Next Steps
+1. what would come next on this branch
+
+Be brief. Keep file paths, function names and error messages exactly as they are.";
+
+/// The request for the summary of a branch.
+pub(super) fn branch(plan: &BranchPlan, focus: Option<&str>) -> String {
+    format!("{}\n\n{BRANCH}{}", conversation(&plan.messages), focused(focus))
+}
 
 /// The request to summarise whole turns; `None` if there are none.
 pub(super) fn history(plan: &CompactionPlan, focus: Option<&str>) -> Option<String> {

@@ -13,12 +13,16 @@ use crate::ai::{
 use crate::util::clock::Clock;
 
 use super::super::recovery::{Next, Recovery, RetryPolicy};
+use super::branch::BranchPlan;
 use super::plan::CompactionPlan;
 use super::prompts;
 
 /// The text between the summary of whole turns and that of a split turn.
 const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 const NO_HISTORY: &str = "No prior history.";
+/// What the summary of a branch begins with.
+const BRANCH_LEAD: &str = "The user tried another way from here and came back to this point.\n\
+                           What happened on that branch:\n\n";
 
 /// Writes summaries.
 pub(in super::super) struct Summarizer {
@@ -73,8 +77,22 @@ impl Summarizer {
             text.push_str(SPLIT_TURN);
             text.push_str(&self.ask(&prompt, &mut usage).await?);
         }
-        text.push_str(&plan.file_lists());
+        text.push_str(&plan.files.lists());
         Ok(Summary { text, usage })
+    }
+
+    /// Writes the summary of a branch; `focus` is what the user wants it to dwell on.
+    ///
+    /// # Errors
+    /// As [`Self::summarize`].
+    pub(in super::super) async fn summarize_branch(
+        &self,
+        plan: &BranchPlan,
+        focus: Option<&str>,
+    ) -> Result<Summary, SummaryError> {
+        let mut usage = Usage::default();
+        let summary = self.ask(&prompts::branch(plan, focus), &mut usage).await?;
+        Ok(Summary { text: format!("{BRANCH_LEAD}{summary}{}", plan.files.lists()), usage })
     }
 
     /// Sends one request, with the usual retries.

@@ -526,8 +526,13 @@ pub struct BranchSummary {
     pub from_id: String,
     #[serde(default)]
     pub summary: String,
+    /// Files that were read and changed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_hook: Option<bool>,
     #[serde(flatten)]
     pub extra: Extra,
 }

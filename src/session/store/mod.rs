@@ -10,12 +10,15 @@ mod entry;
 mod journal;
 mod lease;
 mod list;
+mod message_facts;
 mod migrate;
 mod nesting;
 mod scan;
+mod session_tree;
 mod tree;
+mod tree_copy;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,6 +37,9 @@ pub(super) use journal::{Synced, Unsynced};
 pub use list::{FoundSessions, SessionSummary, file_name, find, latest, list, project_folder};
 pub use scan::OpenError;
 pub(super) use scan::{clean_name, read_header};
+pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
+pub use tree::EntryKind;
+pub(super) use tree_copy::{BranchCopy, copy_file};
 
 use crate::util::clock;
 
@@ -41,7 +47,7 @@ use super::state::Totals;
 use journal::{Displaced, FileJournal, Journal};
 use lease::{Lease, LeaseOutcome};
 use scan::Scan;
-use tree::{Body, Kind, Node, Tree};
+use tree::{Body, Node, Tree};
 
 /// The contents of a session file, read without opening the session.
 #[derive(Debug, Default)]
@@ -293,7 +299,8 @@ impl SessionStore {
     /// the result reports that. Content that could not be read back is left out of the entry.
     pub fn append(&mut self, body: EntryBody, now_ms: u64) -> (Arc<Entry>, Result<(), JournalError>) {
         let timestamp = clock::iso8601(now_ms);
-        self.append_entry(Entry { id: self.fresh_id(), parent_id: None, timestamp, body })
+        let id = fresh_id(|id| self.tree.contains(id));
+        self.append_entry(Entry { id, parent_id: None, timestamp, body })
     }
 
     /// Like [`Self::append`], for an entry that already has id and time. Its parent
@@ -311,7 +318,9 @@ impl SessionStore {
         self.tree.push(Node {
             id: entry.id.clone(),
             parent_id: entry.parent_id.clone(),
-            kind: Kind::of(&entry.body),
+            kind: EntryKind::of(&entry.body),
+            is_silent: tree::is_silent(&entry.body),
+            at_ms: clock::parse_iso8601(&entry.timestamp).unwrap_or_default(),
             body: Body::Loaded { entry: Arc::clone(&entry), location: None },
             line: 0,
         });
@@ -344,42 +353,25 @@ impl SessionStore {
         (self.branch(n_earlier), n_earlier)
     }
 
-    /// The entries that follow `parent`, or the roots, in file order.
-    pub fn children(&self, parent: Option<&EntryId>) -> Vec<EntryId> {
-        let idx = parent.map(|id| self.tree.index_of(id));
-        // An unknown entry has no children.
-        if idx == Some(None) {
-            return Vec::new();
-        }
-        let children = self.tree.children(idx.flatten());
-        children.into_iter().map(|idx| self.tree.node(idx).id.clone()).collect()
+    /// All entries as they are now, for readers elsewhere. Takes time in proportion to
+    /// their number and reads no body.
+    pub fn tree(&self) -> SessionTree {
+        let file = self.source.as_ref().and_then(|(_, file)| file.try_clone().ok());
+        SessionTree::new(&self.tree, file)
     }
 
-    /// Moves the leaf to the entry `id`: the active branch ends there, and the next
-    /// appended entry follows it. Bodies that only the previous branch needed leave memory.
-    /// Returns false and changes nothing if there is no such entry.
-    pub fn move_leaf(&mut self, id: &EntryId) -> bool {
-        let Some(idx) = self.tree.index_of(id) else { return false };
-        self.tree.move_leaf(idx);
+    /// Continues after the entry `id`, or with a new root: the active branch ends there, and
+    /// what is appended next follows it. Bodies that only the branch before needed leave
+    /// memory. Returns false if there is no such entry; nothing changes then.
+    pub fn move_leaf(&mut self, id: Option<&EntryId>) -> bool {
+        let idx = id.map(|id| self.tree.index_of(id));
+        if idx == Some(None) {
+            return false;
+        }
+        self.tree.move_leaf(idx.flatten());
         let keep = self.tree.branch().into_iter().collect();
         self.tree.release(&keep);
         true
-    }
-
-    /// The labels of entries, on all branches.
-    pub fn labels(&mut self) -> HashMap<EntryId, String> {
-        let entries = self.load_all(self.tree.of_kind(Kind::Label));
-        tree::fold_labels(entries.iter().filter_map(|entry| match &entry.body {
-            EntryBody::Label(label) => Some(label),
-            _ => None,
-        }))
-    }
-
-    /// A one-line preview of the entry `id`, of at most `max_chars` characters; `None` if
-    /// it cannot be read.
-    pub fn preview(&mut self, id: &EntryId, max_chars: usize) -> Option<String> {
-        let entry = self.load(self.tree.index_of(id)?)?;
-        Some(entry.body.preview(max_chars))
     }
 
     /// Drops the bodies of all entries that can be read again. Returns their number.
@@ -391,7 +383,7 @@ impl SessionStore {
     /// the first entry the latest compaction keeps, or all of it.
     pub fn context_branch(&mut self) -> Vec<Arc<Entry>> {
         let path = self.tree.branch();
-        let compaction = path.iter().rposition(|idx| self.tree.node(*idx).kind == Kind::Compaction);
+        let compaction = path.iter().rposition(|idx| self.tree.node(*idx).kind == EntryKind::Compaction);
         let Some(at) = compaction else { return self.branch(0) };
         let kept = self.load(path[at]).and_then(|entry| match &entry.body {
             EntryBody::Compaction(compaction) => path[..at]
@@ -406,9 +398,11 @@ impl SessionStore {
     /// the leaf: at most two.
     pub(super) fn selecting_entries(&mut self) -> Vec<Arc<Entry>> {
         let path = self.tree.branch();
-        let last =
-            |kinds: &[Kind]| path.iter().rfind(|idx| kinds.contains(&self.tree.node(**idx).kind)).copied();
-        let entries = [last(&[Kind::ThinkingLevelChange]), last(&[Kind::ModelChange, Kind::Assistant])];
+        let last = |kinds: &[EntryKind]| {
+            path.iter().rfind(|idx| kinds.contains(&self.tree.node(**idx).kind)).copied()
+        };
+        let entries =
+            [last(&[EntryKind::ThinkingLevelChange]), last(&[EntryKind::ModelChange, EntryKind::Assistant])];
         self.load_all(entries.into_iter().flatten())
     }
 
@@ -416,14 +410,17 @@ impl SessionStore {
     pub(super) fn last_answer(&mut self) -> Option<Arc<Entry>> {
         let path = self.tree.branch();
         let relevant =
-            |idx: &&usize| matches!(self.tree.node(**idx).kind, Kind::Assistant | Kind::Compaction);
+            |idx: &&usize| matches!(self.tree.node(**idx).kind, EntryKind::Assistant | EntryKind::Compaction);
         let idx = *path.iter().rfind(relevant)?;
-        (self.tree.node(idx).kind == Kind::Assistant).then(|| self.load(idx)).flatten()
+        (self.tree.node(idx).kind == EntryKind::Assistant).then(|| self.load(idx)).flatten()
     }
 
     /// Whether the branch contains a message.
     pub fn has_conversation(&self) -> bool {
-        self.tree.branch().iter().any(|idx| matches!(self.tree.node(*idx).kind, Kind::User | Kind::Assistant))
+        self.tree
+            .branch()
+            .iter()
+            .any(|idx| matches!(self.tree.node(*idx).kind, EntryKind::User | EntryKind::Assistant))
     }
 
     /// Retries writing. If the file was deleted, moved
@@ -550,22 +547,23 @@ impl SessionStore {
             _ => {}
         }
     }
+}
 
-    fn fresh_id(&self) -> EntryId {
-        for _ in 0..100 {
-            let uuid = uuid::Uuid::new_v4().simple().to_string();
-            let id = EntryId::new(&uuid[..8]);
-            if !self.tree.contains(&id) {
-                return id;
-            }
+/// An id that is not taken, of eight hexadecimal digits if possible.
+fn fresh_id(is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
+    for _ in 0..100 {
+        let uuid = uuid::Uuid::new_v4().simple().to_string();
+        let id = EntryId::new(&uuid[..8]);
+        if !is_taken(&id) {
+            return id;
         }
-        EntryId::new(&uuid::Uuid::new_v4().to_string())
     }
+    EntryId::new(&uuid::Uuid::new_v4().to_string())
 }
 
 /// Only a regular file can be a session: a folder has no lines, and reading a pipe could
 /// block forever.
-fn check_file(path: &Path) -> Result<(), OpenError> {
+pub(super) fn check_file(path: &Path) -> Result<(), OpenError> {
     let read_error = |error| OpenError::Read { path: path.to_owned(), error };
     let metadata = fs::metadata(path).map_err(read_error)?;
     if metadata.is_dir() {

@@ -11,11 +11,13 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::ai::Usage;
+use crate::util::clock;
 
 use super::super::state::Totals;
 use super::damage::{self, DamagedLine};
 use super::entry::{Entry, EntryId, Header};
-use super::tree::{Body, Kind, Location, Node, Tree};
+use super::message_facts::MessageFacts;
+use super::tree::{Body, EntryKind, Location, Node, Tree};
 
 /// The result of one pass over a session file.
 #[derive(Debug)]
@@ -58,8 +60,12 @@ pub enum OpenError {
     Migrate { path: std::path::PathBuf, error: io::Error },
     #[error("{} is not a pi session: its first line is not a session header; the file was not changed", path.display())]
     NotASession { path: std::path::PathBuf },
-    #[error("the directory of this session, {cwd}, no longer exists; recreate it, or start a new session")]
+    #[error(
+        "the directory of this session, {cwd}, no longer exists; recreate it, or continue a copy of the session here with pi --fork"
+    )]
     NoDirectory { cwd: String },
+    #[error("cannot copy the session to {}: {error}", path.display())]
+    Copy { path: std::path::PathBuf, error: io::Error },
 }
 
 /// Scans the whole file. `None` if it is empty.
@@ -175,7 +181,7 @@ impl Lines {
     fn add_entry(&mut self, head: &EntryHead<'_>, location: Location, line: usize) {
         self.facts.note(head);
         let node = head.node(location, line);
-        if self.first_user.is_none() && node.kind == Kind::User {
+        if self.first_user.is_none() && node.kind == EntryKind::User {
             self.first_user = Some(location);
         }
         self.tree.push(node);
@@ -277,8 +283,11 @@ pub(super) struct EntryHead<'a> {
     id: Cow<'a, str>,
     #[serde(borrow, default)]
     parent_id: Option<Cow<'a, str>>,
+    /// ISO 8601.
     #[serde(borrow, default)]
-    message: Option<LightMessage<'a>>,
+    timestamp: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    message: Option<MessageFacts<'a>>,
     /// Present on compactions, branch summaries and usage entries.
     #[serde(default)]
     usage: Option<Usage>,
@@ -299,14 +308,6 @@ struct Bare<'a> {
     parent_id: Option<Cow<'a, str>>,
 }
 
-#[derive(Deserialize)]
-struct LightMessage<'a> {
-    #[serde(borrow, default)]
-    role: Cow<'a, str>,
-    #[serde(default)]
-    usage: Option<Usage>,
-}
-
 impl EntryHead<'_> {
     /// The kind of its content, in the user's words.
     fn describe(&self) -> Option<String> {
@@ -314,19 +315,13 @@ impl EntryHead<'_> {
     }
 
     fn node(&self, location: Location, line: usize) -> Node {
-        let kind = match (self.kind.as_ref(), self.message.as_ref().map(|message| message.role.as_ref())) {
-            ("message", Some("user")) => Kind::User,
-            ("message", Some("assistant")) => Kind::Assistant,
-            ("model_change", _) => Kind::ModelChange,
-            ("thinking_level_change", _) => Kind::ThinkingLevelChange,
-            ("compaction", _) => Kind::Compaction,
-            ("label", _) => Kind::Label,
-            _ => Kind::Other,
-        };
+        let role = self.message.as_ref().map(|message| message.role.as_ref());
         Node {
             id: EntryId::new(&self.id),
             parent_id: self.parent_id.as_deref().map(EntryId::new),
-            kind,
+            kind: EntryKind::named(&self.kind, role),
+            is_silent: self.message.as_ref().is_some_and(MessageFacts::is_silent),
+            at_ms: self.timestamp.as_deref().and_then(clock::parse_iso8601).unwrap_or_default(),
             body: Body::OnDisk(location),
             line,
         }
@@ -338,7 +333,9 @@ impl Bare<'_> {
         Node {
             id: EntryId::new(&self.id),
             parent_id: self.parent_id.as_deref().map(EntryId::new),
-            kind: Kind::Other,
+            kind: EntryKind::Other,
+            is_silent: false,
+            at_ms: 0,
             body: Body::OnDisk(location),
             line,
         }

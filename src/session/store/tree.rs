@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::ai::Message;
 
 use super::damage;
-use super::entry::{Entry, EntryBody, EntryId, Label, SessionMessage};
+use super::entry::{Entry, EntryBody, EntryId, SessionMessage};
 
 /// The bytes of one entry in the session file, without the line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,11 @@ pub(super) struct Location {
 pub(super) struct Node {
     pub(super) id: EntryId,
     pub(super) parent_id: Option<EntryId>,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
+    /// An answer that has nothing to read; see [`is_silent`].
+    pub(super) is_silent: bool,
+    /// When it was written, in milliseconds since the Unix epoch; 0 where that is unknown.
+    pub(super) at_ms: u64,
     pub(super) body: Body,
     /// Line of the file, from 1; 0 for an entry of this process.
     pub(super) line: usize,
@@ -56,37 +60,79 @@ pub(super) enum Body {
     OnDisk(Location),
 }
 
-/// The kinds of entry that the tree distinguishes.
+/// What an entry is, as far as that can be told without its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum EntryKind {
+    System,
     User,
     Assistant,
-    Compaction,
+    ToolResult,
+    /// A command the user ran with `!`.
+    Bash,
+    /// A message of a role that is not known here.
+    OtherMessage,
     ModelChange,
     ThinkingLevelChange,
+    Usage,
+    Compaction,
+    BranchSummary,
+    ContextEdit,
+    Custom,
+    CustomMessage,
     Label,
-    /// All other kinds.
+    SessionInfo,
+    /// An entry of a type that is not known here.
     Other,
 }
 
-impl Kind {
-    pub(super) fn of(body: &EntryBody) -> Self {
-        match body {
-            EntryBody::Message { message: SessionMessage::Model(message), .. } => match **message {
-                Message::User(_) => Self::User,
-                Message::Assistant(_) => Self::Assistant,
-                Message::System(_) | Message::ToolResult(_) => Self::Other,
-            },
-            EntryBody::ModelChange(_) => Self::ModelChange,
-            EntryBody::ThinkingLevelChange(_) => Self::ThinkingLevelChange,
-            EntryBody::Compaction(_) => Self::Compaction,
-            EntryBody::Label(_) => Self::Label,
+impl EntryKind {
+    /// By the type of an entry and the role of its message.
+    pub(super) fn named(kind: &str, role: Option<&str>) -> Self {
+        match (kind, role) {
+            ("message", Some("system")) => Self::System,
+            ("message", Some("user")) => Self::User,
+            ("message", Some("assistant")) => Self::Assistant,
+            ("message", Some("toolResult")) => Self::ToolResult,
+            ("message", Some("bashExecution")) => Self::Bash,
+            ("message", _) => Self::OtherMessage,
+            ("model_change", _) => Self::ModelChange,
+            ("thinking_level_change", _) => Self::ThinkingLevelChange,
+            ("usage", _) => Self::Usage,
+            ("compaction", _) => Self::Compaction,
+            ("branch_summary", _) => Self::BranchSummary,
+            ("context_edit", _) => Self::ContextEdit,
+            ("custom", _) => Self::Custom,
+            ("custom_message", _) => Self::CustomMessage,
+            ("label", _) => Self::Label,
+            ("session_info", _) => Self::SessionInfo,
             _ => Self::Other,
         }
     }
-}
 
-impl Kind {
+    pub(super) fn of(body: &EntryBody) -> Self {
+        match body {
+            EntryBody::Message { message: SessionMessage::Model(message), .. } => match **message {
+                Message::System(_) => Self::System,
+                Message::User(_) => Self::User,
+                Message::Assistant(_) => Self::Assistant,
+                Message::ToolResult(_) => Self::ToolResult,
+            },
+            EntryBody::Message { message: SessionMessage::BashExecution(_), .. } => Self::Bash,
+            EntryBody::Message { message: SessionMessage::Unknown(_), .. } => Self::OtherMessage,
+            EntryBody::ModelChange(_) => Self::ModelChange,
+            EntryBody::ThinkingLevelChange(_) => Self::ThinkingLevelChange,
+            EntryBody::Usage(_) => Self::Usage,
+            EntryBody::Compaction(_) => Self::Compaction,
+            EntryBody::BranchSummary(_) => Self::BranchSummary,
+            EntryBody::ContextEdit(_) => Self::ContextEdit,
+            EntryBody::Custom(_) => Self::Custom,
+            EntryBody::CustomMessage(_) => Self::CustomMessage,
+            EntryBody::Label(_) => Self::Label,
+            EntryBody::SessionInfo(_) => Self::SessionInfo,
+            EntryBody::Unknown { .. } => Self::Other,
+        }
+    }
+
     /// The kind in the user's words, if there is a single word for it.
     pub(super) fn describe(self) -> Option<String> {
         let (kind, role) = match self {
@@ -95,10 +141,22 @@ impl Kind {
             Self::Compaction => ("compaction", None),
             Self::ModelChange => ("model_change", None),
             Self::ThinkingLevelChange => ("thinking_level_change", None),
-            Self::Label | Self::Other => return None,
+            _ => return None,
         };
         damage::describe(kind, role)
     }
+
+    /// Whether such an entry makes a new session worth a file: somebody said something.
+    pub(super) fn is_conversation(self) -> bool {
+        matches!(self, Self::User | Self::Assistant | Self::Bash)
+    }
+}
+
+/// Whether an answer has nothing to read: it only calls tools, and did not fail.
+pub(super) fn is_silent(body: &EntryBody) -> bool {
+    let EntryBody::Message { message: SessionMessage::Model(message), .. } = body else { return false };
+    let Message::Assistant(answer) = &**message else { return false };
+    !answer.is_failed() && answer.texts().all(|text| text.trim().is_empty())
 }
 
 /// All entries in file order, and the leaf new ones are appended to.
@@ -145,24 +203,15 @@ impl Tree {
         &self.nodes[idx]
     }
 
-    /// Makes an entry the leaf: the next entry follows it.
-    pub(super) fn move_leaf(&mut self, idx: usize) {
-        debug_assert!(idx < self.nodes.len(), "no such entry");
-        self.leaf = Some(idx);
+    /// Makes an entry the leaf: what is added next follows it. Without one, what is added
+    /// next is a root.
+    pub(super) fn move_leaf(&mut self, idx: Option<usize>) {
+        debug_assert!(idx.is_none_or(|idx| idx < self.nodes.len()), "no such entry");
+        self.leaf = idx;
     }
 
     pub(super) fn index_of(&self, id: &EntryId) -> Option<usize> {
         self.by_id.get(id).copied()
-    }
-
-    /// The entries that follow `parent`, or the roots, in file order. Linear in the
-    /// number of entries.
-    pub(super) fn children(&self, parent: Option<usize>) -> Vec<usize> {
-        (0..self.nodes.len()).filter(|idx| self.parent(*idx) == parent).collect()
-    }
-
-    pub(super) fn of_kind(&self, kind: Kind) -> Vec<usize> {
-        (0..self.nodes.len()).filter(|idx| self.nodes[*idx].kind == kind).collect()
     }
 
     /// Drops the bodies of entries that are not in `keep` and can be read again.
@@ -215,7 +264,8 @@ impl Tree {
         path
     }
 
-    fn parent(&self, idx: usize) -> Option<usize> {
+    /// The entry it follows; `None` for a root, and where no line tells what it follows.
+    pub(super) fn parent(&self, idx: usize) -> Option<usize> {
         let mut id = self.nodes[idx].parent_id.as_ref()?;
         // At most one step per gap, because damaged lines may refer to each other.
         for _ in 0..=self.gaps_by_id.len() {
@@ -238,30 +288,17 @@ impl Tree {
     }
 }
 
-/// The labels in force after `labels` in file order: a later one replaces or clears
-/// an earlier one.
-pub(super) fn fold_labels<'a>(labels: impl IntoIterator<Item = &'a Label>) -> HashMap<EntryId, String> {
-    let mut folded = HashMap::new();
-    for Label { target_id, label, .. } in labels {
-        match label.as_deref().map(str::trim).filter(|label| !label.is_empty()) {
-            Some(label) => drop(folded.insert(target_id.clone(), label.to_owned())),
-            None => drop(folded.remove(target_id)),
-        }
-    }
-    folded
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn node(id: &str, parent: Option<&str>) -> Node {
         Node {
             id: EntryId::new(id),
             parent_id: parent.map(EntryId::new),
-            kind: Kind::Other,
+            kind: EntryKind::Other,
+            is_silent: false,
+            at_ms: 0,
             body: Body::OnDisk(Location { offset: 0, len: 0 }),
             line: 0,
         }
@@ -334,63 +371,5 @@ mod tests {
         assert_eq!(branch(gap("c", GapParent::Unknown)), "a x d");
         assert_eq!(branch(gap("c", GapParent::Id(EntryId::new("c")))), "d", "it names itself");
         assert_eq!(branch(gap("other", GapParent::Unknown)), "d", "it is not the one");
-    }
-
-    /// A random operation on a tree.
-    #[derive(Debug, Clone)]
-    enum Step {
-        Append,
-        /// Moves the leaf to an existing entry.
-        Move(proptest::sample::Index),
-        Label(proptest::sample::Index, Option<String>),
-    }
-
-    fn any_step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            3 => Just(Step::Append),
-            1 => any::<proptest::sample::Index>().prop_map(Step::Move),
-            1 => (any::<proptest::sample::Index>(), proptest::option::of("[a-c]"))
-                .prop_map(|(at, label)| Step::Label(at, label)),
-        ]
-    }
-
-    proptest! {
-        /// The plain model: the parent of each entry, by its number.
-        #[test]
-        fn tree_agrees_with_a_list_of_parents(steps in proptest::collection::vec(any_step(), 0..40)) {
-            let (mut tree, mut parents, mut leaf) = (Tree::default(), Vec::<Option<usize>>::new(), None);
-            let (mut labels, mut labelled) = (Vec::new(), HashMap::new());
-            for step in steps {
-                match step {
-                    Step::Append => {
-                        let parent = leaf.map(|idx: usize| idx.to_string());
-                        tree.push(node(&parents.len().to_string(), parent.as_deref()));
-                        parents.push(leaf);
-                        leaf = Some(parents.len() - 1);
-                    }
-                    Step::Move(at) if !parents.is_empty() => {
-                        leaf = Some(at.index(parents.len()));
-                        tree.move_leaf(leaf.unwrap());
-                    }
-                    Step::Label(at, label) if !parents.is_empty() => {
-                        let target_id = EntryId::new(&at.index(parents.len()).to_string());
-                        match &label {
-                            Some(label) => drop(labelled.insert(target_id.clone(), label.clone())),
-                            None => drop(labelled.remove(&target_id)),
-                        }
-                        labels.push(Label { target_id, label, extra: crate::ai::Extra::new() });
-                    }
-                    Step::Move(_) | Step::Label(..) => {}
-                }
-            }
-            let mut branch: Vec<usize> = std::iter::successors(leaf, |idx| parents[*idx]).collect();
-            branch.reverse();
-            prop_assert_eq!(tree.branch(), branch);
-            for parent in std::iter::once(None).chain((0..parents.len()).map(Some)) {
-                let expected: Vec<usize> = (0..parents.len()).filter(|idx| parents[*idx] == parent).collect();
-                prop_assert_eq!(tree.children(parent), expected);
-            }
-            prop_assert_eq!(fold_labels(&labels), labelled);
-        }
     }
 }

@@ -473,6 +473,14 @@ fn event_line(event: &SessionEvent) -> String {
         SessionEvent::PromptReturned { prompt, error } => format!("returned {}: {error}", prompt.text),
         SessionEvent::CompactionStarted { reason } => format!("compaction start {reason:?}"),
         SessionEvent::CompactionEnded { aborted, error, .. } => format!("compaction end {aborted} {error:?}"),
+        SessionEvent::BranchSummaryStarted => "branch summary start".to_owned(),
+        SessionEvent::BranchSummaryEnded { aborted, error, .. } => {
+            format!("branch summary end {aborted} {error:?}")
+        }
+        SessionEvent::Navigated(navigated) => {
+            let prompt = navigated.prompt.as_ref().map(|prompt| prompt.text.as_str());
+            format!("navigated to {} entries, back {prompt:?}", navigated.branch.tail.len())
+        }
         SessionEvent::Ended { reason } => format!("ended: {reason}"),
         SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
             format!("retry {attempt} of {max_attempts} in {delay:?}: {error}")

@@ -9,7 +9,7 @@ use super::app::App;
 use super::msg::Effect;
 
 pub(super) use model::open_models;
-pub(super) use session::{new_session, open_queue};
+pub(super) use session::{new_session, open_fork, open_queue, open_tree, open_tree_at};
 
 /// A slash command.
 pub(super) struct Command {

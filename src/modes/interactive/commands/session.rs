@@ -1,11 +1,14 @@
 //! Commands about the session.
 
-use crate::session::{SessionCommand, SessionState};
+use std::path::PathBuf;
+
+use crate::session::{EntryId, SessionCommand, SessionState};
 use crate::util::paths;
 
 use super::super::app::App;
 use super::super::footer::tokens_short;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
+use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -26,6 +29,36 @@ pub(super) const COMMANDS: &[Command] = &[
             let focus = (!args.is_empty()).then(|| args.to_owned());
             out.push(Effect::session(SessionCommand::Compact { focus }));
         },
+    },
+    Command {
+        name: "tree",
+        args: "",
+        help: "Show the session as a tree and continue anywhere in it",
+        run: |app, _, out| open_tree(app, out),
+    },
+    Command {
+        name: "fork",
+        args: "",
+        help: "Continue from an earlier message in a new session",
+        run: |app, _, out| open_fork(app, out),
+    },
+    Command {
+        name: "clone",
+        args: "",
+        help: "Copy the current branch to a new session and continue there",
+        run: |_, _, out| out.push(Effect::session(SessionCommand::Clone)),
+    },
+    Command {
+        name: "import",
+        args: "FILE",
+        help: "Copy a session file to your sessions and continue with it",
+        run: import,
+    },
+    Command {
+        name: "export",
+        args: "FILE.jsonl",
+        help: "Write the current branch to a session file",
+        run: export,
     },
     Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| new_session(app, out) },
     Command {
@@ -68,6 +101,44 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     }
     out.push(Effect::session(SessionCommand::SetName { name: args.to_owned() }));
     app.tell(&format!("This session is now called “{args}”."));
+}
+
+/// Shows the tree of the session.
+pub(in super::super) fn open_tree(app: &mut App, out: &mut Vec<Effect>) {
+    open_tree_at(app, None, out);
+}
+
+/// Shows the tree with `select` selected, or the end of the active branch.
+pub(in super::super) fn open_tree_at(app: &mut App, select: Option<EntryId>, out: &mut Vec<Effect>) {
+    out.push(TreeEffect::Read { options: TreeOptions::of(&app.session.settings.values), select }.into());
+}
+
+/// Lists the user's messages to fork from.
+pub(in super::super) fn open_fork(_: &mut App, out: &mut Vec<Effect>) {
+    out.push(TreeEffect::ListPrompts.into());
+}
+
+fn import(app: &mut App, args: &str, _: &mut Vec<Effect>) {
+    match path_argument(app, args) {
+        None => app.fail("name the session file to import: /import FILE"),
+        Some(path) => app.dialogs.confirm_import(path),
+    }
+}
+
+fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+    match path_argument(app, args) {
+        Some(path) if path.extension().is_some_and(|extension| extension == "jsonl") => {
+            out.push(Effect::session(SessionCommand::Export { path }));
+        }
+        _ => app.fail("name the file to write, ending in .jsonl: /export FILE.jsonl"),
+    }
+}
+
+/// A path as the user typed it, in quotes or not; `None` if there is none.
+fn path_argument(app: &App, args: &str) -> Option<PathBuf> {
+    let quoted = |quote: char| args.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    let text = quoted('"').or_else(|| quoted('\'')).unwrap_or(args);
+    (!text.is_empty()).then(|| app.session.cwd.join(paths::expand_home(text, app.home.as_deref())))
 }
 
 /// Starts a new session; asks first if that would cancel work.

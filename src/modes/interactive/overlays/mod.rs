@@ -2,6 +2,7 @@
 
 mod confirm;
 mod dialog;
+mod fork;
 mod models;
 mod question;
 mod queue;
@@ -20,6 +21,7 @@ use super::msg::{Effect, WorldEffect};
 
 pub(super) use confirm::Confirmation;
 pub(super) use dialog::Dialog;
+pub(super) use fork::ForkPoints;
 pub(super) use models::{ModelChoice, Models};
 pub(super) use question::QuestionDialog;
 pub(super) use queue::QueuedMessages;

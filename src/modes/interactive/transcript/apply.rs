@@ -38,6 +38,7 @@ impl Transcript {
     pub(in super::super) fn apply(&mut self, event: &SessionEvent, now: Duration) {
         match event {
             SessionEvent::Opened(opened) => self.show(opened),
+            SessionEvent::Navigated(navigated) => self.show(&navigated.branch),
             SessionEvent::Agent(event) => self.on_agent_event(event, now),
             SessionEvent::RetryScheduled { error, .. } => self.failed_request(error),
             SessionEvent::RetryEnded { success: true, .. } => {}
@@ -62,6 +63,8 @@ impl Transcript {
             | SessionEvent::SelectionChanged
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::BranchSummaryStarted
+            | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::QueueReturned(_)

@@ -1,0 +1,42 @@
+//! Choosing a message to fork from.
+
+use crate::session::EntryId;
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+
+use super::super::msg::WorldEffect;
+use super::super::tree::TreeEffect;
+use super::{Drawn, Overlay, OverlayStep};
+
+/// The user's messages on the active branch, oldest first; the last one is selected.
+pub(in super::super) struct ForkPoints(Picker<EntryId>);
+
+impl ForkPoints {
+    pub(in super::super) fn new(prompts: Vec<(EntryId, String)>) -> Self {
+        let last = prompts.last().map(|(id, _)| id.clone());
+        let items = prompts.into_iter().map(|(id, text)| PickerItem::new(id, text)).collect();
+        let title = "Fork: continue in a new session from before a message";
+        let mut picker = Picker::new(title, items).hints("enter: fork · escape: cancel");
+        picker.select(|id| Some(id) == last.as_ref());
+        Self(picker)
+    }
+}
+
+impl Overlay for ForkPoints {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match self.0.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(id) => {
+                OverlayStep::CloseWith(WorldEffect::Tree(TreeEffect::Fork(id)).into())
+            }
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let drawn = self.0.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}

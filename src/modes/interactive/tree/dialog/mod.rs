@@ -1,0 +1,577 @@
+//! The list of the session tree: moving, filters, search, folds, labels, and the question
+//! what becomes of the branch that is left.
+
+use std::collections::{HashMap, HashSet};
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::style::Modifier;
+
+use crate::config::{Settings, TreeFilter};
+use crate::session::{
+    EntryKind, EntryLabel, IfBusy, LeftBranch, Phase, SessionCommand, SessionState, SessionTree,
+};
+use crate::tui::keymap::{Chord, Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate_row};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::Field;
+
+use super::super::msg::WorldEffect;
+use super::super::overlays::{Dialog, DialogOutcome, Drawn, Overlay, OverlayStep};
+use super::outline::{Connector, Fold, Outline, Shape, View};
+use super::texts::EntryText;
+use super::{TreeEffect, TreeView};
+
+/// The settings of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct TreeOptions {
+    pub(in super::super) filter: TreeFilter,
+    /// A branch is left without asking about a summary.
+    pub(in super::super) skip_prompt: bool,
+}
+
+impl TreeOptions {
+    pub(in super::super) fn of(settings: &Settings) -> Self {
+        Self { filter: settings.tree_filter, skip_prompt: settings.branch_summary.skip_prompt }
+    }
+
+    pub(super) fn filter(&self) -> TreeFilter {
+        self.filter
+    }
+}
+
+/// The tree, and the question it asks before it moves.
+pub(in super::super) struct TreeDialog {
+    tree: SessionTree,
+    shape: Shape,
+    labels: HashMap<usize, EntryLabel>,
+    texts: HashMap<usize, EntryText>,
+    /// Lines that were asked for and have not come.
+    awaited: HashSet<usize>,
+    outline: Outline,
+    filter: TreeFilter,
+    folded: HashSet<usize>,
+    search: Search,
+    /// Position among the rows.
+    selected: usize,
+    scroll: usize,
+    /// Rows that fitted in the last frame.
+    page: usize,
+    shows_label_times: bool,
+    skip_prompt: bool,
+    is_busy: bool,
+    stage: Stage,
+    /// A word about the last key.
+    note: Option<&'static str>,
+    keys: String,
+}
+
+#[derive(Default)]
+struct Search {
+    query: String,
+    /// What was found, and for which query.
+    found: Option<(String, HashSet<usize>)>,
+}
+
+impl Search {
+    /// What was found for the query, or for the one before while the search goes on.
+    fn entries(&self) -> Option<&HashSet<usize>> {
+        self.found.as_ref().filter(|_| !self.is_empty()).map(|(_, entries)| entries)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.query.trim().is_empty()
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.is_empty() && self.found.as_ref().is_none_or(|(query, _)| *query != self.query)
+    }
+}
+
+enum Stage {
+    Browse,
+    /// Typing a label for an entry.
+    Label {
+        entry: usize,
+        field: Field,
+    },
+    /// Choosing what becomes of the branch that is left.
+    Leave {
+        entry: usize,
+        chosen: usize,
+    },
+    /// Typing what a summary should dwell on.
+    Focus {
+        entry: usize,
+        field: Field,
+    },
+}
+
+const CHOICES: [&str; 3] = ["No summary", "Summarise", "Summarise with a focus of your own"];
+
+impl TreeDialog {
+    pub(in super::super) fn new(view: TreeView, phase: Phase, keymap: &Keymap) -> Self {
+        let TreeView { tree, shape, labels, texts, options, selected } = view;
+        let hint = |id| keymap.hint(id);
+        let keys = format!(
+            "type: search · {}: fold · {}: label · {}: filter · {}: copy",
+            hint("app.tree.foldOrUp"),
+            hint("app.tree.editLabel"),
+            hint("app.tree.filter.cycleForward"),
+            hint("app.message.copy"),
+        );
+        let mut dialog = Self {
+            filter: options.filter(),
+            skip_prompt: options.skip_prompt,
+            is_busy: phase != Phase::Idle,
+            tree,
+            shape,
+            labels,
+            texts,
+            awaited: HashSet::new(),
+            outline: Outline::default(),
+            folded: HashSet::new(),
+            search: Search::default(),
+            selected: 0,
+            scroll: 0,
+            page: 10,
+            shows_label_times: false,
+            stage: Stage::Browse,
+            note: None,
+            keys,
+        };
+        dialog.rebuild(selected);
+        dialog
+    }
+
+    /// Lines that were asked for.
+    pub(in super::super) fn on_texts(&mut self, texts: Vec<(usize, EntryText)>) {
+        for (entry, text) in texts {
+            self.awaited.remove(&entry);
+            self.texts.insert(entry, text);
+        }
+    }
+
+    /// What a search found; says what has to be read then.
+    pub(in super::super) fn on_found(&mut self, query: String, entries: Vec<usize>) -> Option<TreeEffect> {
+        if query != self.search.query {
+            return None;
+        }
+        self.search.found = Some((query, entries.into_iter().collect()));
+        self.rebuild(self.entry());
+        self.missing_texts()
+    }
+
+    /// The selected entry.
+    fn entry(&self) -> Option<usize> {
+        self.outline.row(self.selected).map(|row| row.entry)
+    }
+
+    /// Decides anew what is visible, and selects `entry` or what is nearest to it.
+    fn rebuild(&mut self, entry: Option<usize>) {
+        let view = View {
+            filter: self.filter,
+            is_labelled: &|idx| self.labels.contains_key(&idx),
+            found: self.search.entries(),
+            folded: &self.folded,
+        };
+        self.outline = Outline::new(&self.tree, &self.shape, &view);
+        self.selected = self.outline.place(&self.tree, entry.or(self.tree.leaf()));
+    }
+
+    /// Asks for the lines near the selection that are not known.
+    fn missing_texts(&mut self) -> Option<TreeEffect> {
+        let margin = self.page.max(30);
+        let near = self.selected.saturating_sub(margin)..(self.selected + margin).min(self.outline.len());
+        let rows = near.filter_map(|at| self.outline.row(at)).map(|row| row.entry);
+        let is_missing = |entry: &usize| !self.texts.contains_key(entry) && !self.awaited.contains(entry);
+        let wanted: Vec<usize> = rows.filter(is_missing).collect();
+        if wanted.is_empty() {
+            return None;
+        }
+        self.awaited.extend(&wanted);
+        Some(TreeEffect::ReadTexts { tree: self.tree.clone(), wanted })
+    }
+
+    fn stay(&mut self) -> OverlayStep {
+        match self.missing_texts() {
+            Some(effect) => OverlayStep::StayWith(WorldEffect::Tree(effect).into()),
+            None => OverlayStep::Stay,
+        }
+    }
+
+    // Keys.
+
+    fn browse(&mut self, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
+        self.note = None;
+        let last = self.outline.len().saturating_sub(1);
+        if let Some(id) = keymap.lookup(Context::Tree, key) {
+            return self.act(id);
+        }
+        if keymap.is("app.message.copy", key) {
+            let tree = self.tree.clone();
+            let copy = self.entry().map(|entry| WorldEffect::Tree(TreeEffect::ReadWhole { tree, entry }));
+            return copy.map_or(OverlayStep::Stay, |copy| OverlayStep::StayWith(copy.into()));
+        }
+        match (keymap.lookup(Context::Select, key), key.code) {
+            (Some("tui.select.up"), _) => self.selected = self.selected.checked_sub(1).unwrap_or(last),
+            (Some("tui.select.down"), _) => {
+                self.selected = if self.selected < last { self.selected + 1 } else { 0 };
+            }
+            (Some("tui.select.pageUp"), _) | (None, KeyCode::Left) => {
+                self.selected = self.selected.saturating_sub(self.page);
+            }
+            (Some("tui.select.pageDown"), _) | (None, KeyCode::Right) => {
+                self.selected = (self.selected + self.page).min(last);
+            }
+            (None, KeyCode::Home) => self.selected = 0,
+            (None, KeyCode::End) => self.selected = last,
+            (Some("tui.select.confirm"), _) => return self.choose(),
+            (Some("tui.select.cancel"), _) if self.search.query.is_empty() => return OverlayStep::Close,
+            (Some("tui.select.cancel"), _) => return self.set_query(String::new()),
+            (None, KeyCode::Backspace) => {
+                let mut query = self.search.query.clone();
+                query.pop();
+                return self.set_query(query);
+            }
+            _ => match Chord::typed(key) {
+                Some(c) => {
+                    let query = format!("{}{c}", self.search.query);
+                    return self.set_query(query);
+                }
+                None => return OverlayStep::Stay,
+            },
+        }
+        self.stay()
+    }
+
+    fn act(&mut self, id: &str) -> OverlayStep {
+        let entry = self.entry();
+        let fold = self.outline.row(self.selected).map(|row| row.fold);
+        match (id, entry) {
+            ("app.tree.foldOrUp", Some(entry)) if fold == Some(Fold::Open) && self.search.is_empty() => {
+                self.folded.insert(entry);
+                self.rebuild(Some(entry));
+            }
+            ("app.tree.foldOrUp", _) => self.selected = self.outline.branch_start(self.selected),
+            ("app.tree.unfoldOrDown", Some(entry)) if fold == Some(Fold::Closed) => {
+                self.folded.remove(&entry);
+                self.rebuild(Some(entry));
+            }
+            ("app.tree.unfoldOrDown", _) => self.selected = self.outline.branch_end(self.selected),
+            ("app.tree.editLabel", Some(entry)) => {
+                let mut field = Field::plain();
+                if let Some(label) = self.labels.get(&entry) {
+                    field.handle(&InputEvent::Paste(label.text.clone()));
+                }
+                self.stage = Stage::Label { entry, field };
+            }
+            ("app.tree.toggleLabelTimestamp", _) => self.shows_label_times = !self.shows_label_times,
+            ("app.tree.filter.default", _) => self.set_filter(TreeFilter::Default),
+            ("app.tree.filter.noTools", _) => self.set_filter(TreeFilter::NoTools),
+            ("app.tree.filter.userOnly", _) => self.set_filter(TreeFilter::UserOnly),
+            ("app.tree.filter.labeledOnly", _) => self.set_filter(TreeFilter::LabeledOnly),
+            ("app.tree.filter.all", _) => self.set_filter(TreeFilter::All),
+            ("app.tree.filter.cycleForward", _) => self.set_filter(self.filter.cycled(true)),
+            ("app.tree.filter.cycleBackward", _) => self.set_filter(self.filter.cycled(false)),
+            _ => {}
+        }
+        self.stay()
+    }
+
+    fn set_filter(&mut self, filter: TreeFilter) {
+        let entry = self.entry();
+        self.filter = filter;
+        self.folded.clear();
+        self.rebuild(entry);
+    }
+
+    /// Searches for something else; what was found before is shown until then.
+    fn set_query(&mut self, query: String) -> OverlayStep {
+        self.search.query = query;
+        if self.search.is_empty() {
+            self.search.found = None;
+            self.rebuild(self.entry());
+            return self.stay();
+        }
+        let (tree, query) = (self.tree.clone(), self.search.query.clone());
+        OverlayStep::StayWith(WorldEffect::Tree(TreeEffect::Search { tree, query }).into())
+    }
+
+    // Moving.
+
+    fn choose(&mut self) -> OverlayStep {
+        let Some(entry) = self.entry() else { return OverlayStep::Stay };
+        if self.tree.leaf() == Some(entry) {
+            self.note = Some("The session is already at this point.");
+            return OverlayStep::Stay;
+        }
+        let is_worth_it = |idx: usize| {
+            let kind = self.tree.entries()[idx].kind;
+            matches!(
+                kind,
+                EntryKind::User
+                    | EntryKind::Assistant
+                    | EntryKind::Bash
+                    | EntryKind::BranchSummary
+                    | EntryKind::Compaction
+                    | EntryKind::CustomMessage
+            )
+        };
+        let left = self.tree.path_left(self.tree.leaf(), entry);
+        if self.skip_prompt || !left.into_iter().any(is_worth_it) {
+            return self.go(entry, LeftBranch::Leave);
+        }
+        self.stage = Stage::Leave { entry, chosen: 0 };
+        OverlayStep::Stay
+    }
+
+    fn go(&self, entry: usize, summary: LeftBranch) -> OverlayStep {
+        let target = self.tree.entries()[entry].id.clone();
+        OverlayStep::close_with(SessionCommand::Navigate { target, summary, if_busy: IfBusy::Cancel })
+    }
+
+    fn leave(&mut self, entry: usize, chosen: usize, key: &KeyEvent, keymap: &Keymap) -> OverlayStep {
+        let n = CHOICES.len();
+        let chosen = match keymap.lookup(Context::Select, key) {
+            Some("tui.select.up") => (chosen + n - 1) % n,
+            Some("tui.select.down") => (chosen + 1) % n,
+            Some("tui.select.confirm") => match chosen {
+                0 => return self.go(entry, LeftBranch::Leave),
+                1 => return self.go(entry, LeftBranch::Summarize { focus: None }),
+                _ => {
+                    self.stage = Stage::Focus { entry, field: Field::plain() };
+                    return OverlayStep::Stay;
+                }
+            },
+            Some("tui.select.cancel") => {
+                self.stage = Stage::Browse;
+                return OverlayStep::Stay;
+            }
+            _ => chosen,
+        };
+        self.stage = Stage::Leave { entry, chosen };
+        OverlayStep::Stay
+    }
+
+    /// Keys of a line that is typed into; `Some` when it is done, with its text.
+    fn type_into(&mut self, input: &InputEvent, keymap: &Keymap) -> Option<(usize, String)> {
+        let (entry, field) = match &mut self.stage {
+            Stage::Label { entry, field } | Stage::Focus { entry, field } => (*entry, field),
+            Stage::Browse | Stage::Leave { .. } => return None,
+        };
+        if let InputEvent::Key(key) = input {
+            match keymap.lookup(Context::Select, key) {
+                Some("tui.select.confirm") => return Some((entry, field.text().trim().to_owned())),
+                Some("tui.select.cancel") => {
+                    self.stage = match self.stage {
+                        Stage::Focus { entry, .. } => Stage::Leave { entry, chosen: CHOICES.len() - 1 },
+                        _ => Stage::Browse,
+                    };
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        field.handle(input);
+        None
+    }
+
+    fn set_label(&mut self, entry: usize, text: String) -> OverlayStep {
+        self.stage = Stage::Browse;
+        let before = self.labels.get(&entry).map(|label| label.text.clone()).unwrap_or_default();
+        if text == before {
+            return OverlayStep::Stay;
+        }
+        let target = self.tree.entries()[entry].id.clone();
+        let label = (!text.is_empty()).then(|| text.clone());
+        if text.is_empty() {
+            self.labels.remove(&entry);
+        } else {
+            // Until the tree is read again it has no time.
+            self.labels.insert(entry, EntryLabel { text, at_ms: 0 });
+        }
+        self.rebuild(Some(entry));
+        OverlayStep::StayWith(DialogOutcome::session(SessionCommand::SetLabel { target, label }))
+    }
+
+    // Drawing.
+
+    fn render_list(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let dim = theme.style(Token::Dim);
+        let mut rows = vec![
+            Row::styled("─".repeat(usize::from(width)), theme.style(Token::Border)),
+            Row::styled("Session tree", theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
+            Row::from_runs([
+                Run::new("> ", theme.style(Token::Muted)),
+                Run::new(self.search.query.clone(), theme.style(Token::Text)),
+            ]),
+        ];
+        let column = rows[2].width().min(usize::from(width.saturating_sub(1)));
+        let below = [self.status_row(theme), Row::styled(self.keys.clone(), dim)];
+        let room = usize::from(max_rows).saturating_sub(rows.len() + below.len()).max(1);
+        self.page = room;
+        self.scroll = self.scroll.min(self.outline.len().saturating_sub(room));
+        self.scroll = self.scroll.clamp((self.selected + 1).saturating_sub(room), self.selected);
+        if self.outline.len() == 0 {
+            rows.push(Row::styled("  No entries", dim));
+        }
+        let skip = self.skipped_levels(width);
+        let end = (self.scroll + room).min(self.outline.len());
+        rows.extend((self.scroll..end).filter_map(|at| self.entry_row(at, skip, width, theme)));
+        rows.extend(below);
+        for row in &mut rows {
+            truncate_row(row, width, Ellipsis::One);
+        }
+        rows.truncate(usize::from(max_rows.max(1)));
+        (rows, Some((2, u16::try_from(column).unwrap_or(0))))
+    }
+
+    /// Levels that are left out on the left, so that the selected entry has most of the
+    /// width for its text.
+    fn skipped_levels(&self, width: u16) -> u32 {
+        let shown = u32::from(width / 3 / 3).max(1);
+        self.outline.row(self.selected).map_or(0, |row| row.level.saturating_sub(shown))
+    }
+
+    fn status_row(&self, theme: &Theme) -> Row {
+        let at = if self.outline.len() == 0 { 0 } else { self.selected + 1 };
+        let mut text = format!("  ({at}/{})", self.outline.len());
+        if self.filter != TreeFilter::Default {
+            text.push_str(&format!(" [{}]", self.filter.name()));
+        }
+        if self.shows_label_times {
+            text.push_str(" [label times]");
+        }
+        if self.search.goes_on() {
+            text.push_str(" searching…");
+        }
+        let mut row = Row::styled(text, theme.style(Token::Dim));
+        if let Some(note) = self.note {
+            row.push(Run::new(format!("  {note}"), theme.style(Token::Warning)));
+        }
+        row
+    }
+
+    fn entry_row(&self, at: usize, skip: u32, width: u16, theme: &Theme) -> Option<Row> {
+        let row = self.outline.row(at)?;
+        let is_selected = at == self.selected;
+        let dim = theme.style(Token::Dim);
+        let mut runs = vec![Run::new(if is_selected { "› " } else { "  " }, theme.style(Token::Accent))];
+        let mut gutter = self.outline.gutter(at, skip);
+        let own = if row.connector == Connector::None { None } else { gutter.pop() };
+        for connector in gutter {
+            runs.push(Run::new(if connector == Connector::Last { "   " } else { "│  " }, dim));
+        }
+        let fold = match row.fold {
+            Fold::Closed => "⊞ ",
+            Fold::Open if own.is_some() => "⊟ ",
+            Fold::Open | Fold::None => "─ ",
+        };
+        match own {
+            Some(Connector::Last) => runs.push(Run::new(format!("└{fold}"), dim)),
+            Some(_) => runs.push(Run::new(format!("├{fold}"), dim)),
+            None if row.fold == Fold::Closed => runs.push(Run::new(fold, dim)),
+            None => {}
+        }
+        if self.shape.is_active(row.entry) {
+            runs.push(Run::new("• ", theme.style(Token::Accent)));
+        }
+        if let Some(label) = self.labels.get(&row.entry) {
+            let label_text = format!("[{}] ", sanitize_line(&label.text));
+            runs.push(Run::new(label_text, theme.style(Token::Warning)));
+            if self.shows_label_times && label.at_ms > 0 {
+                runs.push(Run::new(format!("{} ", time(label.at_ms)), dim));
+            }
+        }
+        match self.texts.get(&row.entry) {
+            Some(EntryText { speaker, text, tone }) => {
+                if let Some((speaker, token)) = speaker {
+                    runs.push(Run::new(format!("{speaker}: "), theme.style(*token)));
+                }
+                runs.push(Run::new(sanitize_line(text).into_owned(), theme.style(*tone)));
+            }
+            None => runs.push(Run::new("…", dim)),
+        }
+        let mut row = Row::from_runs(runs);
+        truncate_row(&mut row, width, Ellipsis::One);
+        if is_selected {
+            row.pad(width, theme.style(Token::Text));
+            row.underlay(theme.style(Token::SelectedBg));
+        }
+        Some(row)
+    }
+
+    fn render_choices(&self, chosen: usize, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let body = CHOICES.iter().enumerate().map(|(at, label)| {
+            let (arrow, token) = if at == chosen { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
+            Row::styled(format!("{arrow}{label}"), theme.style(token))
+        });
+        let busy = "The agent is still working; moving cancels that. Finished work is kept.";
+        let note = self.is_busy.then_some((busy, Token::Warning));
+        let title = "Summarise the branch you leave?";
+        let hints = "enter: choose · escape: back to the tree";
+        Dialog { title, body: body.collect(), field: None, note, hints }.render(width, max_rows, theme)
+    }
+}
+
+/// `2026-11-21 09:23`, in UTC.
+fn time(at_ms: u64) -> String {
+    let text = crate::util::clock::iso8601(at_ms);
+    text.get(..16).unwrap_or_default().replace('T', " ")
+}
+
+impl Overlay for TreeDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match (&self.stage, input) {
+            (Stage::Browse, InputEvent::Key(key)) => self.browse(key, keymap),
+            (Stage::Browse, InputEvent::Paste(text)) => {
+                let query = format!("{}{}", self.search.query, sanitize_line(text));
+                self.set_query(query)
+            }
+            (Stage::Leave { entry, chosen }, InputEvent::Key(key)) => {
+                let (entry, chosen) = (*entry, *chosen);
+                self.leave(entry, chosen, key, keymap)
+            }
+            (Stage::Label { .. }, _) => match self.type_into(input, keymap) {
+                Some((entry, text)) => self.set_label(entry, text),
+                None => OverlayStep::Stay,
+            },
+            (Stage::Focus { .. }, _) => match self.type_into(input, keymap) {
+                Some((entry, text)) => {
+                    let focus = (!text.is_empty()).then_some(text);
+                    self.go(entry, LeftBranch::Summarize { focus })
+                }
+                None => OverlayStep::Stay,
+            },
+            (Stage::Browse | Stage::Leave { .. }, _) => OverlayStep::Stay,
+        }
+    }
+
+    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
+        self.is_busy = session.phase != Phase::Idle;
+        OverlayStep::Stay
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let width = width.max(1);
+        match &self.stage {
+            Stage::Browse => self.render_list(width, max_rows, theme),
+            Stage::Label { field, .. } => {
+                let (title, hints) =
+                    ("Label of this entry", "enter: save (empty removes it) · escape: cancel");
+                let dialog = Dialog { title, body: Vec::new(), field: Some(field), note: None, hints };
+                dialog.render(width, max_rows, theme)
+            }
+            Stage::Leave { chosen, .. } => self.render_choices(*chosen, width, max_rows, theme),
+            Stage::Focus { field, .. } => {
+                let (title, hints) = ("What should the summary focus on?", "enter: summarise · escape: back");
+                let dialog = Dialog { title, body: Vec::new(), field: Some(field), note: None, hints };
+                dialog.render(width, max_rows, theme)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

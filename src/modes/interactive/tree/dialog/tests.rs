@@ -1,0 +1,326 @@
+use std::path::Path;
+
+use crossterm::event::KeyModifiers;
+
+use crate::session::{Header, SessionStore};
+use crate::tui::keymap::{BINDINGS, Platform};
+use crate::tui::theme::{Appearance, ColorDepth};
+
+use super::super::super::actions;
+use super::super::super::msg::Effect;
+use super::super::effects::read;
+use super::super::tests::{tree_of, user};
+use super::super::texts::{describe, search};
+use super::*;
+
+fn keymap() -> Keymap {
+    Keymap::new(&[BINDINGS, &actions::bindings()], Platform::Unix)
+}
+
+fn dialog_of(tree: SessionTree, filter: TreeFilter) -> TreeDialog {
+    let options = TreeOptions { filter, skip_prompt: false };
+    TreeDialog::new(read(tree, options, None), Phase::Idle, &keymap())
+}
+
+/// The session with branches, a label and a summary that the original wrote.
+fn of_the_original(filter: TreeFilter) -> TreeDialog {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions/tree.jsonl");
+    let copy = tempfile::NamedTempFile::new().unwrap();
+    std::fs::copy(path, copy.path()).unwrap();
+    let none = || -> Header { unreachable!("the file has a header") };
+    dialog_of(SessionStore::open(copy.path(), none).unwrap().tree(), filter)
+}
+
+fn shown(dialog: &mut TreeDialog, width: u16, max_rows: u16) -> String {
+    let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+    let (rows, _) = dialog.render(width, max_rows, &theme);
+    assert!(rows.len() <= usize::from(max_rows.max(1)));
+    assert!(rows.iter().all(|row| row.width() <= usize::from(width.max(1))));
+    rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// Presses keys as users name them, does what they ask for, and returns what remains.
+fn press(dialog: &mut TreeDialog, keys: &str) -> Vec<String> {
+    let keymap = keymap();
+    let mut left = Vec::new();
+    for key in keys.split(' ').filter(|key| !key.is_empty()) {
+        let (code, modifiers) = match key {
+            "up" => (KeyCode::Up, KeyModifiers::NONE),
+            "down" => (KeyCode::Down, KeyModifiers::NONE),
+            "enter" => (KeyCode::Enter, KeyModifiers::NONE),
+            "escape" => (KeyCode::Esc, KeyModifiers::NONE),
+            "backspace" => (KeyCode::Backspace, KeyModifiers::NONE),
+            "fold" => (KeyCode::Left, KeyModifiers::CONTROL),
+            "unfold" => (KeyCode::Right, KeyModifiers::CONTROL),
+            "label" => (KeyCode::Char('L'), KeyModifiers::SHIFT),
+            "times" => (KeyCode::Char('T'), KeyModifiers::SHIFT),
+            key => match key.strip_prefix("ctrl+") {
+                Some(letter) => (KeyCode::Char(letter.chars().next().unwrap()), KeyModifiers::CONTROL),
+                None => {
+                    let step = dialog.handle(&InputEvent::Paste(key.to_owned()), &keymap);
+                    left.extend(perform(dialog, step));
+                    continue;
+                }
+            },
+        };
+        let step = dialog.handle(&InputEvent::Key(KeyEvent::new(code, modifiers)), &keymap);
+        left.extend(perform(dialog, step));
+    }
+    left
+}
+
+/// Reads and searches at once; returns what is for the session.
+fn perform(dialog: &mut TreeDialog, step: OverlayStep) -> Option<String> {
+    let effect = match step {
+        OverlayStep::Stay => return None,
+        OverlayStep::Close => return Some("close".to_owned()),
+        OverlayStep::StayWith(DialogOutcome::Effect(Effect::World(effect)))
+        | OverlayStep::CloseWith(DialogOutcome::Effect(Effect::World(effect))) => effect,
+        other => panic!("{other:?}"),
+    };
+    match effect {
+        WorldEffect::Tree(TreeEffect::ReadTexts { tree, wanted }) => {
+            dialog.on_texts(wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect());
+            None
+        }
+        WorldEffect::Tree(TreeEffect::Search { tree, query }) => {
+            let entries = search(&tree, &query, &|| false).unwrap();
+            let more = dialog.on_found(query, entries);
+            assert_eq!(more, None, "a small tree is known already");
+            None
+        }
+        WorldEffect::Tree(TreeEffect::ReadWhole { entry, .. }) => Some(format!("copy {entry}")),
+        WorldEffect::Session(SessionCommand::SetLabel { target, label }) => {
+            Some(format!("label {target} {label:?}"))
+        }
+        WorldEffect::Session(SessionCommand::Navigate { target, summary, if_busy: IfBusy::Cancel }) => {
+            Some(format!("go to {target}: {summary:?}"))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_tree_of_the_original_at_80_and_40_columns() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    insta::assert_snapshot!(shown(&mut dialog, 80, 24), @"
+    ────────────────────────────────────────────────────────────────────────────────
+    Session tree
+    >
+      • [system]
+      • [start] user: first question
+      • assistant: answer to: first question
+      ├⊟ • user: run echo hello
+      │  • [bash: echo hello]
+      │  • assistant: the tool said: hello
+      │  ├⊟ • user: fourth question
+    › │  │  • assistant: answer to: fourth question
+      │  └⊟ user: second question
+      │     assistant: answer to: second question
+      └⊟ [branch summary]: ## Goal SUMMARY OF THE BRANCH
+         user: run echo hello
+         [bash: echo hello]
+         assistant: the tool said: hello
+         user: third question
+         assistant: answer to: third question
+      (8/16)
+    type: search · ctrl+left: fold · shift+l: label · ctrl+o: filter · ctrl+x: copy
+    ");
+    insta::assert_snapshot!(shown(&mut dialog, 40, 14), @"
+    ────────────────────────────────────────
+    Session tree
+    >
+      • [system]
+      • [start] user: first question
+      • assistant: answer to: first question
+      ├⊟ • user: run echo hello
+      │  • [bash: echo hello]
+      │  • assistant: the tool said: hello
+      │  ├⊟ • user: fourth question
+    › │  │  • assistant: answer to: fourth …
+      │  └⊟ user: second question
+      (8/16)
+    type: search · ctrl+left: fold · shift+…
+    ");
+}
+
+#[test]
+fn filters_show_less_or_more() {
+    let lines = |filter: TreeFilter| {
+        let mut dialog = of_the_original(filter);
+        shown(&mut dialog, 60, 40)
+    };
+    insta::assert_snapshot!(lines(TreeFilter::UserOnly), @"
+    ────────────────────────────────────────────────────────────
+    Session tree
+    >
+      • [start] user: first question
+      ├⊟ • user: run echo hello
+    › │  ├─ • user: fourth question
+      │  └─ user: second question
+      └⊟ user: run echo hello
+         user: third question
+      (3/6) [user-only]
+    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    ");
+    insta::assert_snapshot!(lines(TreeFilter::LabeledOnly), @"
+    ────────────────────────────────────────────────────────────
+    Session tree
+    >
+    › • [start] user: first question
+      (1/1) [labeled-only]
+    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    ");
+    let mut dialog = of_the_original(TreeFilter::Default);
+    press(&mut dialog, "ctrl+a");
+    assert!(shown(&mut dialog, 60, 40).contains("[label: start]"));
+    press(&mut dialog, "ctrl+o");
+    assert!(!shown(&mut dialog, 60, 40).contains("[label: start]"), "behind the last filter comes the first");
+    press(&mut dialog, "ctrl+t");
+    assert!(!shown(&mut dialog, 60, 40).contains("[bash: echo hello]"));
+}
+
+#[test]
+fn branches_fold_and_the_selection_stays_visible() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    // To the start of the branch, and shut it.
+    press(&mut dialog, "fold fold");
+    insta::assert_snapshot!(shown(&mut dialog, 60, 40), @"
+    ────────────────────────────────────────────────────────────
+    Session tree
+    >
+      • [system]
+      • [start] user: first question
+      • assistant: answer to: first question
+      ├⊟ • user: run echo hello
+      │  • [bash: echo hello]
+      │  • assistant: the tool said: hello
+    › │  ├⊞ • user: fourth question
+      │  └⊟ user: second question
+      │     assistant: answer to: second question
+      └⊟ [branch summary]: ## Goal SUMMARY OF THE BRANCH
+         user: run echo hello
+         [bash: echo hello]
+         assistant: the tool said: hello
+         user: third question
+         assistant: answer to: third question
+      (7/15)
+    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    ");
+    press(&mut dialog, "unfold unfold");
+    assert!(shown(&mut dialog, 60, 40).contains("› │"), "{}", shown(&mut dialog, 60, 40));
+}
+
+#[test]
+fn typing_searches_and_escape_ends_that_first() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    press(&mut dialog, "hello fold");
+    insta::assert_snapshot!(shown(&mut dialog, 60, 40), @"
+    ────────────────────────────────────────────────────────────
+    Session tree
+    > hello
+    › ├⊟ • user: run echo hello
+      │  • [bash: echo hello]
+      │  • assistant: the tool said: hello
+      └⊟ user: run echo hello
+         [bash: echo hello]
+         assistant: the tool said: hello
+      (1/6)
+    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    ");
+    assert_eq!(press(&mut dialog, "escape"), [""; 0]);
+    assert!(shown(&mut dialog, 60, 40).contains("first question"));
+    assert_eq!(press(&mut dialog, "nothing-like-it"), [""; 0]);
+    assert!(shown(&mut dialog, 60, 40).contains("No entries"));
+    assert_eq!(press(&mut dialog, "enter escape escape"), ["close"]);
+}
+
+#[test]
+fn labels_are_edited_where_they_stand() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    assert_eq!(press(&mut dialog, "label mine enter"), ["label e59c0855 Some(\"mine\")"]);
+    assert!(shown(&mut dialog, 60, 40).contains("[mine] assistant: answer to: fourth question"));
+    assert_eq!(press(&mut dialog, "label enter"), [""; 0], "unchanged");
+    assert_eq!(press(&mut dialog, "label escape"), [""; 0]);
+    assert_eq!(press(&mut dialog, "label ctrl+u enter"), ["label e59c0855 None"]);
+    assert!(!shown(&mut dialog, 60, 40).contains("[mine]"));
+    press(&mut dialog, "times");
+    assert!(shown(&mut dialog, 60, 40).contains("[start] 2026-11-22 04:01 user: first question"));
+}
+
+#[test]
+fn enter_asks_what_becomes_of_the_branch_that_is_left() {
+    let go = |keys: &str| press(&mut of_the_original(TreeFilter::Default), keys);
+    let mut dialog = of_the_original(TreeFilter::Default);
+    assert_eq!(press(&mut dialog, "enter"), [""; 0]);
+    assert!(shown(&mut dialog, 80, 40).contains("already at this point"));
+    press(&mut dialog, "up enter");
+    insta::assert_snapshot!(shown(&mut dialog, 40, 14), @"
+    ────────────────────────────────────────
+    Summarise the branch you leave?
+    → No summary
+      Summarise
+      Summarise with a focus of your own
+    enter: choose · escape: back to the tree
+    ");
+    assert_eq!(press(&mut dialog, "escape"), [""; 0]);
+    assert!(
+        shown(&mut dialog, 60, 40).contains("› │  ├⊟ • user: fourth question"),
+        "{}",
+        shown(&mut dialog, 60, 40)
+    );
+    assert_eq!(go("up enter enter"), ["go to 295d2dbf: Leave"]);
+    assert_eq!(go("up enter down enter"), ["go to 295d2dbf: Summarize { focus: None }"]);
+    assert_eq!(go("up enter up enter tests enter"), ["go to 295d2dbf: Summarize { focus: Some(\"tests\") }"]);
+    assert_eq!(go("up enter up enter escape escape escape"), ["close"]);
+    assert_eq!(go("ctrl+x"), ["copy 20"]);
+}
+
+#[test]
+fn hostile_texts_stay_text() {
+    let line = user("a", None)
+        .replace("says a", "\\u001b[2Jwipe\\u0007 \\u202eevil")
+        .replace("\"id\":\"a\"", "\"id\":\"a\"");
+    let mut dialog = dialog_of(tree_of(&[line]), TreeFilter::Default);
+    let text = shown(&mut dialog, 60, 20);
+    assert!(text.contains("wipe") && !text.contains(['\u{1b}', '\u{7}']), "{text}");
+    press(&mut dialog, "label \u{1b}[2Jx enter");
+    assert!(!shown(&mut dialog, 60, 20).contains('\u{1b}'));
+}
+
+#[test]
+fn any_size_is_survived() {
+    let mut dialog = of_the_original(TreeFilter::All);
+    for width in 0..12 {
+        for max_rows in 0..12 {
+            shown(&mut dialog, width, max_rows);
+        }
+    }
+    let mut empty = dialog_of(tree_of(&[]), TreeFilter::Default);
+    assert_eq!(press(&mut empty, "up down enter fold unfold label x ctrl+x escape escape"), ["close"]);
+}
+
+/// Opening and moving in a large tree reads the entries near the selection only.
+#[test]
+fn a_hundred_thousand_entries_are_shown_by_reading_a_few() {
+    let n = 100_000;
+    let parent = |at: usize| match at {
+        0 => None,
+        // A new branch now and then, all of them one level deeper than the one before.
+        at if at % 1_000 == 0 => Some((at - 500).to_string()),
+        at => Some((at - 1).to_string()),
+    };
+    let lines: Vec<String> = (0..n).map(|at| user(&at.to_string(), parent(at).as_deref())).collect();
+    let mut dialog = dialog_of(tree_of(&lines), TreeFilter::Default);
+    assert_eq!(dialog.outline.len(), n);
+    assert!(dialog.texts.len() <= 160, "{} were read before the first frame", dialog.texts.len());
+    let n_before = dialog.texts.len();
+    for _ in 0..50 {
+        shown(&mut dialog, 80, 40);
+        press(&mut dialog, "up");
+    }
+    press(&mut dialog, "fold fold ctrl+u ctrl+d");
+    shown(&mut dialog, 80, 40);
+    let n_read = dialog.texts.len() - n_before;
+    assert!(n_read <= 600, "{n_read} more were read for a few keys");
+}

@@ -1,0 +1,98 @@
+//! Does what [`TreeEffect`]s say: reads the tree and the bodies of its entries, on threads
+//! that may wait for the disk.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::session::{EntryId, EntryKind, Reply, SessionCommand, SessionTree};
+
+use super::super::effects::Effects;
+use super::super::msg::EffectDone;
+use super::outline::{Outline, Shape, View};
+use super::texts::{self, describe};
+use super::{TreeDone, TreeEffect, TreeOptions, TreeView};
+
+/// Lines that are read above and below the first selection, before the tree is shown.
+const FIRST_TEXTS: usize = 80;
+
+impl Effects {
+    pub(in super::super) fn start_tree(&mut self, effect: TreeEffect) {
+        match effect {
+            TreeEffect::Read { options, select } => {
+                self.with_tree(move |tree| TreeDone::Read(Box::new(read(tree, options, select.as_ref()))));
+            }
+            TreeEffect::ReadTexts { tree, wanted } => self.read_tree(move || {
+                TreeDone::Texts(wanted.into_iter().map(|idx| (idx, describe(&tree, idx))).collect())
+            }),
+            TreeEffect::Search { tree, query } => self.search(tree, query),
+            TreeEffect::ReadWhole { tree, entry } => {
+                self.read_tree(move || TreeDone::Whole(texts::whole(&tree, entry)));
+            }
+            TreeEffect::ListPrompts => self.with_tree(|tree| TreeDone::Prompts(prompts(&tree))),
+            TreeEffect::Fork(target) => self.fork(target),
+        }
+    }
+
+    fn read_tree(&self, read: impl FnOnce() -> TreeDone + Send + 'static) {
+        let done = self.done.clone();
+        tokio::task::spawn_blocking(move || drop(done.send(EffectDone::Tree(read()))));
+    }
+
+    /// Asks the session for its tree and reads in it.
+    fn with_tree(&self, read: impl FnOnce(SessionTree) -> TreeDone + Send + 'static) {
+        let (answer, done) = (self.link.handle().post(SessionCommand::ReadTree), self.done.clone());
+        tokio::spawn(async move {
+            if let Ok(Reply::Tree(tree)) = answer.await {
+                tokio::task::spawn_blocking(move || drop(done.send(EffectDone::Tree(read(tree)))));
+            }
+        });
+    }
+
+    /// The last search counts; those before it stop.
+    fn search(&self, tree: SessionTree, query: String) {
+        let (latest, done) = (Arc::clone(&self.tree_searches), self.done.clone());
+        let number = latest.fetch_add(1, Ordering::Relaxed) + 1;
+        tokio::task::spawn_blocking(move || {
+            let is_stale = || latest.load(Ordering::Relaxed) != number;
+            if let Some(entries) = texts::search(&tree, &query, &is_stale) {
+                drop(done.send(EffectDone::Tree(TreeDone::Found { query, entries })));
+            }
+        });
+    }
+
+    fn fork(&self, target: EntryId) {
+        let (answer, done) = (self.link.handle().post(SessionCommand::Fork { target }), self.done.clone());
+        tokio::spawn(async move {
+            match answer.await {
+                Ok(Reply::Forked(prompt)) => drop(done.send(EffectDone::Tree(TreeDone::Forked(prompt)))),
+                Ok(_) => {}
+                Err(error) => drop(done.send(EffectDone::Failed(error.to_string()))),
+            }
+        });
+    }
+}
+
+/// Everything the tree needs for its first frame.
+pub(super) fn read(tree: SessionTree, options: TreeOptions, select: Option<&EntryId>) -> TreeView {
+    let (shape, labels) = (Shape::new(&tree), tree.labels());
+    let selected = select.and_then(|id| tree.index_of(id)).or(tree.leaf());
+    let view = View {
+        filter: options.filter(),
+        is_labelled: &|idx| labels.contains_key(&idx),
+        found: None,
+        folded: &HashSet::new(),
+    };
+    let outline = Outline::new(&tree, &shape, &view);
+    let at = outline.place(&tree, selected);
+    let near = at.saturating_sub(FIRST_TEXTS)..(at + FIRST_TEXTS).min(outline.len());
+    let texts =
+        near.filter_map(|at| outline.row(at)).map(|row| (row.entry, describe(&tree, row.entry))).collect();
+    TreeView { tree, shape, labels, texts, options, selected }
+}
+
+fn prompts(tree: &SessionTree) -> Vec<(EntryId, String)> {
+    let is_prompt = |idx: &usize| tree.entries()[*idx].kind == EntryKind::User;
+    let prompts = tree.path(tree.leaf()).into_iter().filter(is_prompt);
+    prompts.map(|idx| (tree.entries()[idx].id.clone(), describe(tree, idx).text)).collect()
+}

@@ -1,0 +1,90 @@
+//! The session tree: a list of all entries to move in, and what it asks of the world.
+//!
+//! `outline` decides what is visible, `texts` what is said about an entry, `dialog` is the
+//! list with its keys, `effects` reads what it shows. The tree is a picture of the session
+//! at the moment it was opened; the session itself checks every move.
+
+mod dialog;
+mod effects;
+mod outline;
+mod texts;
+
+use std::collections::HashMap;
+
+use crate::session::{EntryId, EntryLabel, PromptDraft, SessionTree};
+
+pub(super) use dialog::{TreeDialog, TreeOptions};
+
+use outline::Shape;
+use texts::EntryText;
+
+/// Something about the tree for the world to do.
+#[derive(Debug, PartialEq)]
+pub(super) enum TreeEffect {
+    /// Reads the tree; answers with [`TreeDone::Read`].
+    Read { options: TreeOptions, select: Option<EntryId> },
+    /// Reads the lines of entries; answers with [`TreeDone::Texts`].
+    ReadTexts { tree: SessionTree, wanted: Vec<usize> },
+    /// Answers with [`TreeDone::Found`], unless another search is asked for first.
+    Search { tree: SessionTree, query: String },
+    /// Answers with [`TreeDone::Whole`].
+    ReadWhole { tree: SessionTree, entry: usize },
+    /// Reads the user's messages on the active branch; answers with [`TreeDone::Prompts`].
+    ListPrompts,
+    /// Answers with [`TreeDone::Forked`].
+    Fork(EntryId),
+}
+
+/// The result of such an effect.
+#[derive(Debug)]
+pub(super) enum TreeDone {
+    Read(Box<TreeView>),
+    Texts(Vec<(usize, EntryText)>),
+    Found {
+        query: String,
+        entries: Vec<usize>,
+    },
+    /// `None` if the entry has no text.
+    Whole(Option<String>),
+    /// Oldest first.
+    Prompts(Vec<(EntryId, String)>),
+    Forked(PromptDraft),
+}
+
+/// A tree that has been read, with the lines around the entry that is selected first.
+#[derive(Debug)]
+pub(super) struct TreeView {
+    tree: SessionTree,
+    shape: Shape,
+    labels: HashMap<usize, EntryLabel>,
+    texts: HashMap<usize, EntryText>,
+    options: TreeOptions,
+    /// The entry to select.
+    selected: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use crate::session::{Header, SessionStore, SessionTree};
+
+    /// The line of a message of the user that says its id.
+    pub(super) fn user(id: &str, parent: Option<&str>) -> String {
+        let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-11-21T09:23:47.280Z","message":{{"role":"user","content":"says {id}"}}}}"#
+        )
+    }
+
+    /// The tree of a session file with these lines.
+    pub(super) fn tree_of(lines: &[String]) -> SessionTree {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, r#"{{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}}"#).unwrap();
+        for line in lines {
+            writeln!(file, "{line}").unwrap();
+        }
+        let none = || -> Header { unreachable!("the file has a header") };
+        SessionStore::open(file.path(), none).unwrap().tree()
+    }
+}

@@ -1,0 +1,137 @@
+//! New session files made from others: forks, and imports from elsewhere.
+//!
+//! All of it blocks on the disk. A copy appears as a whole or not at all, and replaces
+//! nothing.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::ai::{ContentBlock, Message, UserContent};
+use crate::util::atomic_file;
+
+use super::command::PromptDraft;
+use super::open::{OpenSession, new_header};
+use super::resources::SkillBlock;
+use super::store::{self, BranchCopy, Entry, EntryBody, Header, OpenError, SessionMessage, SessionTree};
+
+/// Copies all of the session in `source` to a new one of `cwd` in `folder`, which is made
+/// if need be. Returns its file. Blocks.
+///
+/// # Errors
+/// When the session cannot be read or the copy not be written.
+pub fn fork_session(source: &Path, cwd: &Path, folder: &Path, now_ms: u64) -> Result<PathBuf, OpenError> {
+    let (header, path) = forked(source, cwd, folder, now_ms);
+    let made = atomic_file::create_private_folder(folder);
+    made.map_err(|error| OpenError::Copy { path: path.clone(), error })?;
+    store::copy_file(source, &header, &path)?;
+    Ok(path)
+}
+
+/// Header and file of a session that begins as a copy of `source`.
+fn forked(source: &Path, cwd: &Path, folder: &Path, now_ms: u64) -> (Header, PathBuf) {
+    let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+    let parent_session = Some(source.to_string_lossy().into_owned());
+    let header = Header { parent_session, ..new_header(cwd, now_ms) };
+    let path = folder.join(store::file_name(&header.timestamp, &header.id));
+    (header, path)
+}
+
+/// A copy of a branch, ready to be opened.
+pub(super) struct ForkedBranch {
+    pub(super) open: OpenSession,
+    /// Entries that could not be read and are missing.
+    pub(super) n_lost: usize,
+}
+
+/// Copies the branch that ends with `end` to a new session beside `source`. One in which
+/// nobody says anything gets its file later, as every new session.
+pub(super) fn fork_branch(
+    tree: &SessionTree,
+    end: Option<usize>,
+    source: &Path,
+    cwd: &Path,
+    now_ms: u64,
+) -> Result<ForkedBranch, OpenError> {
+    let folder = source.parent().unwrap_or(Path::new("")).to_owned();
+    let copy = BranchCopy::new(tree, end);
+    let (header, path) = forked(source, cwd, &folder, now_ms);
+    if copy.has_conversation() {
+        let written = copy.create(&header, &path);
+        let n_lost = written.map_err(|error| OpenError::Copy { path: path.clone(), error })?;
+        return Ok(ForkedBranch { open: OpenSession::File(path), n_lost });
+    }
+    let lines: Vec<Option<String>> = copy.lines().collect();
+    let n_lost = lines.iter().filter(|line| line.is_none()).count();
+    let lines = lines.into_iter().flatten().collect();
+    let open = OpenSession::Forked { folder, parent: source.to_owned(), lines };
+    Ok(ForkedBranch { open, n_lost })
+}
+
+/// Writes the active branch to a file that does not exist yet. Returns how many entries
+/// are missing because they could not be read.
+pub(super) fn export_branch(
+    tree: &SessionTree,
+    header: &Header,
+    timestamp: String,
+    path: &Path,
+) -> io::Result<usize> {
+    let header = Header { parent_session: None, timestamp, ..header.clone() };
+    BranchCopy::export(tree).create(&header, path)
+}
+
+/// Copies the session file `source` into `folder` under its name, or a similar one that is
+/// free. Returns the copy.
+pub(super) fn import(source: &Path, folder: &Path) -> Result<PathBuf, OpenError> {
+    let source = &std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
+    if !source.try_exists().unwrap_or(true) {
+        return Err(OpenError::Missing { path: source.clone() });
+    }
+    store::check_file(source)?;
+    if store::read_header(source).is_none() {
+        return Err(OpenError::NotASession { path: source.clone() });
+    }
+    let copy_error = |error| OpenError::Copy { path: folder.to_owned(), error };
+    atomic_file::create_private_folder(folder).map_err(copy_error)?;
+    let mut beside =
+        tempfile::Builder::new().prefix(".pi-").suffix(".tmp").tempfile_in(folder).map_err(copy_error)?;
+    let read_error = |error| OpenError::Read { path: source.clone(), error };
+    let mut file = std::fs::File::open(source).map_err(read_error)?;
+    io::copy(&mut file, beside.as_file_mut()).map_err(copy_error)?;
+    beside.as_file().sync_all().map_err(copy_error)?;
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    for n in 0_u64.. {
+        let name = if n == 0 { format!("{stem}.jsonl") } else { format!("{stem}-{n}.jsonl") };
+        let path = folder.join(name);
+        match beside.persist_noclobber(&path) {
+            Ok(_) => return Ok(path),
+            Err(taken) if taken.error.kind() == io::ErrorKind::AlreadyExists => beside = taken.file,
+            Err(failed) => return Err(copy_error(failed.error)),
+        }
+    }
+    unreachable!("there is always another number")
+}
+
+/// What the user wrote, as it was typed, if the entry is something to be sent anew.
+pub fn prompt_of(entry: &Entry) -> Option<PromptDraft> {
+    let content = match &entry.body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::User(user) => &user.content,
+            Message::System(_) | Message::Assistant(_) | Message::ToolResult(_) => return None,
+        },
+        EntryBody::CustomMessage(message) => message.content.as_ref()?,
+        _ => return None,
+    };
+    let text = content.text();
+    let text = SkillBlock::parse(&text).map(|block| block.command()).unwrap_or(text);
+    let images = match content {
+        UserContent::Blocks(blocks) => blocks
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Image(image) => Some(image.clone()),
+                _ => None,
+            })
+            .collect(),
+        UserContent::Text(_) => Vec::new(),
+    };
+    Some(PromptDraft { text, images })
+}

@@ -1,0 +1,174 @@
+//! Reads of a stored message what the tree needs to know, and copies none of its texts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::ai::Usage;
+
+/// A message without its content.
+#[derive(Debug, Default)]
+pub(super) struct MessageFacts<'a> {
+    pub(super) role: Cow<'a, str>,
+    pub(super) usage: Option<Usage>,
+    /// Of answers only: there is something to read in it.
+    has_text: bool,
+    has_failed: bool,
+}
+
+impl MessageFacts<'_> {
+    /// Whether it is an answer that has nothing to read: it only calls tools.
+    pub(super) fn is_silent(&self) -> bool {
+        self.role == "assistant" && !self.has_text && !self.has_failed
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum Field {
+    Role,
+    Usage,
+    Content,
+    StopReason,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for MessageFacts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FactsVisitor)
+    }
+}
+
+struct FactsVisitor;
+
+impl<'de> Visitor<'de> for FactsVisitor {
+    type Value = MessageFacts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut facts = MessageFacts::default();
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Role => facts.role = map.next_value::<Name<'de>>()?.0,
+                Field::Usage => facts.usage = map.next_value()?,
+                // Tool results can be large, and nothing depends on what they say.
+                Field::Content if facts.role == "assistant" => {
+                    facts.has_text = map.next_value::<HasText>()?.0;
+                }
+                Field::StopReason => {
+                    let reason: Option<Name<'de>> = map.next_value()?;
+                    facts.has_failed =
+                        reason.is_some_and(|Name(reason)| reason == "error" || reason == "aborted");
+                }
+                Field::Content | Field::Other => {
+                    let IgnoredAny = map.next_value()?;
+                }
+            }
+        }
+        Ok(facts)
+    }
+}
+
+/// Whether content has something to read: a text that is not blank, or a block with one.
+struct HasText(bool);
+
+impl<'de> Deserialize<'de> for HasText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = HasText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("content")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<HasText, E> {
+        Ok(HasText(!text.trim().is_empty()))
+    }
+
+    fn visit_unit<E>(self) -> Result<HasText, E> {
+        Ok(HasText(false))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<HasText, E> {
+        Ok(HasText(false))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<HasText, E> {
+        Ok(HasText(false))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<HasText, E> {
+        Ok(HasText(false))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<HasText, E> {
+        Ok(HasText(false))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<HasText, A::Error> {
+        let mut has_text = false;
+        while let Some(HasText(is_text)) = blocks.next_element()? {
+            has_text |= is_text;
+        }
+        Ok(HasText(has_text))
+    }
+
+    /// A block: of those that are stored only texts have a field of this name.
+    fn visit_map<A: MapAccess<'de>>(self, mut block: A) -> Result<HasText, A::Error> {
+        let mut has_text = false;
+        while let Some(Name(key)) = block.next_key()? {
+            if key == "text" {
+                has_text |= block.next_value::<HasText>()?.0;
+            } else {
+                let IgnoredAny = block.next_value()?;
+            }
+        }
+        Ok(HasText(has_text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(message: &str, expected: bool) {
+        let facts: MessageFacts<'_> =
+            serde_json::from_str(message).unwrap_or_else(|error| panic!("{message}: {error}"));
+        assert_eq!(facts.is_silent(), expected, "{message}");
+    }
+
+    #[test]
+    fn an_answer_without_text_is_silent_unless_it_failed() {
+        check(
+            r#"{"role":"assistant","content":[{"type":"toolCall","id":"a","name":"x","arguments":{"text":"t"}}]}"#,
+            true,
+        );
+        check(r#"{"role":"assistant","content":[{"type":"text","text":" \n"}]}"#, true);
+        check(
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a\"b"}]}"#,
+            false,
+        );
+        check(r#"{"role":"assistant","content":"plain"}"#, false);
+        check(r#"{"role":"assistant","content":[],"stopReason":"aborted"}"#, false);
+        check(r#"{"role":"user","content":[]}"#, false);
+        for odd in ["null", "3", "-1", "0.5", "true", "[[1,null]]", "{}", r#"[{"text":{"a":1}}]"#] {
+            check(&format!(r#"{{"role":"assistant","content":{odd},"stopReason":null}}"#), true);
+        }
+    }
+}

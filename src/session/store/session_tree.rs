@@ -1,0 +1,321 @@
+//! All entries of a session as they were at one moment, for readers outside of its task.
+//!
+//! Ids, parents and kinds are in memory. Bodies are read from the file when they are
+//! asked for and not kept, so that a session of any size can be shown as a tree.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use crate::util::clock;
+
+use super::entry::{Entry, EntryBody, EntryId};
+use super::scan;
+use super::tree::{Body, EntryKind, Tree};
+
+/// The entries of a session in file order. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct SessionTree(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    entries: Vec<TreeEntry>,
+    leaf: Option<usize>,
+    /// Where bodies are that are not in memory.
+    file: Option<File>,
+}
+
+/// What is known of an entry without its body. Entries are named by their index.
+#[derive(Debug, Clone)]
+pub struct TreeEntry {
+    pub id: EntryId,
+    /// `None` for a root. Following parents always ends at one.
+    pub parent: Option<usize>,
+    pub kind: EntryKind,
+    /// An answer with nothing to read: it only calls tools, and did not fail.
+    pub is_silent: bool,
+    /// Milliseconds since the Unix epoch; 0 where that is unknown.
+    pub at_ms: u64,
+    /// Its line names `parent`, not one that is missing.
+    pub(super) is_linked: bool,
+    body: Body,
+}
+
+/// A name that the user gave an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryLabel {
+    pub text: String,
+    /// When it was given, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+}
+
+impl PartialEq for SessionTree {
+    /// Whether both are the same snapshot.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl SessionTree {
+    pub(super) fn new(tree: &Tree, file: Option<File>) -> Self {
+        let parents = without_cycles((0..tree.len()).map(|idx| tree.parent(idx)).collect());
+        let entries = parents
+            .into_iter()
+            .enumerate()
+            .map(|(idx, parent)| {
+                let node = tree.node(idx);
+                let (id, body) = (node.id.clone(), node.body.clone());
+                let (kind, is_silent, at_ms) = (node.kind, node.is_silent, node.at_ms);
+                let is_linked = node.parent_id.as_ref() == parent.map(|parent| &tree.node(parent).id);
+                TreeEntry { id, parent, kind, is_silent, at_ms, is_linked, body }
+            })
+            .collect();
+        Self(Arc::new(Shared { entries, leaf: tree.leaf(), file }))
+    }
+
+    pub fn entries(&self) -> &[TreeEntry] {
+        &self.0.entries
+    }
+
+    /// The end of the active branch; `None` before the first entry.
+    pub fn leaf(&self) -> Option<usize> {
+        self.0.leaf
+    }
+
+    /// The entry `id` means: the last one of that id. Looks at every entry.
+    pub fn index_of(&self, id: &EntryId) -> Option<usize> {
+        self.0.entries.iter().rposition(|entry| entry.id == *id)
+    }
+
+    /// The entries from a root to `end`, which is the last one.
+    pub fn path(&self, end: Option<usize>) -> Vec<usize> {
+        let mut path: Vec<usize> = std::iter::successors(end, |idx| self.0.entries[*idx].parent).collect();
+        path.reverse();
+        path
+    }
+
+    /// The entries that are on the way to `from` and not on the way to `to`, oldest first.
+    pub fn path_left(&self, from: Option<usize>, to: usize) -> Vec<usize> {
+        let stays: HashSet<usize> = self.path(Some(to)).into_iter().collect();
+        self.path(from).into_iter().filter(|idx| !stays.contains(idx)).collect()
+    }
+
+    /// The whole entry; `None` if it cannot be read. Blocks.
+    pub fn read(&self, idx: usize) -> Option<Arc<Entry>> {
+        let TreeEntry { id, body, .. } = self.0.entries.get(idx)?;
+        match body {
+            Body::Loaded { entry, .. } => Some(Arc::clone(entry)),
+            Body::OnDisk(location) => {
+                let entry = scan::read_entry(self.0.file.as_ref()?, *location)?;
+                // Another entry where this one was: the file is not what it was.
+                (entry.id == *id).then(|| Arc::new(entry))
+            }
+        }
+    }
+
+    /// The entries that can be read. Blocks.
+    pub fn read_all(&self, indices: &[usize]) -> Vec<Arc<Entry>> {
+        indices.iter().filter_map(|idx| self.read(*idx)).collect()
+    }
+
+    /// The entry's line of the file, without a line break. Blocks.
+    pub fn line(&self, idx: usize) -> Option<Cow<'_, str>> {
+        let TreeEntry { body, .. } = self.0.entries.get(idx)?;
+        match body {
+            Body::Loaded { entry, .. } => Some(Cow::Owned(entry.to_line())),
+            Body::OnDisk(location) => {
+                let mut line = vec![0; location.len];
+                self.0.file.as_ref()?.read_exact_at(&mut line, location.offset).ok()?;
+                Some(Cow::Owned(String::from_utf8_lossy(&line).into_owned()))
+            }
+        }
+    }
+
+    /// The labels, by the entries that have them: of two the later one in the file counts,
+    /// on whatever branch. Reads the entries that label; blocks.
+    pub fn labels(&self) -> HashMap<usize, EntryLabel> {
+        let labelling = (0..self.0.entries.len()).filter(|idx| self.0.entries[*idx].kind == EntryKind::Label);
+        let mut by_id: HashMap<EntryId, Option<EntryLabel>> = HashMap::new();
+        for entry in labelling.filter_map(|idx| self.read(idx)) {
+            let EntryBody::Label(label) = &entry.body else { continue };
+            let text = label.label.as_deref().map(str::trim).filter(|text| !text.is_empty());
+            let at_ms = clock::parse_iso8601(&entry.timestamp).unwrap_or_default();
+            by_id.insert(
+                label.target_id.clone(),
+                text.map(|text| EntryLabel { text: text.to_owned(), at_ms }),
+            );
+        }
+        if by_id.is_empty() {
+            return HashMap::new();
+        }
+        let labelled = self.0.entries.iter().enumerate();
+        labelled.filter_map(|(idx, entry)| Some((idx, by_id.get(&entry.id)?.clone()?))).collect()
+    }
+}
+
+/// The parents, but where entries follow each other in a circle, the first of them in the
+/// file is a root.
+fn without_cycles(mut parents: Vec<Option<usize>>) -> Vec<Option<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Seen {
+        No,
+        OnThisPath,
+        Before,
+    }
+    let mut seen = vec![Seen::No; parents.len()];
+    let mut path = Vec::new();
+    for start in 0..parents.len() {
+        let mut at = Some(start);
+        while let Some(idx) = at.filter(|idx| seen[*idx] == Seen::No) {
+            seen[idx] = Seen::OnThisPath;
+            path.push(idx);
+            at = parents[idx];
+        }
+        if let Some(again) = at.filter(|idx| seen[*idx] == Seen::OnThisPath) {
+            let circle = path.iter().skip_while(|idx| **idx != again);
+            if let Some(first) = circle.min() {
+                parents[*first] = None;
+            }
+        }
+        for idx in path.drain(..) {
+            seen[idx] = Seen::Before;
+        }
+    }
+    parents
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::ai::Extra;
+
+    use super::super::entry::Label;
+    use super::super::tree::Node;
+    use super::*;
+
+    fn entry(id: &str, parent: Option<&str>, body: EntryBody) -> Node {
+        let (id, parent_id) = (EntryId::new(id), parent.map(EntryId::new));
+        let entry =
+            Entry { id: id.clone(), parent_id: parent_id.clone(), timestamp: clock::iso8601(7), body };
+        Node {
+            id,
+            parent_id,
+            kind: EntryKind::of(&entry.body),
+            is_silent: false,
+            at_ms: 7,
+            body: Body::Loaded { entry: Arc::new(entry), location: None },
+            line: 0,
+        }
+    }
+
+    fn other() -> EntryBody {
+        EntryBody::Unknown { kind: "other".to_owned(), fields: Extra::new() }
+    }
+
+    fn label(target: &str, label: Option<&str>) -> EntryBody {
+        let label = label.map(str::to_owned);
+        EntryBody::Label(Label { target_id: EntryId::new(target), label, extra: Extra::new() })
+    }
+
+    #[track_caller]
+    fn check_parents(nodes: &[(&str, Option<&str>)], expected: &[Option<usize>]) {
+        let mut tree = Tree::default();
+        for (id, parent) in nodes {
+            tree.push(entry(id, *parent, other()));
+        }
+        let tree = SessionTree::new(&tree, None);
+        let parents: Vec<Option<usize>> = tree.entries().iter().map(|entry| entry.parent).collect();
+        assert_eq!(parents, expected);
+    }
+
+    #[test]
+    fn broken_parents_and_circles_become_roots() {
+        check_parents(&[("a", None), ("b", Some("gone")), ("c", Some("b"))], &[None, None, Some(1)]);
+        check_parents(&[("a", Some("a")), ("b", Some("a"))], &[None, Some(0)]);
+        let circle = [("x", Some("b")), ("a", Some("c")), ("b", Some("a")), ("c", Some("b"))];
+        check_parents(&circle, &[Some(2), None, Some(1), Some(2)]);
+        // Of two entries with one id the later one is meant.
+        check_parents(&[("a", None), ("a", None), ("b", Some("a"))], &[None, None, Some(1)]);
+    }
+
+    /// What may happen to a tree.
+    #[derive(Debug, Clone)]
+    enum Step {
+        Append,
+        /// Moves the leaf to one of the entries there are, or before all.
+        Move(Option<prop::sample::Index>),
+        Label(prop::sample::Index, Option<String>),
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        let index = any::<prop::sample::Index>;
+        prop_oneof![
+            3 => Just(Step::Append),
+            1 => prop::option::weighted(0.8, index()).prop_map(Step::Move),
+            1 => (index(), prop::option::of("[a-c]")).prop_map(|(at, label)| Step::Label(at, label)),
+        ]
+    }
+
+    proptest! {
+        /// The plain model: the parent of each entry, by its number.
+        #[test]
+        fn tree_agrees_with_a_list_of_parents(steps in prop::collection::vec(any_step(), 0..40), ends in any::<(prop::sample::Index, prop::sample::Index)>()) {
+            let (mut tree, mut parents, mut leaf) = (Tree::default(), Vec::<Option<usize>>::new(), None);
+            let mut labels = HashMap::new();
+            for step in steps {
+                let body = match step {
+                    Step::Append => other(),
+                    Step::Move(at) => {
+                        leaf = at.filter(|_| !parents.is_empty()).map(|at| at.index(parents.len()));
+                        tree.move_leaf(leaf);
+                        continue;
+                    }
+                    Step::Label(..) if parents.is_empty() => continue,
+                    Step::Label(at, text) => {
+                        let target = at.index(parents.len());
+                        match &text {
+                            Some(text) => drop(labels.insert(target, EntryLabel { text: text.clone(), at_ms: 7 })),
+                            None => drop(labels.remove(&target)),
+                        }
+                        label(&target.to_string(), text.as_deref())
+                    }
+                };
+                let parent = leaf.map(|idx: usize| idx.to_string());
+                tree.push(entry(&parents.len().to_string(), parent.as_deref(), body));
+                parents.push(leaf);
+                leaf = Some(parents.len() - 1);
+            }
+            let way = |end: Option<usize>| -> Vec<usize> {
+                let mut way: Vec<usize> = std::iter::successors(end, |idx| parents[*idx]).collect();
+                way.reverse();
+                way
+            };
+            prop_assert_eq!(tree.branch(), way(leaf));
+            let snapshot = SessionTree::new(&tree, None);
+            prop_assert_eq!(snapshot.leaf(), leaf);
+            prop_assert_eq!(snapshot.entries().iter().map(|entry| entry.parent).collect::<Vec<_>>(), parents.clone());
+            prop_assert_eq!(snapshot.labels(), labels);
+            if !parents.is_empty() {
+                let (from, to) = (ends.0.index(parents.len()), ends.1.index(parents.len()));
+                prop_assert_eq!(snapshot.path(Some(from)), way(Some(from)));
+                let kept = way(Some(to));
+                let left: Vec<usize> = way(Some(from)).into_iter().filter(|idx| !kept.contains(idx)).collect();
+                prop_assert_eq!(snapshot.path_left(Some(from), to), left);
+                prop_assert_eq!(snapshot.index_of(&EntryId::new(&from.to_string())), Some(from));
+            }
+        }
+
+        #[test]
+        fn following_parents_always_ends(parents in prop::collection::vec(prop::option::of(0_usize..30), 0..30)) {
+            let n = parents.len();
+            let parents = without_cycles(parents.into_iter().map(|parent| parent.filter(|idx| *idx < n)).collect());
+            for start in 0..n {
+                prop_assert!(std::iter::successors(Some(start), |idx| parents[*idx]).count() <= n + 1);
+                prop_assert!(std::iter::successors(Some(start), |idx| parents[*idx]).take(n + 1).count() <= n);
+            }
+        }
+    }
+}
