@@ -360,7 +360,8 @@ mod tests {
         assert_eq!(sorted.notes.len(), 4);
         assert_eq!(sort(&["--mode", "text"]).unwrap().notes.len(), 1);
         // Ignoring these would change the outcome.
-        for args in [&["--fork", "x"][..], &["--mode", "json"], &["-xt", "bash"], &["--exclude-tools=bash"]] {
+        for args in [&["--export", "x"][..], &["--mode", "json"], &["-xt", "bash"], &["--exclude-tools=bash"]]
+        {
             let error = sort(args).unwrap_err().to_string();
             assert!(error.contains("is not supported yet"), "{error}");
         }
@@ -379,7 +380,7 @@ mod tests {
         assert_eq!(tip("--resum"), means("--resume"));
         assert_eq!(tip("--no-contextfiles"), means("--no-context-files"));
         assert_eq!(tip("--bogus"), None);
-        assert_eq!(tip("--force"), None);
+        assert_eq!(tip("--force"), means("--fork"));
         assert_eq!(tip_for(&["export", "--froce"]), means("--force"));
         assert_eq!(tip_for(&["auth", "status", "--jsn"]), means("--json"));
     }

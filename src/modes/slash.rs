@@ -52,8 +52,6 @@ pub fn command_name(text: &str) -> Option<&str> {
 /// Commands of the original that this version does not have, and their alternatives.
 const NOT_YET: &[(&str, &str)] = &[
     ("settings", "settings are in ~/.pi/agent/settings.json"),
-    ("export", "pi export writes a session in a provider's format"),
-    ("import", "pi import reads a conversation in a provider's format"),
     ("share", ""),
     ("bug", ""),
     ("changelog", ""),
@@ -142,9 +140,6 @@ mod tests {
         check("exit", "there is no command /exit; did you mean /quit?");
         check("frobnicate", "there is no command /frobnicate; type / to list all commands");
         check("share", "/share is not supported yet");
-        check(
-            "Import",
-            "/import is not supported yet; pi import reads a conversation in a provider's format",
-        );
+        check("Llama", "/llama is not supported yet; /model lists local servers automatically");
     }
 }

@@ -725,7 +725,7 @@ fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
         (&["install", "npm:x"], "pi: pi install is not supported yet"),
         (&["exprot"], "pi: pi has no command \"exprot\"; did you mean pi export?"),
         (&["-p", "/compact"], "pi: /compact is a command of the interactive mode"),
-        (&["--fork", "x"], "pi: --fork is not supported yet"),
+        (&["--export", "x"], "pi: --export is not supported yet"),
     ] {
         let (code, stdout, stderr) = run(args);
         assert!(matches!(code, Some(1 | 2)) && stdout.is_empty(), "{args:?}: {code:?}");

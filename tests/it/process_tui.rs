@@ -407,7 +407,7 @@ async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
     pty.wait_idle();
     for (line, answer) in [
         ("/hotkesy", "there is no command /hotkesy; did you mean /hotkeys?"),
-        ("/fork", "/fork is not supported yet"),
+        ("/share", "/share is not supported yet"),
         ("/quit now", "/quit takes no arguments"),
     ] {
         pty.keys(&format!("{line}\r"));

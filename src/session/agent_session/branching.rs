@@ -294,6 +294,7 @@ impl<'s> Branching<'s> {
             return Ok(());
         }
         match if_busy {
+            IfBusy::Refuse if session.run.phase() == Phase::Idle => Err(Refusal::CommandRunning.into()),
             IfBusy::Refuse => Err(Refusal::Working.into()),
             IfBusy::Cancel => {
                 session.stop().await;
@@ -309,5 +310,6 @@ fn refused(error: impl ToString) -> SessionError {
 
 /// Runs what reads or writes files without holding up the task's thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, SessionError> {
-    tokio::task::spawn_blocking(work).await.map_err(refused)
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Refusal::Internal { problem: error.to_string() }.into())
 }

@@ -53,7 +53,7 @@ pub(super) async fn summarizer(session: &AgentSession) -> Result<Summarizer, Ses
     let thinking = session.model.selection().thinking();
     let settings = session.settings.get();
     let mut options = session.services.options(&settings.values, &model, thinking, "");
-    // A request of its own, which nothing follows: no cache is worth paying for.
+    // A separate request without a successor: caching it would waste money.
     (options.session_id, options.long_cache) = (None, false);
     Ok(Summarizer {
         provider: Arc::clone(&session.services.provider),
@@ -73,7 +73,7 @@ pub(super) async fn on_end(session: &mut AgentSession, summary: Result<Summary, 
             Compacting::of(session).on_end(compaction, summary).await;
         }
         Some(SummaryPurpose::Branch(departure)) => {
-            Branching::of(session).on_summary(departure, summary).await
+            Branching::of(session).on_summary(departure, summary).await;
         }
         None => {}
     }
