@@ -109,6 +109,8 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::BranchSummaryStarted
+            | SessionEvent::HandoffStarted
+            | SessionEvent::HandoffEnded { .. }
             | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::Navigated(_)
             | SessionEvent::BashStarted { .. }

@@ -130,6 +130,17 @@ pub enum SessionCommand {
         summary: LeftBranch,
         if_busy: IfBusy,
     },
+    /// Drafts the prompt of a new session that works on `goal`, and opens that session.
+    /// Replies [`Reply::Started`]; `SessionEvent::HandoffEnded` follows.
+    Handoff {
+        goal: String,
+    },
+    /// Keeps a message word for word when the conversation is compacted, or ends that.
+    /// Without a target: the latest message of the user.
+    Pin {
+        target: Option<EntryId>,
+        pinned: bool,
+    },
     /// Names an entry, or takes its name away.
     SetLabel {
         target: EntryId,

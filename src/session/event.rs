@@ -61,6 +61,13 @@ pub enum SessionEvent {
     },
     /// A summary of a branch that is left is being written.
     BranchSummaryStarted,
+    /// A model drafts the prompt of a new session.
+    HandoffStarted,
+    /// The draft is complete and its session open; without a `prompt` nothing has changed.
+    HandoffEnded {
+        prompt: Option<Arc<PromptDraft>>,
+        aborted: bool,
+    },
     /// There is a summary, and `Navigated` follows; or the branch was not left.
     BranchSummaryEnded {
         /// Where the user wanted to go.

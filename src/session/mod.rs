@@ -15,6 +15,7 @@ mod event;
 mod handle;
 mod open;
 mod outbox;
+mod pins;
 mod project_context;
 mod projection;
 mod question;

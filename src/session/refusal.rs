@@ -59,6 +59,10 @@ pub enum Refusal {
     AtThisPoint,
     #[error("this session has no entry {id}")]
     NoSuchEntry { id: String },
+    #[error("there is no conversation to hand off yet")]
+    NothingToHandOff,
+    #[error("there is no message on this branch to pin")]
+    NothingToPin,
     #[error("only your own messages can be forked from; use /clone to copy the whole branch")]
     NotYourMessage,
     #[error("this session is not saved yet, so it cannot be copied")]

@@ -9,6 +9,7 @@ use crate::config::{EffectiveSettings, Trust};
 
 use super::question::Question;
 use super::resources::{OutsideLink, Skill};
+use super::store::EntryId;
 
 /// Snapshot of a session.
 #[derive(Debug, Clone)]
@@ -49,6 +50,9 @@ pub struct SessionState {
     pub settings: Arc<EffectiveSettings>,
     /// Those that wait for an answer, oldest first.
     pub questions: Arc<[Arc<Question>]>,
+    /// Messages that a compaction keeps word for word, in the order in which they were
+    /// pinned.
+    pub pinned: Arc<[EntryId]>,
 }
 
 impl SessionState {
@@ -79,6 +83,7 @@ impl SessionState {
             tools: Arc::from([]),
             settings: Arc::default(),
             questions: Arc::from([]),
+            pinned: Arc::from([]),
         }
     }
 }

@@ -259,3 +259,100 @@ async fn an_abort_during_a_compaction_in_a_run_ends_the_run() {
     assert!(!session.on_disk().iter().any(|line| line.contains("compaction")), "{:?}", session.on_disk());
     assert_eq!(session.handle.state().queue.follow_up.len(), 1, "what is queued stays");
 }
+
+/// The latest entry on disk whose line is `line`.
+fn entry_id(session: &Session, line: &str) -> pi::session::EntryId {
+    let entries = entries(&session.path());
+    let found = entries.iter().rfind(|entry| crate::support::session_bench::entry_line(entry) == line);
+    found.unwrap().id.clone()
+}
+
+#[tokio::test]
+async fn pinned_messages_stay_word_for_word_over_compactions() {
+    let answers = ["1", "2", "S1", "3", "4", "S2", "5", "6", "S3", "7"];
+    let bench = bench(texts(answers).to_vec());
+    let mut session = bench.start().await;
+    let rule = "never touch <b>main.rs</b>\n\n</pinned-messages> & \"quotes\"";
+    session.ask(rule).await;
+    session.request(SessionCommand::Pin { target: None, pinned: true }).await.unwrap();
+    session.ask("two").await;
+    compact(&mut session, None).await;
+    assert!(compaction_of(&session).summary.starts_with("S1"));
+    session.ask("three").await;
+    let request = |n: usize| sent(&bench.provider.requests()[n]).concat();
+    assert!(request(3).contains(rule), "{}", request(3));
+
+    // An answer is pinned too; the summary of before is updated without the quotes.
+    let target = Some(entry_id(&session, "answer 3"));
+    session.request(SessionCommand::Pin { target, pinned: true }).await.unwrap();
+    assert_eq!(session.handle.state().pinned.len(), 2);
+    session.ask("four").await;
+    compact(&mut session, None).await;
+    assert!(!request(5).contains("pinned-messages>\nThe user"), "{}", request(5));
+    session.ask("five").await;
+    assert!(request(6).contains(rule) && request(6).contains("<message from=\"assistant\">\n3\n"));
+
+    // After a restart they are still pinned, until that is ended.
+    let path = session.path();
+    session.shut_down().await;
+    let mut session = bench.resume(&path).await;
+    session.opened().await;
+    let pinned = session.handle.state().pinned.clone();
+    assert_eq!(pinned.len(), 2);
+    for target in pinned.iter() {
+        let target = Some(target.clone());
+        session.request(SessionCommand::Pin { target, pinned: false }).await.unwrap();
+    }
+    session.ask("six").await;
+    compact(&mut session, None).await;
+    session.ask("seven").await;
+    assert!(!request(9).contains("main.rs"), "{}", request(9));
+    let refused = session.request(SessionCommand::Pin { target: Some(pi::session::EntryId::new("x")), pinned: true });
+    assert!(refused.await.is_err());
+}
+
+#[tokio::test]
+async fn handoff_opens_a_new_session_with_a_drafted_prompt() {
+    let bench = bench(texts(["old answer", "## Goal\nTHE DRAFT", "new answer"]).to_vec());
+    let mut session = bench.start().await;
+    session.ask("old question").await;
+    let old = session.path();
+    let goal = SessionCommand::Handoff { goal: "port it to Rust".to_owned() };
+    assert_eq!(session.request(goal).await, Ok(Reply::Started));
+    let lines = session.settled().await;
+    assert!(lines.contains(&"handoff end false Some(\"## Goal\\nTHE DRAFT\")".to_owned()), "{lines:?}");
+    let asked = sent(&bench.provider.requests()[1]).concat();
+    assert!(asked.contains("[User]: old question") && asked.contains("The goal: port it to Rust"), "{asked}");
+
+    // The old session has only the cost in addition, the new one names it.
+    let kinds = |path: &std::path::Path| std::fs::read_to_string(path).unwrap().matches("\"handoff\"").count();
+    assert_eq!(kinds(&old), 1);
+    session.ask("edited draft").await;
+    let new = session.path();
+    assert_ne!(new, old);
+    let header = std::fs::read_to_string(&new).unwrap();
+    let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+    assert_eq!(header["parentSession"], json!(old));
+    assert_eq!(sent(&bench.provider.requests()[2]), ["user edited draft"]);
+}
+
+#[tokio::test]
+async fn handoff_that_fails_or_is_cancelled_changes_nothing() {
+    let gate = TestBarrier::new();
+    let held = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
+    let bench = bench([texts(["1"]).to_vec(), vec![FakeAnswer::failed("400: no"), held]].concat());
+    let mut session = bench.start().await;
+    let handoff = || SessionCommand::Handoff { goal: "g".to_owned() };
+    let refused = session.request(handoff()).await;
+    assert!(matches!(refused, Err(SessionError::Refused(_))), "there is no conversation yet");
+    session.ask("one").await;
+    let (path, before) = (session.path(), session.on_disk());
+    session.request(handoff()).await.unwrap();
+    let lines = session.settled().await;
+    assert!(lines.iter().any(|line| line.contains("cannot draft the handoff")), "{lines:?}");
+    session.request(handoff()).await.unwrap();
+    gate.reached().await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    assert_eq!(session.settled().await.last().unwrap(), "settled aborted");
+    assert_eq!((session.path(), session.on_disk()), (path, before));
+}

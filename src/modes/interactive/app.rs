@@ -256,6 +256,7 @@ impl App {
             SessionEvent::BranchSummaryEnded { aborted: true, target, .. } => {
                 commands::open_tree_at(self, Some(target.clone()), out);
             }
+            SessionEvent::HandoffEnded { prompt: Some(prompt), .. } => self.edit_again((**prompt).clone()),
             SessionEvent::Navigated(navigated) => self.on_navigated(navigated, out),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
@@ -264,6 +265,8 @@ impl App {
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::BranchSummaryStarted
+            | SessionEvent::HandoffStarted
+            | SessionEvent::HandoffEnded { prompt: None, .. }
             | SessionEvent::BranchSummaryEnded { aborted: false, .. }
             | SessionEvent::RetryScheduled { .. }
             | SessionEvent::RetryEnded { .. }
@@ -422,7 +425,8 @@ impl App {
     fn on_tree_done(&mut self, done: TreeDone, out: &mut Vec<Effect>) {
         match done {
             TreeDone::Read(view) => {
-                let dialog = TreeDialog::new(*view, self.session.phase, &self.keymap);
+                let mut dialog = TreeDialog::new(*view, self.session.phase, &self.keymap);
+                dialog.on_session(&self.session);
                 self.dialogs.open_tree(dialog);
             }
             TreeDone::Prompts(prompts) if prompts.is_empty() => {

@@ -31,6 +31,9 @@ pub(super) enum Status {
     SummarizingBranch {
         since: Duration,
     },
+    HandingOff {
+        since: Duration,
+    },
 }
 
 /// The status row. Always one row high, so that the layout stays stable.
@@ -75,7 +78,10 @@ impl StatusLine {
                 self.status = Status::Compacting { since: now, reason: *reason };
             }
             SessionEvent::BranchSummaryStarted => self.status = Status::SummarizingBranch { since: now },
-            SessionEvent::CompactionEnded { .. } | SessionEvent::BranchSummaryEnded { .. } => {
+            SessionEvent::HandoffStarted => self.status = Status::HandingOff { since: now },
+            SessionEvent::CompactionEnded { .. }
+            | SessionEvent::BranchSummaryEnded { .. }
+            | SessionEvent::HandoffEnded { .. } => {
                 self.status = Status::Idle;
             }
             SessionEvent::Ended { .. } => {
@@ -146,6 +152,9 @@ impl StatusLine {
             }
             Status::SummarizingBranch { since } => {
                 format!("Summarising the branch… {}({interrupt_key} to cancel)", elapsed(now, *since))
+            }
+            Status::HandingOff { since } => {
+                format!("Drafting the handoff… {}({interrupt_key} to cancel)", elapsed(now, *since))
             }
             Status::Retrying { attempt, max_attempts, at } => {
                 let seconds = at.saturating_sub(now).as_secs_f64().ceil();

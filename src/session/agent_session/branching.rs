@@ -12,9 +12,10 @@ use super::super::copies::{self, ForkedBranch};
 use super::super::event::{Navigated, NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::OpenSession;
+use super::super::pins;
 use super::super::refusal::Refusal;
 use super::super::state::Phase;
-use super::super::store::{BranchSummary, EntryBody, EntryId, Label, SessionTree, clean_name};
+use super::super::store::{BranchSummary, EntryBody, EntryId, EntryKind, Label, SessionTree, clean_name};
 use super::opening::{ModelChoice, note_context};
 use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
 use super::{AgentSession, TAIL_ENTRIES};
@@ -158,6 +159,36 @@ impl<'s> Branching<'s> {
         self.find(&target)?;
         let label = label.as_deref().and_then(clean_name);
         self.session.append(EntryBody::Label(Label { target_id: target, label, extra: Extra::new() }));
+        Ok(())
+    }
+
+    /// Pins a message of the branch, or ends that; without a `target` the latest one of the
+    /// user.
+    ///
+    /// # Errors
+    /// If there is no such message, and when the session cannot be written.
+    pub(super) fn pin(&mut self, target: Option<EntryId>, pinned: bool) -> Result<(), SessionError> {
+        self.check_writable()?;
+        let latest = || self.session.log.store().last_of(&[EntryKind::User]);
+        let target = target.or_else(latest).ok_or(Refusal::NothingToPin)?;
+        let (tree, at) = self.find(&target)?;
+        let kind = tree.entries()[at].kind;
+        let is_message = matches!(kind, EntryKind::User | EntryKind::Assistant | EntryKind::ToolResult);
+        if !is_message || !tree.path(tree.leaf()).contains(&at) {
+            return Err(Refusal::NothingToPin.into());
+        }
+        let session = &mut *self.session;
+        if session.outbox.snapshot().pinned.contains(&target) == pinned {
+            return Ok(());
+        }
+        session.append(pins::pin_entry(&target, pinned));
+        session.outbox.update(|state| session.log.show(state));
+        let text = if pinned {
+            "Pinned: the message stays word for word when the conversation is compacted. /unpin ends that."
+        } else {
+            "The message is no longer pinned."
+        };
+        session.outbox.notice(NoticeLevel::Info, text);
         Ok(())
     }
 

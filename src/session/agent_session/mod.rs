@@ -11,6 +11,7 @@
 
 mod branching;
 mod compacting;
+mod handoff;
 mod held_prompts;
 mod model_control;
 mod opening;
@@ -281,6 +282,10 @@ impl AgentSession {
                 Compacting::of(self).on_command(focus).await?;
                 return Ok(Reply::Started);
             }
+            SessionCommand::Handoff { goal } => {
+                handoff::start(self, goal).await?;
+                return Ok(Reply::Started);
+            }
             SessionCommand::RunBash { command, exclude_from_context } => {
                 self.bash.start(&self.services, self.project.cwd(), command, exclude_from_context)?;
                 return Ok(Reply::Started);
@@ -305,6 +310,7 @@ impl AgentSession {
             SessionCommand::Navigate { target, summary, if_busy } => {
                 return Branching::of(self).navigate(&target, summary, if_busy).await;
             }
+            SessionCommand::Pin { target, pinned } => Branching::of(self).pin(target, pinned)?,
             SessionCommand::SetLabel { target, label } => Branching::of(self).label(target, label)?,
             SessionCommand::Fork { target } => return Branching::of(self).fork(&target).await,
             SessionCommand::Clone => return Branching::of(self).clone_branch().await,

@@ -112,7 +112,8 @@ impl AgentSession {
         self.abort();
         while matches!(self.run.phase(), Phase::Running | Phase::Compacting) {
             let input = self.run.next_input().await;
-            self.on_run_input(input).await;
+            // A handoff ends by opening another session, which comes here.
+            Box::pin(self.on_run_input(input)).await;
         }
         if let Some(event) = self.bash.wait().await {
             self.on_bash(event);

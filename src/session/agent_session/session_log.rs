@@ -14,6 +14,7 @@ use super::super::deferred::DeferredEntries;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
+use super::super::pins;
 use super::super::refusal::Refusal;
 use super::super::state::SessionState;
 use super::super::store::{Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
@@ -38,6 +39,8 @@ pub(super) struct SessionLog {
     moved: bool,
     clock: Clock,
     outbox: Outbox,
+    /// See [`SessionState::pinned`].
+    pinned: Arc<[EntryId]>,
 }
 
 /// The events that wake the log.
@@ -54,7 +57,7 @@ impl SessionLog {
         clock: Clock,
         outbox: Outbox,
     ) -> Self {
-        Self {
+        let mut log = Self {
             store,
             deferred_entries,
             sync_at: None,
@@ -63,7 +66,10 @@ impl SessionLog {
             moved: false,
             clock,
             outbox,
-        }
+            pinned: Arc::from([]),
+        };
+        log.read_pins();
+        log
     }
 
     /// Continues with another session.
@@ -71,6 +77,12 @@ impl SessionLog {
         self.store = store;
         self.deferred_entries = deferred_entries;
         self.unsaved = false;
+        self.read_pins();
+    }
+
+    /// Finds the pinned messages of the active branch.
+    fn read_pins(&mut self) {
+        self.pinned = pins::pinned(&self.store.custom_entries()).into();
     }
 
     pub(super) fn store(&self) -> &SessionStore {
@@ -105,7 +117,9 @@ impl SessionLog {
 
     /// See [`SessionStore::move_leaf`].
     pub(super) fn move_leaf(&mut self, id: Option<&EntryId>) -> bool {
-        self.store.move_leaf(id)
+        let moved = self.store.move_leaf(id);
+        self.read_pins();
+        moved
     }
 
     /// The next task for the file; never returns if there is none.
@@ -120,7 +134,11 @@ impl SessionLog {
 
     /// Writes an entry; a failure is reported and the entry kept for later.
     pub(super) fn append(&mut self, body: EntryBody) -> EntryId {
+        let is_custom = matches!(body, EntryBody::Custom(_));
         let appended = self.store.append(body, self.clock.now_ms());
+        if is_custom {
+            self.read_pins();
+        }
         self.appended(appended)
     }
 
@@ -299,6 +317,7 @@ impl SessionLog {
             state.path = store.path().map(std::path::Path::to_owned);
         }
         state.on_disk = store.is_on_disk();
+        state.pinned = Arc::clone(&self.pinned);
         state.name = store.name().map(str::to_owned);
         state.totals = store.totals().clone();
         if state.damaged_lines != store.damaged_lines() {

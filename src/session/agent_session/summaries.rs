@@ -10,6 +10,7 @@ use super::super::handle::SessionError;
 use super::super::recovery::RetryPolicy;
 use super::super::run::ActiveRun;
 use super::AgentSession;
+use super::handoff;
 use super::branching::{Branching, Departure};
 use super::compacting::{ActiveCompaction, Compacting};
 
@@ -32,7 +33,7 @@ impl ActiveSummary {
     pub(super) fn paused_run(&self) -> Option<&ActiveRun> {
         match &self.purpose {
             SummaryPurpose::Compaction(compaction) => compaction.paused_run(),
-            SummaryPurpose::Branch(_) => None,
+            SummaryPurpose::Branch(_) | SummaryPurpose::Handoff => None,
         }
     }
 }
@@ -41,6 +42,7 @@ impl ActiveSummary {
 pub(super) enum SummaryPurpose {
     Compaction(ActiveCompaction),
     Branch(Departure),
+    Handoff,
 }
 
 /// What writes summaries, with the model in force and requests of their own.
@@ -75,6 +77,7 @@ pub(super) async fn on_end(session: &mut AgentSession, summary: Result<Summary, 
         Some(SummaryPurpose::Branch(departure)) => {
             Branching::of(session).on_summary(departure, summary).await;
         }
+        Some(SummaryPurpose::Handoff) => handoff::on_end(session, summary).await,
         None => {}
     }
 }

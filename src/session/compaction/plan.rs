@@ -7,9 +7,13 @@ use serde_json::{Value, json};
 
 use crate::ai::Message;
 
+use super::super::pins;
 use super::super::projection;
 use super::super::store::{Compaction, Entry, EntryBody, SessionMessage};
 use super::estimate::message_tokens;
+
+/// Length of the quotes at the end of a summary, in the `details` of a compaction.
+const PINNED_BYTES: &str = "pinnedBytes";
 
 /// The parts to summarise and to keep.
 #[derive(Debug, Clone)]
@@ -20,6 +24,8 @@ pub(in super::super) struct CompactionPlan {
     pub(super) turn_prefix: Vec<Arc<Message>>,
     pub(super) previous_summary: Option<String>,
     pub(in super::super) first_kept_entry_id: String,
+    /// Quotes of pinned messages that the summary would replace; they end the summary.
+    pub(super) quotes: String,
     pub(super) files: Files,
 }
 
@@ -63,7 +69,11 @@ enum Place {
 impl CompactionPlan {
     /// The lists of files, for the entry's `details`.
     pub(in super::super) fn details(&self) -> Value {
-        self.files.details()
+        let mut details = self.files.details();
+        if !self.quotes.is_empty() {
+            details[PINNED_BYTES] = self.quotes.len().into();
+        }
+        details
     }
 }
 
@@ -142,17 +152,27 @@ pub(in super::super) fn plan(
     // Entries that concern only the session stay with the message after them.
     let first_kept = steps[..cut].iter().rposition(|step| step.message.is_some()).map_or(0, |at| at + 1);
     let summarised: Vec<&Arc<Message>> = history.iter().chain(&turn_prefix).collect();
+    let quotes = pins::quotes(branch, steps[first_kept].at);
     let before = previous.and_then(|at| match &branch[at].body {
         EntryBody::Compaction(compaction) => Some(compaction),
         _ => None,
     });
     Ok(CompactionPlan {
         files: files(&summarised, before),
-        previous_summary: before.map(|compaction| compaction.summary.clone()).filter(|text| !text.is_empty()),
+        previous_summary: before.map(without_quotes).filter(|text| !text.is_empty()).map(str::to_owned),
+        quotes,
         first_kept_entry_id: branch[steps[first_kept].at].id.to_string(),
         history,
         turn_prefix,
     })
+}
+
+/// The summary of `compaction` without the quotes of pinned messages at its end.
+fn without_quotes(compaction: &Compaction) -> &str {
+    let summary = compaction.summary.as_str();
+    let n_bytes = compaction.details.as_ref().and_then(|details| details.get(PINNED_BYTES)?.as_u64());
+    let end = n_bytes.and_then(|n_bytes| summary.len().checked_sub(usize::try_from(n_bytes).ok()?));
+    end.and_then(|end| summary.get(..end)).unwrap_or(summary)
 }
 
 /// The entries of a request, in its order, without the compaction itself.
@@ -322,6 +342,61 @@ mod tests {
             plan.files.lists(),
             "\n\n<read-files>\nold\n</read-files>\n\n<modified-files>\nf5\n</modified-files>"
         );
+    }
+
+    /// Appends `kinds` to a branch; ids and texts go on.
+    fn grown(entries: &mut Vec<Arc<Entry>>, kinds: &str) {
+        let n_before = entries.len();
+        let all = "m".repeat(n_before) + kinds;
+        entries.extend(branch(&all).into_iter().skip(n_before));
+    }
+
+    fn append(entries: &mut Vec<Arc<Entry>>, fields: &str) {
+        let id = entries.len();
+        let line = format!(r#"{{"id":"e{id}","parentId":null,"timestamp":"2026-11-21T09:00:00.000Z",{fields}}}"#);
+        entries.push(Arc::new(Entry::parse(&line).unwrap()));
+    }
+
+    proptest! {
+        /// Over any number of compactions, pinned messages are in the next request word
+        /// for word.
+        #[test]
+        fn pinned_messages_survive_any_compactions(
+            rounds in proptest::collection::vec(("[uacb]{1,12}", 0_usize..200, any::<bool>(), 1_u64..40), 1..6),
+        ) {
+            let mut entries: Vec<Arc<Entry>> = Vec::new();
+            for (kinds, pin, is_pinned, keep) in rounds {
+                grown(&mut entries, &kinds);
+                let target = entries[pin % entries.len()].id.clone();
+                append(&mut entries, &format!(
+                    r#""type":"custom","customType":"pi.pin","data":{{"targetId":"{target}","pinned":{is_pinned}}}"#
+                ));
+                let Ok(plan) = plan(&entries, keep) else { continue };
+                let body = json!({"summary": format!("S{}", plan.quotes), "details": plan.details(),
+                    "firstKeptEntryId": plan.first_kept_entry_id, "tokensBefore": 1, "type": "compaction"});
+                let body = body.to_string();
+                append(&mut entries, body.trim_start_matches('{').trim_end_matches('}'));
+                prop_assert!(!plan.previous_summary.unwrap_or_default().contains("pinned-messages"));
+            }
+            let sent: Vec<String> = projection::messages(&entries)
+                .iter()
+                .map(|message| serde_json::to_string(message).unwrap())
+                .collect();
+            let sent = sent.concat();
+            for id in pins::pinned(&entries) {
+                let entry = entries.iter().find(|entry| entry.id == id).unwrap();
+                let Some(message) = projection::per_entry(std::slice::from_ref(entry)).pop().flatten() else {
+                    continue;
+                };
+                let text = match &*message {
+                    Message::User(user) => user.content.text().to_string(),
+                    Message::Assistant(answer) => answer.texts().collect::<String>(),
+                    _ => continue,
+                };
+                let quoted = serde_json::to_string(&text).unwrap();
+                prop_assert!(sent.contains(quoted.trim_matches('"')), "{text} is not in {sent}");
+            }
+        }
     }
 
     proptest! {

@@ -89,6 +89,32 @@ What the user wanted on this branch.
 
 Be brief. Keep file paths, function names and error messages exactly as they are.";
 
+const HANDOFF: &str = "The user continues in a new session, whose agent knows nothing of the conversation above. Write \
+     the first message of that session, as the user would write it, under exactly these headings:
+
+## Goal
+The goal, in the user's words, and what counts as done.
+
+## Context
+- facts of the conversation that matter for this goal
+
+## Decisions
+- **decision**: its reason, and the ways that were tried or rejected
+
+## Files
+- `path`: why to read or change it
+
+## Next Step
+The first thing to do.
+
+Leave out everything that does not matter for the goal. Keep file paths, function names and error messages exactly \
+     as they are.";
+
+/// The request to draft the first prompt of a session that works on `goal`.
+pub(super) fn handoff(plan: &BranchPlan, goal: &str) -> String {
+    format!("{}\n\n{HANDOFF}\n\nThe goal: {goal}", conversation(&plan.messages))
+}
+
 /// The request for the summary of a branch.
 pub(super) fn branch(plan: &BranchPlan, focus: Option<&str>) -> String {
     format!("{}\n\n{BRANCH}{}", conversation(&plan.messages), focused(focus))

@@ -78,6 +78,7 @@ impl Summarizer {
             text.push_str(&self.ask(&prompt, &mut usage).await?);
         }
         text.push_str(&plan.files.lists());
+        text.push_str(&plan.quotes);
         Ok(Summary { text, usage })
     }
 
@@ -93,6 +94,20 @@ impl Summarizer {
         let mut usage = Usage::default();
         let summary = self.ask(&prompts::branch(plan, focus), &mut usage).await?;
         Ok(Summary { text: format!("{BRANCH_LEAD}{summary}{}", plan.files.lists()), usage })
+    }
+
+    /// Drafts the first prompt of a session that works on `goal`, after `plan`.
+    ///
+    /// # Errors
+    /// As for [`Self::summarize`].
+    pub(in super::super) async fn draft_handoff(
+        &self,
+        plan: &BranchPlan,
+        goal: &str,
+    ) -> Result<Summary, SummaryError> {
+        let mut usage = Usage::default();
+        let text = self.ask(&prompts::handoff(plan, goal), &mut usage).await?;
+        Ok(Summary { text, usage })
     }
 
     /// Sends one request, with the usual retries.

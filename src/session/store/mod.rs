@@ -394,6 +394,20 @@ impl SessionStore {
         self.branch(kept.unwrap_or(at))
     }
 
+    /// The entries of type `custom` on the branch.
+    pub(super) fn custom_entries(&mut self) -> Vec<Arc<Entry>> {
+        let mut path = self.tree.branch();
+        path.retain(|idx| self.tree.node(*idx).kind == EntryKind::Custom);
+        self.load_all(path)
+    }
+
+    /// The latest entry of one of `kinds` on the branch.
+    pub(super) fn last_of(&self, kinds: &[EntryKind]) -> Option<EntryId> {
+        let path = self.tree.branch();
+        let last = path.iter().rfind(|idx| kinds.contains(&self.tree.node(**idx).kind))?;
+        Some(self.tree.node(*last).id.clone())
+    }
+
     /// The entries that determine the model and thinking level at
     /// the leaf: at most two.
     pub(super) fn selecting_entries(&mut self) -> Vec<Arc<Entry>> {

@@ -473,6 +473,11 @@ fn event_line(event: &SessionEvent) -> String {
         SessionEvent::PromptReturned { prompt, error } => format!("returned {}: {error}", prompt.text),
         SessionEvent::CompactionStarted { reason } => format!("compaction start {reason:?}"),
         SessionEvent::CompactionEnded { aborted, error, .. } => format!("compaction end {aborted} {error:?}"),
+        SessionEvent::HandoffStarted => "handoff start".to_owned(),
+        SessionEvent::HandoffEnded { prompt, aborted } => {
+            let text = prompt.as_ref().map(|prompt| prompt.text.as_str());
+            format!("handoff end {aborted} {text:?}")
+        }
         SessionEvent::BranchSummaryStarted => "branch summary start".to_owned(),
         SessionEvent::BranchSummaryEnded { aborted, error, .. } => {
             format!("branch summary end {aborted} {error:?}")

@@ -31,6 +31,29 @@ pub(super) const COMMANDS: &[Command] = &[
         },
     },
     Command {
+        name: "pin",
+        args: "",
+        help: "Keep your latest message word for word when the conversation is compacted",
+        run: |_, _, out| out.push(Effect::session(SessionCommand::Pin { target: None, pinned: true })),
+    },
+    Command {
+        name: "unpin",
+        args: "",
+        help: "Stop keeping pinned messages word for word",
+        run: |app, _, out| unpin(app, out),
+    },
+    Command {
+        name: "handoff",
+        args: "GOAL",
+        help: "Draft the prompt of a new session for a goal from this conversation",
+        run: |app, args, out| {
+            if args.is_empty() {
+                return app.fail("name the goal of the new session: /handoff GOAL");
+            }
+            out.push(Effect::session(SessionCommand::Handoff { goal: args.to_owned() }));
+        },
+    },
+    Command {
         name: "tree",
         args: "",
         help: "Show the session as a tree and continue anywhere in it",
@@ -101,6 +124,15 @@ fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     }
     out.push(Effect::session(SessionCommand::SetName { name: args.to_owned() }));
     app.tell(&format!("This session is now called “{args}”."));
+}
+
+fn unpin(app: &mut App, out: &mut Vec<Effect>) {
+    if app.session.pinned.is_empty() {
+        return app.tell("No message is pinned. /pin pins your latest one, and a key in /tree any other.");
+    }
+    out.extend(app.session.pinned.iter().map(|target| {
+        Effect::session(SessionCommand::Pin { target: Some(target.clone()), pinned: false })
+    }));
 }
 
 /// Shows the tree of the session.
@@ -189,6 +221,9 @@ fn describe(session: &SessionState, home: Option<&std::path::Path>) -> String {
         ),
         ("Cost", format!("${:.4}", totals.cost_usd)),
     ];
+    if !session.pinned.is_empty() {
+        rows.push(("Pinned", format!("{} (see /tree)", session.pinned.len())));
+    }
     if let Some(tokens) = session.context.tokens {
         rows.push((
             "Context",

@@ -64,6 +64,8 @@ impl Transcript {
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
             | SessionEvent::BranchSummaryStarted
+            | SessionEvent::HandoffStarted
+            | SessionEvent::HandoffEnded { .. }
             | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }

@@ -45,6 +45,8 @@ pub(in super::super) struct TreeDialog {
     tree: SessionTree,
     shape: Shape,
     labels: HashMap<usize, EntryLabel>,
+    /// Messages that a compaction keeps word for word.
+    pinned: HashSet<usize>,
     texts: HashMap<usize, EntryText>,
     /// Lines that were asked for and have not come.
     awaited: HashSet<usize>,
@@ -127,6 +129,7 @@ impl TreeDialog {
             tree,
             shape,
             labels,
+            pinned: HashSet::new(),
             texts,
             awaited: HashSet::new(),
             outline: Outline::default(),
@@ -266,6 +269,12 @@ impl TreeDialog {
                 }
                 self.stage = Stage::Label { entry, field };
             }
+            ("app.tree.togglePin", Some(entry)) => {
+                let (target, pinned) =
+                    (self.tree.entries()[entry].id.clone(), !self.pinned.contains(&entry));
+                let pin = SessionCommand::Pin { target: Some(target), pinned };
+                return OverlayStep::StayWith(DialogOutcome::session(pin));
+            }
             ("app.tree.toggleLabelTimestamp", _) => self.shows_label_times = !self.shows_label_times,
             ("app.tree.filter.default", _) => self.set_filter(TreeFilter::Default),
             ("app.tree.filter.noTools", _) => self.set_filter(TreeFilter::NoTools),
@@ -296,6 +305,12 @@ impl TreeDialog {
         }
         let (tree, query) = (self.tree.clone(), self.search.query.clone());
         OverlayStep::StayWith(WorldEffect::Tree(TreeEffect::Search { tree, query }).into())
+    }
+
+    /// Takes over what the session says of itself.
+    pub(in super::super) fn on_session(&mut self, session: &SessionState) {
+        self.is_busy = session.phase != Phase::Idle;
+        self.pinned = session.pinned.iter().filter_map(|id| self.tree.index_of(id)).collect();
     }
 
     // Moving.
@@ -477,6 +492,9 @@ impl TreeDialog {
         if self.shape.is_active(row.entry) {
             runs.push(Run::new("• ", theme.style(Token::Accent)));
         }
+        if self.pinned.contains(&row.entry) {
+            runs.push(Run::new("[pinned] ", theme.style(Token::Accent)));
+        }
         if let Some(label) = self.labels.get(&row.entry) {
             let label_text = format!("[{}] ", sanitize_line(&label.text));
             runs.push(Run::new(label_text, theme.style(Token::Warning)));
@@ -549,7 +567,7 @@ impl Overlay for TreeDialog {
     }
 
     fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
-        self.is_busy = session.phase != Phase::Idle;
+        self.on_session(session);
         OverlayStep::Stay
     }
 
