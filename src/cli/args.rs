@@ -10,7 +10,9 @@ use crate::ai::ThinkingLevel;
 use crate::modes;
 
 use super::auth::AuthArgs;
+use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
+use super::usage::UsageArgs;
 
 /// An interactive coding agent for the terminal.
 #[derive(Debug, Clone, Parser)]
@@ -142,6 +144,10 @@ pub(super) enum SubCommand {
     Import(ImportArgs),
     /// Write a session in a provider's request format
     Export(ExportArgs),
+    /// Show the prompts, steps and tool calls of a session
+    Trace(TraceArgs),
+    /// Show tokens and costs by day, model and project
+    Usage(UsageArgs),
 }
 
 /// `help` is no sub-command: `pi help me with this` is a message.

@@ -5,7 +5,9 @@ mod auth;
 mod initial;
 mod sessions;
 mod start;
+mod trace;
 mod transfer;
+mod usage;
 mod words;
 
 use std::ffi::OsString;
@@ -42,6 +44,8 @@ pub fn main() -> ExitCode {
         Some(SubCommand::Auth(args)) => auth::run(args, env),
         Some(SubCommand::Import(args)) => transfer::import(&args, env),
         Some(SubCommand::Export(args)) => transfer::export(&args, env),
+        Some(SubCommand::Trace(args)) => trace::run(&args, env),
+        Some(SubCommand::Usage(args)) => usage::run(&args, env),
         None => {
             modes::report_notes(&sorted.notes);
             run(args, env)

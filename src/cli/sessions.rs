@@ -15,7 +15,7 @@ pub(super) struct SessionFolders {
     /// Folder of this project's sessions.
     pub(super) folder: PathBuf,
     /// Folder that contains all projects' folders.
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// Whether the user chose a single folder for all projects.
     pub(super) is_custom: bool,
 }

@@ -152,7 +152,7 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
 }
 
 /// The arguments of pi itself that select the session.
-fn general_args(session: Option<&str>, folder: Option<&Path>) -> anyhow::Result<Args> {
+pub(super) fn general_args(session: Option<&str>, folder: Option<&Path>) -> anyhow::Result<Args> {
     let mut words: Vec<OsString> = vec!["pi".into()];
     words.extend(session.map(|session| format!("--session={session}").into()));
     if let Some(folder) = folder {

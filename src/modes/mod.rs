@@ -10,7 +10,10 @@ mod output;
 mod print;
 mod signals;
 mod slash;
+mod table;
+mod trace;
 mod transfer;
+mod usage;
 
 use crate::ai::Image;
 
@@ -20,7 +23,9 @@ pub use models::list_models;
 pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
 pub use slash::{command_name, nearest};
+pub use trace::{CallFilter, TraceView, show_trace};
 pub use transfer::{show_export, show_export_file, show_import};
+pub use usage::show_usage;
 
 /// A prompt for the model.
 #[derive(Debug, Clone, PartialEq, Default)]

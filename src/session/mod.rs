@@ -30,8 +30,10 @@ mod services;
 mod sidecar;
 mod state;
 mod store;
+mod trace;
 mod transfer;
 mod urgent;
+mod usage;
 mod user_bash;
 
 pub use agent_session::start;
@@ -60,5 +62,10 @@ pub use store::{
     SessionTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, file_name, find, latest, list,
     project_folder,
 };
+pub use trace::{
+    CallOf, CallResult, DeleteError, ToolStats, Trace, TracePage, TraceStep, TraceTime, TracedCall,
+    TracedMessage, delete_message, purge_message, read_trace,
+};
 pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;
+pub use usage::{UsageRecord, UsageReport, UsageSum, read_usage, usage_since};

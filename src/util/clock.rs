@@ -69,6 +69,20 @@ pub fn parse_iso8601(text: &str) -> Option<u64> {
     u64::try_from(timestamp.as_millisecond()).ok()
 }
 
+/// `ns` since the Unix epoch as RFC 3339 in UTC with nanoseconds.
+pub fn rfc3339_nanos(ns: u64) -> String {
+    match jiff::Timestamp::from_nanosecond(i128::from(ns)) {
+        Ok(timestamp) => format!("{timestamp:.9}"),
+        Err(_) => "9999-12-31T23:59:59.999999999Z".to_owned(),
+    }
+}
+
+/// Nanoseconds since the Unix epoch of an RFC 3339 timestamp; `None` before the epoch.
+pub fn parse_rfc3339_nanos(text: &str) -> Option<u64> {
+    let timestamp: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(timestamp.as_nanosecond()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,6 +37,7 @@ mod tools_bash;
 mod tools_files;
 mod tools_search;
 mod tools_support;
+mod trace;
 mod tree;
 mod tui_composer;
 mod tui_markdown;

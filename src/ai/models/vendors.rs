@@ -482,6 +482,15 @@ pub const VENDORS: &[Vendor] = &[
     .thinking_in_history(),
 ];
 
+/// TABLE: providers whose price is a flat rate, so that requests have no price of their own.
+const FLAT_RATE: &[&str] = &["github-copilot", "kimi-coding", "openai-codex", "zai-coding-cn"];
+
+/// Whether a provider sells a flat-rate plan. Other programs' plan providers are recognised
+/// by their names, such as `qwen-token-plan`.
+pub fn is_flat_rate(provider: &str) -> bool {
+    FLAT_RATE.contains(&provider) || provider.contains("-token-plan")
+}
+
 /// The vendor with this id.
 pub fn vendor(id: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.id == id)

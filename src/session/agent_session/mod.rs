@@ -51,6 +51,7 @@ use super::selection::Selection;
 use super::services::Services;
 use super::state::{Phase, SessionState};
 use super::store::{EntryBody, EntryId, OpenError, SessionInfo, clean_name};
+use super::trace::StepRecorder;
 use super::user_bash::{UserBash, UserBashEvent};
 use branching::Branching;
 use compacting::{AfterCompaction, Compacting};
@@ -126,6 +127,7 @@ struct AgentSession {
     tools: SessionTools,
     bash: UserBash,
     questions: Questions,
+    steps: StepRecorder,
     outbox: Outbox,
 }
 
@@ -156,6 +158,7 @@ impl AgentSession {
             tools: SessionTools::new(opened.tools, outbox.clone()),
             bash: UserBash::new(outbox.clone()),
             questions: Questions::new(&services, outbox.clone()),
+            steps: StepRecorder::default(),
             services,
             outbox,
         };

@@ -12,6 +12,7 @@ use super::super::open::{self, OpenSession};
 use super::super::refusal::Refusal;
 use super::super::state::Phase;
 use super::super::store::{EntryBody, SessionMessage};
+use super::super::trace::StepRecorder;
 use super::held_prompts::HeldPrompts;
 use super::session_settings::SessionSettings;
 use super::{AgentSession, TAIL_ENTRIES};
@@ -57,6 +58,7 @@ impl AgentSession {
         self.model.replace(selection);
         SessionSettings::follow(self);
         self.run.reset();
+        self.steps = StepRecorder::default();
         self.announce_open(notice);
         HeldPrompts::release(self).await;
         Ok(Reply::Done)

@@ -15,7 +15,7 @@ use super::super::question::PendingCall;
 use super::super::recovery::{self, Next, RetryPolicy};
 use super::super::repair::{self, RefusedRequest};
 use super::super::run::{self, Report, RequestChange, RunParts};
-use super::super::store::EntryBody;
+use super::super::store::{EntryBody, SessionMessage};
 use super::compacting::{AfterCompaction, Compacting, PausedRun};
 use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN, summaries};
@@ -24,7 +24,9 @@ impl AgentSession {
     /// Starts a run with `prompts`; an empty list repeats the last request.
     pub(super) fn start_run(&mut self, credential: Credential, prompts: Vec<Message>) {
         self.record_selection();
-        let messages = projection::messages(&self.log.context_branch());
+        let branch = self.log.context_branch();
+        let messages = projection::messages(&branch);
+        self.steps.on_run_start(&branch, !prompts.is_empty());
         let again = self.run.prepare(&messages, !prompts.is_empty());
         if !prompts.is_empty() {
             self.queue.on_prompt_sent();
@@ -100,7 +102,8 @@ impl AgentSession {
             AgentEvent::ToolEnd { result, .. } => {
                 // Stored when its call ends, because other calls may run for long.
                 let message = Arc::new(Message::ToolResult(Arc::clone(result)));
-                self.append(EntryBody::message(message));
+                let id = self.append(EntryBody::message(Arc::clone(&message)));
+                self.steps.on_message(&id, &message);
             }
             AgentEvent::MessageEnd(message) => self.on_message_end(message),
             AgentEvent::MessageStart(message) if matches!(**message, Message::User(_)) => {
@@ -120,7 +123,13 @@ impl AgentSession {
             // Already stored when its call ended.
             return;
         }
-        let entry_id = self.append(EntryBody::message(Arc::clone(message)));
+        let extra = match **message {
+            Message::Assistant(_) => self.steps.fields(),
+            _ => ai::Extra::new(),
+        };
+        let stored = SessionMessage::Model(Arc::clone(message));
+        let entry_id = self.append(EntryBody::Message { message: stored, extra });
+        self.steps.on_message(&entry_id, message);
         match &**message {
             Message::Assistant(answer) => {
                 let kept_ms = cache_watch::kept_ms(self.model.model(), self.services.long_cache);

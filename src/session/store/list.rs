@@ -52,7 +52,7 @@ pub fn list(folder: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
     let mut summaries: Vec<SessionSummary> = session_files(folder)
         .into_iter()
         .filter(|(path, _)| is_wanted(path, folder, cwd))
-        .filter_map(|(path, modified)| summarize(&path, modified))
+        .filter_map(|(path, modified_ms)| summarize(&path, modified_ms))
         .collect();
     summaries.sort_by_key(|summary| std::cmp::Reverse(summary.modified_ms));
     summaries
@@ -92,8 +92,9 @@ fn matching(folder: &Path, id: &str) -> Vec<(PathBuf, Header)> {
     if exact.is_empty() { others } else { exact }
 }
 
-/// The regular files in `folder` that may be sessions, so that reading cannot block.
-fn session_files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
+/// The regular files in `folder` that may be sessions, so that reading cannot block, with the times of their last changes in
+/// milliseconds since the Unix epoch.
+pub(in crate::session) fn session_files(folder: &Path) -> Vec<(PathBuf, u64)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries
         .flatten()
@@ -101,7 +102,10 @@ fn session_files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
             let path = entry.path();
             let is_named = path.extension().is_some_and(|extension| extension == "jsonl");
             let metadata = is_named.then(|| fs::metadata(&path).ok()).flatten()?;
-            metadata.is_file().then(|| metadata.modified().ok().map(|modified| (path, modified))).flatten()
+            metadata
+                .is_file()
+                .then(|| metadata.modified().ok().map(|modified| (path, millis(modified))))
+                .flatten()
         })
         .collect()
 }
@@ -124,7 +128,7 @@ fn lexical(path: &Path) -> PathBuf {
     path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
 }
 
-fn summarize(path: &Path, modified: SystemTime) -> Option<SessionSummary> {
+fn summarize(path: &Path, modified_ms: u64) -> Option<SessionSummary> {
     let scan = scan::scan(path).ok()??;
     let created = clock::parse_iso8601(&scan.header.timestamp).unwrap_or_default();
     Some(SessionSummary {
@@ -134,7 +138,7 @@ fn summarize(path: &Path, modified: SystemTime) -> Option<SessionSummary> {
         name: scan.facts.name,
         first_message: scan.first_user.and_then(|location| first_message(path, location)),
         n_messages: scan.facts.n_messages,
-        modified_ms: created.max(millis(modified)),
+        modified_ms: created.max(modified_ms),
     })
 }
 

@@ -34,6 +34,7 @@ pub use entry::{
 };
 pub use journal::JournalError;
 pub(super) use journal::{Synced, Unsynced};
+pub(super) use list::session_files;
 pub use list::{FoundSessions, SessionSummary, file_name, find, latest, list, project_folder};
 pub use scan::OpenError;
 pub(super) use scan::{clean_name, read_header};

@@ -1,0 +1,170 @@
+//! The output of `pi trace`.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::session::{CallOf, ToolStats, TracePage, TraceStep, TracedCall, TracedMessage};
+use crate::util::escapes::without_escapes;
+
+use super::output::write_out;
+use super::table::table;
+
+/// Maximum number of characters of a text on one line.
+const PREVIEW_CHARS: usize = 100;
+
+/// What `pi trace` shows.
+#[derive(Debug)]
+pub enum TraceView<'a> {
+    Messages(TracePage<'a>),
+    Calls { calls: Vec<CallOf<'a>>, n_more: usize, filter: CallFilter<'a> },
+    Tools(Vec<ToolStats>),
+}
+
+/// The criteria of a list of calls.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFilter<'a> {
+    pub tool: Option<&'a str>,
+    pub failed: bool,
+    pub slow: bool,
+}
+
+/// Prints part of a trace.
+pub fn show_trace(view: &TraceView<'_>, json: bool) -> ExitCode {
+    let text = if json { as_json(view).to_string() + "\n" } else { as_text(view) };
+    write_out(&text);
+    ExitCode::SUCCESS
+}
+
+fn as_json(view: &TraceView<'_>) -> Value {
+    match view {
+        TraceView::Messages(page) => json!(page),
+        TraceView::Calls { calls, n_more, .. } => json!({ "calls": calls, "more": n_more }),
+        TraceView::Tools(tools) => json!({ "tools": tools }),
+    }
+}
+
+/// The lines of part of a trace, for a terminal.
+pub(super) fn as_text(view: &TraceView<'_>) -> String {
+    match view {
+        TraceView::Messages(page) => messages(page),
+        TraceView::Calls { calls, n_more, filter } => list(calls, *n_more, *filter),
+        TraceView::Tools(tools) => stats(tools),
+    }
+}
+
+fn messages(page: &TracePage<'_>) -> String {
+    if page.messages.is_empty() {
+        return "No messages.\n".to_owned();
+    }
+    let mut text: String = page.messages.iter().map(|message| describe(message)).collect();
+    if let Some(before) = page.next_before {
+        text.push_str(&format!("Older messages: --before {before}\n"));
+    }
+    text
+}
+
+fn describe(message: &TracedMessage) -> String {
+    let status = if message.completed { "completed" } else { "not completed" };
+    let steps = counted(message.steps.len(), "step");
+    let mut text = format!(
+        "{}  {}  version {}  {steps}  {status}\n  {}\n",
+        message.time,
+        message.id,
+        message.version,
+        preview(&message.text)
+    );
+    for step in &message.steps {
+        text.push_str(&describe_step(step));
+    }
+    text.push('\n');
+    text
+}
+
+fn describe_step(step: &TraceStep) -> String {
+    let mut text = format!("  {} {}{}", step.iteration, step.model, duration(step.duration_ms, false));
+    if let Some(error) = &step.error {
+        text.push_str(&format!("  {}: {}", step.stop_reason, preview(error)));
+    }
+    text.push('\n');
+    for (label, said) in [("thought", &step.thought), ("text", &step.text)] {
+        if !said.trim().is_empty() {
+            text.push_str(&format!("    {label}: {}\n", preview(said)));
+        }
+    }
+    for call in &step.calls {
+        text.push_str(&format!("    {}\n", describe_call(call)));
+    }
+    text
+}
+
+fn describe_call(call: &TracedCall) -> String {
+    let result = match &call.result {
+        None => "no result".to_owned(),
+        Some(result) if result.success => format!("ok, {} bytes", result.n_bytes),
+        Some(result) => format!("failed: {}", preview(&result.output)),
+    };
+    let duration = duration(call.duration_ms, call.duration_estimated);
+    format!("{} {}{duration}  {result}", call.name, preview(&call.args.to_string()))
+}
+
+fn list(calls: &[CallOf<'_>], n_more: usize, filter: CallFilter<'_>) -> String {
+    if calls.is_empty() {
+        let kind = if filter.failed { "failed calls" } else { "calls" };
+        let of = filter.tool.map(|name| format!(" of {name}")).unwrap_or_default();
+        return format!("No {kind}{of}.\n");
+    }
+    let mut text: String = calls
+        .iter()
+        .map(|found| format!("{} {}  {}\n", found.message_id, found.iteration, describe_call(found.call)))
+        .collect();
+    if n_more > 0 {
+        text.push_str(&format!("{n_more} more; show them with --limit\n"));
+    }
+    text
+}
+
+fn stats(tools: &[ToolStats]) -> String {
+    if tools.is_empty() {
+        return "No tool calls.\n".to_owned();
+    }
+    let header = ["tool", "calls", "failed", "open", "mean", "p50", "p95", "max", "bytes"];
+    let ms = |duration: Option<u64>| duration.map_or_else(|| "-".to_owned(), shown_ms);
+    let rows = tools.iter().map(|tool| {
+        vec![
+            tool.name.clone(),
+            tool.calls.to_string(),
+            tool.failures.to_string(),
+            tool.unfinished.to_string(),
+            ms(tool.mean_ms),
+            ms(tool.p50_ms),
+            ms(tool.p95_ms),
+            ms(tool.max_ms),
+            tool.n_bytes.to_string(),
+        ]
+    });
+    table(&std::iter::once(header.map(str::to_owned).to_vec()).chain(rows).collect::<Vec<_>>())
+}
+
+fn duration(ms: Option<u64>, estimated: bool) -> String {
+    let mark = if estimated { "~" } else { "" };
+    ms.map(|ms| format!("  {mark}{}", shown_ms(ms))).unwrap_or_default()
+}
+
+fn shown_ms(ms: u64) -> String {
+    if ms < 10_000 { format!("{ms}ms") } else { format!("{:.1}s", ms as f64 / 1e3) }
+}
+
+fn counted(n: usize, unit: &str) -> String {
+    if n == 1 { format!("1 {unit}") } else { format!("{n} {unit}s") }
+}
+
+/// The start of `text` on one line, without control characters.
+fn preview(text: &str) -> String {
+    let head: String = text.chars().take(20 * PREVIEW_CHARS).collect();
+    let line = without_escapes(&head).split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= PREVIEW_CHARS {
+        return line;
+    }
+    line.chars().take(PREVIEW_CHARS).collect::<String>() + "…"
+}

@@ -1,0 +1,171 @@
+//! Sums of usage.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::ai::{Cost, is_flat_rate};
+use crate::util::clock;
+
+use super::record::UsageRecord;
+
+/// Longer pauses between two requests do not count as work.
+const IDLE_MS: u64 = 10 * 60_000;
+
+/// Tokens and dollars of several requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageSum {
+    pub requests: u64,
+    /// Requests to models of a flat-rate plan; their dollars are not counted.
+    pub plan_requests: u64,
+    /// Without cached tokens.
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub cost_usd: f64,
+    /// What the prompts would have cost in addition without a cache; negative if writing to
+    /// the cache cost more than reading from it saved.
+    pub cache_savings_usd: f64,
+}
+
+impl UsageSum {
+    /// Adds a request. `rates` are those of its model, if known.
+    fn add(&mut self, record: &UsageRecord, rates: Option<&Cost>) {
+        let usage = &record.usage;
+        self.requests += 1;
+        self.input = self.input.saturating_add(usage.input);
+        self.output = self.output.saturating_add(usage.output);
+        self.cache_read = self.cache_read.saturating_add(usage.cache_read);
+        self.cache_write = self.cache_write.saturating_add(usage.cache_write);
+        if is_flat_rate(&record.provider) {
+            self.plan_requests += 1;
+            return;
+        }
+        self.cost_usd += usage.cost.total;
+        if let Some(rates) = rates {
+            let read = usage.cache_read as f64 * rates.input / 1e6 - usage.cost.cache_read;
+            let write = usage.cost.cache_write - usage.cache_write as f64 * rates.input / 1e6;
+            self.cache_savings_usd += read - write;
+        }
+    }
+
+    /// All tokens, cached or not.
+    pub fn tokens(&self) -> u64 {
+        let prompt = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
+        prompt.saturating_add(self.output)
+    }
+
+    /// Fraction of the prompt tokens that came from the cache, 0 to 1; `None` without prompts.
+    pub fn cache_hit(&self) -> Option<f64> {
+        let prompt = self.input.saturating_add(self.cache_read).saturating_add(self.cache_write);
+        (prompt > 0).then(|| self.cache_read as f64 / prompt as f64)
+    }
+}
+
+/// Usage by every criterion. Keys are ids; days are `YYYY-MM-DD` in UTC, models
+/// `provider/id`, projects directories.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageReport {
+    pub total: UsageSum,
+    pub active_branch: UsageSum,
+    pub other_branches: UsageSum,
+    pub by_day: BTreeMap<String, UsageSum>,
+    pub by_model: BTreeMap<String, UsageSum>,
+    pub by_project: BTreeMap<String, UsageSum>,
+    pub by_session: BTreeMap<String, UsageSum>,
+    pub by_turn: BTreeMap<String, UsageSum>,
+    /// Dollars per hour of work; pauses of more than ten minutes do not count. `None` for
+    /// less than two requests.
+    pub burn_usd_per_hour: Option<f64>,
+    pub burn_tokens_per_hour: Option<f64>,
+}
+
+impl UsageReport {
+    /// Adds up `records`; `rates` returns the prices of the model of a record, if known,
+    /// for the cache savings.
+    pub fn of(records: &[UsageRecord], rates: impl Fn(&UsageRecord) -> Option<Cost>) -> Self {
+        let mut report = Self::default();
+        for record in records {
+            let rates = rates(record);
+            let day = clock::iso8601(record.time_ms).chars().take(10).collect();
+            let branch =
+                if record.on_active_branch { &mut report.active_branch } else { &mut report.other_branches };
+            branch.add(record, rates.as_ref());
+            let sums = [
+                report.by_day.entry(day).or_default(),
+                report.by_model.entry(format!("{}/{}", record.provider, record.model)).or_default(),
+                report.by_project.entry(record.project.clone()).or_default(),
+                report.by_session.entry(record.session.clone()).or_default(),
+                report.by_turn.entry(record.turn.clone()).or_default(),
+                &mut report.total,
+            ];
+            for sum in sums {
+                sum.add(record, rates.as_ref());
+            }
+        }
+        if let Some(hours) = hours_of_work(records) {
+            report.burn_usd_per_hour = Some(report.total.cost_usd / hours);
+            report.burn_tokens_per_hour = Some(report.total.tokens() as f64 / hours);
+        }
+        report
+    }
+}
+
+/// The time from request to request without long pauses; `None` if that is no time.
+fn hours_of_work(records: &[UsageRecord]) -> Option<f64> {
+    let mut times: Vec<u64> = records.iter().map(|record| record.time_ms).collect();
+    times.sort_unstable();
+    let pauses = times.windows(2).map(|pair| pair[1] - pair[0]).filter(|pause| *pause <= IDLE_MS);
+    let worked_ms: u64 = pauses.sum();
+    (worked_ms > 0).then(|| worked_ms as f64 / 3_600_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ai::Usage;
+
+    fn record(time_min: u64, provider: &str, cost: f64) -> UsageRecord {
+        let mut usage = Usage { input: 100, output: 10, cache_read: 1_000_000, ..Usage::default() };
+        (usage.cost.total, usage.cost.cache_read) = (cost, 0.5);
+        UsageRecord {
+            time_ms: 1_795_253_027_000 + time_min * 60_000,
+            session: "s".to_owned(),
+            project: "/p".to_owned(),
+            entry: format!("e{time_min}"),
+            turn: "t".to_owned(),
+            on_active_branch: true,
+            provider: provider.to_owned(),
+            model: "m".to_owned(),
+            usage,
+        }
+    }
+
+    #[test]
+    fn plans_count_in_tokens_and_not_in_dollars() {
+        let records = [record(0, "anthropic", 2.0), record(1, "github-copilot", 9.0)];
+        let report = UsageReport::of(&records, |_| None);
+        assert_eq!((report.total.requests, report.total.plan_requests), (2, 1));
+        assert!((report.total.cost_usd - 2.0).abs() < 1e-9);
+        assert_eq!(report.by_model["github-copilot/m"].tokens(), 1_000_110);
+        assert_eq!(report.by_model["github-copilot/m"].cost_usd, 0.0);
+    }
+
+    #[test]
+    fn cache_savings_are_the_difference_to_uncached_prices() {
+        let rates = Cost { input: 5.0, ..Cost::default() };
+        let report = UsageReport::of(&[record(0, "anthropic", 2.0)], |_| Some(rates.clone()));
+        assert!((report.total.cache_savings_usd - 4.5).abs() < 1e-9, "{report:?}");
+    }
+
+    #[test]
+    fn the_burn_rate_ignores_long_pauses() {
+        let records = [record(0, "a", 1.0), record(6, "a", 1.0), record(600, "a", 1.0)];
+        let report = UsageReport::of(&records, |_| None);
+        assert_eq!(report.burn_usd_per_hour.map(f64::round), Some(30.0));
+        assert_eq!(UsageReport::of(&records[..1], |_| None).burn_usd_per_hour, None);
+    }
+}
