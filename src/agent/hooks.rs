@@ -64,6 +64,8 @@ pub struct NextRequest {
     pub tools: ToolRegistry,
     /// The next message of the conversation: the changes of prompt and tools.
     pub system: Option<SystemMessage>,
+    /// Ends the run instead of sending the request; queued messages stay queued.
+    pub stop: bool,
 }
 
 /// Whether a tool call may run.

@@ -71,7 +71,8 @@ pub async fn run(run: Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
 }
 
 async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
-    let next = NextRequest { request: run.request.clone(), tools: run.tools.clone(), system: None };
+    let next =
+        NextRequest { request: run.request.clone(), tools: run.tools.clone(), system: None, stop: false };
     let mut state = State { next, new: Vec::new(), last: None, panic: None };
     hooks.emit(AgentEvent::AgentStart).await;
     hooks.emit(AgentEvent::TurnStart).await;
@@ -80,12 +81,20 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
     }
     // The user typed these while the run was being prepared.
     let mut pending = run.queues.take_steering();
-    let mut first = true;
+    let (mut first, mut calls_tools) = (true, false);
     loop {
         if !first {
+            // Messages stay queued until it is certain that the request is sent.
             hooks.prepare_request(&mut state.next).await;
-            if pending.is_empty() {
-                pending = run.queues.take_steering();
+            if state.next.stop {
+                break;
+            }
+            pending = run.queues.take_steering();
+            if pending.is_empty() && !calls_tools {
+                pending = run.queues.take_follow_up();
+                if pending.is_empty() {
+                    break;
+                }
             }
             hooks.emit(AgentEvent::TurnStart).await;
             if let Some(system) = state.next.system.take() {
@@ -104,12 +113,9 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
         if run.cancel.is_cancelled() || ended == Turn::Failed {
             break;
         }
-        pending = run.queues.take_steering();
-        if pending.is_empty() && ended != Turn::CallsTools {
-            pending = run.queues.take_follow_up();
-            if pending.is_empty() {
-                break;
-            }
+        calls_tools = ended == Turn::CallsTools;
+        if !calls_tools && run.queues.is_empty() {
+            break;
         }
     }
     hooks.emit(AgentEvent::AgentEnd { messages: state.new }).await;

@@ -127,6 +127,18 @@ pub struct Args {
     #[arg(long)]
     pub no_approve: bool,
 
+    /// Ask before a prompt costs more than this, in US dollars
+    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    pub max_turn_cost: Option<f64>,
+
+    /// Ask before the session costs more than this, in US dollars
+    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    pub max_session_cost: Option<f64>,
+
+    /// Ask before the day (UTC) costs more than this over all sessions, in US dollars
+    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    pub max_day_cost: Option<f64>,
+
     /// Theme: dark, light, system or one of your own
     #[arg(long, value_name = "NAME")]
     pub use_theme: Option<String>,
@@ -166,6 +178,11 @@ Commands:
 
 const AFTER_HELP: &str = "pi COMMAND --help explains a command. Without a key pi starts with its offline \
 demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: ~/.pi/agent/settings.json.";
+
+fn parse_usd(text: &str) -> Result<f64, String> {
+    let dollars = text.trim_start_matches('$').parse::<f64>().ok();
+    dollars.filter(|usd| (0.0..1e6).contains(usd)).ok_or_else(|| "expected an amount such as 2.50".to_owned())
+}
 
 fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
     let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();

@@ -263,6 +263,9 @@ fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
     let trimmed =
         |names: &Vec<String>| -> Vec<String> { names.iter().map(|name| name.trim().to_owned()).collect() };
     let flags = [
+        ("budget.turnUsd", args.max_turn_cost.map(Value::from)),
+        ("budget.sessionUsd", args.max_session_cost.map(Value::from)),
+        ("budget.dayUsd", args.max_day_cost.map(Value::from)),
         ("theme", args.use_theme.clone().map(Value::from)),
         ("enabledModels", args.models.clone().map(Value::from)),
         ("defaultTools", args.tools.as_ref().map(|names| trimmed(names).into())),

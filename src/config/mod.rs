@@ -38,9 +38,9 @@ pub use oauth::{
 };
 pub use secret::Secret;
 pub use settings::{
-    BatchSize, BranchSummaryPolicy, Capability, CompactionBudget, CompactionOverride, CompactionPolicy,
-    DeliveryTime, DoubleEscape, EffectiveSettings, InProject, Kind as SettingKind, Layer, LiveSettings,
-    ProjectSettings, ROWS, Row, SaveError, SettingChange, SettingError, Settings, SettingsFile,
+    BatchSize, BranchSummaryPolicy, BudgetLimits, Capability, CompactionBudget, CompactionOverride,
+    CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, InProject, Kind as SettingKind, Layer,
+    LiveSettings, ProjectSettings, ROWS, Row, SaveError, SettingChange, SettingError, Settings, SettingsFile,
     SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter,
 };
 pub use trust::{

@@ -159,6 +159,10 @@ fn report(answer: &AssistantMessage) -> ExitCode {
         text.push('\n');
     }
     write_out(&text);
+    if answer.stop_reason == StopReason::ToolUse {
+        // The session has reported why it did not continue.
+        return ExitCode::from(1);
+    }
     if answer.stop_reason == StopReason::Length {
         write_err("pi: the answer was truncated at the output token limit");
         return ExitCode::from(1);

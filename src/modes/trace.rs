@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::session::{CallOf, ToolStats, TracePage, TraceStep, TracedCall, TracedMessage};
+use crate::session::{CallOf, ToolStats, Trace, TracePage, TraceStep, TracedCall, TracedMessage};
 use crate::util::escapes::without_escapes;
 
 use super::output::write_out;
@@ -44,8 +44,18 @@ fn as_json(view: &TraceView<'_>) -> Value {
     }
 }
 
+/// Maximum number of messages on the screen of interactive mode.
+const MAX_SHOWN: usize = 200;
+
+/// The statistics and the newest messages of a trace, for a screen.
+pub(super) fn trace_text(trace: &Trace) -> String {
+    let page = trace.page(MAX_SHOWN, None);
+    let more = page.next_before.map(|_| "Older messages: pi trace\n").unwrap_or_default();
+    format!("{}\n{}{more}", stats(&trace.tool_stats()), messages_of(&page))
+}
+
 /// The lines of part of a trace, for a terminal.
-pub(super) fn as_text(view: &TraceView<'_>) -> String {
+fn as_text(view: &TraceView<'_>) -> String {
     match view {
         TraceView::Messages(page) => messages(page),
         TraceView::Calls { calls, n_more, filter } => list(calls, *n_more, *filter),
@@ -57,11 +67,15 @@ fn messages(page: &TracePage<'_>) -> String {
     if page.messages.is_empty() {
         return "No messages.\n".to_owned();
     }
-    let mut text: String = page.messages.iter().map(|message| describe(message)).collect();
+    let mut text = messages_of(page);
     if let Some(before) = page.next_before {
         text.push_str(&format!("Older messages: --before {before}\n"));
     }
     text
+}
+
+fn messages_of(page: &TracePage<'_>) -> String {
+    page.messages.iter().map(|message| describe(message)).collect()
 }
 
 fn describe(message: &TracedMessage) -> String {

@@ -5,6 +5,7 @@
 //! Knows no screen.
 
 mod agent_session;
+mod budget;
 mod cache_watch;
 mod command;
 mod compaction;
@@ -37,6 +38,7 @@ mod usage;
 mod user_bash;
 
 pub use agent_session::start;
+pub use budget::BudgetPeriod;
 pub use command::{
     IfBusy, LeftBranch, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy,
 };

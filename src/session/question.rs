@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::agent::{ToolSpec, Touches};
 use crate::ai::ToolCall;
 
+use super::budget::BudgetPeriod;
 use super::command::TrustChoice;
 use super::state::ProjectState;
 
@@ -44,6 +45,8 @@ pub enum QuestionKind {
     Trust,
     /// Whether a tool call may run; the first option allows it.
     ToolCall(Arc<ToolCall>),
+    /// Whether to continue beyond a limit of cost; the second option raises it.
+    Budget(BudgetPeriod),
 }
 
 /// The answers to a question about trust.

@@ -76,6 +76,9 @@ pub enum Refusal {
     /// A session file cannot be copied or written.
     #[error("{reason}")]
     CannotCopy { reason: String },
+    /// A limit of cost is exceeded.
+    #[error("{reason}")]
+    OverBudget { reason: String },
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// A bug.

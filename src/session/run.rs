@@ -53,6 +53,8 @@ pub(super) struct RequestChange {
     pub(super) selected: Option<(Arc<Model>, StreamOptions)>,
     pub(super) tools: ToolRegistry,
     pub(super) system: Option<SystemMessage>,
+    /// Ends the run instead of sending the request.
+    pub(super) stop: bool,
 }
 
 /// A running loop. Dropping it cancels the loop; to keep partial results,
@@ -211,7 +213,9 @@ impl Hooks for RunHooks {
         drop(self.reports.send(Report::NextRequest { said, reply }));
         async move {
             // The session has ended and cancels this run.
-            let Ok(RequestChange { messages, selected, tools, system }) = change.await else { return };
+            let Ok(change) = change.await else { return };
+            let RequestChange { messages, selected, tools, system, stop } = change;
+            next.stop = stop;
             if let Some(messages) = messages {
                 next.request.messages = messages;
             }

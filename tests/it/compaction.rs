@@ -307,7 +307,8 @@ async fn pinned_messages_stay_word_for_word_over_compactions() {
     compact(&mut session, None).await;
     session.ask("seven").await;
     assert!(!request(9).contains("main.rs"), "{}", request(9));
-    let refused = session.request(SessionCommand::Pin { target: Some(pi::session::EntryId::new("x")), pinned: true });
+    let refused =
+        session.request(SessionCommand::Pin { target: Some(pi::session::EntryId::new("x")), pinned: true });
     assert!(refused.await.is_err());
 }
 
@@ -325,7 +326,8 @@ async fn handoff_opens_a_new_session_with_a_drafted_prompt() {
     assert!(asked.contains("[User]: old question") && asked.contains("The goal: port it to Rust"), "{asked}");
 
     // The old session has only the cost in addition, the new one names it.
-    let kinds = |path: &std::path::Path| std::fs::read_to_string(path).unwrap().matches("\"handoff\"").count();
+    let kinds =
+        |path: &std::path::Path| std::fs::read_to_string(path).unwrap().matches("\"handoff\"").count();
     assert_eq!(kinds(&old), 1);
     session.ask("edited draft").await;
     let new = session.path();

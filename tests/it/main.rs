@@ -17,6 +17,7 @@ mod ai_updates;
 mod auth;
 mod auth_process;
 mod aws;
+mod budget;
 mod compaction;
 mod docs;
 mod foreign;

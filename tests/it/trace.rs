@@ -14,10 +14,11 @@ use pi::session::{
     read_trace, read_usage, usage_since,
 };
 use proptest::prelude::*;
+use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use crate::support::agent_bench::TestTool;
-use crate::support::pty::TestHome;
+use crate::support::pty::{Pty, TestHome};
 use crate::support::session_bench::{SessionBench, prompt, sent};
 
 fn say_call(id: &str, text: &str) -> FakeAnswer {
@@ -359,4 +360,28 @@ fn usage_is_printed_by_day_model_and_project() {
     assert!(shown.contains("~/work") && shown.contains("Total: 1 request, $0.50"), "{shown}");
     let report: Value = serde_json::from_slice(&pi(&home, &["usage", "--json"]).stdout).unwrap();
     assert_eq!(report["total"]["costUsd"], 0.5);
+}
+
+#[test]
+fn the_trace_of_the_open_session_is_shown_and_closed() {
+    let home = TestHome::new();
+    let path = home.project().join("s.jsonl");
+    let header =
+        json!({ "type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": home.project() });
+    let lines = [
+        header.to_string(),
+        line("u", None, 1, &user("what is here")),
+        line("a", Some("u"), 2, &answer("files")),
+    ];
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let pty = Pty::start(&home, Size::new(100, 30), &["--session", &path.display().to_string()]);
+    pty.wait_text("what is here");
+    pty.keys("/trace\r");
+    let rows = pty.wait_text("Trace, newest message first");
+    assert!(rows.iter().any(|row| row.contains("No tool calls.")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.contains("1 step  completed")), "{rows:?}");
+    pty.keys("\x1b");
+    pty.wait("the closed trace", |rows| !rows.iter().any(|row| row.contains("Trace, newest")));
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
 }

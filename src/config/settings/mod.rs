@@ -95,6 +95,7 @@ pub struct Settings {
     pub branch_summary: BranchSummaryPolicy,
     pub double_escape: DoubleEscape,
     pub tree_filter: TreeFilter,
+    pub budget: BudgetLimits,
     pub retry_enabled: bool,
     pub retry_max: u32,
     pub retry_base_delay: Duration,
@@ -102,6 +103,16 @@ pub struct Settings {
     pub provider_max_retries: u32,
     /// Longest silence of a server; zero means no limit.
     pub http_idle_timeout: Duration,
+}
+
+/// Limits of cost in US dollars; 0 means none.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BudgetLimits {
+    /// For one prompt and everything that answers it.
+    pub turn_usd: f64,
+    pub session_usd: f64,
+    /// For a day in UTC, all sessions together.
+    pub day_usd: f64,
 }
 
 /// When conversations are compacted, and how much of them is kept word for word.
@@ -230,6 +241,11 @@ impl Settings {
             },
             double_escape: reader.get("doubleEscapeAction"),
             tree_filter: reader.get("treeFilterMode"),
+            budget: BudgetLimits {
+                turn_usd: reader.get("budget.turnUsd"),
+                session_usd: reader.get("budget.sessionUsd"),
+                day_usd: reader.get("budget.dayUsd"),
+            },
             retry_enabled: reader.get("retry.enabled"),
             retry_max: reader.count("retry.maxRetries"),
             retry_base_delay: reader.millis("retry.baseDelayMs"),

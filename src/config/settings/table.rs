@@ -91,6 +91,9 @@ const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "m
 const QUEUE_MODES: &[&str] = &["one-at-a-time", "all"];
 const AUTO: &[&str] = &["auto", "on", "off"];
 
+/// An amount of money.
+const USD: Kind = Kind::Decimal { least: 0.0, most: 1e6 };
+
 pub const ROWS: &[Row] = &[
     Row::new("defaultProvider", Kind::Text, "null", "Provider for new sessions"),
     Row::new("defaultModel", Kind::Text, "null", "Model for new sessions: an id or provider/id"),
@@ -133,6 +136,9 @@ pub const ROWS: &[Row] = &[
     Row::new("branchSummary.skipPrompt", Kind::Bool, "false", "Leave a branch without asking whether to summarise it"),
     Row::new("doubleEscapeAction", Kind::Choice(&["tree", "fork", "none"]), "\"tree\"", "What Escape pressed twice in an empty editor opens"),
     Row::new("treeFilterMode", Kind::Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", "Entries that the session tree shows at first"),
+    Row::new("budget.turnUsd", USD, "0", "Ask before a prompt costs more than this, in US dollars; 0 means no limit").user_only(),
+    Row::new("budget.sessionUsd", USD, "0", "Ask before a session costs more than this, in US dollars; 0 means no limit").user_only(),
+    Row::new("budget.dayUsd", USD, "0", "Ask before all sessions of a day (UTC) cost more than this, in US dollars; 0 means no limit").user_only(),
     Row::new("retry.enabled", Kind::Bool, "true", "Retry requests after transient failures"),
     Row::new("retry.maxRetries", Kind::Number, "3", "Maximum number of retries"),
     Row::new("retry.baseDelayMs", Kind::Number, "2000", "Delay before the first retry in milliseconds; doubles each time"),

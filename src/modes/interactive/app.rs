@@ -411,6 +411,7 @@ impl App {
                 }
             }
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
+            EffectDone::Trace(text) => self.dialogs.open_text("Trace, newest message first", &text),
             EffectDone::Branch(branch) => self.footer.branch = branch,
             EffectDone::Edited(Ok(text)) => self.input.prompt.composer.set_text(&text),
             EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => {

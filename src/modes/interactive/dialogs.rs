@@ -14,7 +14,7 @@ use super::login::LoginDialog;
 use super::msg::Effect;
 use super::overlays::{
     Confirmation, DialogOutcome, Drawn, ForkPoints, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
-    QuestionDialog, QueuedMessages, Sessions, ThinkingLevels, TrustDialog,
+    QuestionDialog, QueuedMessages, Sessions, TextPages, ThinkingLevels, TrustDialog,
 };
 use super::tree::{TreeDialog, TreeDone};
 
@@ -213,6 +213,11 @@ impl Dialogs {
 
     pub(super) fn open_queue(&mut self, session: &SessionState, keymap: &Keymap) {
         self.push(QueuedMessages::new(&session.queue, keymap));
+    }
+
+    /// Shows a long text to scroll through.
+    pub(super) fn open_text(&mut self, title: &str, text: &str) {
+        self.push(TextPages::new(title, text));
     }
 
     /// Asks whether to trust the session's folder, replacing an earlier question.

@@ -16,6 +16,7 @@ use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, Session
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
+use super::super::trace::trace_text;
 use super::appearance::in_tmux;
 use super::keybindings;
 use super::login::SignInTask;
@@ -49,6 +50,7 @@ impl Effects {
                 self.take_queue(SessionCommand::TakeQueued { slot }, EffectDone::QueueTaken);
             }
             WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
+            WorldEffect::ReadTrace(path) => self.read_trace(path),
             WorldEffect::ListSessions => self.list_sessions(),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
             WorldEffect::ReadBranch => self.read_branch(),
@@ -103,6 +105,17 @@ impl Effects {
             if let Ok(Reply::Queue(taken)) = answer.await {
                 drop(done.send(wrap(taken)));
             }
+        });
+    }
+
+    fn read_trace(&self, path: PathBuf) {
+        let done = self.done.clone();
+        tokio::task::spawn_blocking(move || {
+            let read = session::read_trace(&path);
+            drop(done.send(match read {
+                Ok(trace) => EffectDone::Trace(trace_text(&trace)),
+                Err(error) => EffectDone::Failed(error.to_string()),
+            }));
         });
     }
 

@@ -4,6 +4,7 @@
 //! and the loop perform them. [`WorldEffect`]s concern session, files and network;
 //! `effects.rs` performs them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::QueueSlot;
@@ -47,6 +48,8 @@ pub(super) enum WorldEffect {
     /// Takes back messages that an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
     TakeLeftOver,
+    /// Reads the trace of the session in this file; answers with [`EffectDone::Trace`].
+    ReadTrace(PathBuf),
     /// Reads the sessions of this directory; answers with [`EffectDone::Sessions`].
     ListSessions,
     /// Reads `models.json` again and queries the servers on this machine; answers with
@@ -70,6 +73,8 @@ pub(super) enum WorldEffect {
 /// The result of an effect.
 #[derive(Debug)]
 pub(super) enum EffectDone {
+    /// The trace of the session, as text.
+    Trace(String),
     QueueTaken(TakenQueue),
     LeftOver(TakenQueue),
     Sessions(Vec<SessionSummary>),

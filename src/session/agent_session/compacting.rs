@@ -17,6 +17,7 @@ use super::super::run::{self, ActiveRun, RequestChange};
 use super::super::state::Phase;
 use super::super::store::{Compaction, EntryBody};
 use super::AgentSession;
+use super::budgeting::Budgeting;
 use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
 
 /// What a summary that is being written is going to replace.
@@ -202,6 +203,7 @@ impl<'s> Compacting<'s> {
         let aborted = summary == Err(SummaryError::Cancelled);
         let error = match summary {
             Ok(summary) => {
+                Budgeting::of(self.session).on_usage(&summary.usage);
                 self.store(&plan, summary, tokens_before);
                 None
             }

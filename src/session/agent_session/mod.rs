@@ -10,6 +10,7 @@
 //! something as finished goes out after it was written.
 
 mod branching;
+mod budgeting;
 mod compacting;
 mod handoff;
 mod held_prompts;
@@ -38,6 +39,7 @@ use crate::ai::{self, Image, Message};
 use crate::config::{LiveSettings, ProjectSettings, SettingChange};
 use crate::util::panics::panic_text;
 
+use super::budget::Budget;
 use super::command::{Reply, Scope, SessionCommand, WhenBusy};
 use super::event::{NoticeLevel, Opened, SessionEvent};
 use super::handle::{Envelope, SessionError, SessionHandle};
@@ -54,12 +56,13 @@ use super::store::{EntryBody, EntryId, OpenError, SessionInfo, clean_name};
 use super::trace::StepRecorder;
 use super::user_bash::{UserBash, UserBashEvent};
 use branching::Branching;
+use budgeting::Budgeting;
 use compacting::{AfterCompaction, Compacting};
 use held_prompts::HeldPrompts;
 use model_control::ModelControl;
 use project::Project;
 use prompt_queue::{Enqueued, PromptQueue};
-use questions::Questions;
+use questions::{Answered, Questions};
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
 use session_settings::SessionSettings;
@@ -128,6 +131,7 @@ struct AgentSession {
     bash: UserBash,
     questions: Questions,
     steps: StepRecorder,
+    budget: Budget,
     outbox: Outbox,
 }
 
@@ -147,7 +151,9 @@ impl AgentSession {
         let values = settings.get();
         let (selection, notice) = model_control::initial(&services, &values.values, &opened.store_selected);
         let (clock, files) = (services.clock.clone(), (opened.queue_file, opened.draft_file));
+        let spent_usd = opened.store.totals().cost_usd;
         let mut session = Self {
+            budget: Budget::new(&values.values.budget, spent_usd),
             log: SessionLog::new(opened.store, opened.deferred_entries, clock, outbox.clone()),
             queue: PromptQueue::new(&values.values, files.0, files.1, outbox.clone()),
             held: HeldPrompts::default(),
@@ -302,11 +308,11 @@ impl AgentSession {
                 self.questions.close_trust();
                 project::decide_trust(self, choice).await?;
             }
-            SessionCommand::Answer { id, option } => {
-                if let Some(choice) = self.questions.answer(id, option)? {
-                    project::decide_trust(self, choice).await?;
-                }
-            }
+            SessionCommand::Answer { id, option } => match self.questions.answer(id, option)? {
+                Answered::Call | Answered::Stop => {}
+                Answered::Trust(choice) => project::decide_trust(self, choice).await?,
+                Answered::GoOn => Budgeting::of(self).go_on().await,
+            },
             SessionCommand::AddTool { tool } => self.tools.add(tool)?,
             SessionCommand::RemoveTool { name } => self.tools.remove(name)?,
             SessionCommand::ReadTree => return Ok(Reply::Tree(self.log.store().tree())),
@@ -345,6 +351,7 @@ impl AgentSession {
             return Err(Refusal::ReadOnly { holder: holder.to_owned() }.into());
         }
         if self.run.phase() == Phase::Idle {
+            Budgeting::of(self).check_prompt().await?;
             let credential = self.model.credential().await?;
             let prompts = AfterCompaction::Prompt(vec![Message::User(message)]);
             if let Some(AfterCompaction::Prompt(prompts)) = Compacting::of(self).start_if_full(prompts).await

@@ -59,6 +59,7 @@ impl AgentSession {
         SessionSettings::follow(self);
         self.run.reset();
         self.steps = StepRecorder::default();
+        self.budget.on_session(self.log.store().totals().cost_usd);
         self.announce_open(notice);
         HeldPrompts::release(self).await;
         Ok(Reply::Done)

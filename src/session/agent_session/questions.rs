@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use crate::agent::Gate;
 use crate::ai::ToolCall;
 
+use super::super::budget::BudgetPeriod;
 use super::super::command::TrustChoice;
 use super::super::event::SessionEvent;
 use super::super::handle::SessionError;
@@ -20,6 +21,20 @@ use super::super::state::SessionState;
 
 /// The options of a question about a call: to let it run, and not to.
 const TOOL_OPTIONS: [&str; 2] = ["Allow", "Don't allow"];
+
+/// The options of a question about a limit of cost.
+const BUDGET_OPTIONS: [&str; 2] = ["Stop here", "Continue and raise the limit by the same amount"];
+
+/// The meaning of an answer.
+pub(super) enum Answered {
+    /// The waiting call has received it.
+    Call,
+    Trust(TrustChoice),
+    /// The limit of cost stays.
+    Stop,
+    /// The limit of cost is raised.
+    GoOn,
+}
 
 pub(super) struct Questions {
     open: Vec<OpenQuestion>,
@@ -80,6 +95,22 @@ impl Questions {
         self.ask(QuestionKind::ToolCall(call), text, options, 1, Some(reply));
     }
 
+    /// Asks whether to continue beyond a limit of cost, in place of an earlier such
+    /// question. Returns false if no front end can answer.
+    pub(super) fn ask_budget(&mut self, period: BudgetPeriod, text: &str) -> bool {
+        self.close_budget();
+        if self.can_ask {
+            let options = BUDGET_OPTIONS.map(str::to_owned).to_vec();
+            self.ask(QuestionKind::Budget(period), text.to_owned(), options, 0, None);
+        }
+        self.can_ask
+    }
+
+    /// Withdraws the question about a limit of cost.
+    pub(super) fn close_budget(&mut self) {
+        self.close(|open| matches!(open.question.kind, QuestionKind::Budget(_)));
+    }
+
     fn ask(
         &mut self,
         kind: QuestionKind,
@@ -95,15 +126,11 @@ impl Questions {
         self.outbox.send(SessionEvent::Question(question));
     }
 
-    /// Handles an answer. Returns the choice if the question was about trust.
+    /// Handles an answer and returns its meaning.
     ///
     /// # Errors
     /// If the question is not open or has no such option; it stays open in that case.
-    pub(super) fn answer(
-        &mut self,
-        id: QuestionId,
-        option: usize,
-    ) -> Result<Option<TrustChoice>, SessionError> {
+    pub(super) fn answer(&mut self, id: QuestionId, option: usize) -> Result<Answered, SessionError> {
         let open = self.open.iter().position(|open| open.question.id == id);
         let at = open.ok_or(Refusal::QuestionClosed)?;
         let n_options = self.open[at].question.options.len();
@@ -119,13 +146,17 @@ impl Questions {
             drop(reply.send(gate));
         }
         self.on_closed(&question);
-        let is_trust = question.kind == QuestionKind::Trust;
-        Ok(TRUST_OPTIONS.get(option).map(|(choice, _)| *choice).filter(|_| is_trust))
+        Ok(match (&question.kind, TRUST_OPTIONS.get(option)) {
+            (QuestionKind::Trust, Some((choice, _))) => Answered::Trust(*choice),
+            (QuestionKind::Budget(_), _) if option == 0 => Answered::Stop,
+            (QuestionKind::Budget(_), _) => Answered::GoOn,
+            (QuestionKind::Trust | QuestionKind::ToolCall(_), _) => Answered::Call,
+        })
     }
 
     /// Withdraws the question about trust, which was decided otherwise or is asked again.
     pub(super) fn close_trust(&mut self) {
-        self.close(|open| open.reply.is_none());
+        self.close(|open| open.question.kind == QuestionKind::Trust);
     }
 
     /// Withdraws the questions of a run that is cancelled or interrupted.

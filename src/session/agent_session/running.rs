@@ -16,6 +16,7 @@ use super::super::recovery::{self, Next, RetryPolicy};
 use super::super::repair::{self, RefusedRequest};
 use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::{EntryBody, SessionMessage};
+use super::budgeting::Budgeting;
 use super::compacting::{AfterCompaction, Compacting, PausedRun};
 use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN, summaries};
@@ -69,6 +70,11 @@ impl AgentSession {
         match report {
             Report::Event { event, taken } => self.on_agent_event(event, taken),
             Report::NextRequest { said, reply } => {
+                if self.budget.exceeded().is_some() {
+                    let change = RequestChange { stop: true, ..self.next_request(&said, None) };
+                    drop(reply.send(change));
+                    return;
+                }
                 let Some(run) = self.run.take_run() else { return };
                 Compacting::of(self).on_next_request(PausedRun { run, said, reply }).await;
             }
@@ -90,6 +96,7 @@ impl AgentSession {
     ) -> RequestChange {
         let (project, cwd) = (self.project.context(), self.project.cwd());
         RequestChange {
+            stop: false,
             messages,
             selected: self.model.changed(self.log.session_id()),
             tools: self.tools.registry().clone(),
@@ -139,6 +146,7 @@ impl AgentSession {
                     self.run.report_miss(miss);
                 }
                 self.run.on_outcome(answer);
+                self.budget.on_usage(&answer.provider, &answer.usage);
             }
             Message::System(_) => self.run.on_prefix_change("system prompt or tools changed"),
             Message::User(_) => self.queue.on_delivered(),
@@ -165,6 +173,12 @@ impl AgentSession {
         // The abort may have arrived after the loop's end, before it was reported here.
         if outcome.aborted || run.cancel.is_cancelled() {
             self.run.end_retries("Retry cancelled".to_owned());
+            return self.settle(true).await;
+        }
+        let calls_tools =
+            outcome.last_assistant().is_some_and(|answer| answer.stop_reason == StopReason::ToolUse);
+        if self.budget.exceeded().is_some() && (calls_tools || !self.queue.is_empty()) {
+            Budgeting::of(self).on_stopped(calls_tools);
             return self.settle(true).await;
         }
         if let Some(answer) =

@@ -67,6 +67,7 @@ impl SessionSettings {
     pub(super) fn apply(session: &mut AgentSession, keys: Vec<&'static str>) {
         let settings = session.settings.get();
         session.queue.configure(&settings.values);
+        session.budget.configure(&settings.values.budget);
         if keys.contains(&"enabledModels") {
             session.model.follow_scope();
         }

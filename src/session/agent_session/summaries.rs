@@ -10,9 +10,9 @@ use super::super::handle::SessionError;
 use super::super::recovery::RetryPolicy;
 use super::super::run::ActiveRun;
 use super::AgentSession;
-use super::handoff;
 use super::branching::{Branching, Departure};
 use super::compacting::{ActiveCompaction, Compacting};
+use super::handoff;
 
 /// A summary being written. Dropping it does not end the task; cancelling does.
 pub(super) struct ActiveSummary {

@@ -353,7 +353,8 @@ mod tests {
 
     fn append(entries: &mut Vec<Arc<Entry>>, fields: &str) {
         let id = entries.len();
-        let line = format!(r#"{{"id":"e{id}","parentId":null,"timestamp":"2026-11-21T09:00:00.000Z",{fields}}}"#);
+        let line =
+            format!(r#"{{"id":"e{id}","parentId":null,"timestamp":"2026-11-21T09:00:00.000Z",{fields}}}"#);
         entries.push(Arc::new(Entry::parse(&line).unwrap()));
     }
 

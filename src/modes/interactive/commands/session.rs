@@ -94,6 +94,12 @@ pub(super) const COMMANDS: &[Command] = &[
         },
     },
     Command {
+        name: "trace",
+        args: "",
+        help: "Show prompts, steps and tool calls with their durations",
+        run: trace,
+    },
+    Command {
         name: "trust",
         args: "",
         help: "Choose whether to trust this directory and load its skills",
@@ -114,6 +120,14 @@ pub(super) const COMMANDS: &[Command] = &[
     Command { name: "quit", args: "", help: "Quit", run: |_, _, out| out.push(ScreenEffect::Quit.into()) },
 ];
 
+/// Shows the trace of what is on disk.
+fn trace(app: &mut App, _args: &str, out: &mut Vec<Effect>) {
+    match app.session.path.clone().filter(|_| app.session.on_disk) {
+        Some(path) => out.push(WorldEffect::ReadTrace(path).into()),
+        None => app.tell("This session has no file to trace yet."),
+    }
+}
+
 fn name(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     if args.is_empty() {
         let text = match &app.session.name {
@@ -130,9 +144,11 @@ fn unpin(app: &mut App, out: &mut Vec<Effect>) {
     if app.session.pinned.is_empty() {
         return app.tell("No message is pinned. /pin pins your latest one, and a key in /tree any other.");
     }
-    out.extend(app.session.pinned.iter().map(|target| {
-        Effect::session(SessionCommand::Pin { target: Some(target.clone()), pinned: false })
-    }));
+    out.extend(
+        app.session.pinned.iter().map(|target| {
+            Effect::session(SessionCommand::Pin { target: Some(target.clone()), pinned: false })
+        }),
+    );
 }
 
 /// Shows the tree of the session.

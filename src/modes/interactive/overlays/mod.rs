@@ -8,6 +8,7 @@ mod question;
 mod queue;
 mod scope;
 mod sessions;
+mod text_pages;
 mod thinking;
 mod trust;
 
@@ -27,6 +28,7 @@ pub(super) use question::QuestionDialog;
 pub(super) use queue::QueuedMessages;
 pub(super) use scope::ModelScope;
 pub(super) use sessions::Sessions;
+pub(super) use text_pages::TextPages;
 pub(super) use thinking::ThinkingLevels;
 pub(super) use trust::TrustDialog;
 

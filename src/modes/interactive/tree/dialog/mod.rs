@@ -270,8 +270,7 @@ impl TreeDialog {
                 self.stage = Stage::Label { entry, field };
             }
             ("app.tree.togglePin", Some(entry)) => {
-                let (target, pinned) =
-                    (self.tree.entries()[entry].id.clone(), !self.pinned.contains(&entry));
+                let (target, pinned) = (self.tree.entries()[entry].id.clone(), !self.pinned.contains(&entry));
                 let pin = SessionCommand::Pin { target: Some(target), pinned };
                 return OverlayStep::StayWith(DialogOutcome::session(pin));
             }

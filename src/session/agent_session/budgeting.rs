@@ -1,0 +1,78 @@
+//! Ends runs that exceed a limit of cost, and asks whether to continue.
+
+use crate::ai::Usage;
+
+use super::super::event::NoticeLevel;
+use super::super::handle::SessionError;
+use super::super::refusal::Refusal;
+use super::super::usage::{UsageReport, usage_since};
+use super::AgentSession;
+
+/// Applies the limits of cost to a session.
+pub(super) struct Budgeting<'s> {
+    session: &'s mut AgentSession,
+}
+
+impl<'s> Budgeting<'s> {
+    pub(super) fn of(session: &'s mut AgentSession) -> Self {
+        Self { session }
+    }
+
+    /// Allows a new prompt, or explains why it may not be sent.
+    ///
+    /// # Errors
+    /// If the session or the day has exceeded its limit.
+    pub(super) async fn check_prompt(&mut self) -> Result<(), SessionError> {
+        self.session.questions.close_budget();
+        self.session.budget.on_prompt();
+        self.load_day().await;
+        let Some(exceeded) = self.session.budget.exceeded() else { return Ok(()) };
+        let text = exceeded.describe();
+        self.session.questions.ask_budget(exceeded.period, &text);
+        Err(Refusal::OverBudget { reason: text }.into())
+    }
+
+    /// Reports that a run was stopped, and asks whether to continue it. `is_resumable` means
+    /// that the model has not seen the results of its calls.
+    pub(super) fn on_stopped(&mut self, is_resumable: bool) {
+        let Some(exceeded) = self.session.budget.exceeded() else { return };
+        self.session.budget.is_stopped = is_resumable;
+        let text = exceeded.describe();
+        if !self.session.questions.ask_budget(exceeded.period, &text) {
+            self.session.outbox.notice(NoticeLevel::Error, format!("{text} The agent stopped."));
+        }
+    }
+
+    /// Raises the limits, and continues the stopped run.
+    pub(super) async fn go_on(&mut self) {
+        let session = &mut *self.session;
+        session.budget.raise();
+        if !std::mem::take(&mut session.budget.is_stopped) {
+            return;
+        }
+        match session.model.credential().await {
+            Ok(credential) => session.start_run(credential, Vec::new()),
+            Err(error) => session.outbox.notice(NoticeLevel::Error, error.to_string()),
+        }
+    }
+
+    /// Adds the cost of a request to the model in use.
+    pub(super) fn on_usage(&mut self, usage: &Usage) {
+        let provider = &self.session.model.model().provider;
+        self.session.budget.on_usage(provider, usage);
+    }
+
+    /// Reads today's costs of all sessions, once a day.
+    async fn load_day(&mut self) {
+        let services = &self.session.services;
+        let Some(since_ms) = self.session.budget.missing_day(services.clock.now_ms()) else { return };
+        let Some(folder) = services.sessions.clone() else { return };
+        // A folder of the user's own is flat; the others are below one folder.
+        let root =
+            if folder.starts_with(&services.dirs.sessions) { services.dirs.sessions.clone() } else { folder };
+        let reading = tokio::task::spawn_blocking(move || usage_since(&root, since_ms));
+        let records = reading.await.unwrap_or_default();
+        let spent_usd = UsageReport::of(&records, |_| None).total.cost_usd;
+        self.session.budget.set_day(since_ms, spent_usd);
+    }
+}

@@ -1,0 +1,213 @@
+//! Limits on the cost of a prompt, a session and a day. Pure policy.
+//!
+//! Costs are known when an answer is complete, so a limit is exceeded by one answer at
+//! most. `agent_session::budgeting` ends the run then and asks whether to continue.
+
+use crate::ai::{Usage, is_flat_rate};
+use crate::config::BudgetLimits;
+
+const DAY_MS: u64 = 24 * 3_600_000;
+
+/// The period that a limit applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetPeriod {
+    /// One prompt and everything that answers it.
+    Turn,
+    Session,
+    /// A day in UTC, all sessions together.
+    Day,
+}
+
+/// A limit that was exceeded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Exceeded {
+    pub(super) period: BudgetPeriod,
+    pub(super) spent_usd: f64,
+    pub(super) limit_usd: f64,
+}
+
+/// The costs so far, and the limits, which the user may have raised.
+#[derive(Debug)]
+pub(super) struct Budget {
+    turn: Account,
+    session: Account,
+    day: Account,
+    /// The day of `day`, in days since the Unix epoch; `None` until its costs are known.
+    today: Option<u64>,
+    /// A run was stopped before the model read the results of its calls.
+    pub(super) is_stopped: bool,
+}
+
+#[derive(Debug)]
+struct Account {
+    spent_usd: f64,
+    limit_usd: f64,
+    /// The limit of the settings; 0 means none.
+    step_usd: f64,
+}
+
+impl Account {
+    fn new(step_usd: f64) -> Self {
+        Self { spent_usd: 0.0, limit_usd: step_usd, step_usd }
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.step_usd > 0.0 && self.spent_usd > self.limit_usd
+    }
+
+    /// Allows the limit once more.
+    fn raise(&mut self) {
+        self.limit_usd = self.limit_usd.max(self.spent_usd) + self.step_usd;
+    }
+
+    fn reset(&mut self, spent_usd: f64) {
+        *self = Self { spent_usd, ..Self::new(self.step_usd) };
+    }
+}
+
+impl Budget {
+    /// `session_usd` is the cost of the session so far.
+    pub(super) fn new(limits: &BudgetLimits, session_usd: f64) -> Self {
+        let mut budget = Self {
+            turn: Account::new(limits.turn_usd),
+            session: Account::new(limits.session_usd),
+            day: Account::new(limits.day_usd),
+            today: None,
+            is_stopped: false,
+        };
+        budget.session.spent_usd = session_usd;
+        budget
+    }
+
+    /// Applies changed limits; limits that the user raised stay raised.
+    pub(super) fn configure(&mut self, limits: &BudgetLimits) {
+        let steps = [limits.turn_usd, limits.session_usd, limits.day_usd];
+        let accounts = [&mut self.turn, &mut self.session, &mut self.day];
+        for (account, step_usd) in accounts.into_iter().zip(steps).filter(|(a, step)| a.step_usd != *step) {
+            *account = Account { spent_usd: account.spent_usd, ..Account::new(step_usd) };
+        }
+    }
+
+    /// Continues with another session, whose cost is `session_usd`.
+    pub(super) fn on_session(&mut self, session_usd: f64) {
+        self.session.reset(session_usd);
+        self.turn.reset(0.0);
+        self.is_stopped = false;
+    }
+
+    pub(super) fn on_prompt(&mut self) {
+        self.turn.reset(0.0);
+        self.is_stopped = false;
+    }
+
+    /// Start of the day whose costs are missing, in milliseconds since the Unix epoch; `None`
+    /// without a limit per day.
+    pub(super) fn missing_day(&self, now_ms: u64) -> Option<u64> {
+        let today = now_ms / DAY_MS;
+        (self.day.step_usd > 0.0 && self.today != Some(today)).then_some(today * DAY_MS)
+    }
+
+    /// Sets the costs of the day that began at `start_ms`.
+    pub(super) fn set_day(&mut self, start_ms: u64, spent_usd: f64) {
+        self.today = Some(start_ms / DAY_MS);
+        self.day.reset(spent_usd);
+    }
+
+    /// Adds the cost of a request to `provider`; flat-rate plans cost nothing.
+    pub(super) fn on_usage(&mut self, provider: &str, usage: &Usage) {
+        if is_flat_rate(provider) {
+            return;
+        }
+        for account in [&mut self.turn, &mut self.session, &mut self.day] {
+            account.spent_usd += usage.cost.total;
+        }
+    }
+
+    /// The limit that is exceeded, the shortest period first.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        let accounts = [
+            (BudgetPeriod::Turn, &self.turn),
+            (BudgetPeriod::Session, &self.session),
+            (BudgetPeriod::Day, &self.day),
+        ];
+        let (period, account) = accounts.into_iter().find(|(_, account)| account.is_exceeded())?;
+        Some(Exceeded { period, spent_usd: account.spent_usd, limit_usd: account.limit_usd })
+    }
+
+    /// Raises every exceeded limit by the amount in the settings.
+    pub(super) fn raise(&mut self) {
+        for account in [&mut self.turn, &mut self.session, &mut self.day] {
+            if account.is_exceeded() {
+                account.raise();
+            }
+        }
+    }
+}
+
+impl Exceeded {
+    /// What happened, for the user.
+    pub(super) fn describe(&self) -> String {
+        let (what, setting) = match self.period {
+            BudgetPeriod::Turn => ("This prompt", "budget.turnUsd"),
+            BudgetPeriod::Session => ("This session", "budget.sessionUsd"),
+            BudgetPeriod::Day => ("Today's sessions", "budget.dayUsd"),
+        };
+        let verb = if self.period == BudgetPeriod::Day { "have" } else { "has" };
+        let (spent, limit) = (self.spent_usd, self.limit_usd);
+        format!("{what} {verb} cost ${spent:.2}, more than the limit of ${limit:.2} ({setting}).")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(usd: f64) -> Usage {
+        let mut usage = Usage::default();
+        usage.cost.total = usd;
+        usage
+    }
+
+    fn budget(turn_usd: f64, session_usd: f64, day_usd: f64) -> Budget {
+        Budget::new(&BudgetLimits { turn_usd, session_usd, day_usd }, 0.0)
+    }
+
+    #[test]
+    fn the_shortest_exceeded_period_is_reported_and_raising_allows_the_limit_again() {
+        let mut budget = budget(1.0, 3.0, 0.0);
+        budget.on_usage("acme", &cost(1.0));
+        assert_eq!(budget.exceeded(), None, "the limit itself may be spent");
+        budget.on_usage("acme", &cost(0.5));
+        let exceeded = budget.exceeded().unwrap();
+        assert_eq!((exceeded.period, exceeded.spent_usd), (BudgetPeriod::Turn, 1.5));
+        budget.raise();
+        budget.on_usage("acme", &cost(1.0));
+        assert_eq!(budget.exceeded(), None);
+        budget.on_usage("acme", &cost(1.0));
+        assert_eq!(budget.exceeded().map(|found| found.period), Some(BudgetPeriod::Turn));
+        budget.on_prompt();
+        assert_eq!(budget.exceeded().map(|found| found.period), Some(BudgetPeriod::Session));
+    }
+
+    #[test]
+    fn without_limits_and_on_plans_nothing_is_exceeded() {
+        let mut free = budget(0.0, 0.0, 0.0);
+        free.on_usage("acme", &cost(1e6));
+        assert_eq!(free.exceeded(), None);
+        let mut plan = budget(1.0, 1.0, 1.0);
+        plan.on_usage("github-copilot", &cost(5.0));
+        assert_eq!(plan.exceeded(), None);
+    }
+
+    #[test]
+    fn a_new_day_starts_with_its_own_costs() {
+        let mut budget = budget(0.0, 0.0, 2.0);
+        assert_eq!(budget.missing_day(DAY_MS + 5), Some(DAY_MS));
+        budget.set_day(DAY_MS, 1.5);
+        assert_eq!(budget.missing_day(DAY_MS + 7), None);
+        budget.on_usage("acme", &cost(1.0));
+        assert_eq!(budget.exceeded().map(|found| found.period), Some(BudgetPeriod::Day));
+        budget.set_day(2 * DAY_MS, 0.0);
+        assert_eq!(budget.exceeded(), None);
+    }
+}
