@@ -67,11 +67,8 @@ fn messages(page: &TracePage<'_>) -> String {
     if page.messages.is_empty() {
         return "No messages.\n".to_owned();
     }
-    let mut text = messages_of(page);
-    if let Some(before) = page.next_before {
-        text.push_str(&format!("Older messages: --before {before}\n"));
-    }
-    text
+    let older = page.next_before.map(|before| format!("Older messages: --before {before}\n"));
+    messages_of(page) + &older.unwrap_or_default()
 }
 
 fn messages_of(page: &TracePage<'_>) -> String {
@@ -96,20 +93,17 @@ fn describe(message: &TracedMessage) -> String {
 }
 
 fn describe_step(step: &TraceStep) -> String {
-    let mut text = format!("  {} {}{}", step.iteration, step.model, duration(step.duration_ms, false));
-    if let Some(error) = &step.error {
-        text.push_str(&format!("  {}: {}", step.stop_reason, preview(error)));
-    }
-    text.push('\n');
+    let error = step.error.as_ref();
+    let error = error.map(|error| format!("  {}: {}", step.stop_reason, preview(error))).unwrap_or_default();
+    let duration = duration(step.duration_ms, false);
+    let mut lines = vec![format!("  {} {}{duration}{error}\n", step.iteration, step.model)];
     for (label, said) in [("thought", &step.thought), ("text", &step.text)] {
         if !said.trim().is_empty() {
-            text.push_str(&format!("    {label}: {}\n", preview(said)));
+            lines.push(format!("    {label}: {}\n", preview(said)));
         }
     }
-    for call in &step.calls {
-        text.push_str(&format!("    {}\n", describe_call(call)));
-    }
-    text
+    lines.extend(step.calls.iter().map(|call| format!("    {}\n", describe_call(call))));
+    lines.concat()
 }
 
 fn describe_call(call: &TracedCall) -> String {
@@ -128,14 +122,14 @@ fn list(calls: &[CallOf<'_>], n_more: usize, filter: CallFilter<'_>) -> String {
         let of = filter.tool.map(|name| format!(" of {name}")).unwrap_or_default();
         return format!("No {kind}{of}.\n");
     }
-    let mut text: String = calls
+    let mut lines: Vec<String> = calls
         .iter()
         .map(|found| format!("{} {}  {}\n", found.message_id, found.iteration, describe_call(found.call)))
         .collect();
     if n_more > 0 {
-        text.push_str(&format!("{n_more} more; show them with --limit\n"));
+        lines.push(format!("{n_more} more; show them with --limit\n"));
     }
-    text
+    lines.concat()
 }
 
 fn stats(tools: &[ToolStats]) -> String {

@@ -1,7 +1,5 @@
 //! Limits of cost: where a run ends, what is asked, how it continues.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
-
 use pi::ai::{FakeAnswer, TestBarrier, Usage};
 use pi::config::TrustPolicy;
 use pi::session::{

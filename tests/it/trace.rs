@@ -260,7 +260,8 @@ fn usage_counts_every_branch_once_and_a_fork_not_again() {
     let shared = [line("u1", None, now_ms, &user("a")), line("a1", Some("u1"), now_ms, &answer("b"))];
     let side = line("a2", Some("u1"), now_ms + 1, &answer("other"));
     let later = line("a3", Some("a1"), now_ms + 2, &answer("c"));
-    let source = [&[header("s1")], &shared[..1], &[side], &shared[1..], &[later.clone()]].concat();
+    let source =
+        [&[header("s1")], &shared[..1], &[side], &shared[1..], std::slice::from_ref(&later)].concat();
     let fork = [&[header("s2")], &shared[..], &[line("a4", Some("a1"), now_ms + 3, &answer("d"))]].concat();
     let folder = root.path().join("--w--");
     fs::create_dir(&folder).unwrap();
