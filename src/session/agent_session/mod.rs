@@ -19,6 +19,7 @@ mod opening;
 mod project;
 mod prompt_queue;
 mod questions;
+mod recovering;
 mod run_state;
 mod running;
 mod session_log;

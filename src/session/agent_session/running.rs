@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tokio::time::Instant;
 
 use crate::agent::{AgentEvent, RunOutcome};
-use crate::ai::{self, AssistantMessage, Credential, Failure, Message, Rejection, StopReason, SystemState};
+use crate::ai::{self, Credential, Message, StopReason, SystemState};
 
 use super::super::cache_watch;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::projection;
 use super::super::question::PendingCall;
-use super::super::recovery::{self, Next, RetryPolicy};
-use super::super::repair::{self, RefusedRequest};
 use super::super::run::{self, Report, RequestChange, RunParts};
 use super::super::store::{EntryBody, SessionMessage};
 use super::budgeting::Budgeting;
 use super::compacting::{AfterCompaction, Compacting, PausedRun};
+use super::recovering::Recovering;
 use super::run_state::RunInput;
 use super::{AgentSession, REPORTS_PER_TURN, summaries};
 
@@ -184,7 +182,7 @@ impl AgentSession {
         if let Some(answer) =
             outcome.last_assistant().filter(|answer| answer.stop_reason == StopReason::Error)
         {
-            return self.recover(answer).await;
+            return Recovering::of(self).on_failure(answer).await;
         }
         if let Some(answer) = outcome.last_assistant()
             && Compacting::of(self).recover(answer).await
@@ -212,72 +210,6 @@ impl AgentSession {
                 self.settle(false).await;
             }
         }
-    }
-
-    async fn recover(&mut self, answer: &AssistantMessage) {
-        let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
-        let failure = Failure::of_answer(answer);
-        let rejection = failure.as_ref().and_then(|failure| failure.rejection.clone());
-        if self.repair(rejection, &error).await {
-            return;
-        }
-        if ai::is_overflow(answer, self.model.model().context_window) {
-            if Compacting::of(self).recover(answer).await {
-                return;
-            }
-            let hint = "the conversation no longer fits into the model's context window; start a new \
-                        session with /new, or choose a model with a larger one with /model";
-            self.outbox.notice(NoticeLevel::Error, hint);
-            self.run.end_retries(error);
-            return self.settle(false).await;
-        }
-        let policy = RetryPolicy::of(&self.settings.get().values);
-        let demanded = failure.and_then(|failure| failure.retry_after);
-        match self.run.decide(ai::is_retryable(answer), demanded, &policy) {
-            Next::Retry { attempt, delay } => {
-                if let Some(edit) = self.run.hide_answer() {
-                    self.append(edit);
-                }
-                let partial = ai::continuable(self.model.model(), answer);
-                self.run.wait(Instant::now() + delay, error.clone(), partial);
-                let max_attempts = policy.max_retries;
-                self.outbox.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
-            }
-            Next::TooLong { demanded } => {
-                self.outbox.notice(NoticeLevel::Error, recovery::too_long(demanded, policy.max_delay));
-                self.run.end_retries(error);
-                self.settle(false).await;
-            }
-            Next::GiveUp => {
-                self.run.end_retries(error);
-                self.settle(false).await;
-            }
-        }
-    }
-
-    /// Removes the content that the service rejected from the conversation, and retries the
-    /// request. Returns false if no removal could help.
-    async fn repair(&mut self, rejection: Option<Rejection>, error: &str) -> bool {
-        let Some((rejection, breadth)) = rejection.zip(self.run.may_repair()) else { return false };
-        let sources = projection::sources(&self.log.context_branch());
-        let model = Arc::clone(self.model.model());
-        let credential = self.model.credential().await.unwrap_or_default();
-        let thinking = self.model.selection().thinking();
-        let settings = self.settings.get();
-        let options = self.services.options(&settings.values, &model, thinking, self.log.session_id());
-        let refused = RefusedRequest { model, credential, options };
-        let Some(repair) = repair::plan(&rejection, error, &sources, &refused, breadth) else { return false };
-        if let Some(edit) = self.run.hide_answer() {
-            self.append(edit);
-        }
-        let notice = repair.notice(&self.model.model().provider, error);
-        self.outbox.notice(NoticeLevel::Warning, notice);
-        self.run.on_repair(&repair);
-        for edit in repair.edits {
-            self.append(EntryBody::ContextEdit(edit));
-        }
-        self.retry().await;
-        true
     }
 
     pub(super) async fn retry(&mut self) {

@@ -1,0 +1,96 @@
+//! The step after a failed answer.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::ai::{self, AssistantMessage, Failure, Rejection};
+
+use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::projection;
+use super::super::recovery::{self, Next, RetryPolicy};
+use super::super::repair::{self, RefusedRequest};
+use super::super::store::EntryBody;
+use super::AgentSession;
+use super::compacting::Compacting;
+
+/// Recovers a session from a failed answer.
+pub(super) struct Recovering<'s> {
+    session: &'s mut AgentSession,
+}
+
+impl<'s> Recovering<'s> {
+    pub(super) fn of(session: &'s mut AgentSession) -> Self {
+        Self { session }
+    }
+
+    /// Recovers from a failed answer: removes rejected content, compacts, waits for a retry,
+    /// or gives up.
+    pub(super) async fn on_failure(&mut self, answer: &AssistantMessage) {
+        let error = answer.error_message.clone().unwrap_or_else(|| "request error".to_owned());
+        let failure = Failure::of_answer(answer);
+        let rejection = failure.as_ref().and_then(|failure| failure.rejection.clone());
+        if self.repair(rejection, &error).await {
+            return;
+        }
+        let session = &mut *self.session;
+        if ai::is_overflow(answer, session.model.model().context_window) {
+            if Compacting::of(session).recover(answer).await {
+                return;
+            }
+            let hint = "the conversation no longer fits into the model's context window; start a new \
+                        session with /new, or choose a model with a larger one with /model";
+            session.outbox.notice(NoticeLevel::Error, hint);
+            session.run.end_retries(error);
+            return session.settle(false).await;
+        }
+        let policy = RetryPolicy::of(&session.settings.get().values);
+        let demanded = failure.and_then(|failure| failure.retry_after);
+        match session.run.decide(ai::is_retryable(answer), demanded, &policy) {
+            Next::Retry { attempt, delay } => {
+                if let Some(edit) = session.run.hide_answer() {
+                    session.append(edit);
+                }
+                let partial = ai::continuable(session.model.model(), answer);
+                session.run.wait(Instant::now() + delay, error.clone(), partial);
+                let max_attempts = policy.max_retries;
+                session.outbox.send(SessionEvent::RetryScheduled { attempt, max_attempts, delay, error });
+            }
+            Next::TooLong { demanded } => {
+                session.outbox.notice(NoticeLevel::Error, recovery::too_long(demanded, policy.max_delay));
+                session.run.end_retries(error);
+                session.settle(false).await;
+            }
+            Next::GiveUp => {
+                session.run.end_retries(error);
+                session.settle(false).await;
+            }
+        }
+    }
+
+    /// Removes the content that the service rejected from the conversation, and retries the
+    /// request. Returns false if no removal could help.
+    async fn repair(&mut self, rejection: Option<Rejection>, error: &str) -> bool {
+        let session = &mut *self.session;
+        let Some((rejection, breadth)) = rejection.zip(session.run.may_repair()) else { return false };
+        let sources = projection::sources(&session.log.context_branch());
+        let model = Arc::clone(session.model.model());
+        let credential = session.model.credential().await.unwrap_or_default();
+        let thinking = session.model.selection().thinking();
+        let settings = session.settings.get();
+        let options = session.services.options(&settings.values, &model, thinking, session.log.session_id());
+        let refused = RefusedRequest { model, credential, options };
+        let Some(repair) = repair::plan(&rejection, error, &sources, &refused, breadth) else { return false };
+        if let Some(edit) = session.run.hide_answer() {
+            session.append(edit);
+        }
+        let notice = repair.notice(&session.model.model().provider, error);
+        session.outbox.notice(NoticeLevel::Warning, notice);
+        session.run.on_repair(&repair);
+        for edit in repair.edits {
+            session.append(EntryBody::ContextEdit(edit));
+        }
+        session.retry().await;
+        true
+    }
+}
