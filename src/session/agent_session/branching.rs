@@ -1,6 +1,6 @@
 //! Other branches, and sessions made of them: moving in the tree, labels, forks, copies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ai::Extra;
@@ -242,7 +242,7 @@ impl<'s> Branching<'s> {
     /// # Errors
     /// If it is no session, and when it cannot be copied or opened; no copy is left then.
     pub(super) async fn import(&mut self, path: PathBuf) -> Result<Reply, SessionError> {
-        let own = self.session.log.store().path().and_then(|path| path.parent()).map(PathBuf::from);
+        let own = self.session.log.store().path().and_then(Path::parent).map(PathBuf::from);
         let folder =
             own.or_else(|| self.session.services.sessions.clone()).ok_or(Refusal::NoSessionFolder)?;
         let copy = blocking(move || copies::import(&path, &folder)).await?.map_err(refused)?;
@@ -255,7 +255,7 @@ impl<'s> Branching<'s> {
             OpenSession::File(path) => Some(path.clone()),
             OpenSession::New | OpenSession::Forked { .. } => None,
         };
-        let switched = self.session.switch_with(open, model).await;
+        let switched = self.session.switch(open, model).await;
         if let (Err(_), Some(copy)) = (&switched, copy) {
             drop(blocking(move || std::fs::remove_file(copy)).await);
         }

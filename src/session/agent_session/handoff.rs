@@ -82,7 +82,7 @@ async fn continue_in_new_session(session: &mut AgentSession, draft: Summary) -> 
         (Some(parent), Some(folder)) => OpenSession::Forked { folder, parent, lines: Vec::new() },
         _ => OpenSession::New,
     };
-    session.switch_with(open, ModelChoice::Current).await.map_err(|error| error.to_string())?;
+    session.switch(open, ModelChoice::Current).await.map_err(|error| error.to_string())?;
     if cost_usd > 0.0 {
         session.outbox.notice(NoticeLevel::Info, format!("Drafting the handoff cost ${cost_usd:.4}."));
     }

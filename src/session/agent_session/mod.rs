@@ -61,6 +61,7 @@ use budgeting::Budgeting;
 use compacting::{AfterCompaction, Compacting};
 use held_prompts::HeldPrompts;
 use model_control::ModelControl;
+use opening::ModelChoice;
 use project::Project;
 use prompt_queue::{Enqueued, PromptQueue};
 use questions::{Answered, Questions};
@@ -326,8 +327,10 @@ impl AgentSession {
             SessionCommand::Clone => return Branching::of(self).clone_branch().await,
             SessionCommand::Import { path } => return Branching::of(self).import(path).await,
             SessionCommand::Export { path } => return Branching::of(self).export(path).await,
-            SessionCommand::New => return self.switch(OpenSession::New).await,
-            SessionCommand::Open { path } => return self.switch(OpenSession::File(path)).await,
+            SessionCommand::New => return self.switch(OpenSession::New, ModelChoice::Stored).await,
+            SessionCommand::Open { path } => {
+                return self.switch(OpenSession::File(path), ModelChoice::Stored).await;
+            }
             SessionCommand::Shutdown => {}
         }
         Ok(Reply::Done)

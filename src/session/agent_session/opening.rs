@@ -18,11 +18,7 @@ use super::session_settings::SessionSettings;
 use super::{AgentSession, TAIL_ENTRIES};
 
 impl AgentSession {
-    pub(super) async fn switch(&mut self, open: OpenSession) -> Result<Reply, SessionError> {
-        self.switch_with(open, ModelChoice::Stored).await
-    }
-
-    pub(super) async fn switch_with(
+    pub(super) async fn switch(
         &mut self,
         open: OpenSession,
         model: ModelChoice,

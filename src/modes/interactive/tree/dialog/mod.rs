@@ -452,7 +452,7 @@ impl TreeDialog {
         let at = if self.outline.len() == 0 { 0 } else { self.selected + 1 };
         let mut text = format!("  ({at}/{})", self.outline.len());
         if self.filter != TreeFilter::Default {
-            text.push_str(&format!(" [{}]", self.filter.name()));
+            text.push_str(&[" [", self.filter.name(), "]"].concat());
         }
         if self.shows_label_times {
             text.push_str(" [label times]");

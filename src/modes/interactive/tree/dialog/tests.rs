@@ -278,9 +278,7 @@ fn enter_asks_what_becomes_of_the_branch_that_is_left() {
 
 #[test]
 fn hostile_texts_stay_text() {
-    let line = user("a", None)
-        .replace("says a", "\\u001b[2Jwipe\\u0007 \\u202eevil")
-        .replace("\"id\":\"a\"", "\"id\":\"a\"");
+    let line = user("a", None).replace("says a", "\\u001b[2Jwipe\\u0007 \\u202eevil");
     let mut dialog = dialog_of(tree_of(&[line]), TreeFilter::Default);
     let text = shown(&mut dialog, 60, 20);
     assert!(text.contains("wipe") && !text.contains(['\u{1b}', '\u{7}']), "{text}");
