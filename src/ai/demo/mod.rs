@@ -11,6 +11,7 @@
 mod changes;
 mod looks;
 mod rules;
+mod summaries;
 mod words;
 
 use std::collections::VecDeque;

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use serde_json::json;
 
 use super::words::{has_word, is_end, opened_by, request as without_courtesy};
-use super::{Answer, Beat, Call, changes, looks};
+use super::{Answer, Beat, Call, changes, looks, summaries};
 use crate::ai::messages::{AssistantBlock, Message, ToolCall, ToolResultMessage, join_text};
 use crate::ai::requests::Request;
 
@@ -56,6 +56,9 @@ const RULES: &[Rule] = &[
 /// Decides the answer to `request`.
 pub(super) fn answer(request: &Request) -> Answer {
     let said = last_user_text(request);
+    if let Some(summary) = summaries::answer(&said) {
+        return Answer::of_text(summary);
+    }
     let text = without_courtesy(behind_skill(&said));
     let case = Case {
         text,
