@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use divan::counter::{BytesCount, ItemsCount};
-use pi::session::{SessionStore, list, messages};
+use pi::session::{SearchQuery, SessionIndex, SessionScope, SessionStore, list, messages};
 
 const N_MESSAGES: usize = 10_000;
 const N_SESSIONS: usize = 100;
@@ -50,6 +50,87 @@ fn list_a_folder(bencher: divan::Bencher<'_, '_>) {
         write_session(folder.path(), &format!("s-{at}"), N_MESSAGES / N_SESSIONS);
     }
     bencher.counter(ItemsCount::new(N_SESSIONS)).bench(|| list(folder.path(), None));
+}
+
+/// Sizes of a root for lists and searches.
+const ROOTS: [usize; 3] = [500, 1_000, 5_000];
+
+/// A list without a cache: every session is read.
+#[divan::bench(args = ROOTS, sample_count = 3)]
+fn list_all_cold(bencher: divan::Bencher<'_, '_>, n_sessions: usize) {
+    let root = root_of(n_sessions);
+    bencher.counter(ItemsCount::new(n_sessions)).bench(|| {
+        let mut index = SessionIndex::load(root.path());
+        index.refresh(&SessionScope::All, &|| false, &mut |_| {})
+    });
+}
+
+/// A list with a cache, from an empty memory to the last row.
+#[divan::bench(args = ROOTS, sample_count = 20)]
+fn list_all_warm(bencher: divan::Bencher<'_, '_>, n_sessions: usize) {
+    let root = root_of(n_sessions);
+    indexed(root.path());
+    bencher.counter(ItemsCount::new(n_sessions)).bench(|| {
+        let mut index = SessionIndex::load(root.path());
+        index.refresh(&SessionScope::All, &|| false, &mut |_| {});
+        index.sessions(&SessionScope::All)
+    });
+}
+
+/// The first rows of a list with a cache in which ten sessions are outdated.
+#[divan::bench(args = ROOTS, sample_count = 20)]
+fn list_first_rows(bencher: divan::Bencher<'_, '_>, n_sessions: usize) {
+    let root = root_of(n_sessions);
+    indexed(root.path());
+    for at in 0..10 {
+        write_session(root.path(), &format!("s-{at}"), N_LISTED_MESSAGES + 4);
+    }
+    bencher.counter(ItemsCount::new(n_sessions)).bench(|| {
+        let has_rows = std::cell::Cell::new(false);
+        let mut index = SessionIndex::load(root.path());
+        index.refresh(&SessionScope::All, &|| has_rows.get(), &mut |_| has_rows.set(true))
+    });
+}
+
+/// A search for a word that no session contains: all texts are looked at.
+#[divan::bench(args = ROOTS, sample_count = 10)]
+fn search_for_nothing(bencher: divan::Bencher<'_, '_>, n_sessions: usize) {
+    search(bencher, n_sessions, "nowhere");
+}
+
+/// A search for two words that every session contains.
+#[divan::bench(args = ROOTS, sample_count = 10)]
+fn search_for_everything(bencher: divan::Bencher<'_, '_>, n_sessions: usize) {
+    search(bencher, n_sessions, "parser offset");
+}
+
+fn search(bencher: divan::Bencher<'_, '_>, n_sessions: usize, text: &str) {
+    let root = root_of(n_sessions);
+    let mut index = indexed(root.path());
+    let query = SearchQuery::parse(text).unwrap().unwrap();
+    bencher.counter(ItemsCount::new(n_sessions)).bench_local(|| {
+        let mut n_hits = 0;
+        index.search(&SessionScope::All, &query, &|| false, &mut |_| n_hits += 1);
+        n_hits
+    });
+}
+
+/// Messages of each session in a list: 21 KB of searchable text.
+const N_LISTED_MESSAGES: usize = 96;
+
+fn root_of(n_sessions: usize) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for at in 0..n_sessions {
+        write_session(root.path(), &format!("s-{at}"), N_LISTED_MESSAGES);
+    }
+    root
+}
+
+fn indexed(root: &Path) -> SessionIndex {
+    let mut index = SessionIndex::load(root);
+    index.refresh(&SessionScope::All, &|| false, &mut |_| {});
+    index.save().unwrap();
+    index
 }
 
 fn open(path: &Path) -> SessionStore {

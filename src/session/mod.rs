@@ -14,6 +14,7 @@ mod deferred;
 mod draft_file;
 mod event;
 mod handle;
+mod index;
 mod open;
 mod outbox;
 mod pins;
@@ -46,6 +47,10 @@ pub use compaction::NothingToCompact;
 pub use copies::{fork_session, prompt_of};
 pub use event::{CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate};
 pub use handle::{SessionError, SessionHandle};
+pub use index::{
+    Author, HitRank, MessageHit, QueryError, Refreshed, SearchHit, SearchQuery, SessionIndex, SessionScope,
+    SessionSummary, Snippet, list,
+};
 pub use open::OpenSession;
 pub use outbox::{Deltas, SessionEvents};
 pub use projection::messages;
@@ -60,9 +65,8 @@ pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Tota
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Disk,
     Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
-    ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionSummary,
-    SessionTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, file_name, find, latest, list,
-    project_folder,
+    ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionTree, SystemDisk,
+    ThinkingLevelChange, TreeEntry, UsageEntry, file_name, find, latest, project_folder,
 };
 pub use trace::{
     CallOf, CallResult, DeleteError, ToolStats, Trace, TracePage, TraceStep, TraceTime, TracedCall,

@@ -34,10 +34,10 @@ pub use entry::{
 };
 pub use journal::JournalError;
 pub(super) use journal::{Synced, Unsynced};
-pub(super) use list::session_files;
-pub use list::{FoundSessions, SessionSummary, file_name, find, latest, list, project_folder};
+pub use list::{FoundSessions, file_name, find, latest, project_folder};
+pub(super) use list::{session_files, works_in};
 pub use scan::OpenError;
-pub(super) use scan::{clean_name, read_header};
+pub(super) use scan::{clean_name, parse_header, past_bad_blocks, read_header, start_of_entry_at_the_end};
 pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
 pub use tree::EntryKind;
 pub(super) use tree_copy::{BranchCopy, copy_file};

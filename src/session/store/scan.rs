@@ -29,8 +29,6 @@ pub(super) struct Scan {
     pub(super) damage: Vec<DamagedLine>,
     /// Whether the last line lacks its line break.
     pub(super) unterminated: bool,
-    /// Location of the first user message.
-    pub(super) first_user: Option<Location>,
 }
 
 /// Facts from the scan for which bodies would otherwise have to be loaded.
@@ -38,8 +36,6 @@ pub(super) struct Scan {
 pub(super) struct Facts {
     pub(super) totals: Totals,
     pub(super) name: Option<String>,
-    /// Number of entries that are messages, of any role.
-    pub(super) n_messages: usize,
 }
 
 /// Why a file cannot be opened as a session. The text contains the full reason, so
@@ -73,7 +69,7 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let read_error = |error| OpenError::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(read_error)?;
     let len = file.metadata().map_err(read_error)?.len();
-    let mut reader = BufReader::with_capacity(1 << 20, PastBadBlocks { inner: file, at: 0, len });
+    let mut reader = BufReader::with_capacity(1 << 20, past_bad_blocks(file, 0, len));
     let mut line = Vec::new();
     let mut offset = 0_u64;
     let mut line_no = 0;
@@ -107,12 +103,18 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
             lines.damage.push(DamagedLine { line: line_no, what: None });
         }
     }
-    let Lines { tree, facts, damage, first_user } = lines;
+    let Lines { tree, facts, damage } = lines;
     match header {
-        Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated, first_user })),
+        Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated })),
         None if offset == 0 => Ok(None),
         None => Err(OpenError::NotASession { path: path.to_owned() }),
     }
+}
+
+/// Reads `file`, whose position is `at`, and skips blocks before `len` that the disk cannot
+/// read; zeros replace them.
+pub(in crate::session) fn past_bad_blocks(file: File, at: u64, len: u64) -> impl Read {
+    PastBadBlocks { inner: file, at, len }
 }
 
 /// Skips blocks that the disk cannot read; zeros replace them and
@@ -150,7 +152,6 @@ struct Lines {
     tree: Tree,
     facts: Facts,
     damage: Vec<DamagedLine>,
-    first_user: Option<Location>,
 }
 
 impl Lines {
@@ -180,12 +181,13 @@ impl Lines {
 
     fn add_entry(&mut self, head: &EntryHead<'_>, location: Location, line: usize) {
         self.facts.note(head);
-        let node = head.node(location, line);
-        if self.first_user.is_none() && node.kind == EntryKind::User {
-            self.first_user = Some(location);
-        }
-        self.tree.push(node);
+        self.tree.push(head.node(location, line));
     }
+}
+
+/// The offset of an entry that begins within a damaged line and extends to its end.
+pub(in crate::session) fn start_of_entry_at_the_end(body: &[u8]) -> Option<usize> {
+    entry_at_the_end(body).map(|(start, _)| start)
 }
 
 /// An entry that begins within a damaged line and extends to its end, and its offset.
@@ -253,7 +255,8 @@ pub(in crate::session) fn read_header(path: &Path) -> Option<Header> {
     }
 }
 
-fn parse_header(line: &[u8]) -> Option<Header> {
+/// The header in `line`, if it is one.
+pub(in crate::session) fn parse_header(line: &[u8]) -> Option<Header> {
     #[derive(Deserialize)]
     struct Typed<'a> {
         #[serde(rename = "type", borrow)]
@@ -348,7 +351,6 @@ impl Facts {
             self.totals.add_usage(usage);
         }
         if let Some(message) = &head.message {
-            self.n_messages += 1;
             if let Some(usage) = &message.usage {
                 self.totals.add_usage(usage);
             }
