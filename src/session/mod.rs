@@ -63,10 +63,11 @@ pub use selection::assumed;
 pub use services::{ModelOptions, PromptOptions, Services, SkillOptions, TrustOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
 pub use store::{
-    BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Disk,
-    Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
-    ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionTree, SystemDisk,
-    ThinkingLevelChange, TreeEntry, UsageEntry, file_name, find, latest, project_folder,
+    BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Deleted,
+    Disk, Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
+    ManageError, ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionTree,
+    SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session, file_name, find, latest,
+    project_folder, rename_session,
 };
 pub use trace::{
     CallOf, CallResult, DeleteError, ToolStats, Trace, TracePage, TraceStep, TraceTime, TracedCall,

@@ -57,7 +57,7 @@ pub enum SessionScope {
 }
 
 /// What a refresh read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refreshed {
     /// Session files in the scope.
     pub n_files: usize,
@@ -68,6 +68,20 @@ pub struct Refreshed {
     pub n_bytes: u64,
     /// Whether it was cancelled before all files were read.
     pub is_partial: bool,
+    /// Folders and files that cannot be read, one line each.
+    pub problems: Vec<String>,
+}
+
+/// Most problems that are reported one by one.
+const MAX_PROBLEMS: usize = 5;
+
+impl Refreshed {
+    fn problem(&mut self, path: &Path, error: &io::Error) {
+        // A file may be deleted at any time, and a folder may not exist yet.
+        if error.kind() != io::ErrorKind::NotFound && self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(format!("cannot list {}: {error}", path.display()));
+        }
+    }
 }
 
 /// The sessions below a root folder.
@@ -110,10 +124,11 @@ impl SessionIndex {
         is_cancelled: &dyn Fn() -> bool,
         on_rows: &mut dyn FnMut(Vec<SessionSummary>),
     ) -> Refreshed {
-        let mut files = self.files(scope);
+        let mut refreshed = Refreshed::default();
+        let mut files = self.files(scope, &mut refreshed);
         files.sort_by_key(|(_, stamp)| Reverse(stamp.mtime_ns));
         self.forget_removed(scope, &files);
-        let mut refreshed = Refreshed { n_files: files.len(), ..Refreshed::default() };
+        refreshed.n_files = files.len();
         let is_known =
             |(path, stamp): &(PathBuf, Stamp)| self.rows.get(path).is_some_and(|row| row.stamp == *stamp);
         let (known, changed): (Vec<_>, Vec<_>) = files.into_iter().partition(is_known);
@@ -140,11 +155,16 @@ impl SessionIndex {
     }
 
     /// The files of `scope` with their versions.
-    fn files(&self, scope: &SessionScope) -> Vec<(PathBuf, Stamp)> {
+    fn files(&self, scope: &SessionScope, refreshed: &mut Refreshed) -> Vec<(PathBuf, Stamp)> {
         let folders = match scope {
             SessionScope::Folder { folder, .. } => vec![folder.clone()],
             SessionScope::All => self.folders(),
         };
+        for folder in &folders {
+            if let Err(error) = fs::read_dir(folder) {
+                refreshed.problem(folder, &error);
+            }
+        }
         let files = folders.iter().flat_map(|folder| store::session_files(folder));
         files.map(|(path, metadata)| (path, Stamp::of(&metadata))).collect()
     }
@@ -180,7 +200,13 @@ impl SessionIndex {
             texts.push(id, author, text);
         });
         // A file that cannot be read is not listed.
-        let Ok(read) = read else { return 0 };
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                refreshed.problem(path, &error);
+                return 0;
+            }
+        };
         let Some(reading) = read else {
             refreshed.is_partial = true;
             self.rows.extend(earlier.map(|row| (path.to_owned(), row)));

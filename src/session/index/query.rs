@@ -14,6 +14,7 @@ use super::packs::composed;
 #[derive(Debug, Clone)]
 pub struct SearchQuery {
     words: Vec<RegexMatcher>,
+    is_pattern: bool,
 }
 
 /// Why a search is invalid.
@@ -38,6 +39,7 @@ impl SearchQuery {
     /// If the regular expression after `re:` is invalid.
     pub fn parse(text: &str) -> Result<Option<Self>, QueryError> {
         let text = composed(text.trim());
+        let is_pattern = text.starts_with("re:");
         let patterns = match text.strip_prefix("re:") {
             Some(pattern) => vec![pattern.trim().to_owned()],
             None => terms(&text).iter().map(|term| pattern(term)).collect(),
@@ -48,7 +50,12 @@ impl SearchQuery {
             .take(MAX_WORDS)
             .map(|pattern| matcher(pattern))
             .collect();
-        Ok(Some(Self { words: words? }).filter(|query| !query.words.is_empty()))
+        Ok(Some(Self { words: words?, is_pattern }).filter(|query| !query.words.is_empty()))
+    }
+
+    /// Whether matches depend on where a text begins and ends.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.is_pattern
     }
 
     /// All of its words.

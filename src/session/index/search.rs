@@ -114,7 +114,7 @@ impl SessionIndex {
     fn scan_texts(&mut self, path: &Path, scan: &mut SessionScan<'_>, buffer: &mut Vec<u8>) -> Option<()> {
         let segments = self.rows.get(path)?.texts.as_ref()?;
         // Most sessions lack a word; that is known before their messages are looked at.
-        let mut missing = scan.missing();
+        let mut missing = if scan.query.is_pattern() { 0 } else { scan.missing() };
         for segment in segments {
             self.packs.read(segment, buffer)?;
             missing &= !scan.query.found_in(buffer, missing);
