@@ -10,6 +10,7 @@ use crate::ai::ThinkingLevel;
 use crate::modes;
 
 use super::auth::AuthArgs;
+use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
 use super::usage::UsageArgs;
@@ -156,6 +157,8 @@ pub(super) enum SubCommand {
     Import(ImportArgs),
     /// Write a session in a provider's request format
     Export(ExportArgs),
+    /// List sessions, or search their texts
+    Sessions(SessionsArgs),
     /// Show the prompts, steps and tool calls of a session
     Trace(TraceArgs),
     /// Show tokens and costs by day, model and project
@@ -174,7 +177,7 @@ Options:
 
 Commands:
 {subcommands}
-  help    Show this help, or that of a command{after-help}";
+  help      Show this help, or that of a command{after-help}";
 
 const AFTER_HELP: &str = "pi COMMAND --help explains a command. Without a key pi starts with its offline \
 demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: ~/.pi/agent/settings.json.";
@@ -414,10 +417,11 @@ mod tests {
         let (_, listed) = help.split_once("\nCommands:\n").unwrap();
         let listed: Vec<&str> = listed.lines().map_while(|line| line.strip_prefix("  ")).collect();
         let expected = [
-            "auth    Manage keys and sign-ins: status, login, logout",
-            "import  Turn a conversation in a provider's request format into a session",
-            "export  Write a session in a provider's request format",
-            "help    Show this help, or that of a command",
+            "auth      Manage keys and sign-ins: status, login, logout",
+            "import    Turn a conversation in a provider's request format into a session",
+            "export    Write a session in a provider's request format",
+            "sessions  List sessions, or search their texts",
+            "help      Show this help, or that of a command",
         ];
         assert_eq!(listed, expected);
     }
@@ -436,6 +440,7 @@ mod tests {
             (&["auth", "login", "--help"], "Usage: pi auth login [OPTIONS] <PROVIDER>"),
             (&["import", "--help"], "Usage: pi import [OPTIONS] --from <FORMAT> <FILE>"),
             (&["export", "-h"], "Usage: pi export [OPTIONS] --to <FORMAT> <SESSION> [FILE]"),
+            (&["sessions", "--help"], "Usage: pi sessions [OPTIONS]"),
         ] {
             let help = parse(words).unwrap_err();
             assert!(!help.use_stderr() && help.to_string().contains(usage), "{help}");

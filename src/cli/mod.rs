@@ -3,6 +3,7 @@
 mod args;
 mod auth;
 mod initial;
+mod session_list;
 mod sessions;
 mod start;
 mod trace;
@@ -44,6 +45,7 @@ pub fn main() -> ExitCode {
         Some(SubCommand::Auth(args)) => auth::run(args, env),
         Some(SubCommand::Import(args)) => transfer::import(&args, env),
         Some(SubCommand::Export(args)) => transfer::export(&args, env),
+        Some(SubCommand::Sessions(args)) => session_list::run(&args, env),
         Some(SubCommand::Trace(args)) => trace::run(&args, env),
         Some(SubCommand::Usage(args)) => usage::run(&args, env),
         None => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, Env, Settings};
-use crate::session::{self, FoundSessions, OpenError, OpenSession};
+use crate::session::{self, FoundSessions, OpenError, OpenSession, SessionScope};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -38,6 +38,14 @@ impl SessionFolders {
                 Self { folder, root: dirs.sessions.clone(), is_custom: false }
             }
         }
+    }
+
+    /// The sessions of `cwd`, or all.
+    pub(super) fn scope(&self, is_all: bool, cwd: &Path) -> SessionScope {
+        if is_all {
+            return SessionScope::All;
+        }
+        SessionScope::Folder { folder: self.folder.clone(), cwd: Some(cwd.to_owned()) }
     }
 }
 
@@ -77,7 +85,7 @@ fn existing(wanted: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Resul
         // The newest session of this directory.
         ([path, ..], _) | ([], [path]) => Ok(path.clone()),
         ([], []) => {
-            anyhow::bail!("no session id starts with \"{wanted}\"; list sessions with pi --resume")
+            anyhow::bail!("no session id starts with \"{wanted}\"; list sessions with pi sessions")
         }
         ([], several) => {
             let names: Vec<String> = several.iter().take(5).map(|path| path.display().to_string()).collect();

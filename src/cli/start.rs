@@ -373,6 +373,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         prompts,
         problems,
         pick_session: args.resume,
+        sessions_root: folders.root.clone(),
         sessions: folders.folder.clone(),
         sessions_filter: Some(cwd.clone()),
         custom_sessions: folders.is_custom,

@@ -8,6 +8,7 @@ mod interactive;
 mod models;
 mod output;
 mod print;
+mod sessions;
 mod signals;
 mod slash;
 mod table;
@@ -22,6 +23,7 @@ pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown,
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
+pub use sessions::{ListedSession, SessionsOutput};
 pub use slash::{command_name, nearest};
 pub use trace::{CallFilter, TraceView, show_trace};
 pub use transfer::{show_export, show_export_file, show_import};

@@ -112,6 +112,16 @@ fn imports_and_exports_are_listed() {
     assert_generated("docs/import-export.md", "transfer", &text);
 }
 
+#[test]
+fn session_list_arguments_are_listed() {
+    let pi = built();
+    let command = pi.find_subcommand("sessions").unwrap();
+    let rows = command.get_arguments();
+    let rows = rows.map(|arg| row(&[&code(&usage(arg)), &arg.get_help().unwrap().to_string()]));
+    let text = table(&["argument", "what it does"], rows);
+    assert_generated("docs/sessions.md", "session-list", &text);
+}
+
 /// The command line with what is derived from it, such as `--help` of sub-commands.
 fn built() -> Command {
     let mut command = Args::command();

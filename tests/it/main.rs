@@ -30,6 +30,7 @@ mod process_print;
 mod process_tui;
 mod recovery;
 mod session_front;
+mod session_list;
 mod session_store;
 mod session_task;
 mod skills;

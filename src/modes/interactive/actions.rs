@@ -6,6 +6,7 @@ use crate::tui::keymap::{Binding, Context};
 use super::app::App;
 use super::commands;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
+use super::session_picker::SessionsEffect;
 
 /// One action: its binding and its handler.
 pub(super) struct Action {
@@ -88,7 +89,7 @@ pub(super) const ACTIONS: &[Action] = &[
     listed("app.queue.drop", Context::Select, "delete", "Remove a queued message"),
     action("app.session.new", "", "Start a new session", commands::new_session),
     action("app.session.resume", "", "Choose a session to continue", |_, out| {
-        out.push(WorldEffect::ListSessions.into());
+        out.push(SessionsEffect::Open.into());
     }),
     action("app.session.tree", "", "Show the session as a tree and continue anywhere in it", |app, out| {
         commands::open_tree(app, out);
@@ -96,6 +97,23 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.session.fork", "", "Continue from an earlier message in a new session", |app, out| {
         commands::open_fork(app, out);
     }),
+    listed("app.session.toggleScope", Context::Sessions, "tab", "Switch between this directory and all"),
+    listed(
+        "app.session.toggleSort",
+        Context::Sessions,
+        "ctrl+s",
+        "Switch between threads and the order of time",
+    ),
+    listed("app.session.toggleNamedFilter", Context::Sessions, "ctrl+n", "Show only sessions with a name"),
+    listed("app.session.togglePath", Context::Sessions, "ctrl+p", "Show or hide directories"),
+    listed("app.session.rename", Context::Sessions, "ctrl+r", "Rename the session"),
+    listed("app.session.delete", Context::Sessions, "ctrl+d", "Delete the session, after a question"),
+    listed(
+        "app.session.deleteNoninvasive",
+        Context::Sessions,
+        "ctrl+backspace",
+        "Delete the session, if the search is empty",
+    ),
     listed("app.tree.foldOrUp", Context::Tree, "ctrl+left alt+left", "Fold a branch, or go to its start"),
     listed(
         "app.tree.unfoldOrDown",

@@ -31,6 +31,7 @@ use super::login::{KeyChange, LoginDialog, LoginDone, LoginEffect, Purpose};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{DialogOutcome, ModelChoice};
 use super::prompt::Submission;
+use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
 use super::transcript::{Transcript, ViewSettings};
 use super::tree::{TreeDialog, TreeDone};
@@ -56,6 +57,8 @@ pub(super) struct App {
     shown_problems: HashSet<String>,
     /// The last entry of the session when it was opened.
     shown_leaf: Option<String>,
+    /// A message that a search found in a session that is being opened.
+    sought: Option<ChosenSession>,
 }
 
 /// The initial state of an app.
@@ -85,6 +88,7 @@ impl App {
             grammars_wanted: false,
             shown_problems: HashSet::new(),
             shown_leaf: None,
+            sought: None,
         }
     }
 
@@ -120,6 +124,7 @@ impl App {
             DialogOutcome::TrustChosen(choice) => {
                 out.push(Effect::session(SessionCommand::DecideTrust { choice }));
             }
+            DialogOutcome::SessionChosen(chosen) => self.open_chosen(chosen, out),
             DialogOutcome::SignInCancelled => {
                 out.push(LoginEffect::Cancel.into());
                 self.tell("The sign-in was cancelled.");
@@ -243,7 +248,11 @@ impl App {
             SessionEvent::Agent(AgentEvent::ToolEnd { .. }) | SessionEvent::BashEnded(_) => {
                 out.push(WorldEffect::ReadBranch.into());
             }
-            SessionEvent::Settled { .. } => out.push(WorldEffect::ReadBranch.into()),
+            SessionEvent::Settled { .. } => {
+                out.push(WorldEffect::ReadBranch.into());
+                // While the answer is read.
+                out.push(SessionsEffect::UpdateIndex.into());
+            }
             SessionEvent::QueueReturned(taken) => self.input.prompt.restore((**taken).clone()),
             SessionEvent::PromptReturned { prompt, error } => {
                 self.take_back((**prompt).clone(), Some(&error.to_string()));
@@ -349,6 +358,10 @@ impl App {
         self.dialogs.close_trust();
         if opened.n_earlier.is_some() {
             out.push(WorldEffect::TakeLeftOver.into());
+            let sought = self.sought.take().filter(|sought| Some(&sought.path) == self.session.path.as_ref());
+            if let Some(entry) = sought.and_then(|sought| sought.entry) {
+                commands::open_tree_at(self, Some(entry), out);
+            }
         }
         out.push(ScreenEffect::SetTitle(self.title()).into());
         out.push(WorldEffect::ReadBranch.into());
@@ -369,6 +382,23 @@ impl App {
             let key = self.keymap.hint("tui.editor.cursorUp");
             self.status.hint = Some(format!("your draft was kept; {key} brings the message you chose"));
         }
+    }
+
+    fn open_sessions(&mut self) {
+        let (current, home) = (self.session.path.as_deref(), self.home.as_deref());
+        self.dialogs.open_sessions(SessionsDialog::new(current, self.now_ms, home, &self.keymap));
+    }
+
+    /// Opens a session, and its tree at the message that was found.
+    fn open_chosen(&mut self, chosen: ChosenSession, out: &mut Vec<Effect>) {
+        out.push(SessionsEffect::Close.into());
+        if self.session.path.as_ref() == Some(&chosen.path) {
+            // Opening it again would stop the agent.
+            return commands::open_tree_at(self, chosen.entry, out);
+        }
+        let path = chosen.path.clone();
+        self.sought = chosen.entry.is_some().then_some(chosen);
+        out.push(Effect::session(SessionCommand::Open { path }));
     }
 
     fn title(&self) -> String {
@@ -405,11 +435,8 @@ impl App {
                 self.on_reloaded(problems, keymap);
                 out.push(ScreenEffect::FollowLooks.into());
             }
-            EffectDone::Sessions(sessions) => {
-                if !self.dialogs.open_sessions(&sessions, self.session.path.as_deref(), self.now_ms) {
-                    self.tell("This directory has no other sessions.");
-                }
-            }
+            EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
+            EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
             EffectDone::Trace(text) => self.dialogs.open_text("Trace, newest message first", &text),
             EffectDone::Branch(branch) => self.footer.branch = branch,

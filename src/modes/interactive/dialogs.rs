@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ai::Model;
 use crate::config::SignInStep;
-use crate::session::{EntryId, Question, SessionCommand, SessionState, SessionSummary};
+use crate::session::{EntryId, Question, SessionCommand, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
@@ -14,8 +14,9 @@ use super::login::LoginDialog;
 use super::msg::Effect;
 use super::overlays::{
     Confirmation, DialogOutcome, Drawn, ForkPoints, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
-    QuestionDialog, QueuedMessages, Sessions, TextPages, ThinkingLevels, TrustDialog,
+    QuestionDialog, QueuedMessages, TextPages, ThinkingLevels, TrustDialog,
 };
+use super::session_picker::{SessionsDialog, SessionsDone};
 use super::tree::{TreeDialog, TreeDone};
 
 /// A stack of dialogs: the last one has the keyboard and is shown.
@@ -32,6 +33,7 @@ enum Open {
     Login(LoginDialog),
     Question(QuestionDialog),
     Tree(Box<TreeDialog>),
+    Sessions(Box<SessionsDialog>),
     Other(Box<dyn Overlay>),
 }
 
@@ -42,6 +44,7 @@ impl Open {
             Self::Login(dialog) => dialog,
             Self::Question(dialog) => dialog,
             Self::Tree(dialog) => &mut **dialog,
+            Self::Sessions(dialog) => &mut **dialog,
             Self::Other(overlay) => &mut **overlay,
         }
     }
@@ -67,7 +70,7 @@ impl Dialogs {
     pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
         self.open.retain(|open| match open {
             Open::Question(dialog) => session.questions.iter().any(|question| question.id == dialog.id()),
-            Open::Trust(_) | Open::Login(_) | Open::Tree(_) | Open::Other(_) => true,
+            Open::Trust(_) | Open::Login(_) | Open::Tree(_) | Open::Sessions(_) | Open::Other(_) => true,
         });
         let step = self.open.last_mut()?.overlay().session_changed(session);
         self.finish(step)
@@ -145,19 +148,21 @@ impl Dialogs {
 
     // Sessions.
 
-    /// Lists `sessions` except the current one. `false` if there are no others.
-    #[must_use]
-    pub(super) fn open_sessions(
-        &mut self,
-        sessions: &[SessionSummary],
-        current: Option<&Path>,
-        now_ms: u64,
-    ) -> bool {
-        if sessions.iter().all(|session| Some(session.path.as_path()) == current) {
-            return false;
+    /// Shows the list of sessions, in place of one that is open.
+    pub(super) fn open_sessions(&mut self, dialog: SessionsDialog) {
+        self.open.retain(|open| !matches!(open, Open::Sessions(_)));
+        self.open.push(Open::Sessions(Box::new(dialog)));
+    }
+
+    /// Hands what was read or found to the list of sessions, if it is still open.
+    pub(super) fn on_sessions(&mut self, done: SessionsDone) {
+        let list = self.open.iter_mut().find_map(|open| match open {
+            Open::Sessions(dialog) => Some(dialog),
+            Open::Trust(_) | Open::Login(_) | Open::Question(_) | Open::Tree(_) | Open::Other(_) => None,
+        });
+        if let Some(dialog) = list {
+            dialog.on_done(done);
         }
-        self.push(Sessions::new(sessions, current, now_ms));
-        true
     }
 
     /// Asks for confirmation before a new session cancels work.
@@ -199,7 +204,7 @@ impl Dialogs {
     pub(super) fn on_tree(&mut self, done: TreeDone) -> Option<Effect> {
         let tree = self.open.iter_mut().find_map(|open| match open {
             Open::Tree(dialog) => Some(dialog),
-            Open::Trust(_) | Open::Login(_) | Open::Question(_) | Open::Other(_) => None,
+            Open::Trust(_) | Open::Login(_) | Open::Question(_) | Open::Sessions(_) | Open::Other(_) => None,
         })?;
         match done {
             TreeDone::Texts(texts) => {
@@ -246,7 +251,12 @@ impl Dialogs {
     pub(super) fn on_sign_in_step(&mut self, step: &SignInStep) {
         let signing_in = self.open.iter_mut().find_map(|open| match open {
             Open::Login(dialog) if dialog.is_signing_in() => Some(dialog),
-            Open::Login(_) | Open::Trust(_) | Open::Question(_) | Open::Tree(_) | Open::Other(_) => None,
+            Open::Login(_)
+            | Open::Trust(_)
+            | Open::Question(_)
+            | Open::Tree(_)
+            | Open::Sessions(_)
+            | Open::Other(_) => None,
         });
         if let Some(dialog) = signing_in {
             dialog.on_sign_in_step(step);

@@ -4,7 +4,6 @@
 //! Nothing here waits: slow work runs in a task of its own and answers with
 //! a message. Each such task ends by itself, or with the program.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -12,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
 use crate::config::Env;
-use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
+use crate::session::{PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
@@ -22,14 +21,16 @@ use super::keybindings;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
 use super::session_link::SessionLink;
+use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
 
 /// The session, and the other objects that effects use.
 pub(super) struct Effects {
     pub(super) link: SessionLink,
     pub(super) done: mpsc::UnboundedSender<EffectDone>,
-    /// Folder of this project's sessions, and the directory to filter them by.
-    pub(super) sessions: PathBuf,
-    pub(super) sessions_filter: Option<PathBuf>,
+    pub(super) sessions: SessionFolders,
+    /// Reads for the open list of sessions; dropping it ends that.
+    pub(super) finder: Option<SessionFinder>,
+    pub(super) index_update: IndexUpdate,
     pub(super) custom_sessions: bool,
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,
@@ -51,7 +52,7 @@ impl Effects {
             }
             WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             WorldEffect::ReadTrace(path) => self.read_trace(path),
-            WorldEffect::ListSessions => self.list_sessions(),
+            WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::Reload => self.reload(),
@@ -79,6 +80,7 @@ impl Effects {
     fn command(&mut self, command: SessionCommand) {
         let prompt = match &command {
             SessionCommand::Prompt { text, images, .. } => {
+                self.index_update.cancel();
                 PromptDraft { text: text.clone(), images: images.clone() }
             }
             SessionCommand::RunBash { command, exclude_from_context } => {
@@ -116,14 +118,6 @@ impl Effects {
                 Ok(trace) => EffectDone::Trace(trace_text(&trace)),
                 Err(error) => EffectDone::Failed(error.to_string()),
             }));
-        });
-    }
-
-    fn list_sessions(&self) {
-        let (folder, filter, done) = (self.sessions.clone(), self.sessions_filter.clone(), self.done.clone());
-        tokio::task::spawn_blocking(move || {
-            let sessions = session::list(&folder, filter.as_deref());
-            drop(done.send(EffectDone::Sessions(sessions)));
         });
     }
 

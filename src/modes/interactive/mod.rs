@@ -24,6 +24,7 @@ mod pending;
 mod prompt;
 mod reference;
 mod session_link;
+mod session_picker;
 mod start;
 mod status;
 mod terminal;
@@ -53,6 +54,7 @@ use appearance::Looks;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
+use session_picker::SessionsEffect;
 use terminal::Terminal;
 
 pub use reference::{commands_markdown, keybindings_markdown};
@@ -94,7 +96,7 @@ impl Interactive {
             self.effects.link.send(SessionCommand::Begin { prompts });
         }
         if start.pick_session {
-            self.effects.start(WorldEffect::ListSessions);
+            self.effects.start(SessionsEffect::Open.into());
         }
         self.effects.start(WorldEffect::ReadBranch);
     }
@@ -384,7 +386,7 @@ impl Interactive {
             write_err(&format!("pi: {unsaved}"));
         } else if state.on_disk && std::io::stderr().is_terminal() {
             let folder = if effects.custom_sessions {
-                format!(" --session-dir {}", effects.sessions.display())
+                format!(" --session-dir {}", effects.sessions.folder.display())
             } else {
                 String::new()
             };

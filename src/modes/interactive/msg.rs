@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use crate::agent::QueueSlot;
 use crate::ai::Model;
-use crate::session::{PromptDraft, SessionCommand, SessionSummary, TakenQueue};
+use crate::session::{PromptDraft, SessionCommand, TakenQueue};
 use crate::tui::keymap::Keymap;
 
 use super::login::{LoginDone, LoginEffect};
+use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
 
 /// An effect outside the app.
@@ -50,8 +51,8 @@ pub(super) enum WorldEffect {
     TakeLeftOver,
     /// Reads the trace of the session in this file; answers with [`EffectDone::Trace`].
     ReadTrace(PathBuf),
-    /// Reads the sessions of this directory; answers with [`EffectDone::Sessions`].
-    ListSessions,
+    /// Something about the list of sessions; answers with [`EffectDone::Sessions`].
+    Sessions(SessionsEffect),
     /// Reads `models.json` again and queries the servers on this machine; answers with
     /// [`EffectDone::Models`].
     RefreshModels {
@@ -77,7 +78,7 @@ pub(super) enum EffectDone {
     Trace(String),
     QueueTaken(TakenQueue),
     LeftOver(TakenQueue),
-    Sessions(Vec<SessionSummary>),
+    Sessions(SessionsDone),
     Models {
         /// Models with a key.
         models: Vec<Arc<Model>>,
@@ -138,5 +139,17 @@ impl From<LoginEffect> for Effect {
 impl From<TreeEffect> for Effect {
     fn from(effect: TreeEffect) -> Self {
         Self::World(WorldEffect::Tree(effect))
+    }
+}
+
+impl From<SessionsEffect> for WorldEffect {
+    fn from(effect: SessionsEffect) -> Self {
+        Self::Sessions(effect)
+    }
+}
+
+impl From<SessionsEffect> for Effect {
+    fn from(effect: SessionsEffect) -> Self {
+        Self::World(effect.into())
     }
 }

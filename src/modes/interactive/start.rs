@@ -26,6 +26,7 @@ use super::frames::FrameClock;
 use super::keybindings;
 use super::overlays::ModelChoice;
 use super::session_link::SessionLink;
+use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::Terminal;
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
@@ -58,6 +59,8 @@ pub struct InteractiveStart {
     pub problems: Vec<String>,
     /// Begin with the list of sessions.
     pub pick_session: bool,
+    /// Folder that contains the folders of all projects' sessions.
+    pub sessions_root: PathBuf,
     /// Folder of this project's sessions, and the directory to filter them by.
     pub sessions: PathBuf,
     pub sessions_filter: Option<PathBuf>,
@@ -100,8 +103,13 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let effects = Effects {
         link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),
         done,
-        sessions: start.sessions.clone(),
-        sessions_filter: start.sessions_filter.clone(),
+        sessions: SessionFolders {
+            root: start.sessions_root.clone(),
+            folder: start.sessions.clone(),
+            filter: start.sessions_filter.clone(),
+        },
+        finder: None,
+        index_update: IndexUpdate::default(),
         custom_sessions: start.custom_sessions,
         env: start.env.clone(),
         highlighter,

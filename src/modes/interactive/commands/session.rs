@@ -7,7 +7,8 @@ use crate::util::paths;
 
 use super::super::app::App;
 use super::super::footer::tokens_short;
-use super::super::msg::{Effect, ScreenEffect, WorldEffect};
+use super::super::msg::{Effect, ScreenEffect};
+use super::super::session_picker::SessionsEffect;
 use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
 
@@ -17,7 +18,7 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Choose a session to continue",
         run: |_, _, out| {
-            out.push(WorldEffect::ListSessions.into());
+            out.push(SessionsEffect::Open.into());
         },
     },
     Command { name: "name", args: "[TEXT]", help: "Name the session or show its name", run: name },

@@ -7,7 +7,6 @@ mod models;
 mod question;
 mod queue;
 mod scope;
-mod sessions;
 mod text_pages;
 mod thinking;
 mod trust;
@@ -19,6 +18,7 @@ use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
 use super::msg::{Effect, WorldEffect};
+use super::session_picker::ChosenSession;
 
 pub(super) use confirm::Confirmation;
 pub(super) use dialog::Dialog;
@@ -27,7 +27,6 @@ pub(super) use models::{ModelChoice, Models};
 pub(super) use question::QuestionDialog;
 pub(super) use queue::QueuedMessages;
 pub(super) use scope::ModelScope;
-pub(super) use sessions::Sessions;
 pub(super) use text_pages::TextPages;
 pub(super) use thinking::ThinkingLevels;
 pub(super) use trust::TrustDialog;
@@ -69,6 +68,7 @@ pub(super) enum DialogOutcome {
     Effect(Effect),
     TrustChosen(TrustChoice),
     SignInCancelled,
+    SessionChosen(ChosenSession),
 }
 
 impl DialogOutcome {

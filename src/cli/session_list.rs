@@ -1,0 +1,89 @@
+//! `pi sessions`: lists sessions and searches their texts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::config::Env;
+use crate::modes::{self, ListedSession};
+use crate::session::{HitRank, SearchHit, SearchQuery, SessionIndex};
+use crate::util::clock::Clock;
+
+use super::start::Setup;
+use super::transfer::general_args;
+
+/// List sessions, or search their texts.
+#[derive(Debug, Clone, clap::Args)]
+#[command(
+    after_help = "Exit code 1 means that the search found nothing, or that the sessions cannot be read."
+)]
+pub(super) struct SessionsArgs {
+    /// Only sessions that contain all these words, a "phrase" or a re:PATTERN, in any case
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+
+    /// Include the sessions of all directories
+    #[arg(long)]
+    all: bool,
+
+    /// Show at most N sessions; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Directory for session files
+    #[arg(long, value_name = "DIR")]
+    session_dir: Option<PathBuf>,
+}
+
+/// Runs `pi sessions`.
+pub(super) fn run(args: &SessionsArgs, env: Env) -> anyhow::Result<ExitCode> {
+    let query = args.search.as_deref().map(parse).transpose()?;
+    let general = general_args(None, args.session_dir.as_deref())?;
+    let setup = Setup::new(&general, env)?;
+    let folders = setup.folders(&general);
+    if folders.is_custom {
+        let folder = folders.folder.display();
+        std::fs::read_dir(&folders.folder)
+            .with_context(|| format!("cannot read the sessions in {folder}"))?;
+    }
+    let scope = folders.scope(args.all, &setup.cwd);
+    let mut index = SessionIndex::load(&folders.root);
+    let refreshed = index.refresh(&scope, &|| false, &mut |_| {});
+    modes::report_notes(&refreshed.problems);
+    let listed = match &query {
+        None => index.sessions(&scope).into_iter().map(ListedSession::from).collect(),
+        Some(query) => {
+            let mut hits = Vec::new();
+            index.search(&scope, query, &|| false, &mut |hit| hits.push(hit));
+            by_rank(hits)
+        }
+    };
+    let shown = modes::SessionsOutput {
+        sessions: listed,
+        limit: args.limit,
+        search: args.search.as_deref(),
+        is_all: args.all,
+        home: setup.dirs.home.as_deref(),
+        now_ms: Clock::system().now_ms(),
+    };
+    let code = if args.json { shown.print_json() } else { shown.print() };
+    // Without it the next list takes longer, which is all.
+    drop(index.save());
+    Ok(code)
+}
+
+fn parse(text: &str) -> anyhow::Result<SearchQuery> {
+    SearchQuery::parse(text)?.context("--search needs at least one word")
+}
+
+/// Hits in names first, then by time.
+fn by_rank(mut hits: Vec<SearchHit>) -> Vec<ListedSession> {
+    // Stable: hits of one rank stay in order.
+    hits.sort_by_key(|hit| hit.rank != HitRank::Name);
+    hits.into_iter().map(ListedSession::from).collect()
+}

@@ -1,0 +1,478 @@
+//! The list of sessions: keys, searches, renaming, deleting.
+
+use std::path::{Path, PathBuf};
+
+use crossterm::event::KeyEvent;
+use ratatui::style::Modifier;
+
+use crate::session::{Deleted, EntryId, HitRank, SearchHit, SessionSummary};
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Ellipsis, Row, truncate_row};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::Field;
+
+use super::super::overlays::{DialogOutcome, Drawn, Overlay, OverlayStep};
+use super::order::{Place, SortBy, order};
+use super::rows::RowStyle;
+use super::{ChosenSession, SessionsDone, SessionsEffect};
+
+/// The sessions, or what a search in them found.
+pub(in super::super) struct SessionsDialog {
+    sessions: Vec<SessionSummary>,
+    /// The hits of the last search that had any; shown while the query is not blank.
+    hits: Vec<SearchHit>,
+    /// What is shown, in order: places of hits or of sessions.
+    places: Vec<Place>,
+    shows_hits: bool,
+    selected: usize,
+    scroll: usize,
+    /// Rows of the list in the last frame.
+    page: usize,
+    query: Field,
+    mode: Mode,
+    /// Number of the last request, whose answers count.
+    request: u64,
+    is_reading: bool,
+    is_searching: bool,
+    is_all: bool,
+    sort: SortBy,
+    only_named: bool,
+    with_cwd: bool,
+    /// What happened last.
+    note: Option<String>,
+    current: Option<PathBuf>,
+    now_ms: u64,
+    home: Option<PathBuf>,
+    keys: Keys,
+}
+
+/// What the keyboard is for.
+enum Mode {
+    Browse,
+    Rename { path: PathBuf, name: Field },
+    ConfirmDelete { path: PathBuf },
+}
+
+/// The keys of actions, for the hints.
+struct Keys {
+    scope: String,
+    sort: String,
+    named: String,
+    rename: String,
+    delete: String,
+}
+
+impl SessionsDialog {
+    /// `now_ms` is the wall clock, for ages; `current` cannot be renamed or deleted here.
+    pub(in super::super) fn new(
+        current: Option<&Path>,
+        now_ms: u64,
+        home: Option<&Path>,
+        keymap: &Keymap,
+    ) -> Self {
+        Self {
+            sessions: Vec::new(),
+            hits: Vec::new(),
+            places: Vec::new(),
+            shows_hits: false,
+            selected: 0,
+            scroll: 0,
+            page: 10,
+            query: Field::plain(),
+            mode: Mode::Browse,
+            request: 0,
+            is_reading: true,
+            is_searching: false,
+            is_all: false,
+            sort: SortBy::default(),
+            only_named: false,
+            with_cwd: false,
+            note: None,
+            current: current.map(Path::to_owned),
+            now_ms,
+            home: home.map(Path::to_owned),
+            keys: Keys {
+                scope: keymap.hint("app.session.toggleScope"),
+                sort: keymap.hint("app.session.toggleSort"),
+                named: keymap.hint("app.session.toggleNamedFilter"),
+                rename: keymap.hint("app.session.rename"),
+                delete: keymap.hint("app.session.delete"),
+            },
+        }
+    }
+
+    /// Adds what was read or found.
+    pub(in super::super) fn on_done(&mut self, done: SessionsDone) {
+        let selected = self.selected_path();
+        match done {
+            SessionsDone::Opened => {}
+            SessionsDone::Listed { request, is_first, sessions, is_done } => {
+                if request != self.request {
+                    return;
+                }
+                if is_first {
+                    self.sessions.clear();
+                }
+                self.sessions.extend(sessions);
+                self.is_reading &= !is_done;
+            }
+            SessionsDone::Found { request, is_first, hits, is_done } => {
+                if request != self.request {
+                    return;
+                }
+                if is_first {
+                    self.hits.clear();
+                    (self.selected, self.scroll) = (0, 0);
+                }
+                self.hits.extend(hits);
+                self.is_searching = !is_done;
+            }
+            SessionsDone::Renamed { path, name } => {
+                let name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+                let hits = self.hits.iter_mut().map(|hit| &mut hit.session);
+                for session in self.sessions.iter_mut().chain(hits).filter(|session| session.path == path) {
+                    session.name.clone_from(&name);
+                }
+            }
+            SessionsDone::Deleted { path, how } => {
+                self.sessions.retain(|session| session.path != path);
+                self.hits.retain(|hit| hit.session.path != path);
+                let how = match how {
+                    Deleted::ToTrash => "moved to the trash",
+                    Deleted::Permanently => "deleted",
+                };
+                self.note = Some(format!("The session was {how}."));
+            }
+            SessionsDone::Failed(problem) => {
+                self.is_searching = false;
+                self.note = Some(problem);
+            }
+        }
+        self.arrange(selected.filter(|_| self.selected > 0).as_deref());
+    }
+
+    fn is_search(&self) -> bool {
+        !self.query.text().trim().is_empty()
+    }
+
+    /// Orders what is shown, and selects `path` if it is still there.
+    fn arrange(&mut self, path: Option<&Path>) {
+        let only_named = self.only_named;
+        self.shows_hits = self.is_search();
+        self.places = if self.is_search() {
+            let shown = |hit: &SearchHit| !only_named || hit.session.name.is_some();
+            let mut places: Vec<usize> = (0..self.hits.len()).filter(|at| shown(&self.hits[*at])).collect();
+            // Stable: the latest stays first.
+            places.sort_by_key(|at| self.hits[*at].rank != HitRank::Name);
+            places.into_iter().map(|at| Place { at, depth: 0 }).collect()
+        } else {
+            let current = self.current.as_ref();
+            order(&self.sessions, self.sort, |session| {
+                Some(&session.path) != current && (!only_named || session.name.is_some())
+            })
+        };
+        let found = path.and_then(|path| (0..self.places.len()).find(|at| self.session(*at).path == path));
+        self.selected = found.unwrap_or(self.selected).min(self.places.len().saturating_sub(1));
+    }
+
+    fn hit(&self, position: usize) -> Option<&SearchHit> {
+        self.shows_hits.then(|| &self.hits[self.places[position].at])
+    }
+
+    fn session(&self, position: usize) -> &SessionSummary {
+        match self.hit(position) {
+            Some(hit) => &hit.session,
+            None => &self.sessions[self.places[position].at],
+        }
+    }
+
+    fn selected_path(&self) -> Option<PathBuf> {
+        (self.selected < self.places.len()).then(|| self.session(self.selected).path.clone())
+    }
+
+    /// The effect that reads or searches anew.
+    fn ask(&mut self) -> OverlayStep {
+        self.request += 1;
+        let (request, is_all) = (self.request, self.is_all);
+        let text = self.query.text().trim().to_owned();
+        if text.is_empty() {
+            self.is_reading = true;
+            return step(SessionsEffect::List { request, is_all });
+        }
+        self.is_searching = true;
+        step(SessionsEffect::Search { request, is_all, text })
+    }
+
+    fn on_query(&mut self) -> OverlayStep {
+        self.note = None;
+        if self.is_search() {
+            return self.ask();
+        }
+        (self.selected, self.scroll, self.is_searching) = (0, 0, false);
+        self.hits.clear();
+        self.arrange(None);
+        // A search may have cancelled reading the list.
+        if self.is_reading { self.ask() } else { OverlayStep::Stay }
+    }
+
+    fn on_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<OverlayStep> {
+        let action = keymap.lookup(Context::Sessions, key)?;
+        let selected = self.selected_path();
+        match action {
+            "app.session.toggleScope" => {
+                self.is_all = !self.is_all;
+                (self.selected, self.scroll) = (0, 0);
+                (self.sessions, self.hits, self.places) = (Vec::new(), Vec::new(), Vec::new());
+                self.is_reading = true;
+                return Some(self.ask());
+            }
+            "app.session.toggleSort" => {
+                self.sort = if self.sort == SortBy::Recent { SortBy::Threaded } else { SortBy::Recent };
+                self.arrange(selected.as_deref());
+            }
+            "app.session.toggleNamedFilter" => {
+                self.only_named = !self.only_named;
+                self.arrange(selected.as_deref());
+            }
+            "app.session.togglePath" => self.with_cwd = !self.with_cwd,
+            "app.session.rename" | "app.session.delete" => self.begin_change(selected?, action),
+            "app.session.deleteNoninvasive" if self.query.is_empty() => {
+                self.begin_change(selected?, "app.session.delete");
+            }
+            _ => return None,
+        }
+        Some(OverlayStep::Stay)
+    }
+
+    fn begin_change(&mut self, path: PathBuf, action: &str) {
+        if self.current.as_ref() == Some(&path) {
+            self.note = Some("This session is open; /name renames it.".to_owned());
+            return;
+        }
+        self.note = None;
+        self.mode = match action {
+            "app.session.rename" => {
+                let mut name = Field::plain();
+                let old = self.session(self.selected).name.clone().unwrap_or_default();
+                name.handle(&InputEvent::Paste(old));
+                Mode::Rename { path, name }
+            }
+            _ => Mode::ConfirmDelete { path },
+        };
+    }
+
+    fn browse(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let last = self.places.len().saturating_sub(1);
+        if let InputEvent::Key(key) = input {
+            if let Some(step) = self.on_key(key, keymap) {
+                return step;
+            }
+            match keymap.lookup(Context::Select, key) {
+                // Wraps around at both ends.
+                Some("tui.select.up") => self.selected = self.selected.checked_sub(1).unwrap_or(last),
+                Some("tui.select.down") => {
+                    self.selected = if self.selected < last { self.selected + 1 } else { 0 };
+                }
+                Some("tui.select.pageUp") => self.selected = self.selected.saturating_sub(self.page),
+                Some("tui.select.pageDown") => self.selected = (self.selected + self.page).min(last),
+                Some("tui.select.confirm") => return self.choose(),
+                Some("tui.select.cancel") => {
+                    return OverlayStep::CloseWith(DialogOutcome::Effect(SessionsEffect::Close.into()));
+                }
+                _ => {
+                    let before = self.query.text().trim().to_owned();
+                    self.query.handle(input);
+                    if self.query.text().trim() != before {
+                        return self.on_query();
+                    }
+                }
+            }
+        } else if self.query.handle(input) {
+            return self.on_query();
+        }
+        OverlayStep::Stay
+    }
+
+    fn choose(&self) -> OverlayStep {
+        let Some(path) = self.selected_path() else { return OverlayStep::Stay };
+        let message = self.hit(self.selected).and_then(|hit| hit.message.as_ref());
+        let entry = message.map(|message| message.entry_id.as_str()).filter(|id| !id.is_empty());
+        OverlayStep::CloseWith(DialogOutcome::SessionChosen(ChosenSession {
+            path,
+            entry: entry.map(EntryId::new),
+        }))
+    }
+
+    /// A key while a name is typed, or a deletion is to be confirmed.
+    fn change(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let action = match input {
+            InputEvent::Key(key) => keymap.lookup(Context::Select, key),
+            _ => None,
+        };
+        match (action, &mut self.mode) {
+            (Some("tui.select.cancel"), _) => self.mode = Mode::Browse,
+            (Some("tui.select.confirm"), Mode::Rename { path, name }) => {
+                let effect = SessionsEffect::Rename { path: path.clone(), name: name.text().to_owned() };
+                self.mode = Mode::Browse;
+                return step(effect);
+            }
+            (Some("tui.select.confirm"), Mode::ConfirmDelete { path }) => {
+                let effect = SessionsEffect::Delete { path: path.clone() };
+                self.mode = Mode::Browse;
+                return step(effect);
+            }
+            (_, Mode::Rename { name, .. }) => drop(name.handle(input)),
+            (_, Mode::ConfirmDelete { .. } | Mode::Browse) => {}
+        }
+        OverlayStep::Stay
+    }
+
+    // Drawing.
+
+    fn title(&self) -> String {
+        let scope = if self.is_all { "Sessions of all directories" } else { "Sessions of this directory" };
+        let mut parts = vec![scope.to_owned()];
+        if self.only_named {
+            parts.push("named".to_owned());
+        }
+        if !self.is_search() && self.sort == SortBy::Recent {
+            parts.push("by time".to_owned());
+        }
+        match (self.is_search(), self.is_searching, self.is_reading) {
+            (true, true, _) => parts.push("searching…".to_owned()),
+            (false, _, true) => parts.push(format!("reading… {}", self.sessions.len())),
+            _ => {}
+        }
+        parts.join(" · ")
+    }
+
+    fn hints(&self) -> String {
+        match &self.mode {
+            Mode::Rename { .. } => return "enter: rename · escape: keep the name".to_owned(),
+            Mode::ConfirmDelete { .. } => return "enter: delete this session · escape: keep it".to_owned(),
+            Mode::Browse => {}
+        }
+        let Keys { scope, sort, named, rename, delete } = &self.keys;
+        let other = if self.is_all { "this directory" } else { "all directories" };
+        let order = if self.sort == SortBy::Recent { "threads" } else { "by time" };
+        format!(
+            "enter: continue · {scope}: {other} · {rename}: rename · {delete}: delete · {sort}: {order} · {named}: named"
+        )
+    }
+
+    fn empty_text(&self) -> Option<String> {
+        let scope = &self.keys.scope;
+        match (self.is_search(), self.is_all) {
+            _ if !self.places.is_empty() => None,
+            (true, _) if self.is_searching => None,
+            (false, _) if self.is_reading => None,
+            (true, false) => {
+                Some(format!("  No session of this directory contains this; {scope}: all directories"))
+            }
+            (true, true) => Some("  No session contains this".to_owned()),
+            (false, _) if self.only_named => Some("  No session here has a name".to_owned()),
+            (false, false) => {
+                Some(format!("  This directory has no other sessions; {scope}: all directories"))
+            }
+            (false, true) => Some("  There are no other sessions".to_owned()),
+        }
+    }
+
+    /// Rows below the list.
+    fn rows_below(&self, theme: &Theme) -> Vec<Row> {
+        let mut rows = Vec::new();
+        if let Mode::ConfirmDelete { .. } = &self.mode {
+            rows.push(Row::styled("  Delete this session?", theme.style(Token::Warning)));
+        } else if let Some(note) = &self.note {
+            rows.push(Row::styled(
+                format!("  {}", crate::tui::text::sanitize_line(note)),
+                theme.style(Token::Warning),
+            ));
+        } else if self.selected < self.places.len() {
+            let session = self.session(self.selected);
+            let detail = format!("  {} · {}", session.id, session.cwd);
+            rows.push(Row::styled(crate::tui::text::sanitize_line(&detail), theme.style(Token::Muted)));
+        }
+        rows.push(Row::styled(self.hints(), theme.style(Token::Dim)));
+        rows
+    }
+
+    /// Rows of one place: a hit has its text below it.
+    fn height(&self, position: usize) -> usize {
+        1 + usize::from(self.hit(position).is_some_and(|hit| hit.message.is_some()))
+    }
+
+    /// Scrolls so that the selected place is shown in `room` rows.
+    fn follow_selection(&mut self, room: usize) {
+        self.scroll = self.scroll.min(self.selected);
+        let mut needed: usize = (self.scroll..=self.selected).map(|at| self.height(at)).sum();
+        while needed > room && self.scroll < self.selected {
+            needed -= self.height(self.scroll);
+            self.scroll += 1;
+        }
+        self.page = (room / if self.shows_hits { 2 } else { 1 }).max(1);
+    }
+}
+
+fn step(effect: SessionsEffect) -> OverlayStep {
+    OverlayStep::StayWith(DialogOutcome::Effect(effect.into()))
+}
+
+impl Overlay for SessionsDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match self.mode {
+            Mode::Browse => self.browse(input, keymap),
+            Mode::Rename { .. } | Mode::ConfirmDelete { .. } => self.change(input, keymap),
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let width_cells = width.max(1);
+        let mut rows = vec![
+            Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border)),
+            Row::styled(self.title(), theme.style(Token::Accent).add_modifier(Modifier::BOLD)),
+        ];
+        let field = if let Mode::Rename { name, .. } = &self.mode { name } else { &self.query };
+        let (row, column) = field.render(width_cells, theme);
+        let cursor = (u16::try_from(rows.len()).unwrap_or(0), column);
+        rows.push(row);
+        let below = self.rows_below(theme);
+        let room = usize::from(max_rows).saturating_sub(rows.len() + below.len() + 1).max(1);
+        if !self.places.is_empty() {
+            self.follow_selection(room);
+        }
+        rows.extend(self.empty_text().map(|text| Row::styled(text, theme.style(Token::Dim))));
+        let style = RowStyle {
+            width_cells,
+            theme,
+            now_ms: self.now_ms,
+            home: self.home.as_deref(),
+            with_cwd: self.with_cwd != self.is_all,
+        };
+        let mut left = room;
+        for position in self.scroll..self.places.len() {
+            let height = self.height(position);
+            if height > left && left < room {
+                break;
+            }
+            left = left.saturating_sub(height);
+            let session = self.session(position);
+            let is_current = self.current.as_ref() == Some(&session.path);
+            let depth = self.places[position].depth;
+            rows.push(style.session(session, depth, position == self.selected, is_current));
+            rows.extend(self.hit(position).and_then(|hit| hit.message.as_ref()).map(|hit| style.found(hit)));
+        }
+        let n_rows: usize = (0..self.places.len()).map(|at| self.height(at)).sum();
+        if n_rows > room {
+            let count = format!("  ({}/{})", self.selected + 1, self.places.len());
+            rows.push(Row::styled(count, theme.style(Token::Dim)));
+        }
+        rows.extend(below);
+        for row in &mut rows {
+            truncate_row(row, width_cells, Ellipsis::One);
+        }
+        rows.truncate(usize::from(max_rows.max(1)));
+        (rows, Some(cursor).filter(|(row, _)| *row < max_rows))
+    }
+}

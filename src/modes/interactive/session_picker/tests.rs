@@ -1,0 +1,203 @@
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::session::{Author, HitRank, MessageHit, Snippet};
+use crate::tui::keymap::{BINDINGS, Keymap, Platform};
+use crate::tui::term::InputEvent;
+use crate::tui::theme::{Appearance, ColorDepth, Theme};
+
+use super::super::actions;
+use super::super::msg::{Effect, WorldEffect};
+use super::super::overlays::{DialogOutcome, Overlay as _, OverlayStep};
+use super::*;
+
+const NOW_MS: u64 = 1_000_000_000_000;
+
+/// The session `id`, forked from `parent`, `time` minutes after the first one.
+pub(super) fn session(id: &str, parent: &str, time: u64) -> SessionSummary {
+    SessionSummary {
+        path: PathBuf::from(format!("/s/{id}.jsonl")),
+        id: id.to_owned(),
+        cwd: "/home/ada/project".to_owned(),
+        name: None,
+        first_message: Some(format!("Message of {id}")),
+        n_messages: 12,
+        created_ms: None,
+        modified_ms: NOW_MS - 600_000 + time * 60_000,
+        parent: (!parent.is_empty()).then(|| PathBuf::from(format!("/s/{parent}.jsonl"))),
+    }
+}
+
+fn sessions() -> Vec<SessionSummary> {
+    let named = SessionSummary { name: Some("Parser".to_owned()), ..session("a", "", 1) };
+    let long = SessionSummary {
+        first_message: Some("Explain how the incremental index resumes at the end of a file".to_owned()),
+        n_messages: 1234,
+        modified_ms: NOW_MS - 45 * 24 * 3_600_000,
+        ..session("b", "", 0)
+    };
+    vec![named, long, session("c", "a", 2), session("here", "", 9)]
+}
+
+struct List {
+    dialog: SessionsDialog,
+    keymap: Keymap,
+}
+
+impl List {
+    fn new() -> Self {
+        let bindings = actions::bindings();
+        let keymap = Keymap::new(&[BINDINGS, &bindings], Platform::Unix);
+        let current = PathBuf::from("/s/here.jsonl");
+        let home = PathBuf::from("/home/ada");
+        let mut dialog = SessionsDialog::new(Some(&current), NOW_MS, Some(&home), &keymap);
+        let sessions = sessions();
+        dialog.on_done(SessionsDone::Listed { request: 0, is_first: true, sessions, is_done: true });
+        Self { dialog, keymap }
+    }
+
+    fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Option<DialogOutcome> {
+        match self.dialog.handle(&InputEvent::Key(KeyEvent::new(code, modifiers)), &self.keymap) {
+            OverlayStep::Stay | OverlayStep::Close => None,
+            OverlayStep::StayWith(outcome) | OverlayStep::CloseWith(outcome) => Some(outcome),
+        }
+    }
+
+    fn press(&mut self, code: KeyCode) -> Option<DialogOutcome> {
+        self.key(code, KeyModifiers::NONE)
+    }
+
+    fn ctrl(&mut self, c: char) -> Option<DialogOutcome> {
+        self.key(KeyCode::Char(c), KeyModifiers::CONTROL)
+    }
+
+    fn screen(&mut self, width: u16, max_rows: u16) -> String {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let (rows, _) = self.dialog.render(width, max_rows, &theme);
+        assert!(rows.iter().all(|row| row.width() <= usize::from(width)));
+        rows.iter().map(|row| row.text().trim_end().to_owned() + "\n").collect()
+    }
+}
+
+fn effect(outcome: Option<DialogOutcome>) -> SessionsEffect {
+    match outcome {
+        Some(DialogOutcome::Effect(Effect::World(WorldEffect::Sessions(effect)))) => effect,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn hit(session: SessionSummary, rank: HitRank, text: &str, mark: std::ops::Range<usize>) -> SearchHit {
+    let snippet = Snippet { text: text.to_owned(), marks: vec![mark] };
+    let message = MessageHit { entry_id: "m1".to_owned(), author: Author::Assistant, snippet };
+    SearchHit { session, rank, message: Some(message), n_messages: 1 }
+}
+
+#[test]
+fn age_and_number_stay_on_the_row_at_any_width() {
+    let mut list = List::new();
+    insta::assert_snapshot!(list.screen(80, 20));
+    insta::assert_snapshot!(list.screen(40, 20));
+}
+
+#[test]
+fn found_texts_stand_below_their_sessions() {
+    let mut list = List::new();
+    for c in ['i', 'n'] {
+        list.press(KeyCode::Char(c));
+    }
+    let asked = effect(list.press(KeyCode::Char('d')));
+    let text = "ind".to_owned();
+    assert_eq!(asked, SessionsEffect::Search { request: 3, is_all: false, text });
+    let (first, second) = (sessions()[0].clone(), sessions()[1].clone());
+    let late = hit(second, HitRank::Message, "…of the index, which is found", 9..12);
+    let named = hit(first, HitRank::Name, "the ind", 4..7);
+    let found = |request, is_first, hits| SessionsDone::Found { request, is_first, hits, is_done: true };
+    // An answer to an earlier request does not count.
+    list.dialog.on_done(found(2, true, vec![named.clone()]));
+    list.dialog.on_done(found(3, true, vec![late]));
+    list.dialog.on_done(found(3, false, vec![named]));
+    insta::assert_snapshot!(list.screen(40, 20));
+    let chosen = list.press(KeyCode::Enter);
+    let entry = Some(EntryId::new("m1"));
+    let path = PathBuf::from("/s/a.jsonl");
+    assert_eq!(chosen, Some(DialogOutcome::SessionChosen(ChosenSession { path, entry })));
+}
+
+#[test]
+fn keys_switch_scope_order_and_filter() {
+    let mut list = List::new();
+    assert_eq!(effect(list.press(KeyCode::Tab)), SessionsEffect::List { request: 1, is_all: true });
+    assert!(list.screen(80, 20).contains("Sessions of all directories · reading… 0\n"));
+    list.dialog.on_done(SessionsDone::Listed {
+        request: 1,
+        is_first: true,
+        sessions: sessions(),
+        is_done: true,
+    });
+    insta::assert_snapshot!(list.screen(80, 20));
+    list.ctrl('s');
+    list.ctrl('n');
+    insta::assert_snapshot!(list.screen(80, 20));
+}
+
+#[test]
+fn deletion_is_confirmed_and_the_open_session_is_kept() {
+    let mut list = List::new();
+    assert_eq!(list.ctrl('d'), None);
+    assert!(list.screen(80, 20).contains("Delete this session?"));
+    assert_eq!(list.press(KeyCode::Esc), None);
+    list.ctrl('d');
+    let path = PathBuf::from("/s/a.jsonl");
+    assert_eq!(effect(list.press(KeyCode::Enter)), SessionsEffect::Delete { path: path.clone() });
+    list.dialog.on_done(SessionsDone::Deleted { path, how: Deleted::Permanently });
+    let screen = list.screen(80, 20);
+    assert!(screen.contains("The session was deleted.") && !screen.contains("Parser"), "{screen}");
+    // Only a search shows the open session.
+    list.press(KeyCode::Char('x'));
+    let here = hit(session("here", "", 9), HitRank::Message, "x", 0..1);
+    list.dialog.on_done(SessionsDone::Found { request: 1, is_first: true, hits: vec![here], is_done: true });
+    assert_eq!((list.ctrl('d'), list.ctrl('r')), (None, None));
+    assert!(list.screen(80, 20).contains("This session is open; /name renames it."));
+}
+
+#[test]
+fn session_is_renamed_in_the_list() {
+    let mut list = List::new();
+    list.ctrl('r');
+    assert!(list.screen(80, 20).contains("> Parser\n"));
+    list.press(KeyCode::Char('s'));
+    let (path, name) = (PathBuf::from("/s/a.jsonl"), "Parsers".to_owned());
+    let renamed = SessionsEffect::Rename { path: path.clone(), name: name.clone() };
+    assert_eq!(effect(list.press(KeyCode::Enter)), renamed);
+    list.dialog.on_done(SessionsDone::Renamed { path, name });
+    assert!(list.screen(80, 20).contains("→ Parsers"));
+}
+
+#[test]
+fn blank_query_reads_the_list_again_if_a_search_cancelled_it() {
+    let mut list = List::new();
+    list.press(KeyCode::Tab);
+    list.press(KeyCode::Char('x'));
+    assert_eq!(effect(list.press(KeyCode::Backspace)), SessionsEffect::List { request: 3, is_all: true });
+    list.dialog.on_done(SessionsDone::Listed {
+        request: 3,
+        is_first: true,
+        sessions: sessions(),
+        is_done: true,
+    });
+    list.press(KeyCode::Char('x'));
+    assert_eq!(list.press(KeyCode::Backspace), None);
+}
+
+#[test]
+fn any_size_is_survived() {
+    let mut list = List::new();
+    list.press(KeyCode::Char('x'));
+    let hits = sessions().into_iter().map(|session| hit(session, HitRank::Session, "äxä", 2..3)).collect();
+    list.dialog.on_done(SessionsDone::Found { request: 1, is_first: true, hits, is_done: true });
+    list.press(KeyCode::Up);
+    for width in 1..12 {
+        for max_rows in 0..9 {
+            list.screen(width, max_rows);
+        }
+    }
+}

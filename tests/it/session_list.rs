@@ -1,0 +1,181 @@
+//! `pi sessions`, and the list of sessions in the terminal.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
+
+use pi::session::project_folder;
+use ratatui::layout::Size;
+use serde_json::{Value, json};
+
+use crate::support::pty::{Pty, TestHome};
+
+/// pi in the user's project, without a key.
+fn pi(home: &TestHome, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
+    command.current_dir(home.project()).stdin(Stdio::null()).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A session of messages; entries have the ids `m0`, `m1`, …
+pub(crate) fn put_session(
+    home: &TestHome,
+    cwd: &Path,
+    id: &str,
+    age_days: u64,
+    messages: &[(&str, &str)],
+) -> PathBuf {
+    let folder = project_folder(&home.agent().join("sessions"), cwd);
+    fs::create_dir_all(&folder).unwrap();
+    let mut text = json!({"type": "session", "version": 3, "id": id, "timestamp": "2025-11-21T09:23:47.280Z", "cwd": cwd}).to_string() + "\n";
+    for (at, (role, said)) in messages.iter().enumerate() {
+        let parent = at.checked_sub(1).map(|at| format!("m{at}"));
+        let line = if *role == "name" {
+            json!({"type": "session_info", "id": format!("m{at}"), "parentId": parent, "timestamp": "2025-11-21T09:23:47.280Z", "name": said})
+        } else {
+            let content = json!([{"type": "text", "text": said}]);
+            json!({"type": "message", "id": format!("m{at}"), "parentId": parent, "timestamp": "2025-11-21T09:23:47.280Z", "message": {"role": role, "content": content, "api": "openai-completions", "provider": "acme", "model": "m-1", "stopReason": "stop", "timestamp": 1}})
+        };
+        text.push_str(&(line.to_string() + "\n"));
+    }
+    let path = folder.join(format!("2025-11-21T09-23-47-280Z_{id}.jsonl"));
+    fs::write(&path, text).unwrap();
+    let now = UNIX_EPOCH.elapsed().unwrap();
+    let time = UNIX_EPOCH + now - Duration::from_secs(age_days * 86_400 + 60);
+    File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+    path
+}
+
+fn home() -> TestHome {
+    let home = TestHome::new();
+    let project = home.project();
+    put_session(
+        &home,
+        &project,
+        "0199aaaa-0000-7000-8000-000000000001",
+        2,
+        &[("user", "Fix the parser"), ("assistant", "The offset of the lexer was wrong")],
+    );
+    put_session(
+        &home,
+        &project,
+        "0199bbbb-0000-7000-8000-000000000002",
+        1,
+        &[("user", "Write a poem"), ("name", "Poetry")],
+    );
+    put_session(&home, Path::new("/elsewhere"), "other", 0, &[("user", "Another offset")]);
+    home
+}
+
+#[test]
+fn sessions_are_listed_and_searched_in_a_shell() {
+    let home = home();
+    let check = |args: &[&str], code: i32, stdout: &str, stderr: &str| {
+        let output = pi(&home, &[&["sessions"], args].concat());
+        let shown = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(shown, (stdout.to_owned(), stderr.to_owned()), "{args:?}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+    };
+    let (poem, parser) = ("1d  1  0199bbbb-0000  Poetry\n", "2d  2  0199aaaa-0000  Fix the parser\n");
+    check(&[], 0, &format!("{poem}{parser}"), "");
+    check(&["--limit", "1"], 0, poem, "1 of 2 sessions; --limit 0 shows all\n");
+    let snippet = "    assistant: The offset of the lexer was wrong\n";
+    check(&["--search", "OFFSET lexer"], 0, &format!("{parser}{snippet}"), "");
+    check(
+        &["--search", "offset", "--all"],
+        0,
+        &format!(
+            "1m  1  other          /elsewhere  Another offset\n    user: Another offset\n\
+             2d  2  0199aaaa-0000  {:<10}  Fix the parser\n{snippet}",
+            pi::util::paths::display(&home.project(), Some(&home.home()))
+        ),
+        "",
+    );
+    check(
+        &["--search", "nowhere"],
+        1,
+        "",
+        "pi: no session contains nowhere; --all includes other directories\n",
+    );
+    check(&["--search", "  "], 1, "", "pi: --search needs at least one word\n");
+    check(&["--search", "re:("], 1, "", "pi: invalid regular expression: unclosed group\n");
+    let missing = home.home().join("missing");
+    let wrong = "pi: cannot read the sessions in ~/missing: No such file or directory (os error 2)\n";
+    check(&["--session-dir", missing.to_str().unwrap()], 1, "", wrong);
+}
+
+#[test]
+fn session_list_as_json_has_entry_and_snippet() {
+    let home = home();
+    let output = pi(&home, &["sessions", "--search", "wrong", "--json"]);
+    let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let session = &listed[0];
+    let expected =
+        json!({"entryId": "m1", "author": "assistant", "snippet": "The offset of the lexer was wrong"});
+    assert_eq!((&session["match"], listed.as_array().unwrap().len()), (&expected, 1));
+    assert_eq!(session["firstMessage"], "Fix the parser");
+    assert_eq!((&session["messages"], &session["matchingMessages"]), (&json!(2), &json!(1)));
+    assert_eq!(session["created"], "2025-11-21T09:23:47.280Z");
+    assert!(Path::new(session["path"].as_str().unwrap()).is_file());
+    let output = pi(&home, &["sessions", "--search", "nowhere", "--json"]);
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("[]\n", Some(1)));
+}
+
+#[test]
+fn deleted_or_damaged_cache_changes_no_list() {
+    let home = home();
+    let list = || text(&pi(&home, &["sessions", "--all", "--search", "offset"]).stdout);
+    let expected = list();
+    let index = home.agent().join("sessions/.index");
+    assert!(index.join("rows").is_file());
+    assert_eq!(list(), expected);
+    for file in fs::read_dir(&index).unwrap() {
+        fs::write(file.unwrap().path(), "\0damage").unwrap();
+    }
+    assert_eq!(list(), expected);
+    fs::remove_dir_all(&index).unwrap();
+    fs::write(&index, "not a folder").unwrap();
+    assert_eq!(list(), expected);
+    assert_eq!(fs::read_to_string(&index).unwrap(), "not a folder");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn message_found_in_the_list_is_selected_in_the_tree_of_its_session() {
+    let home = home();
+    let pty = Pty::start(&home, Size::new(80, 24), &[]);
+    pty.wait_idle();
+    pty.keys("/resume\r");
+    pty.wait_text("Poetry");
+    pty.keys("lexer");
+    pty.wait_text("assistant: The offset of the lexer was wrong");
+    pty.keys("\r");
+    pty.wait("the message in the tree", |rows| {
+        rows.iter().any(|row| row.contains('›') && row.contains("The offset of the lexer was wrong"))
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_is_renamed_and_deleted_in_the_list() {
+    let home = home();
+    let pty = Pty::start(&home, Size::new(100, 24), &["--resume"]);
+    pty.wait_text("Fix the parser");
+    pty.keys("\x1b[B\x12Lexer\r");
+    pty.wait_text("→ Lexer");
+    assert_eq!(home.sessions().len(), 3);
+    pty.keys("\x04");
+    pty.wait_text("Delete this session?");
+    pty.keys("\r");
+    pty.wait_text("The session was deleted.");
+    let left: Vec<String> = home.sessions().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    assert!(left.len() == 2 && left.iter().all(|text| !text.contains("Fix the parser")));
+    // The sessions of all directories.
+    pty.keys("\t");
+    pty.wait_text("Another offset");
+}
