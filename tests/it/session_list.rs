@@ -88,16 +88,11 @@ fn sessions_are_listed_and_searched_in_a_shell() {
     check(&["--limit", "1"], 0, poem, "1 of 2 sessions; --limit 0 shows all\n");
     let snippet = "    assistant: The offset of the lexer was wrong\n";
     check(&["--search", "OFFSET lexer"], 0, &format!("{parser}{snippet}"), "");
-    check(
-        &["--search", "offset", "--all"],
-        0,
-        &format!(
-            "1m  1  other          /elsewhere  Another offset\n    user: Another offset\n\
-             2d  2  0199aaaa-0000  {:<10}  Fix the parser\n{snippet}",
-            pi::util::paths::display(&home.project(), Some(&home.home()))
-        ),
-        "",
-    );
+    let project = pi::util::paths::display(&home.project(), Some(&home.home()));
+    let other = format!("1m  1  other          {:<1$}  Another offset\n", "/elsewhere", project.len());
+    let ours = format!("2d  2  0199aaaa-0000  {project}  Fix the parser\n");
+    let expected = [&other, "    user: Another offset\n", &ours, snippet].concat();
+    check(&["--search", "offset", "--all"], 0, &expected, "");
     check(
         &["--search", "nowhere"],
         1,
