@@ -4,6 +4,7 @@
 //! Nothing here waits: slow work runs in a task of its own and answers with
 //! a message. Each such task ends by itself, or with the program.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
 use crate::config::Env;
-use crate::session::{PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
+use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 

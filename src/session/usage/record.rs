@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::Deserialize;
 
@@ -61,7 +62,7 @@ pub fn usage_since(root: &Path, since_ms: u64) -> Vec<UsageRecord> {
     let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
     let files = folders.iter().map(PathBuf::as_path).chain([root]).flat_map(session_files);
     let mut files: Vec<PathBuf> =
-        files.filter(|(_, modified_ms)| *modified_ms >= since_ms).map(|(path, _)| path).collect();
+        files.filter(|(_, metadata)| modified_ms(metadata) >= since_ms).map(|(path, _)| path).collect();
     // A fork is younger than its source, and names begin with the time.
     files.sort_by(|a, b| a.file_name().cmp(&b.file_name()));
     let mut seen: HashSet<(String, u64)> = HashSet::new();
@@ -69,6 +70,13 @@ pub fn usage_since(root: &Path, since_ms: u64) -> Vec<UsageRecord> {
     records
         .filter(|record| record.time_ms >= since_ms && seen.insert((record.entry.clone(), record.time_ms)))
         .collect()
+}
+
+/// The time of the last change, in milliseconds since the Unix epoch.
+fn modified_ms(metadata: &fs::Metadata) -> u64 {
+    let since_epoch =
+        metadata.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since_epoch.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// An entry without its texts.

@@ -7,7 +7,7 @@ use crate::util::paths;
 
 use super::super::app::App;
 use super::super::footer::tokens_short;
-use super::super::msg::{Effect, ScreenEffect};
+use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::session_picker::SessionsEffect;
 use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
