@@ -155,7 +155,7 @@ pub(super) enum SubCommand {
     Auth(AuthArgs),
     /// Turn a conversation in a provider's request format into a session
     Import(ImportArgs),
-    /// Write a session in a provider's request format
+    /// Write a session as a web page, as Markdown or in a provider's request format
     Export(ExportArgs),
     /// List sessions, or search their texts
     Sessions(SessionsArgs),
@@ -419,8 +419,10 @@ mod tests {
         let expected = [
             "auth      Manage keys and sign-ins: status, login, logout",
             "import    Turn a conversation in a provider's request format into a session",
-            "export    Write a session in a provider's request format",
+            "export    Write a session as a web page, as Markdown or in a provider's request format",
             "sessions  List sessions, or search their texts",
+            "trace     Show the prompts, steps and tool calls of a session",
+            "usage     Show tokens and costs by day, model and project",
             "help      Show this help, or that of a command",
         ];
         assert_eq!(listed, expected);
@@ -439,7 +441,7 @@ mod tests {
             (&["auth", "--help"][..], "Usage: pi auth <COMMAND>"),
             (&["auth", "login", "--help"], "Usage: pi auth login [OPTIONS] <PROVIDER>"),
             (&["import", "--help"], "Usage: pi import [OPTIONS] --from <FORMAT> <FILE>"),
-            (&["export", "-h"], "Usage: pi export [OPTIONS] --to <FORMAT> <SESSION> [FILE]"),
+            (&["export", "-h"], "Usage: pi export [OPTIONS] <SESSION> [FILE]"),
             (&["sessions", "--help"], "Usage: pi sessions [OPTIONS]"),
         ] {
             let help = parse(words).unwrap_err();

@@ -1,4 +1,5 @@
-//! `pi import` and `pi export`: conversations in the request formats of other programs.
+//! `pi import` and `pi export`: conversations in the request formats of other programs, and
+//! sessions as files for people.
 
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -10,8 +11,8 @@ use clap::{Parser, ValueEnum};
 
 use crate::ai::foreign::{self, Format, ImportError};
 use crate::config::Env;
-use crate::modes;
-use crate::session::{self, OpenSession};
+use crate::modes::{self, ExistingFile, ExportFormat, ExportSource};
+use crate::session::{self, OpenSession, Secrets, StoredTree};
 use crate::util::atomic_file;
 use crate::util::clock::Clock;
 
@@ -38,12 +39,12 @@ pub(super) struct ImportArgs {
     session_dir: Option<PathBuf>,
 }
 
-/// Write a session's current branch in a provider's request format.
+/// Write a session as a web page, as Markdown, or in a provider's request format.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ExportArgs {
-    /// Format to write: openai (Chat Completions), openai-responses, anthropic or google
-    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
-    to: Format,
+    /// Format to write: html, md, jsonl (a session file), openai (Chat Completions), openai-responses, anthropic or google [default: by the extension of FILE]
+    #[arg(long, value_name = "FORMAT", value_parser = parse_target, required_unless_present_any = ["file", "output"])]
+    to: Option<Target>,
 
     /// The session's file, id or start of its id
     session: String,
@@ -51,9 +52,21 @@ pub(super) struct ExportArgs {
     /// File to write [default: standard output]
     file: Option<PathBuf>,
 
-    /// One request, or one message per line
+    /// The same as FILE
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    output: Option<PathBuf>,
+
+    /// One request, or one message per line, in a provider's format
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Json)]
     format: Form,
+
+    /// Replace keys, tokens and passwords by placeholders
+    #[arg(long, conflicts_with = "keep_secrets")]
+    redact: bool,
+
+    /// Write html, md and jsonl even if they contain what looks like a secret
+    #[arg(long)]
+    keep_secrets: bool,
 
     /// Replace FILE if it exists
     #[arg(long)]
@@ -62,6 +75,22 @@ pub(super) struct ExportArgs {
     /// Directory for session files
     #[arg(long, value_name = "DIR")]
     session_dir: Option<PathBuf>,
+}
+
+/// What an export is for: people, or a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Session(ExportFormat),
+    Request(Format),
+}
+
+fn parse_target(name: &str) -> Result<Target, String> {
+    let session = ExportFormat::parse(name).map(Target::Session);
+    session.or_else(|| Format::parse(name).map(Target::Request)).ok_or_else(|| {
+        let sessions = ExportFormat::ALL.into_iter().map(ExportFormat::name);
+        let names: Vec<&str> = sessions.chain(Format::ALL.into_iter().map(Format::name)).collect();
+        format!("expected one of {}", names.join(", "))
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -120,35 +149,105 @@ fn hint(error: &ImportError) -> String {
 
 /// Runs `pi export`.
 pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
+    let file = args.file.as_deref().or(args.output.as_deref());
+    let by_name = || file.and_then(ExportFormat::of_file).map(Target::Session);
+    let target = args.to.or_else(by_name).context(
+        "the name of the file does not tell the format; end it in .html, .md or .jsonl, or use --to FORMAT",
+    )?;
+    if matches!(target, Target::Session(_)) && args.format == Form::Jsonl {
+        anyhow::bail!("--format is for the formats of providers; use --to jsonl for a session file");
+    }
     let general = general_args(Some(&args.session), args.session_dir.as_deref())?;
     let setup = Setup::new(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
         OpenSession::New | OpenSession::Forked { .. } => anyhow::bail!("no session given"),
     };
-    let conversation = session::read_conversation(&path)?;
+    if let Some(file) = file.filter(|file| file.exists() && !args.force) {
+        anyhow::bail!("{} exists; use --force to overwrite it", file.display());
+    }
+    match target {
+        Target::Session(format) => export_session(args, format, &path, file),
+        Target::Request(format) => export_request(args, format, &path, file),
+    }
+}
+
+/// Writes a session for people, unless it contains secrets that nobody decided about.
+fn export_session(
+    args: &ExportArgs,
+    format: ExportFormat,
+    path: &Path,
+    file: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
+    let nothing = || format!("{} has nothing to export", path.display());
+    let StoredTree { header, tree, name, .. } = session::read_tree(path)?.with_context(nothing)?;
+    if tree.entries().is_empty() {
+        anyhow::bail!(nothing());
+    }
+    let source = ExportSource { tree, header, name };
+    if !args.redact {
+        let secrets = source.secrets(format);
+        modes::show_secrets(&secrets);
+        if !secrets.is_empty() && !args.keep_secrets {
+            anyhow::bail!(
+                "nothing was exported, because {} places look like secrets; use --redact to mask them, or --keep-secrets",
+                secrets.n_secrets()
+            );
+        }
+    }
+    let secrets = if args.redact { Secrets::Mask } else { Secrets::Keep };
+    let now_ms = Clock::system().now_ms();
+    let n_lost = match file {
+        Some(file) => {
+            let existing = if args.force { ExistingFile::Replace } else { ExistingFile::Keep };
+            let written = source.write_file(format, secrets, now_ms, file, existing);
+            written.with_context(|| format!("cannot write {}", file.display()))?
+        }
+        None => modes::write_export(|out| source.write(format, secrets, now_ms, out))?,
+    };
+    Ok(modes::show_session_export(file, n_lost))
+}
+
+/// Writes a request of the current branch.
+fn export_request(
+    args: &ExportArgs,
+    format: Format,
+    path: &Path,
+    file: Option<&Path>,
+) -> anyhow::Result<ExitCode> {
+    let conversation = session::read_conversation(path)?;
     if conversation.messages.is_empty() {
         anyhow::bail!("{} has no messages to export", path.display());
     }
     let mut report = conversation.report;
-    let exported = foreign::export(args.to, &conversation.messages);
+    let exported = foreign::export(format, &conversation.messages);
     let text = match args.format {
         Form::Json => {
             report.append(exported.report);
-            serde_json::to_string_pretty(&exported.body)? + "\n"
+            let mut body = exported.body;
+            mask_or_report(args, &mut body);
+            serde_json::to_string_pretty(&body)? + "\n"
         }
         Form::Jsonl => {
-            let (lines, about_lines) = exported.into_lines();
+            let (mut lines, about_lines) = exported.into_lines();
             report.append(about_lines);
+            lines.iter_mut().for_each(|line| mask_or_report(args, line));
             lines.iter().map(|line| line.to_string() + "\n").collect()
         }
     };
-    let Some(file) = &args.file else { return Ok(modes::show_export(&text, &report)) };
-    if file.exists() && !args.force {
-        anyhow::bail!("{} exists; use --force to overwrite it", file.display());
-    }
+    let Some(file) = file else { return Ok(modes::show_export(&text, &report)) };
     atomic_file::write(file, text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(modes::show_export_file(file, &report))
+}
+
+/// A request is for the service that has read the conversation already, so secrets in it are
+/// only pointed out.
+fn mask_or_report(args: &ExportArgs, body: &mut serde_json::Value) {
+    if args.redact {
+        session::mask_secrets_in(body);
+    } else if !args.keep_secrets {
+        modes::show_secret_kinds(&session::secrets_in(body));
+    }
 }
 
 /// The arguments of pi itself that select the session.
@@ -181,7 +280,13 @@ mod tests {
         for wrong in [&[][..], &["a.json"], &["--from", "openai"], &["--from", "cohere", "a.json"]] {
             check("import", wrong);
         }
-        for wrong in [&["abc"][..], &["--to", "google"], &["--to", "google", "abc", "--format", "html"]] {
+        for wrong in [
+            &["abc"][..],
+            &["--to", "google"],
+            &["--to", "google", "abc", "--format", "html"],
+            &["abc", "a.md", "-o", "b.md"],
+            &["abc", "a.md", "--redact", "--keep-secrets"],
+        ] {
             check("export", wrong);
         }
     }

@@ -4,6 +4,7 @@
 //! only one that knows the terminal toolkit.
 
 mod auth;
+mod export;
 mod interactive;
 mod models;
 mod output;
@@ -19,6 +20,7 @@ mod usage;
 use crate::ai::Image;
 
 pub use auth::{auth_status, read_key, say, sign_in};
+pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};
@@ -26,7 +28,10 @@ pub use print::print;
 pub use sessions::{ListedSession, SessionsOutput};
 pub use slash::{command_name, nearest};
 pub use trace::{CallFilter, TraceView, show_trace};
-pub use transfer::{show_export, show_export_file, show_import};
+pub use transfer::{
+    show_export, show_export_file, show_import, show_secret_kinds, show_secrets, show_session_export,
+    write_export,
+};
 pub use usage::show_usage;
 
 /// A prompt for the model.

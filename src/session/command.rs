@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::agent::{QueueKind, QueueSlot, Tool};
 use crate::ai::{Image, ThinkingLevel};
 
+use super::copies::Secrets;
 use super::question::QuestionId;
 use super::store::{EntryId, SessionTree};
 
@@ -160,6 +161,7 @@ pub enum SessionCommand {
     /// Writes the active branch to a new session file at `path`.
     Export {
         path: PathBuf,
+        secrets: Secrets,
     },
     /// Starts a new session in the same directory.
     New,

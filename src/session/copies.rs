@@ -7,11 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::ai::{ContentBlock, Message, UserContent};
-use crate::util::atomic_file;
+use crate::util::{atomic_file, clock};
 
 use super::command::PromptDraft;
 use super::open::{OpenSession, new_header};
 use super::resources::SkillBlock;
+use super::secrets::mask_line;
 use super::store::{self, BranchCopy, Entry, EntryBody, Header, OpenError, SessionMessage, SessionTree};
 
 /// Copies all of the session in `source` to a new one of `cwd` in `folder`, which is made
@@ -67,16 +68,54 @@ pub(super) fn fork_branch(
     Ok(ForkedBranch { open, n_lost })
 }
 
+/// What becomes of text that looks like a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrets {
+    Keep,
+    Mask,
+}
+
 /// Writes the active branch to a file that does not exist yet. Returns how many entries
 /// are missing because they could not be read.
 pub(super) fn export_branch(
     tree: &SessionTree,
     header: &Header,
-    timestamp: String,
+    now_ms: u64,
+    secrets: Secrets,
     path: &Path,
 ) -> io::Result<usize> {
+    let (copy, header) = exported(tree, header, now_ms, secrets);
+    copy.create(&header, path)
+}
+
+/// Like an export to a file, to any writer.
+///
+/// # Errors
+/// If writing fails.
+pub fn write_branch(
+    tree: &SessionTree,
+    header: &Header,
+    now_ms: u64,
+    secrets: Secrets,
+    out: impl io::Write,
+) -> io::Result<usize> {
+    let (copy, header) = exported(tree, header, now_ms, secrets);
+    copy.write(&header, out)
+}
+
+fn exported<'t>(
+    tree: &'t SessionTree,
+    header: &Header,
+    now_ms: u64,
+    secrets: Secrets,
+) -> (BranchCopy<'t>, Header) {
+    let timestamp = clock::iso8601(now_ms);
     let header = Header { parent_session: None, timestamp, ..header.clone() };
-    BranchCopy::export(tree).create(&header, path)
+    let copy = BranchCopy::export(tree);
+    match secrets {
+        Secrets::Keep => (copy, header),
+        Secrets::Mask => (copy.changed_by(mask_line), header),
+    }
 }
 
 /// Copies the session file `source` into `folder` under its name, or a similar one that is

@@ -27,6 +27,7 @@ mod refusal;
 mod repair;
 mod resources;
 mod run;
+mod secrets;
 mod selection;
 mod services;
 mod sidecar;
@@ -44,7 +45,7 @@ pub use command::{
     IfBusy, LeftBranch, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy,
 };
 pub use compaction::NothingToCompact;
-pub use copies::{fork_session, prompt_of};
+pub use copies::{Secrets, fork_session, prompt_of, write_branch};
 pub use event::{CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate};
 pub use handle::{SessionError, SessionHandle};
 pub use index::{
@@ -59,6 +60,9 @@ pub use question::{
 };
 pub use refusal::Refusal;
 pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
+pub use secrets::{
+    FoundSecret, SecretReport, find_secrets, mask_secrets, mask_secrets_in, read_masked, secrets_in,
+};
 pub use selection::assumed;
 pub use services::{ModelOptions, PromptOptions, Services, SkillOptions, TrustOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
@@ -66,8 +70,8 @@ pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Deleted,
     Disk, Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
     ManageError, ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionTree,
-    SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session, file_name, find, latest,
-    project_folder, rename_session,
+    StoredTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session, file_name, find,
+    latest, project_folder, read_tree, rename_session,
 };
 pub use trace::{
     CallOf, CallResult, DeleteError, ToolStats, Trace, TracePage, TraceStep, TraceTime, TracedCall,

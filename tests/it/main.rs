@@ -20,6 +20,7 @@ mod aws;
 mod budget;
 mod compaction;
 mod docs;
+mod export;
 mod foreign;
 mod fuzz_corpus;
 mod google_adc;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use pi::ai::{FakeAnswer, TestBarrier};
 use pi::session::{
-    EntryBody, EntryId, EntryKind, IfBusy, LeftBranch, PromptDraft, Reply, SessionCommand, SessionError,
-    SessionEvent, SessionTree, WhenBusy, fork_session,
+    EntryBody, EntryId, EntryKind, IfBusy, LeftBranch, PromptDraft, Reply, Secrets, SessionCommand,
+    SessionError, SessionEvent, SessionTree, WhenBusy, fork_session,
 };
 use serde_json::{Value, json};
 
@@ -316,7 +316,7 @@ async fn copies_of_a_session_of_the_original_are_those_the_original_makes() {
 
     let session = bench.resume(&path).await;
     let export = bench.path("export.jsonl");
-    session.request(SessionCommand::Export { path: export.clone() }).await.unwrap();
+    session.request(SessionCommand::Export { path: export.clone(), secrets: Secrets::Keep }).await.unwrap();
     let (ours, theirs) = (lines_of(&export), fixture("tree-export.jsonl"));
     assert_eq!(ours[1..], theirs[1..]);
     let keys = |line: &str| -> Vec<String> {
@@ -420,8 +420,9 @@ async fn what_cannot_be_copied_is_refused() {
     let target = find(&session, "one").await;
     session.request(navigate(target, LeftBranch::Leave)).await.unwrap();
     let export = bench.path("export.jsonl");
-    session.request(SessionCommand::Export { path: export.clone() }).await.unwrap();
-    let refused = refusal(session.request(SessionCommand::Export { path: export }).await);
+    session.request(SessionCommand::Export { path: export.clone(), secrets: Secrets::Keep }).await.unwrap();
+    let refused =
+        refusal(session.request(SessionCommand::Export { path: export, secrets: Secrets::Keep }).await);
     assert!(refused.ends_with("exists already; choose another name"), "{refused}");
 }
 

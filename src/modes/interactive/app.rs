@@ -25,6 +25,7 @@ use super::super::slash::unknown_command;
 use super::actions;
 use super::commands;
 use super::dialogs::Dialogs;
+use super::export;
 use super::footer::Footer;
 use super::input_area::{InputArea, InputOutcome};
 use super::login::{KeyChange, LoginDialog, LoginDone, LoginEffect, Purpose};
@@ -445,6 +446,10 @@ impl App {
                 self.fail(&paths::with_tilde(&error, self.home.as_deref()));
             }
             EffectDone::Told(text) => self.status.hint = Some(text),
+            EffectDone::Exported(text) => self.tell(&text),
+            EffectDone::SecretsFound { request, found } => {
+                self.dialogs.confirm(export::question(&request, &found));
+            }
             EffectDone::Login(done) => self.on_login_done(done, out),
             EffectDone::Tree(done) => self.on_tree_done(done, out),
         }

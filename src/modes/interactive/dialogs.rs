@@ -1,6 +1,6 @@
 //! The open lists and dialogs, and the models they offer.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::ai::Model;
@@ -169,24 +169,21 @@ impl Dialogs {
     pub(super) fn confirm_new_session(&mut self) {
         self.push(Confirmation {
             title: "Start a new session?",
-            about: "The agent or a command is still working. A new session cancels it; finished work is kept.",
+            about:
+                "The agent or a command is still working. A new session cancels it; finished work is kept."
+                    .into(),
             leave: "Keep working",
-            confirm: "Cancel and start a new session",
-            then: Some(DialogOutcome::session(SessionCommand::New)),
-            is_confirmed: false,
+            proceed: vec![(
+                "Cancel and start a new session",
+                Some(DialogOutcome::session(SessionCommand::New)),
+            )],
+            selected: 0,
         });
     }
 
-    /// Asks before another session takes the place of this one.
-    pub(super) fn confirm_import(&mut self, path: PathBuf) {
-        self.push(Confirmation {
-            title: "Import this session?",
-            about: "pi copies the file to your sessions and continues with the copy. This session is kept.",
-            leave: "Stay in this session",
-            confirm: "Import and continue there",
-            then: Some(DialogOutcome::session(SessionCommand::Import { path })),
-            is_confirmed: false,
-        });
+    /// Asks a question of this program.
+    pub(super) fn confirm(&mut self, confirmation: Confirmation) {
+        self.push(confirmation);
     }
 
     /// Lists messages of the user, oldest first, to fork from.

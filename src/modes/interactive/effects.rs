@@ -59,6 +59,7 @@ impl Effects {
             WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),
             WorldEffect::Tree(effect) => self.start_tree(effect),
+            WorldEffect::Export(request) => self.export(request),
             WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
         }
     }

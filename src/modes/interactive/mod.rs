@@ -12,6 +12,7 @@ mod completion;
 mod dialogs;
 mod draft;
 mod effects;
+mod export;
 mod footer;
 mod frames;
 mod input_area;

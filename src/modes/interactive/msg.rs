@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use crate::agent::QueueSlot;
 use crate::ai::Model;
-use crate::session::{PromptDraft, SessionCommand, TakenQueue};
+use crate::session::{PromptDraft, SecretReport, SessionCommand, TakenQueue};
 use crate::tui::keymap::Keymap;
 
+use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
@@ -67,6 +68,9 @@ pub(super) enum WorldEffect {
     Login(LoginEffect),
     /// Something about the tree of the session; answers with [`EffectDone::Tree`].
     Tree(TreeEffect),
+    /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
+    /// secrets that nobody decided about.
+    Export(ExportRequest),
     /// Loads the grammars for highlighting, on a separate thread.
     LoadGrammars,
 }
@@ -107,6 +111,13 @@ pub(super) enum EffectDone {
     },
     Login(LoginDone),
     Tree(TreeDone),
+    /// Nothing was written yet.
+    SecretsFound {
+        request: ExportRequest,
+        found: SecretReport,
+    },
+    /// A file was written.
+    Exported(String),
     Failed(String),
     Told(String),
 }

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ai::Extra;
-use crate::util::clock;
 
 use super::super::command::{IfBusy, LeftBranch, PromptDraft, Reply};
 use super::super::compaction::{self, BranchPlan, Summary, SummaryError};
-use super::super::copies::{self, ForkedBranch};
+use super::super::copies::{self, ForkedBranch, Secrets};
 use super::super::event::{Navigated, NoticeLevel, Opened, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::open::OpenSession;
@@ -266,15 +265,15 @@ impl<'s> Branching<'s> {
     ///
     /// # Errors
     /// If the file exists or cannot be written.
-    pub(super) async fn export(&mut self, path: PathBuf) -> Result<Reply, SessionError> {
+    pub(super) async fn export(&mut self, path: PathBuf, secrets: Secrets) -> Result<Reply, SessionError> {
         if self.session.log.store().is_empty() {
             return Err(Refusal::NothingToExport.into());
         }
         let store = self.session.log.store();
         let (tree, header) = (store.tree(), store.header().clone());
-        let timestamp = clock::iso8601(self.session.services.clock.now_ms());
+        let now_ms = self.session.services.clock.now_ms();
         let shown = path.display().to_string();
-        let written = blocking(move || copies::export_branch(&tree, &header, timestamp, &path)).await?;
+        let written = blocking(move || copies::export_branch(&tree, &header, now_ms, secrets, &path)).await?;
         match written {
             Ok(n_lost) => {
                 self.session.outbox.notice(NoticeLevel::Info, format!("Exported the session to {shown}."));

@@ -326,7 +326,9 @@ impl AgentSession {
             SessionCommand::Fork { target } => return Branching::of(self).fork(&target).await,
             SessionCommand::Clone => return Branching::of(self).clone_branch().await,
             SessionCommand::Import { path } => return Branching::of(self).import(path).await,
-            SessionCommand::Export { path } => return Branching::of(self).export(path).await,
+            SessionCommand::Export { path, secrets } => {
+                return Branching::of(self).export(path, secrets).await;
+            }
             SessionCommand::New => return self.switch(OpenSession::New, ModelChoice::Stored).await,
             SessionCommand::Open { path } => {
                 return self.switch(OpenSession::File(path), ModelChoice::Stored).await;

@@ -64,6 +64,37 @@ pub(super) struct Saved {
     pub(super) damage: Vec<DamagedLine>,
 }
 
+/// A session file read as a tree, without opening the session.
+#[derive(Debug)]
+pub struct StoredTree {
+    pub header: Header,
+    pub tree: SessionTree,
+    pub name: Option<String>,
+    /// Lines that could not be read.
+    pub damage: Vec<DamagedLine>,
+}
+
+/// Reads ids and parents of all entries in `path`, without a lease and without changes.
+/// `None` for an empty file. Blocks: reads the whole file once.
+///
+/// # Errors
+/// If the file cannot be read or is not a session.
+pub fn read_tree(path: &Path) -> Result<Option<StoredTree>, OpenError> {
+    let read_error = |error| OpenError::Read { path: path.to_owned(), error };
+    check_file(path)?;
+    let Some(scan) = scan::scan(path)? else { return Ok(None) };
+    if scan.header.version < migrate::CURRENT_VERSION {
+        // The tree keeps the temporary file open, which may leave its folder.
+        let migrated = tempfile::NamedTempFile::new().map_err(read_error)?;
+        migrate::migrate_to(path, migrated.path()).map_err(read_error)?;
+        let damage = scan.damage;
+        return Ok(read_tree(migrated.path())?.map(|read| StoredTree { damage, ..read }));
+    }
+    let Scan { header, tree, facts, damage, .. } = scan;
+    let file = File::open(path).map_err(read_error)?;
+    Ok(Some(StoredTree { header, tree: SessionTree::new(&tree, Some(file)), name: facts.name, damage }))
+}
+
 /// The entry tree in memory; every append also goes to the journal.
 #[derive(Debug)]
 pub struct SessionStore {

@@ -22,17 +22,28 @@ pub(in crate::session) struct BranchCopy<'t> {
     path: Vec<usize>,
     /// Whether entries that label stand at the end, once for each label that holds.
     gathers_labels: bool,
+    /// Changes a line before it is written; `None` leaves it as it is.
+    change: Option<fn(&str) -> Option<String>>,
 }
 
 impl<'t> BranchCopy<'t> {
     /// For a session of its own.
     pub(in crate::session) fn new(tree: &'t SessionTree, end: Option<usize>) -> Self {
-        Self { tree, path: tree.path(end), gathers_labels: true }
+        Self { tree, path: tree.path(end), gathers_labels: true, change: None }
     }
 
     /// Of a session as it is, without its other branches.
     pub(in crate::session) fn export(tree: &'t SessionTree) -> Self {
-        Self { tree, path: tree.path(tree.leaf()), gathers_labels: false }
+        Self { tree, path: tree.path(tree.leaf()), gathers_labels: false, change: None }
+    }
+
+    /// Passes every line through `change`, the header too.
+    pub(in crate::session) fn changed_by(self, change: fn(&str) -> Option<String>) -> Self {
+        Self { change: Some(change), ..self }
+    }
+
+    fn change(&self, line: String) -> String {
+        self.change.and_then(|change| change(&line)).unwrap_or(line)
     }
 
     fn entry(&self, idx: usize) -> &TreeEntry {
@@ -46,11 +57,11 @@ impl<'t> BranchCopy<'t> {
 
     /// Writes header and entries, and returns how many entries could not be read.
     pub(in crate::session) fn write(&self, header: &Header, mut out: impl Write) -> io::Result<usize> {
-        writeln!(out, "{}", journal::header_line(header))?;
+        writeln!(out, "{}", self.change(journal::header_line(header)))?;
         let mut n_lost = 0;
         for line in self.lines() {
             match line {
-                Some(line) => writeln!(out, "{line}")?,
+                Some(line) => writeln!(out, "{}", self.change(line))?,
                 None => n_lost += 1,
             }
         }

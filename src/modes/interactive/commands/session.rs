@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use crate::session::{EntryId, SessionCommand, SessionState};
 use crate::util::paths;
 
+use super::super::super::export::ExportFormat;
 use super::super::app::App;
+use super::super::export::ExportRequest;
 use super::super::footer::tokens_short;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
+use super::super::overlays::Confirmation;
 use super::super::session_picker::SessionsEffect;
 use super::super::tree::{TreeEffect, TreeOptions};
 use super::Command;
@@ -80,8 +83,8 @@ pub(super) const COMMANDS: &[Command] = &[
     },
     Command {
         name: "export",
-        args: "FILE.jsonl",
-        help: "Write the current branch to a session file",
+        args: "[FILE]",
+        help: "Write the session to a web page (.html), or the branch to .md or .jsonl",
         run: export,
     },
     Command { name: "new", args: "", help: "Start a new session", run: |app, _, out| new_session(app, out) },
@@ -170,16 +173,16 @@ pub(in super::super) fn open_fork(_: &mut App, out: &mut Vec<Effect>) {
 fn import(app: &mut App, args: &str, _: &mut Vec<Effect>) {
     match path_argument(app, args) {
         None => app.fail("name the session file to import: /import FILE"),
-        Some(path) => app.dialogs.confirm_import(path),
+        Some(path) => app.dialogs.confirm(Confirmation::import(path)),
     }
 }
 
 fn export(app: &mut App, args: &str, out: &mut Vec<Effect>) {
-    match path_argument(app, args) {
-        Some(path) if path.extension().is_some_and(|extension| extension == "jsonl") => {
-            out.push(Effect::session(SessionCommand::Export { path }));
-        }
-        _ => app.fail("name the file to write, ending in .jsonl: /export FILE.jsonl"),
+    let path = path_argument(app, args);
+    let format = path.as_deref().map_or(Some(ExportFormat::Html), ExportFormat::of_file);
+    match format {
+        Some(format) => out.push(WorldEffect::Export(ExportRequest { path, format, secrets: None }).into()),
+        None => app.fail("end the name of the file in .html, .md or .jsonl: /export FILE"),
     }
 }
 

@@ -1,5 +1,9 @@
 //! Asks for confirmation before running work is cancelled.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use crate::session::SessionCommand;
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, wrap_plain};
@@ -8,24 +12,45 @@ use crate::tui::theme::{Theme, Token};
 use super::dialog::Dialog;
 use super::{DialogOutcome, Overlay, OverlayStep};
 
-/// A question with two answers: keep working, which is selected first, or proceed.
+/// A question whose first answer, which is selected, changes nothing. The others proceed.
 pub(in super::super) struct Confirmation {
     pub(in super::super) title: &'static str,
-    pub(in super::super) about: &'static str,
+    pub(in super::super) about: Cow<'static, str>,
     pub(in super::super) leave: &'static str,
-    pub(in super::super) confirm: &'static str,
-    /// The outcome of confirming; `None` once it was used.
-    pub(in super::super) then: Option<DialogOutcome>,
-    pub(in super::super) is_confirmed: bool,
+    /// The other answers with their outcomes; `None` once it was used.
+    pub(in super::super) proceed: Vec<(&'static str, Option<DialogOutcome>)>,
+    /// The selected answer; 0 is the first.
+    pub(in super::super) selected: usize,
+}
+
+impl Confirmation {
+    /// Asks before another session takes the place of this one.
+    pub(in super::super) fn import(path: PathBuf) -> Self {
+        let import = DialogOutcome::session(SessionCommand::Import { path });
+        Self {
+            title: "Import this session?",
+            about: "pi copies the file to your sessions and continues with the copy. This session is kept."
+                .into(),
+            leave: "Stay in this session",
+            proceed: vec![("Import and continue there", Some(import))],
+            selected: 0,
+        }
+    }
+
+    fn step(&mut self, by: usize) {
+        self.selected = (self.selected + by) % (self.proceed.len() + 1);
+    }
 }
 
 impl Overlay for Confirmation {
     fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
         let InputEvent::Key(key) = input else { return OverlayStep::Stay };
         match keymap.lookup(Context::Select, key) {
-            Some("tui.select.up" | "tui.select.down") => self.is_confirmed = !self.is_confirmed,
+            Some("tui.select.up") => self.step(self.proceed.len()),
+            Some("tui.select.down") => self.step(1),
             Some("tui.select.confirm") => {
-                return match self.then.take().filter(|_| self.is_confirmed) {
+                let chosen = self.selected.checked_sub(1).and_then(|at| self.proceed.get_mut(at));
+                return match chosen.and_then(|(_, outcome)| outcome.take()) {
                     Some(outcome) => OverlayStep::CloseWith(outcome),
                     None => OverlayStep::Close,
                 };
@@ -41,9 +66,10 @@ impl Overlay for Confirmation {
             let (arrow, token) = if is_selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
             Row::styled(format!("{arrow}{label}"), theme.style(token))
         };
-        let mut body = wrap_plain(self.about, width.max(1), theme.style(Token::Muted));
-        body.truncate(usize::from(max_rows).saturating_sub(5));
-        body.extend([option(self.leave, !self.is_confirmed), option(self.confirm, self.is_confirmed)]);
+        let mut body = wrap_plain(&self.about, width.max(1), theme.style(Token::Muted));
+        body.truncate(usize::from(max_rows).saturating_sub(4 + self.proceed.len()));
+        let labels = [self.leave].into_iter().chain(self.proceed.iter().map(|(label, _)| *label));
+        body.extend(labels.enumerate().map(|(at, label)| option(label, at == self.selected)));
         let hints = "enter: choose · escape: cancel";
         Dialog { title: self.title, body, field: None, note: None, hints }.render(width, max_rows, theme)
     }
