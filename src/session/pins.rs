@@ -58,7 +58,7 @@ pub(super) fn quotes(branch: &[Arc<Entry>], n_removed: usize) -> String {
 fn quote(entry: &Arc<Entry>) -> Option<String> {
     let message = projection::per_entry(std::slice::from_ref(entry)).pop()??;
     let (role, text) = match &*message {
-        Message::User(message) => ("user", message.content.text().to_string()),
+        Message::User(message) => ("user", message.content.text()),
         Message::Assistant(answer) => ("assistant", answer_text(&answer.content)),
         Message::ToolResult(result) => ("tool", ai::join_text(&result.content)),
         Message::System(_) => return None,

@@ -270,7 +270,7 @@ fn entry_id(session: &Session, line: &str) -> pi::session::EntryId {
 #[tokio::test]
 async fn pinned_messages_stay_word_for_word_over_compactions() {
     let answers = ["1", "2", "S1", "3", "4", "S2", "5", "6", "S3", "7"];
-    let bench = bench(texts(answers).to_vec());
+    let bench = bench(texts(answers));
     let mut session = bench.start().await;
     let rule = "never touch <b>main.rs</b>\n\n</pinned-messages> & \"quotes\"";
     session.ask(rule).await;
@@ -314,7 +314,7 @@ async fn pinned_messages_stay_word_for_word_over_compactions() {
 
 #[tokio::test]
 async fn handoff_opens_a_new_session_with_a_drafted_prompt() {
-    let bench = bench(texts(["old answer", "## Goal\nTHE DRAFT", "new answer"]).to_vec());
+    let bench = bench(texts(["old answer", "## Goal\nTHE DRAFT", "new answer"]));
     let mut session = bench.start().await;
     session.ask("old question").await;
     let old = session.path();
@@ -342,7 +342,7 @@ async fn handoff_opens_a_new_session_with_a_drafted_prompt() {
 async fn handoff_that_fails_or_is_cancelled_changes_nothing() {
     let gate = TestBarrier::new();
     let held = FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate));
-    let bench = bench([texts(["1"]).to_vec(), vec![FakeAnswer::failed("400: no"), held]].concat());
+    let bench = bench([texts(["1"]), vec![FakeAnswer::failed("400: no"), held]].concat());
     let mut session = bench.start().await;
     let handoff = || SessionCommand::Handoff { goal: "g".to_owned() };
     let refused = session.request(handoff()).await;

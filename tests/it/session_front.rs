@@ -1,8 +1,6 @@
 //! What every front end gets from a session: its own events, the settings, and the
 //! rules of a conversation.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
-
 use std::fs;
 
 use pi::agent::{AgentEvent, SteeringDelivery};

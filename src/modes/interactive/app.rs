@@ -13,7 +13,7 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
 use crate::config::DoubleEscape;
 use crate::session::{
-    Navigated, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, Scope, SessionCommand,
+    Navigated, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, SessionCommand,
     SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
@@ -28,14 +28,14 @@ use super::dialogs::Dialogs;
 use super::export;
 use super::footer::Footer;
 use super::input_area::{InputArea, InputOutcome};
-use super::login::{KeyChange, LoginDialog, LoginDone, LoginEffect, Purpose};
+use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{DialogOutcome, ModelChoice};
 use super::prompt::Submission;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
 use super::transcript::{Transcript, ViewSettings};
-use super::tree::{TreeDialog, TreeDone};
+use super::tree;
 
 /// Everything interactive mode shows.
 pub(super) struct App {
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    fn on_dialog(&mut self, outcome: DialogOutcome, out: &mut Vec<Effect>) {
+    pub(super) fn on_dialog(&mut self, outcome: DialogOutcome, out: &mut Vec<Effect>) {
         match outcome {
             DialogOutcome::Effect(effect) => out.push(effect),
             DialogOutcome::TrustChosen(choice) => {
@@ -378,7 +378,8 @@ impl App {
         out.push(ScreenEffect::Replay.into());
     }
 
-    fn edit_again(&mut self, prompt: PromptDraft) {
+    /// Puts a prompt into the editor, unless that would replace a draft.
+    pub(super) fn edit_again(&mut self, prompt: PromptDraft) {
         if !self.input.prompt.take_back(prompt) {
             let key = self.keymap.hint("tui.editor.cursorUp");
             self.status.hint = Some(format!("your draft was kept; {key} brings the message you chose"));
@@ -450,26 +451,8 @@ impl App {
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.confirm(export::question(&request, &found));
             }
-            EffectDone::Login(done) => self.on_login_done(done, out),
-            EffectDone::Tree(done) => self.on_tree_done(done, out),
-        }
-    }
-
-    fn on_tree_done(&mut self, done: TreeDone, out: &mut Vec<Effect>) {
-        match done {
-            TreeDone::Read(view) => {
-                let mut dialog = TreeDialog::new(*view, self.session.phase, &self.keymap);
-                dialog.on_session(&self.session);
-                self.dialogs.open_tree(dialog);
-            }
-            TreeDone::Prompts(prompts) if prompts.is_empty() => {
-                self.tell("There is no message to fork from yet.");
-            }
-            TreeDone::Prompts(prompts) => self.dialogs.open_fork(prompts),
-            TreeDone::Forked(prompt) => self.edit_again(prompt),
-            TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
-            TreeDone::Whole(None) => self.status.hint = Some("this entry has no text to copy".to_owned()),
-            done @ (TreeDone::Texts(_) | TreeDone::Found { .. }) => out.extend(self.dialogs.on_tree(done)),
+            EffectDone::Login(done) => login::on_done(self, done, out),
+            EffectDone::Tree(done) => tree::on_done(self, done, out),
         }
     }
 
@@ -488,57 +471,6 @@ impl App {
                 .collect();
             let text = format!("Found local models: {}. Use /model to choose one.", servers.join(", "));
             self.tell(&text);
-        }
-    }
-
-    fn on_login_done(&mut self, done: LoginDone, out: &mut Vec<Effect>) {
-        let copy_key = || self.keymap.hint("app.message.copy");
-        match done {
-            LoginDone::Listed { wanted: None, providers, .. } if providers.is_empty() => {
-                self.tell("No key or account is saved.");
-            }
-            LoginDone::Listed { purpose, wanted: None, providers } => {
-                let dialog = LoginDialog::new(purpose, providers, copy_key());
-                self.dialogs.open_login(dialog);
-            }
-            LoginDone::Listed { purpose, wanted: Some(name), providers } => {
-                match (providers.into_iter().find(|provider| provider.is_named(&name)), purpose) {
-                    (Some(provider), Purpose::Login) => {
-                        let (dialog, outcome) = LoginDialog::for_provider(provider, copy_key());
-                        self.dialogs.open_login(dialog);
-                        if let Some(outcome) = outcome {
-                            self.on_dialog(outcome, out);
-                        }
-                    }
-                    (Some(provider), Purpose::Logout) => {
-                        out.push(LoginEffect::Forget(provider.keys.id).into());
-                    }
-                    (None, Purpose::Login) => {
-                        self.fail(&format!("there is no provider \"{name}\"; /login alone lists them"));
-                    }
-                    (None, Purpose::Logout) => self.fail(&format!("nothing is stored for \"{name}\"")),
-                }
-            }
-            LoginDone::Step(step) => self.dialogs.on_sign_in_step(&step),
-            LoginDone::Changed(change) => self.on_keys_changed(change, out),
-            LoginDone::Failed(error) => {
-                self.dialogs.close_sign_in();
-                self.fail(&error);
-            }
-        }
-    }
-
-    fn on_keys_changed(&mut self, change: KeyChange, out: &mut Vec<Effect>) {
-        self.dialogs.on_keys_changed(change.models);
-        let is_demo = self.session.model.provider == DEMO_PROVIDER;
-        match change.default_model.filter(|_| is_demo) {
-            Some(reference) => {
-                // A single notice, because a second one would replace the first.
-                let text = change.text;
-                self.tell(&format!("{text} The model is now {reference}; use /model to choose another one."));
-                out.push(Effect::session(SessionCommand::SetModel { reference, scope: Scope::Session }));
-            }
-            None => self.tell(&change.text),
         }
     }
 

@@ -390,7 +390,7 @@ mod tests {
                     continue;
                 };
                 let text = match &*message {
-                    Message::User(user) => user.content.text().to_string(),
+                    Message::User(user) => user.content.text(),
                     Message::Assistant(answer) => answer.texts().collect::<String>(),
                     _ => continue,
                 };

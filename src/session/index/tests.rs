@@ -416,7 +416,7 @@ proptest! {
             match step {
                 Step::Append(line) => { ensure(); append(&path, line); }
                 Step::AppendTorn(line) => { ensure(); append(&path, &line[..line.len() / 2]); }
-                Step::Rewrite(line) => { bench.session(&name, &[line.clone()]); }
+                Step::Rewrite(line) => { bench.session(&name, std::slice::from_ref(line)); }
                 Step::Remove => drop(fs::remove_file(&path)),
                 Step::Refresh => { bench.refresh(); }
                 Step::DeleteIndex => drop(fs::remove_dir_all(bench.root.path().join(".index"))),

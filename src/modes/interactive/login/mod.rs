@@ -4,6 +4,7 @@
 //! them only as a [`Secret`].
 
 mod dialog;
+mod done;
 mod effects;
 mod entry;
 mod providers;
@@ -14,6 +15,7 @@ use crate::config::{ProviderKeys, Secret, SignInMethod, SignInOffer, SignInReque
 use super::overlays::ModelChoice;
 
 pub(super) use dialog::LoginDialog;
+pub(super) use done::on_done;
 pub(super) use effects::SignInTask;
 
 /// The purpose of the list of providers.

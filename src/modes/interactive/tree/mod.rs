@@ -5,6 +5,7 @@
 //! at the moment it was opened; the session itself checks every move.
 
 mod dialog;
+mod done;
 mod effects;
 mod outline;
 mod texts;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 use crate::session::{EntryId, EntryLabel, PromptDraft, SessionTree};
 
 pub(super) use dialog::{TreeDialog, TreeOptions};
+pub(super) use done::on_done;
 
 use outline::Shape;
 use texts::EntryText;
