@@ -38,6 +38,10 @@ enum Open {
 }
 
 impl Open {
+    fn other(overlay: impl Overlay + 'static) -> Self {
+        Self::Other(Box::new(overlay))
+    }
+
     fn overlay(&mut self) -> &mut dyn Overlay {
         match self {
             Self::Trust(dialog) => dialog,
@@ -101,10 +105,6 @@ impl Dialogs {
         self.open.clear();
     }
 
-    fn push(&mut self, overlay: impl Overlay + 'static) {
-        self.open.push(Open::Other(Box::new(overlay)));
-    }
-
     // Models.
 
     /// Whether `reference` selects exactly one of the models.
@@ -128,11 +128,11 @@ impl Dialogs {
 
     /// Opens the list of models, filtered by `query`.
     pub(super) fn open_models(&mut self, session: &SessionState, query: &str, keymap: &Keymap) {
-        self.push(Models::new(&self.models, session, query, keymap));
+        self.open.push(Open::other(Models::new(&self.models, session, query, keymap)));
     }
 
     pub(super) fn open_scope(&mut self, session: &SessionState, keymap: &Keymap) {
-        self.push(ModelScope::new(&self.models, &session.scope, keymap));
+        self.open.push(Open::other(ModelScope::new(&self.models, &session.scope, keymap)));
     }
 
     /// `Err` if there is nothing to choose, with the reason.
@@ -142,7 +142,7 @@ impl Dialogs {
             return Err(format!("{} has no thinking levels", model.id));
         }
         let save_key = keymap.hint("app.thinking.save");
-        self.push(ThinkingLevels::new(model, session.thinking, &save_key));
+        self.open.push(Open::other(ThinkingLevels::new(model, session.thinking, &save_key)));
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl Dialogs {
 
     /// Asks for confirmation before a new session cancels work.
     pub(super) fn confirm_new_session(&mut self) {
-        self.push(Confirmation {
+        self.open.push(Open::other(Confirmation {
             title: "Start a new session?",
             about:
                 "The agent or a command is still working. A new session cancels it; finished work is kept."
@@ -178,17 +178,17 @@ impl Dialogs {
                 Some(DialogOutcome::session(SessionCommand::New)),
             )],
             selected: 0,
-        });
+        }));
     }
 
     /// Asks a question of this program.
     pub(super) fn confirm(&mut self, confirmation: Confirmation) {
-        self.push(confirmation);
+        self.open.push(Open::other(confirmation));
     }
 
     /// Lists messages of the user, oldest first, to fork from.
     pub(super) fn open_fork(&mut self, prompts: Vec<(EntryId, String)>) {
-        self.push(ForkPoints::new(prompts));
+        self.open.push(Open::other(ForkPoints::new(prompts)));
     }
 
     /// Shows a tree, in place of one that is open.
@@ -214,12 +214,12 @@ impl Dialogs {
     }
 
     pub(super) fn open_queue(&mut self, session: &SessionState, keymap: &Keymap) {
-        self.push(QueuedMessages::new(&session.queue, keymap));
+        self.open.push(Open::other(QueuedMessages::new(&session.queue, keymap)));
     }
 
     /// Shows a long text to scroll through.
     pub(super) fn open_text(&mut self, title: &str, text: &str) {
-        self.push(TextPages::new(title, text));
+        self.open.push(Open::other(TextPages::new(title, text)));
     }
 
     /// Asks whether to trust the session's folder, replacing an earlier question.
