@@ -124,7 +124,7 @@ fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>)
     for chunk in chunks(flat, &url_ranges(flat)) {
         let text = &flat[chunk.start..chunk.word_end];
         let word_width = width(text);
-        if row_has_word && used + blanks + word_width > room(cuts.len()) && word_width > 0 {
+        if row_has_word && used + blanks + word_width > room(cuts.len()) {
             cuts.push(row.clone());
             row = chunk.start..chunk.start;
             (used, blanks, row_has_word) = (0, 0, false);
@@ -140,8 +140,9 @@ fn fill(flat: &str, room: impl Fn(usize) -> usize, cuts: &mut Vec<Range<usize>>)
         } else {
             used = break_word(flat, chunk.start..chunk.word_end, &room, cuts, &mut row);
         }
-        row_has_word |= word_width > 0;
-        blanks = if word_width > 0 { 0 } else { blanks } + width(&flat[chunk.word_end..chunk.end]);
+        // A word may have no width, such as a lone joiner, but it is text and is kept.
+        row_has_word |= !text.is_empty();
+        blanks = if text.is_empty() { blanks } else { 0 } + width(&flat[chunk.word_end..chunk.end]);
     }
     if row_has_word || cuts.is_empty() {
         cuts.push(row);
@@ -320,6 +321,12 @@ mod tests {
         check("世界", 1, &["\u{fffd}", "\u{fffd}"]);
         check("a🌞b", 2, &["a", "🌞", "b"]);
         check("x 👨‍👩‍👧‍👦👨‍👩‍👧‍👦", 4, &["x 👨‍👩‍👧‍👦", "👨‍👩‍👧‍👦"]);
+    }
+
+    #[test]
+    fn words_without_width_are_kept() {
+        check("\u{1e008} abcdefgh ij", 8, &["\u{1e008}", "abcdefgh", "ij"]);
+        check("abcdefgh      \u{1e008} ij", 8, &["abcdefgh", "\u{1e008} ij"]);
     }
 
     #[test]
