@@ -16,7 +16,7 @@ use super::output::{write_err, write_out};
 use super::signals;
 
 /// Maximum time for the session to end.
-const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+pub(super) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// Sends each prompt and waits until the session has settled; then prints the text of the
 /// last answer. Exit code 1 if that answer failed or was truncated.
@@ -40,13 +40,18 @@ pub async fn print(
             code
         }
     };
+    shut_down(handle).await;
+    code
+}
+
+/// Ends the session, and prints what could not be saved.
+pub(super) async fn shut_down(handle: &SessionHandle) {
     // Ending takes longer only if the disk does not respond.
     let ending = handle.request(SessionCommand::Shutdown);
     let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
     if let Ok(Err(error @ SessionError::Refused(_))) = ended {
         write_err(&format!("pi: {error}"));
     }
-    code
 }
 
 async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Vec<Prompt>) -> ExitCode {
@@ -115,7 +120,7 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             | SessionEvent::Navigated(_)
             | SessionEvent::BashStarted { .. }
             | SessionEvent::BashOutput { .. }
-            | SessionEvent::BashEnded(_)
+            | SessionEvent::BashEnded { .. }
             | SessionEvent::EntryAppended(_)
             | SessionEvent::SelectionChanged => {}
         }

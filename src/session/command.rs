@@ -11,7 +11,8 @@ use crate::ai::{Image, ThinkingLevel};
 
 use super::copies::Secrets;
 use super::question::QuestionId;
-use super::store::{EntryId, SessionTree};
+use super::store::{Entry, EntryId, SessionTree};
+use super::user_bash::BashId;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionCommand {
@@ -94,10 +95,15 @@ pub enum SessionCommand {
     Compact {
         focus: Option<String>,
     },
-    /// Runs a user's `!` command and records it.
+    /// Runs a user's `!` command and records it. Replies [`Reply::BashStarted`].
     RunBash {
         command: String,
         exclude_from_context: bool,
+        others: OtherCommands,
+    },
+    /// Cancels the user's commands, or one of them; a run goes on.
+    CancelBash {
+        id: Option<BashId>,
     },
     SetName {
         name: String,
@@ -122,6 +128,8 @@ pub enum SessionCommand {
     },
     /// Takes a picture of all entries. Replies [`Reply::Tree`].
     ReadTree,
+    /// Reads the entries that the next request depends on. Replies [`Reply::Context`].
+    ReadContext,
     /// Continues at another entry, in the same session. A message of the user is taken back
     /// to be sent anew: the branch ends before it. Replies [`Reply::Done`], or
     /// [`Reply::Started`] if a summary is written first; `SessionEvent::Navigated` follows.
@@ -165,12 +173,23 @@ pub enum SessionCommand {
     },
     /// Starts a new session in the same directory.
     New,
+    /// As [`Self::New`], and the session names the file of another as its parent.
+    NewChild {
+        parent: PathBuf,
+    },
     /// Continues the session in `path`.
     Open {
         path: PathBuf,
     },
     /// Ends the run, flushes the journal and ends the task.
     Shutdown,
+}
+
+/// What a command of the user does while another one runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherCommands {
+    Refuse,
+    RunBeside,
 }
 
 /// What a prompt does during a run. Without one, every prompt starts a run.
@@ -247,6 +266,10 @@ pub enum Reply {
     Duplicate,
     Queue(TakenQueue),
     Tree(SessionTree),
+    /// Part of the active branch, oldest first.
+    Context(Vec<Arc<Entry>>),
+    /// A command of the user runs; its events have this id.
+    BashStarted(BashId),
     /// The message that was taken back.
     Forked(PromptDraft),
 }

@@ -10,6 +10,7 @@ use super::handle::SessionError;
 use super::question::{Question, QuestionId};
 use super::state::SessionState;
 use super::store::{BashExecution, Entry, EntryId};
+use super::user_bash::BashId;
 
 /// An event with the snapshot after it.
 #[derive(Debug, Clone)]
@@ -58,6 +59,10 @@ pub enum SessionEvent {
         aborted: bool,
         /// Why there is no summary.
         error: Option<String>,
+        /// Whether the request that did not fit is repeated.
+        will_retry: bool,
+        /// Estimated tokens of the next request, if there is a summary.
+        tokens_after: Option<u64>,
     },
     /// A summary of a branch that is left is being written.
     BranchSummaryStarted,
@@ -80,14 +85,20 @@ pub enum SessionEvent {
     Navigated(Arc<Navigated>),
     /// A user's command began.
     BashStarted {
+        id: BashId,
         command: String,
         exclude_from_context: bool,
     },
     /// A user's command printed output.
     BashOutput {
+        id: BashId,
         chunk: String,
     },
-    BashEnded(Arc<BashExecution>),
+    /// It ended; if it could not be started, `execution` is empty and a notice follows.
+    BashEnded {
+        id: BashId,
+        execution: Arc<BashExecution>,
+    },
     /// An entry was added: it is on disk, unless a notice reports that the file cannot be
     /// written or the session has no messages yet.
     EntryAppended(Arc<Entry>),

@@ -42,7 +42,8 @@ mod user_bash;
 pub use agent_session::start;
 pub use budget::BudgetPeriod;
 pub use command::{
-    IfBusy, LeftBranch, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice, WhenBusy,
+    IfBusy, LeftBranch, OtherCommands, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice,
+    WhenBusy,
 };
 pub use compaction::NothingToCompact;
 pub use copies::{Secrets, fork_session, prompt_of, write_branch};
@@ -80,3 +81,4 @@ pub use trace::{
 pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, save_conversation};
 pub use urgent::is_urgent;
 pub use usage::{UsageRecord, UsageReport, UsageSum, read_usage, usage_since};
+pub use user_bash::BashId;

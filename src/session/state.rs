@@ -9,12 +9,14 @@ use crate::config::{EffectiveSettings, Trust};
 
 use super::question::Question;
 use super::resources::{OutsideLink, Skill};
-use super::store::EntryId;
+use super::store::{EntryId, Header};
 
 /// Snapshot of a session.
 #[derive(Debug, Clone)]
 pub struct SessionState {
     pub id: String,
+    /// The first line of its file.
+    pub header: Arc<Header>,
     /// `None` for a session that is not saved. The file appears with the first prompt.
     pub path: Option<PathBuf>,
     /// Whether the file exists already.
@@ -60,6 +62,7 @@ impl SessionState {
     pub fn of(model: &Arc<Model>, cwd: &Path) -> Self {
         Self {
             id: String::new(),
+            header: Arc::default(),
             path: None,
             on_disk: false,
             cwd: cwd.to_owned(),

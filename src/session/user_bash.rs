@@ -1,15 +1,20 @@
-//! The user's `!` command of a session: at most one at a time.
+//! The user's `!` commands of a session. A terminal runs one at a time, other front ends
+//! may run several.
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::ai::{Extra, Millis};
 use crate::tools::{UserBashOutcome, run_user_command};
 use crate::util::clock::Clock;
+use crate::util::panics::panic_text;
 
+use super::command::OtherCommands;
 use super::event::SessionEvent;
 use super::handle::SessionError;
 use super::outbox::Outbox;
@@ -17,6 +22,10 @@ use super::refusal::Refusal;
 use super::services::Services;
 use super::state::UserCommand;
 use super::store::BashExecution;
+
+/// A command of the user, unique in its session's task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct BashId(u64);
 
 /// The events of a running command.
 pub(super) enum UserBashEvent {
@@ -26,90 +35,108 @@ pub(super) enum UserBashEvent {
     Failed(String),
 }
 
-/// The running command, if any. The task behind it ends with the command, or soon
-/// after `cancel`.
+/// The running commands. The task behind each ends with its command, or soon after it was
+/// cancelled.
 pub(super) struct UserBash {
     outbox: Outbox,
-    running: Option<(CancellationToken, mpsc::UnboundedReceiver<UserBashEvent>)>,
+    running: Vec<Running>,
+    events: mpsc::UnboundedReceiver<(BashId, UserBashEvent)>,
+    sender: mpsc::UnboundedSender<(BashId, UserBashEvent)>,
+    last_id: BashId,
+}
+
+struct Running {
+    id: BashId,
+    cancel: CancellationToken,
+    command: Arc<UserCommand>,
 }
 
 impl UserBash {
     pub(super) fn new(outbox: Outbox) -> Self {
-        Self { outbox, running: None }
+        let (sender, events) = mpsc::unbounded_channel();
+        Self { outbox, running: Vec::new(), events, sender, last_id: BashId::default() }
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.running.is_some()
+        !self.running.is_empty()
     }
 
     /// Starts a command in `cwd`.
     ///
     /// # Errors
-    /// If another command is still running.
+    /// If another command is still running and `others` forbids that.
     pub(super) fn start(
         &mut self,
         services: &Services,
         cwd: &Path,
-        command: String,
-        exclude_from_context: bool,
-    ) -> Result<(), SessionError> {
-        if self.is_running() {
+        command: UserCommand,
+        others: OtherCommands,
+    ) -> Result<BashId, SessionError> {
+        if self.is_running() && others == OtherCommands::Refuse {
             return Err(Refusal::CommandRunning.into());
         }
-        let shown = Arc::new(UserCommand { command: command.clone(), exclude_from_context });
-        self.outbox.update(|state| state.user_command = Some(shown));
-        self.outbox.send(SessionEvent::BashStarted { command: command.clone(), exclude_from_context });
+        self.last_id.0 += 1;
+        let (id, cancel) = (self.last_id, CancellationToken::new());
+        let UserCommand { command: text, exclude_from_context } = command.clone();
+        self.running.push(Running { id, cancel: cancel.clone(), command: Arc::new(command) });
+        self.publish();
+        self.outbox.send(SessionEvent::BashStarted { id, command: text.clone(), exclude_from_context });
         let (config, clock, cwd) = (services.bash.clone(), services.clock.clone(), cwd.to_owned());
-        let cancel = CancellationToken::new();
-        let (events, receiver) = mpsc::unbounded_channel();
-        self.running = Some((cancel.clone(), receiver));
+        let events = self.sender.clone();
         tokio::spawn(async move {
             let output = events.clone();
             let on_output = move |chunk: &str| {
                 // The session may have ended; the command is then cancelled as well.
-                drop(output.send(UserBashEvent::Output(chunk.to_owned())));
+                drop(output.send((id, UserBashEvent::Output(chunk.to_owned()))));
             };
-            let outcome = run_user_command(&config, &command, &cwd, &cancel, on_output).await;
-            let event = match outcome {
-                Ok(outcome) => {
-                    UserBashEvent::Ended(execution(command, outcome, exclude_from_context, &clock))
+            let command = run_user_command(&config, &text, &cwd, &cancel, on_output);
+            let event = match AssertUnwindSafe(command).catch_unwind().await {
+                Ok(Ok(outcome)) => {
+                    UserBashEvent::Ended(execution(text, outcome, exclude_from_context, &clock))
                 }
-                Err(error) => UserBashEvent::Failed(error.to_string()),
+                Ok(Err(error)) => UserBashEvent::Failed(error.to_string()),
+                Err(panic) => UserBashEvent::Failed(panic_text(&*panic)),
             };
-            drop(events.send(event));
+            drop(events.send((id, event)));
         });
-        Ok(())
+        Ok(id)
     }
 
-    pub(super) fn cancel(&mut self) {
-        if let Some((cancel, _)) = &self.running {
-            cancel.cancel();
-        }
+    /// Cancels one command, or all.
+    pub(super) fn cancel(&self, id: Option<BashId>) {
+        let wanted = self.running.iter().filter(|running| id.is_none_or(|id| running.id == id));
+        wanted.for_each(|running| running.cancel.cancel());
     }
 
     /// The next event; never returns without a running command.
-    pub(super) async fn next_event(&mut self) -> UserBashEvent {
-        let Some((_, events)) = &mut self.running else { return std::future::pending().await };
-        let event = events
-            .recv()
-            .await
-            .unwrap_or_else(|| UserBashEvent::Failed("the command ended without a result".to_owned()));
-        if !matches!(event, UserBashEvent::Output(_)) {
-            self.running = None;
-            self.outbox.update(|state| state.user_command = None);
+    pub(super) async fn next_event(&mut self) -> (BashId, UserBashEvent) {
+        if !self.is_running() {
+            return std::future::pending().await;
         }
-        event
+        // This object holds a sender, so the channel stays open.
+        let Some((id, event)) = self.events.recv().await else { return std::future::pending().await };
+        if !matches!(event, UserBashEvent::Output(_)) {
+            self.running.retain(|running| running.id != id);
+            self.publish();
+        }
+        (id, event)
     }
 
-    /// Waits for the end of the command, dropping its remaining output.
-    pub(super) async fn wait(&mut self) -> Option<UserBashEvent> {
+    /// Waits for the end of a command, dropping what they print until then; `None` if none
+    /// runs.
+    pub(super) async fn wait(&mut self) -> Option<(BashId, UserBashEvent)> {
         while self.is_running() {
             match self.next_event().await {
-                UserBashEvent::Output(_) => {}
-                ended @ (UserBashEvent::Ended(_) | UserBashEvent::Failed(_)) => return Some(ended),
+                (_, UserBashEvent::Output(_)) => {}
+                ended @ (_, UserBashEvent::Ended(_) | UserBashEvent::Failed(_)) => return Some(ended),
             }
         }
         None
+    }
+
+    fn publish(&self) {
+        let latest = self.running.last().map(|running| Arc::clone(&running.command));
+        self.outbox.update(|state| state.user_command = latest);
     }
 }
 

@@ -7,8 +7,8 @@ use pi::agent::{AgentEvent, SteeringDelivery};
 use pi::ai::{FakeAnswer, Message, TestBarrier, ThinkingLevel};
 use pi::config::{Layer, Trust, TrustDefault, TrustPolicy};
 use pi::session::{
-    Deltas, Phase, PromptDraft, Refusal, Reply, Scope, SessionCommand, SessionError, SessionEvent,
-    SessionEvents, SessionUpdate, TrustChoice, WhenBusy,
+    Deltas, OtherCommands, Phase, PromptDraft, Refusal, Reply, Scope, SessionCommand, SessionError,
+    SessionEvent, SessionEvents, SessionUpdate, TrustChoice, WhenBusy,
 };
 use serde_json::{Value, json};
 
@@ -352,8 +352,11 @@ async fn an_interrupt_gives_the_queue_back_and_ends_the_run() {
 async fn a_command_of_the_user_is_part_of_the_snapshot_while_it_runs() {
     let bench = bench([]);
     let mut session = bench.start().await;
-    let run =
-        |command: &str| SessionCommand::RunBash { command: command.to_owned(), exclude_from_context: true };
+    let run = |command: &str| SessionCommand::RunBash {
+        command: command.to_owned(),
+        exclude_from_context: true,
+        others: OtherCommands::Refuse,
+    };
     assert_eq!(session.request(run("sleep 1000")).await.unwrap(), Reply::Started);
     let state = session.handle.state();
     let command = state.user_command.as_ref().unwrap();
@@ -361,6 +364,6 @@ async fn a_command_of_the_user_is_part_of_the_snapshot_while_it_runs() {
     let refused = session.request(run("true")).await;
     assert_eq!(refused, Err(SessionError::Refused(Refusal::CommandRunning)));
     session.request(SessionCommand::Interrupt).await.unwrap();
-    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
     assert!(!session.handle.state().is_busy());
 }

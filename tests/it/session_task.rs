@@ -12,9 +12,9 @@ use pi::agent::{AgentEvent, QueueKind, QueueSlot, Tool, ToolOutput};
 use pi::ai::{FakeAnswer, Image, Message, Request, TestBarrier, ThinkingLevel, Usage, system_state};
 use pi::config::{Trust, TrustPolicy};
 use pi::session::{
-    OpenError, OpenSession, PendingCall, Phase, PromptDraft, Question, QuestionKind, Refusal, Reply, Scope,
-    SessionCommand, SessionError, SessionEvent, TRUST_OPTIONS, TakenQueue, ToolGate, TrustChoice, Verdict,
-    WhenBusy,
+    OpenError, OpenSession, OtherCommands, PendingCall, Phase, PromptDraft, Question, QuestionKind, Refusal,
+    Reply, Scope, SessionCommand, SessionError, SessionEvent, TRUST_OPTIONS, TakenQueue, ToolGate,
+    TrustChoice, Verdict, WhenBusy,
 };
 use serde_json::json;
 
@@ -45,7 +45,11 @@ fn set_model(reference: &str) -> SessionCommand {
 }
 
 fn bash(command: &str) -> SessionCommand {
-    SessionCommand::RunBash { command: command.to_owned(), exclude_from_context: false }
+    SessionCommand::RunBash {
+        command: command.to_owned(),
+        exclude_from_context: false,
+        others: OtherCommands::Refuse,
+    }
 }
 
 // The journal.
@@ -1178,9 +1182,13 @@ async fn a_command_of_the_user_is_recorded_and_read_by_the_model() {
     let mut session = bench.start().await;
     session.ask("go").await;
     for (command, exclude_from_context) in [("echo seen", false), ("echo unseen", true)] {
-        let command = SessionCommand::RunBash { command: command.to_owned(), exclude_from_context };
+        let command = SessionCommand::RunBash {
+            command: command.to_owned(),
+            exclude_from_context,
+            others: OtherCommands::Refuse,
+        };
         assert_eq!(session.request(command).await, Ok(Reply::Started));
-        session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+        session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
     }
     let lines = session.waiting();
     assert_eq!(lines[..3], ["bash start echo seen", "bash output seen", "bash end Some(0)"]);
@@ -1203,7 +1211,7 @@ async fn a_command_never_comes_between_a_call_and_its_result() {
     session.prompt("go").await;
     gate.reached().await;
     session.request(bash("echo hi")).await.unwrap();
-    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
     gate.open();
     session.settled().await;
     assert_eq!(session.on_disk()[4..], ["answer [a]", "result a: waited", "answer 1", "ran echo hi"]);
@@ -1220,7 +1228,7 @@ async fn kill_during_a_run_keeps_the_results_of_commands() {
     session.prompt("go").await;
     gate.reached().await;
     session.request(bash("echo hi")).await.unwrap();
-    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
     // The state after a kill.
     let path = session.path();
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -1244,7 +1252,7 @@ async fn a_command_before_the_first_prompt_is_stored() {
     let bench = SessionBench::new([]);
     let mut session = bench.start().await;
     session.request(bash("echo hi")).await.unwrap();
-    session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
+    session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
     assert_eq!(session.on_disk(), ["ran echo hi"]);
 }
 
@@ -1297,8 +1305,8 @@ async fn one_command_runs_at_a_time_and_can_be_stopped() {
     let refused = session.request(bash("echo hi")).await;
     assert!(matches!(refused, Err(SessionError::Refused(_))));
     session.request(SessionCommand::Abort).await.unwrap();
-    let ended = session.until(|event| matches!(event, SessionEvent::BashEnded(_))).await;
-    let SessionEvent::BashEnded(execution) = ended else { unreachable!() };
+    let ended = session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
+    let SessionEvent::BashEnded { execution, .. } = ended else { unreachable!() };
     assert!(execution.cancelled);
     assert_eq!(execution.timestamp.0, START_MS);
     assert_eq!(execution.output.trim_end(), "begun");

@@ -47,6 +47,16 @@ pub enum BatchSize {
     All,
 }
 
+impl BatchSize {
+    /// As in `settings.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneAtATime => "one-at-a-time",
+            Self::All => "all",
+        }
+    }
+}
+
 /// Whether the terminal has a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]

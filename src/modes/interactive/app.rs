@@ -13,8 +13,8 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
 use crate::config::DoubleEscape;
 use crate::session::{
-    Navigated, NoticeLevel, Opened, Phase, PromptDraft, QuestionKind, QueueView, SessionCommand,
-    SessionEvent, SessionState, WhenBusy,
+    Navigated, NoticeLevel, Opened, OtherCommands, Phase, PromptDraft, QuestionKind, QueueView,
+    SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
@@ -154,7 +154,8 @@ impl App {
                 self.refuse_command(&line, &unknown_command(name, &known));
             }
             Submission::Bash { command, exclude_from_context } => {
-                out.push(Effect::session(SessionCommand::RunBash { command, exclude_from_context }));
+                let others = OtherCommands::Refuse;
+                out.push(Effect::session(SessionCommand::RunBash { command, exclude_from_context, others }));
             }
             Submission::Prompt(PromptDraft { text, images }) => {
                 out.push(Effect::session(SessionCommand::Prompt { text, images, when_busy }));
@@ -246,7 +247,7 @@ impl App {
                     out.push(WorldEffect::LoadGrammars.into());
                 }
             }
-            SessionEvent::Agent(AgentEvent::ToolEnd { .. }) | SessionEvent::BashEnded(_) => {
+            SessionEvent::Agent(AgentEvent::ToolEnd { .. }) | SessionEvent::BashEnded { .. } => {
                 out.push(WorldEffect::ReadBranch.into());
             }
             SessionEvent::Settled { .. } => {

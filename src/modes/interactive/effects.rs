@@ -85,7 +85,7 @@ impl Effects {
                 self.index_update.cancel();
                 PromptDraft { text: text.clone(), images: images.clone() }
             }
-            SessionCommand::RunBash { command, exclude_from_context } => {
+            SessionCommand::RunBash { command, exclude_from_context, .. } => {
                 let mark = if *exclude_from_context { "!!" } else { "!" };
                 PromptDraft::from(format!("{mark}{command}").as_str())
             }

@@ -62,7 +62,7 @@ impl StatusLine {
                     self.status = Status::RunningBash { since: now };
                 }
             }
-            SessionEvent::BashEnded(_) => {
+            SessionEvent::BashEnded { .. } => {
                 self.bash_since = None;
                 if is_idle {
                     self.status = Status::Idle;

@@ -201,10 +201,11 @@ impl<'s> Compacting<'s> {
     pub(super) async fn on_end(&mut self, active: ActiveCompaction, summary: Result<Summary, SummaryError>) {
         let ActiveCompaction { plan, tokens_before, reason, then } = active;
         let aborted = summary == Err(SummaryError::Cancelled);
+        let mut tokens_after = None;
         let error = match summary {
             Ok(summary) => {
                 Budgeting::of(self.session).on_usage(&summary.usage);
-                self.store(&plan, summary, tokens_before);
+                tokens_after = Some(self.store(&plan, summary, tokens_before));
                 None
             }
             Err(error) => Some(error.to_string()),
@@ -220,7 +221,14 @@ impl<'s> Compacting<'s> {
                 Some(other)
             }
         };
-        self.session.outbox.send(SessionEvent::CompactionEnded { reason, aborted, error: error.clone() });
+        let will_retry = succeeded && matches!(then, Some(AfterCompaction::Retry));
+        self.session.outbox.send(SessionEvent::CompactionEnded {
+            reason,
+            aborted,
+            error: error.clone(),
+            will_retry,
+            tokens_after,
+        });
         let session = &mut *self.session;
         if let Some(error) = error.filter(|_| !aborted) {
             let text = format!("cannot compact the conversation: {error}; nothing was changed");
@@ -243,7 +251,8 @@ impl<'s> Compacting<'s> {
         }
     }
 
-    fn store(&mut self, plan: &CompactionPlan, summary: Summary, tokens_before: u64) {
+    /// Stores the summary; returns the estimated tokens of the next request.
+    fn store(&mut self, plan: &CompactionPlan, summary: Summary, tokens_before: u64) -> u64 {
         let session = &mut *self.session;
         let messages = projection::messages(&session.log.context_branch());
         let now_ms = session.services.clock.now_ms();
@@ -262,6 +271,8 @@ impl<'s> Compacting<'s> {
         if cost_usd > 0.0 {
             session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));
         }
+        let branch = session.log.context_branch();
+        context_tokens(&branch, &projection::messages(&branch))
     }
 }
 

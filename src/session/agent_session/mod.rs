@@ -52,10 +52,10 @@ use super::refusal::Refusal;
 use super::run;
 use super::selection::Selection;
 use super::services::Services;
-use super::state::{Phase, SessionState};
+use super::state::{Phase, SessionState, UserCommand};
 use super::store::{EntryBody, EntryId, OpenError, SessionInfo, clean_name};
 use super::trace::StepRecorder;
-use super::user_bash::{UserBash, UserBashEvent};
+use super::user_bash::{BashId, UserBash, UserBashEvent};
 use branching::Branching;
 use budgeting::Budgeting;
 use compacting::{AfterCompaction, Compacting};
@@ -141,7 +141,7 @@ struct AgentSession {
 enum Input {
     Command(Option<Envelope>),
     Run(RunInput),
-    Bash(UserBashEvent),
+    Bash((BashId, UserBashEvent)),
     Log(LogInput),
     Settings(Vec<&'static str>),
 }
@@ -297,10 +297,12 @@ impl AgentSession {
                 handoff::start(self, goal).await?;
                 return Ok(Reply::Started);
             }
-            SessionCommand::RunBash { command, exclude_from_context } => {
-                self.bash.start(&self.services, self.project.cwd(), command, exclude_from_context)?;
-                return Ok(Reply::Started);
+            SessionCommand::RunBash { command, exclude_from_context, others } => {
+                let command = UserCommand { command, exclude_from_context };
+                let id = self.bash.start(&self.services, self.project.cwd(), command, others)?;
+                return Ok(Reply::BashStarted(id));
             }
+            SessionCommand::CancelBash { id } => self.bash.cancel(id),
             SessionCommand::SetName { name } => {
                 let name = clean_name(&name).unwrap_or_default();
                 self.append(EntryBody::SessionInfo(SessionInfo { name, extra: ai::Extra::new() }));
@@ -318,6 +320,7 @@ impl AgentSession {
             SessionCommand::AddTool { tool } => self.tools.add(tool)?,
             SessionCommand::RemoveTool { name } => self.tools.remove(name)?,
             SessionCommand::ReadTree => return Ok(Reply::Tree(self.log.store().tree())),
+            SessionCommand::ReadContext => return Ok(Reply::Context(self.log.context_branch())),
             SessionCommand::Navigate { target, summary, if_busy } => {
                 return Branching::of(self).navigate(&target, summary, if_busy).await;
             }
@@ -330,6 +333,15 @@ impl AgentSession {
                 return Branching::of(self).export(path, secrets).await;
             }
             SessionCommand::New => return self.switch(OpenSession::New, ModelChoice::Stored).await,
+            SessionCommand::NewChild { parent } => {
+                let folder = self.services.sessions.clone();
+                let open = folder.map_or(OpenSession::New, |folder| OpenSession::Forked {
+                    folder,
+                    parent,
+                    lines: Vec::new(),
+                });
+                return self.switch(open, ModelChoice::Stored).await;
+            }
             SessionCommand::Open { path } => {
                 return self.switch(OpenSession::File(path), ModelChoice::Stored).await;
             }
@@ -410,9 +422,9 @@ impl AgentSession {
 
     // The user's own commands.
 
-    fn on_bash(&mut self, event: UserBashEvent) {
+    fn on_bash(&mut self, (id, event): (BashId, UserBashEvent)) {
         match event {
-            UserBashEvent::Output(chunk) => self.outbox.send(SessionEvent::BashOutput { chunk }),
+            UserBashEvent::Output(chunk) => self.outbox.send(SessionEvent::BashOutput { id, chunk }),
             UserBashEvent::Ended(execution) => {
                 let body = EntryBody::bash(execution.clone());
                 if self.run.is_in_run() {
@@ -420,10 +432,10 @@ impl AgentSession {
                 } else {
                     self.append(body);
                 }
-                self.outbox.send(SessionEvent::BashEnded(Arc::new(execution)));
+                self.outbox.send(SessionEvent::BashEnded { id, execution: Arc::new(execution) });
             }
             UserBashEvent::Failed(error) => {
-                self.outbox.send(SessionEvent::BashEnded(Arc::default()));
+                self.outbox.send(SessionEvent::BashEnded { id, execution: Arc::default() });
                 self.outbox.notice(NoticeLevel::Error, error);
             }
         }

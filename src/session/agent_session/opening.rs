@@ -114,7 +114,7 @@ impl AgentSession {
             // A handoff ends by opening another session, which comes here.
             Box::pin(self.on_run_input(input)).await;
         }
-        if let Some(event) = self.bash.wait().await {
+        while let Some(event) = self.bash.wait().await {
             self.on_bash(event);
         }
         self.log.sync().await;

@@ -225,7 +225,7 @@ impl AgentSession {
     }
 
     pub(super) fn abort(&mut self) {
-        self.bash.cancel();
+        self.bash.cancel(None);
         self.questions.withdraw_calls();
         if self.run.cancel() {
             self.publish();

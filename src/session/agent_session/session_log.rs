@@ -312,7 +312,10 @@ impl SessionLog {
     /// Sets the snapshot's fields about the file.
     pub(super) fn show(&self, state: &mut SessionState) {
         let store = &self.store;
-        state.id.clone_from(&store.header().id);
+        if *state.header != *store.header() {
+            state.header = Arc::new(store.header().clone());
+            state.id.clone_from(&store.header().id);
+        }
         if state.path.as_deref() != store.path() {
             state.path = store.path().map(std::path::Path::to_owned);
         }

@@ -37,7 +37,7 @@ impl fmt::Display for EntryId {
 }
 
 /// The first line of a session file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
     /// Missing in the oldest files, which are version 1.
@@ -238,7 +238,7 @@ impl Entry {
     }
 
     /// The line as a value.
-    pub(super) fn to_value(&self) -> Value {
+    pub fn to_value(&self) -> Value {
         let (kind, fields, custom_order) = match &self.body {
             EntryBody::Message { message, extra } => {
                 return serde_json::to_value(self.message_line(message, extra)).expect(SERIALIZES);

@@ -392,7 +392,7 @@ impl Session {
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::ProjectChanged
             | SessionEvent::SettingsChanged { .. } => {}
-            SessionEvent::BashEnded(execution) => {
+            SessionEvent::BashEnded { execution, .. } => {
                 self.check_command_on_disk(&execution.command);
                 self.lines.push(event_line(event));
             }
@@ -495,8 +495,8 @@ fn event_line(event: &SessionEvent) -> String {
             None => format!("retry {attempt} ended: {success}"),
         },
         SessionEvent::BashStarted { command, .. } => format!("bash start {command}"),
-        SessionEvent::BashOutput { chunk } => format!("bash output {}", chunk.trim_end()),
-        SessionEvent::BashEnded(execution) => format!("bash end {:?}", execution.exit_code),
+        SessionEvent::BashOutput { chunk, .. } => format!("bash output {}", chunk.trim_end()),
+        SessionEvent::BashEnded { execution, .. } => format!("bash end {:?}", execution.exit_code),
         SessionEvent::SelectionChanged => "selection changed".to_owned(),
         SessionEvent::Notice { level, text } => format!("{level:?}: {text}"),
         SessionEvent::Settled { aborted } => {

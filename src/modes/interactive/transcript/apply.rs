@@ -45,17 +45,17 @@ impl Transcript {
             SessionEvent::RetryEnded { success: false, attempt, final_error } => {
                 self.gave_up(*attempt, final_error.as_deref());
             }
-            SessionEvent::BashStarted { command, exclude_from_context } => {
+            SessionEvent::BashStarted { command, exclude_from_context, .. } => {
                 self.end_bash(None);
                 let cell = BashCell::start(command, *exclude_from_context);
                 self.live.bash = Some(self.cells.push(cell));
             }
-            SessionEvent::BashOutput { chunk } => {
+            SessionEvent::BashOutput { chunk, .. } => {
                 if let Some(cell) = self.live.bash.and_then(|id| self.cells.get_mut(id)) {
                     cell.push(chunk);
                 }
             }
-            SessionEvent::BashEnded(execution) => self.end_bash(Some(execution)),
+            SessionEvent::BashEnded { execution, .. } => self.end_bash(Some(execution)),
             SessionEvent::EntryAppended(entry) => self.show_standalone(&entry.body),
             SessionEvent::Notice { level, text } => self.notice(*level, text),
             // Footer, status line and dock show these.

@@ -1,7 +1,7 @@
 //! Snapshots of each kind of cell.
 
 use crate::session::{
-    BashExecution, BranchSummary, Compaction, CustomMessage, Entry, EntryBody, EntryId, NoticeLevel,
+    BashExecution, BashId, BranchSummary, Compaction, CustomMessage, Entry, EntryBody, EntryId, NoticeLevel,
 };
 
 use crate::tui::theme::Token;
@@ -572,11 +572,17 @@ fn calls_of_a_failed_answer_say_why() {
 fn commands_of_the_user() {
     let mut stage = Stage::new();
     let started = |command: &str, exclude_from_context| SessionEvent::BashStarted {
+        id: BashId::default(),
         command: command.to_owned(),
         exclude_from_context,
     };
-    let ended = |execution: BashExecution| SessionEvent::BashEnded(Arc::new(execution));
-    stage.event(started("seq 25", false)).event(SessionEvent::BashOutput { chunk: numbered(25) });
+    let ended = |execution: BashExecution| SessionEvent::BashEnded {
+        id: BashId::default(),
+        execution: Arc::new(execution),
+    };
+    stage
+        .event(started("seq 25", false))
+        .event(SessionEvent::BashOutput { id: BashId::default(), chunk: numbered(25) });
     insta::assert_snapshot!(stage.text(40), @"
     |
     |────────────────────────────────────────

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::session::{BashExecution, NoticeLevel};
+use crate::session::{BashExecution, BashId, NoticeLevel};
 use crate::tui::text::Row;
 
 use super::*;
@@ -169,7 +169,11 @@ fn an_aborted_run_ends_its_calls() {
 #[test]
 fn leaving_settles_everything() {
     let mut stage = Stage::new();
-    stage.event(SessionEvent::BashStarted { command: "top".into(), exclude_from_context: false });
+    stage.event(SessionEvent::BashStarted {
+        id: BashId::default(),
+        command: "top".into(),
+        exclude_from_context: false,
+    });
     stage.answer().begin(0, BlockKind::Text).delta(0, "half");
     stage.transcript.notice(NoticeLevel::Info, "Copied");
     stage.transcript.settle();
@@ -202,8 +206,12 @@ fn nothing_dangerous_reaches_a_row() {
         vec![says(bad), thinks(bad)],
         bad,
     ))));
-    stage.event(SessionEvent::BashStarted { command: bad.into(), exclude_from_context: true });
-    stage.event(SessionEvent::BashOutput { chunk: bad.into() });
+    stage.event(SessionEvent::BashStarted {
+        id: BashId::default(),
+        command: bad.into(),
+        exclude_from_context: true,
+    });
+    stage.event(SessionEvent::BashOutput { id: BashId::default(), chunk: bad.into() });
     stage.transcript.notice(NoticeLevel::Warning, bad);
     stage.transcript.block(bad);
     for expanded in [false, true] {
@@ -304,10 +312,10 @@ fn any_event() -> impl Strategy<Value = SessionEvent> {
     ];
     prop_oneof![
         20 => agent.prop_map(SessionEvent::Agent),
-        1 => text.clone().prop_map(|command| SessionEvent::BashStarted { command, exclude_from_context: true }),
-        2 => text.clone().prop_map(|chunk| SessionEvent::BashOutput { chunk }),
+        1 => text.clone().prop_map(|command| SessionEvent::BashStarted { id: BashId::default(), command, exclude_from_context: true }),
+        2 => text.clone().prop_map(|chunk| SessionEvent::BashOutput { id: BashId::default(), chunk }),
         1 => text.clone().prop_map(|output| {
-            SessionEvent::BashEnded(Arc::new(BashExecution { output, ..BashExecution::default() }))
+            SessionEvent::BashEnded { id: BashId::default(), execution: Arc::new(BashExecution { output, ..BashExecution::default() }) }
         }),
         1 => text.clone().prop_map(|text| SessionEvent::Notice { level: NoticeLevel::Info, text }),
         1 => text.prop_map(|text| SessionEvent::Notice { level: NoticeLevel::Error, text }),
