@@ -40,6 +40,14 @@ pub struct Args {
     #[arg(short, long)]
     pub print: bool,
 
+    /// Front end: text (as --print), json (all events) or rpc (commands on standard input)
+    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    pub mode: Option<Mode>,
+
+    /// With --mode json or rpc: events with lines below 1 MiB, and nothing twice
+    #[arg(long, requires = "mode")]
+    pub slim_events: bool,
+
     /// Provider of the model, such as anthropic or openrouter
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
@@ -187,6 +195,23 @@ fn parse_usd(text: &str) -> Result<f64, String> {
     dollars.filter(|usd| (0.0..1e6).contains(usd)).ok_or_else(|| "expected an amount such as 2.50".to_owned())
 }
 
+/// The front end that the command line asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Text,
+    Json,
+    Rpc,
+}
+
+fn parse_mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "text" => Ok(Mode::Text),
+        "json" => Ok(Mode::Json),
+        "rpc" => Ok(Mode::Rpc),
+        _ => Err("expected text, json or rpc".to_owned()),
+    }
+}
+
 fn parse_level(text: &str) -> Result<ThinkingLevel, String> {
     let names: Vec<&str> = ThinkingLevel::ALL.into_iter().map(ThinkingLevel::name).collect();
     ThinkingLevel::parse(text).ok_or_else(|| format!("expected one of {}", names.join(", ")))
@@ -232,7 +257,6 @@ pub const IGNORED: &[IgnoredFlag] = &[
 const NOT_YET: &[(&str, &str, &str)] = &[
     ("--session-id", "", "use --session to continue a session, --name to name one"),
     ("--export", "", "pi export writes a session in a provider's format"),
-    ("--mode", "", "pi -p prints the answer as text"),
     ("--exclude-tools", "-xt", "use --tools to select tools"),
 ];
 
@@ -280,12 +304,7 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<S
             sorted.notes.push(format!("{name} has no effect: {}", flag.why));
             continue;
         }
-        if let Some((long, _, instead)) = NOT_YET.iter().find(|(long, short, _)| is(long, short)) {
-            let value = value.map(OsString::from).or_else(|| args.next());
-            if *long == "--mode" && value.as_deref().is_some_and(|value| value == "text") {
-                sorted.notes.push("--mode text has no effect: pi -p always prints text".to_owned());
-                continue;
-            }
+        if let Some((_, _, instead)) = NOT_YET.iter().find(|(long, short, _)| is(long, short)) {
             let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
             anyhow::bail!("{name} is not supported yet{instead}");
         }
@@ -384,10 +403,8 @@ mod tests {
                 .all(|(note, flag)| note.starts_with(&format!("{flag} has no effect: ")))
         );
         assert_eq!(sorted.notes.len(), 4);
-        assert_eq!(sort(&["--mode", "text"]).unwrap().notes.len(), 1);
         // Ignoring these would change the outcome.
-        for args in [&["--export", "x"][..], &["--mode", "json"], &["-xt", "bash"], &["--exclude-tools=bash"]]
-        {
+        for args in [&["--export", "x"][..], &["-xt", "bash"], &["--exclude-tools=bash"]] {
             let error = sort(args).unwrap_err().to_string();
             assert!(error.contains("is not supported yet"), "{error}");
         }

@@ -26,7 +26,7 @@ use crate::config::{Dirs, Env};
 use crate::modes::{self, Terminals};
 
 use args::SubCommand;
-pub use args::{Args, IGNORED, IgnoredFlag};
+pub use args::{Args, IGNORED, IgnoredFlag, Mode};
 
 /// Runs the program. Exit code 0 means success, 1 a failure, 2 an invalid
 /// command line.
@@ -98,7 +98,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
             &setup.problems,
         ));
     }
-    let interactive = !args.print && !is_dumb && terminals.can_interact();
+    let interactive = !args.print && args.mode.is_none() && !is_dumb && terminals.can_interact();
     if interactive {
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(WORKERS);
@@ -110,7 +110,11 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         anyhow::bail!("--resume needs a terminal to show a list; use --continue or --session");
     }
     let runtime = runtime(Builder::new_current_thread())?;
-    let code = start::print(&runtime, &args, setup, terminals);
+    let code = match args.mode {
+        Some(Mode::Rpc) => start::rpc(&runtime, &args, setup),
+        Some(Mode::Json) => start::json(&runtime, &args, setup, terminals),
+        Some(Mode::Text) | None => start::print(&runtime, &args, setup, terminals),
+    };
     finish(runtime, code)
 }
 

@@ -2,12 +2,14 @@
 //! running mode.
 
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -153,7 +155,7 @@ impl Setup {
     ) -> anyhow::Result<(Services, Vec<String>)> {
         let model = self.model_options(args)?;
         let chose_demo = model.model.as_ref().is_some_and(|model| model.provider == DEMO_PROVIDER);
-        if front == Front::Print && !chose_demo {
+        if front != Front::Interactive && !chose_demo {
             self.credentials.refuse_demo();
         }
         let settings = Arc::clone(&self.settings);
@@ -173,7 +175,7 @@ impl Setup {
             no_context_files: args.no_context_files,
         };
         let skills = self.skill_options(args);
-        let trust = TrustOptions { flag: trust_flag(args), can_ask: front == Front::Interactive };
+        let trust = TrustOptions { flag: trust_flag(args), can_ask: front != Front::Print };
         let clock = self.clock;
         let idle = settings.http_idle_timeout;
         let options = HttpOptions {
@@ -306,7 +308,9 @@ fn text_or_file(text: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Front {
     Interactive,
+    /// Print and JSON mode: nobody can answer questions.
     Print,
+    Rpc,
 }
 
 /// A notice about answers of the demo model that the user requested.
@@ -330,7 +334,7 @@ pub(super) fn print(
     setup: Setup,
     terminals: Terminals,
 ) -> anyhow::Result<ExitCode> {
-    let piped = if terminals.stdin { None } else { Some(read_stdin()?) };
+    let piped = piped_text(terminals, &args.messages)?;
     let is_piped = piped.as_ref().is_some_and(|piped| !piped.trim().is_empty());
     words::check(&args.messages, args.print || is_piped)?;
     let prompts = first_prompts(&setup, args, piped)?;
@@ -351,6 +355,63 @@ pub(super) fn print(
             handle.send(SessionCommand::SetName { name: name.clone() });
         }
         let code = modes::print(&handle, events, prompts, &problems).await;
+        modes::tell_if_slow(credentials.settled()).await;
+        Ok(code)
+    })
+}
+
+/// Runs JSON mode: all events on standard output.
+pub(super) fn json(
+    runtime: &Runtime,
+    args: &Args,
+    setup: Setup,
+    terminals: Terminals,
+) -> anyhow::Result<ExitCode> {
+    let piped = piped_text(terminals, &args.messages)?;
+    words::check(&args.messages, true)?;
+    let prompts = first_prompts(&setup, args, piped)?;
+    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
+    let open = sessions::choose(args, &folders, &cwd)?;
+    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Print)?;
+    problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
+    let credentials = services.credentials.clone();
+    runtime.block_on(async move {
+        let (handle, events) = session::start(Arc::new(services), cwd, open, Deltas::Wanted).await?;
+        if let Some(name) = &args.name {
+            handle.send(SessionCommand::SetName { name: name.clone() });
+        }
+        let code = modes::json(&handle, events, prompts, &problems, args.slim_events).await;
+        modes::tell_if_slow(credentials.settled()).await;
+        Ok(code)
+    })
+}
+
+/// Runs RPC mode: commands from standard input.
+pub(super) fn rpc(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
+    if let Some(word) = args.messages.first() {
+        anyhow::bail!("--mode rpc takes no messages (\"{word}\"); send a prompt command on standard input");
+    }
+    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
+    let open = sessions::choose(args, &folders, &cwd)?;
+    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Rpc)?;
+    problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
+    let credentials = services.credentials.clone();
+    runtime.block_on(async move {
+        let services = Arc::new(services);
+        let (handle, events) = session::start(Arc::clone(&services), cwd, open, Deltas::Wanted).await?;
+        if let Some(name) = &args.name {
+            handle.send(SessionCommand::SetName { name: name.clone() });
+        }
+        let start = modes::RpcStart {
+            services,
+            handle,
+            events,
+            sessions: folders.folder,
+            sessions_root: folders.root,
+            problems,
+            slim_events: args.slim_events,
+        };
+        let code = modes::rpc(start).await;
         modes::tell_if_slow(credentials.settled()).await;
         Ok(code)
     })
@@ -394,8 +455,51 @@ fn keep(args: &Args, folders: &SessionFolders) -> Option<PathBuf> {
     (!args.no_session).then(|| folders.folder.clone())
 }
 
+/// How long input that never begins is waited for if there is a message without it.
+const FIRST_BYTE_LIMIT: Duration = Duration::from_secs(3);
+
+/// Reads standard input to its end, unless it is a terminal. A wrapper may leave a pipe open
+/// that nobody writes to: with `messages`, pi starts without it.
+fn piped_text(terminals: Terminals, messages: &[String]) -> anyhow::Result<Option<String>> {
+    if terminals.stdin {
+        return Ok(None);
+    }
+    if !messages.is_empty() && !has_input(std::io::stdin(), FIRST_BYTE_LIMIT) {
+        modes::report_notes(&["standard input is open but silent, so pi starts without it; \
+             redirect it from /dev/null to avoid the wait"
+            .to_owned()]);
+        return Ok(None);
+    }
+    read_stdin().map(Some)
+}
+
+/// Whether `input` has bytes, or its end, within `limit`.
+fn has_input(input: impl AsFd, limit: Duration) -> bool {
+    let Ok(limit) = Timespec::try_from(limit) else { return true };
+    let mut fds = [PollFd::new(&input, PollFlags::IN)];
+    // What cannot be waited for is read.
+    poll(&mut fds, Some(&limit)).map_or(true, |n_ready| n_ready > 0)
+}
+
 fn read_stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn input_that_is_silent_and_open_is_told_apart() {
+        let (input, mut output) = std::io::pipe().unwrap();
+        assert!(!has_input(&input, Duration::ZERO));
+        output.write_all(b"x").unwrap();
+        assert!(has_input(&input, Duration::ZERO));
+        let (ended, _) = std::io::pipe().unwrap();
+        assert!(has_input(ended, Duration::ZERO));
+    }
 }

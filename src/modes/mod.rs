@@ -6,9 +6,11 @@
 mod auth;
 mod export;
 mod interactive;
+mod json;
 mod models;
 mod output;
 mod print;
+mod rpc;
 mod sessions;
 mod signals;
 mod slash;
@@ -16,15 +18,18 @@ mod table;
 mod trace;
 mod transfer;
 mod usage;
+mod wire;
 
 use crate::ai::Image;
 
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
+pub use json::json;
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};
 pub use print::print;
+pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
 pub use sessions::{ListedSession, SessionsOutput};
 pub use slash::{command_name, nearest};
 pub use trace::{CallFilter, TraceView, show_trace};

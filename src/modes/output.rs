@@ -7,6 +7,9 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::session::Header;
 use crate::util::escapes::without_escapes;
 use crate::util::paths::with_tilde;
 
@@ -38,6 +41,15 @@ pub(super) fn write_out(text: &str) {
     let mut stdout = io::stdout().lock();
     let text = if stdout.is_terminal() { without_escapes(text) } else { text.into() };
     drop(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+}
+
+/// The first line of a session file.
+pub(super) fn header_line(header: &Header) -> String {
+    let mut line = serde_json::json!({ "type": "session" });
+    if let (Value::Object(line), Ok(Value::Object(fields))) = (&mut line, serde_json::to_value(header)) {
+        line.extend(fields);
+    }
+    line.to_string()
 }
 
 /// Writes a line to standard error. The text may come from a server, so escape

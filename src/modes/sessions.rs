@@ -169,7 +169,7 @@ fn last_chars(text: &str, max_chars: usize) -> String {
     format!("…{end}")
 }
 
-fn to_json(listed: &ListedSession) -> Value {
+pub(super) fn to_json(listed: &ListedSession) -> Value {
     let session = &listed.session;
     let mut value = json!({
         "id": session.id,

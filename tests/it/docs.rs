@@ -15,7 +15,7 @@ use clap::{Arg, Command, CommandFactory};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{Args, IGNORED};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
-use pi::modes::{commands_markdown, keybindings_markdown};
+use pi::modes::{RPC_COMMANDS, commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
 use ratatui::layout::Size;
@@ -77,6 +77,18 @@ fn flags_are_listed() {
         row(&[&format!("`{}`", usage(arg)), &help])
     });
     assert_generated("docs/cli.md", "flags", &table(&["argument", "what it does"], rows));
+}
+
+#[test]
+fn commands_of_rpc_mode_are_listed() {
+    let rows = RPC_COMMANDS.iter().map(|command| {
+        let codes = |names: &str| {
+            names.split(", ").filter(|name| !name.is_empty()).map(code).collect::<Vec<_>>().join(", ")
+        };
+        row(&[&code(command.name), &codes(command.fields), &codes(command.data), command.help])
+    });
+    let header = ["command", "fields", "data", "what it does"];
+    assert_generated("docs/rpc.md", "rpc commands", &table(&header, rows));
 }
 
 #[test]
@@ -314,7 +326,8 @@ fn paths_and_tests_that_pages_name_exist() {
     let functions = functions();
     for (page, text) in pages() {
         for span in code_spans(&text) {
-            let of_the_repository = ["src/", "tests/", "docs/", "benches/", "themes/", ".ci/", ".cargo/"];
+            let of_the_repository =
+                ["src/", "tests/", "docs/", "benches/", "examples/", "themes/", ".ci/", ".cargo/"];
             if of_the_repository.iter().any(|start| span.starts_with(start))
                 && !span.contains(['<', '*', '{'])
             {
@@ -323,7 +336,8 @@ fn paths_and_tests_that_pages_name_exist() {
             let name = span.rsplit("::").next().unwrap();
             let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
             if is_name && name.matches('_').count() >= 3 {
-                assert!(functions.contains(name), "{page} names {span}, which is no function");
+                let is_known = functions.contains(name) || RPC_COMMANDS.iter().any(|row| row.name == name);
+                assert!(is_known, "{page} names {span}, which is no function");
             }
         }
     }
@@ -385,6 +399,8 @@ fn examples_are_accepted() {
             let values: Map<String, Value> = serde_json::from_str(&block).unwrap();
             if values.contains_key("providers") {
                 assert_eq!(Catalog::builtin().add_user_models(&block), Ok(()), "{page}:\n{block}");
+            } else if page == "docs/rpc.md" {
+                check_rpc_line(&values);
             } else if page == "docs/sessions.md" {
                 let content: ContentBlock = serde_json::from_str(&block).unwrap();
                 assert!(content.is_image(), "{page}:\n{block}");
@@ -403,6 +419,21 @@ fn examples_are_accepted() {
                 assert!(values.keys().all(|key| known(key)), "{page}:\n{block}");
             }
         }
+    }
+}
+
+/// A command has its fields; a line of pi has one of the types it writes.
+#[track_caller]
+fn check_rpc_line(line: &Map<String, Value>) {
+    let kind = line["type"].as_str().unwrap();
+    let Some(command) = RPC_COMMANDS.iter().find(|row| row.name == kind) else {
+        let others = ["response", "extension_ui_request", "extension_ui_response", "bash_execution_update"];
+        assert!(others.contains(&kind), "{line:?}");
+        return;
+    };
+    let fields: Vec<&str> = command.fields.split(", ").map(|field| field.trim_end_matches('?')).collect();
+    for name in line.keys().filter(|name| !["id", "type"].contains(&name.as_str())) {
+        assert!(fields.contains(&name.as_str()), "{name} in {line:?}");
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod files;
 pub(crate) mod google;
 pub(crate) mod lifeline;
 pub(crate) mod pty;
+pub(crate) mod rpc_client;
 pub(crate) mod session_bench;
 pub(crate) mod sse_server;
 pub(crate) mod validators;

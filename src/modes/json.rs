@@ -1,0 +1,133 @@
+//! JSON mode: the header of the session and all its events on standard output, a line each.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::session::{
+    NoticeLevel, SessionCommand, SessionEvent, SessionEvents, SessionHandle, SessionUpdate, WhenBusy,
+};
+use crate::util::process;
+
+use super::output::{header_line, write_err};
+use super::print::shut_down;
+use super::wire::{EventStyle, LineOutput, Lines, Outgoing};
+use super::{Prompt, signals};
+
+/// As after SIGPIPE: the reader of standard output is gone.
+const READER_GONE: u8 = 141;
+
+/// Writes the header of the session, sends each prompt and writes events until the session has
+/// settled. Exit code 1 if a prompt was rejected or the session ended; a failed answer is an
+/// event, and no failure of this mode.
+///
+/// The first termination signal kills commands and saves partial results, the second one
+/// ends the process.
+pub async fn json(
+    handle: &SessionHandle,
+    mut events: SessionEvents,
+    prompts: Vec<Prompt>,
+    problems: &[String],
+    slim_events: bool,
+) -> ExitCode {
+    let signalled = signals::first_signal();
+    for problem in problems {
+        write_err(&format!("pi: {problem}"));
+    }
+    let style = if slim_events { EventStyle::Slim } else { EventStyle::Whole };
+    let output = match LineOutput::start(Lines::new(style), io::stdout()) {
+        Ok(output) => output,
+        Err(error) => {
+            write_err(&format!("pi: cannot write events: {error}"));
+            return ExitCode::from(1);
+        }
+    };
+    let (code, is_signalled) = tokio::select! {
+        code = say_all(handle, &mut events, prompts, &output) => (code, false),
+        () = output.broken() => (ExitCode::from(READER_GONE), false),
+        code = signalled => {
+            process::kill_all();
+            (code, true)
+        }
+    };
+    shut_down(handle).await;
+    while let Some(update) = events.try_recv() {
+        forward(update, &output);
+    }
+    // After a signal nobody may be reading; the signal's own limit ends the process.
+    output.finish(is_signalled.then_some(super::print::SHUTDOWN_LIMIT)).await;
+    code
+}
+
+async fn say_all(
+    handle: &SessionHandle,
+    events: &mut SessionEvents,
+    prompts: Vec<Prompt>,
+    output: &LineOutput,
+) -> ExitCode {
+    if !opened(events, output).await {
+        return ExitCode::from(1);
+    }
+    for Prompt { text, images } in prompts {
+        let prompt = SessionCommand::Prompt { text, images, when_busy: WhenBusy::FollowUp };
+        if let Err(error) = handle.request(prompt).await {
+            while let Some(update) = events.try_recv() {
+                forward(update, output);
+            }
+            write_err(&format!("pi: {error}"));
+            return ExitCode::from(1);
+        }
+        if !settled(events, output).await {
+            return ExitCode::from(1);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Waits for the session, and writes its header. `false` if it cannot be opened.
+async fn opened(events: &mut SessionEvents, output: &LineOutput) -> bool {
+    while let Some(update) = events.recv().await {
+        let is_open = matches!(&update.event, SessionEvent::Opened(opened) if opened.n_earlier.is_some());
+        if is_open {
+            output.send(Outgoing::Line(header_line(&update.state.header)));
+        }
+        if !forward(update, output) {
+            return false;
+        }
+        if is_open {
+            return true;
+        }
+    }
+    write_err("pi: the session ended unexpectedly");
+    false
+}
+
+/// Writes events until the session has settled. `false` if it ended instead.
+async fn settled(events: &mut SessionEvents, output: &LineOutput) -> bool {
+    while let Some(update) = events.recv().await {
+        let is_settled = matches!(update.event, SessionEvent::Settled { .. });
+        if !forward(update, output) {
+            return false;
+        }
+        if is_settled {
+            return true;
+        }
+    }
+    write_err("pi: the session ended unexpectedly");
+    false
+}
+
+/// Writes an event. `false` if it says that the session ended.
+fn forward(update: SessionUpdate, output: &LineOutput) -> bool {
+    match &update.event {
+        SessionEvent::Notice { level: NoticeLevel::Warning | NoticeLevel::Error, text } => {
+            write_err(&format!("pi: {text}"));
+        }
+        SessionEvent::Ended { reason } => {
+            write_err(&format!("pi: the session stopped: {reason}"));
+            return false;
+        }
+        _ => {}
+    }
+    output.send(Outgoing::Update(update));
+    true
+}
