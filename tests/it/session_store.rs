@@ -970,6 +970,44 @@ fn fixtures() -> Vec<PathBuf> {
 }
 
 #[test]
+fn sessions_of_the_first_versions_are_migrated_as_the_original_does() {
+    let old = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions/old");
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        text.replace("/home/user/project", "/tmp")
+    };
+    // Of the second version only the number changes here.
+    let file = OnDisk::new(old("v2.jsonl"));
+    drop(file.open());
+    assert_eq!(file.text(), old("v2.jsonl").replacen("\"version\":2", "\"version\":3", 1));
+
+    let file = OnDisk::new(old("v1.jsonl"));
+    let mut store = file.open();
+    let branch = store.branch(0);
+    assert_eq!(branch.len(), 14);
+    let parents: Vec<_> = branch.iter().map(|entry| entry.parent_id.clone()).collect();
+    let chain = std::iter::once(None).chain(branch.iter().map(|entry| Some(entry.id.clone())));
+    assert_eq!(parents, chain.take(14).collect::<Vec<_>>());
+    // It named the line it kept by its number, the header being 0.
+    let compaction = serde_json::from_str::<Value>(old("v1.jsonl").lines().nth(12).unwrap()).unwrap();
+    let kept = usize::try_from(compaction["firstKeptEntryIndex"].as_u64().unwrap()).unwrap();
+    let EntryBody::Compaction(migrated) = &branch[11].body else { panic!("{:?}", branch[11].body) };
+    assert_eq!(migrated.first_kept_entry_id, branch[kept - 1].id.as_str());
+    // The rest of each line is what it was.
+    for (entry, line) in branch.iter().zip(old("v1.jsonl").lines().skip(1)) {
+        let mut found: Value = serde_json::from_str(&entry.to_line()).unwrap();
+        let mut expected: Value = serde_json::from_str(line).unwrap();
+        for (value, names) in [
+            (&mut found, ["id", "parentId", "firstKeptEntryId"]),
+            (&mut expected, ["firstKeptEntryIndex", "", ""]),
+        ] {
+            names.iter().for_each(|name| drop(value.as_object_mut().unwrap().shift_remove(*name)));
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn every_line_of_the_original_survives() {
     for path in fixtures() {
         let text = fs::read_to_string(&path).unwrap();
