@@ -99,7 +99,8 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let beginning = known.iter().find(|name| word.len() >= 3 && name.starts_with(word));
     let n_wrong = |name: &str| strsim::damerau_levenshtein(word, name);
-    let closest = known.iter().min_by_key(|name| n_wrong(name));
+    // Letters are swapped more often than forgotten.
+    let closest = known.iter().min_by_key(|name| (n_wrong(name), name.len().abs_diff(word.len())));
     // Allows two wrong letters of five, or one of three.
     let alike = closest.filter(|name| n_wrong(name) * 5 <= word.len().max(name.len()) * 2);
     beginning.or(alike).copied()

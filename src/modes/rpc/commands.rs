@@ -170,7 +170,7 @@ impl Client {
             RpcCommand::GetLastAssistantText => self.of_context(data::last_text),
             RpcCommand::GetSessionStats => {
                 let handle = self.handle.clone();
-                self.of_context(move |branch| data::stats(&handle.state(), branch))
+                self.of_tree(move |tree| Ok(data::stats(&handle.state(), tree).to_string()))
             }
             RpcCommand::GetCommands => {
                 let state = self.state();

@@ -11,8 +11,6 @@ use crate::session::{
 };
 use crate::util::clock;
 
-use super::super::wire::conversation;
-
 pub(super) fn model(model: &Model) -> Value {
     serde_json::to_value(model).unwrap_or_default()
 }
@@ -45,27 +43,30 @@ fn identify(data: &mut Value, state: &SessionState) {
     data["sessionId"] = state.id.as_str().into();
 }
 
-/// `get_session_stats`, with the counts of the conversation `branch` and the tokens of the
-/// whole file.
-pub(super) fn stats(state: &SessionState, branch: &[Arc<Entry>]) -> Value {
-    let messages = conversation(branch);
-    let n_of = |role: &str| messages.iter().filter(|message| message["role"] == role).count();
-    let is_call = |block: &Value| block["type"] == "toolCall";
-    let n_calls = |message: &Value| {
-        message["content"].as_array().map_or(0, |blocks| blocks.iter().filter(|block| is_call(block)).count())
+/// `get_session_stats`: counts, tokens and cost of the whole file. Reads all answers; blocks.
+pub(super) fn stats(state: &SessionState, tree: &SessionTree) -> Value {
+    let kinds = || tree.entries().iter().map(|entry| entry.kind);
+    let n_of = |wanted: EntryKind| kinds().filter(|kind| *kind == wanted).count();
+    let n_calls = |idx: usize| match &tree.read(idx)?.body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::Assistant(answer) => Some(answer.tool_calls().count()),
+            _ => None,
+        },
+        _ => None,
     };
-    let answers = messages.iter().filter(|message| message["role"] == "assistant");
+    let answers = (0..tree.entries().len()).filter(|idx| tree.entries()[*idx].kind == EntryKind::Assistant);
     let totals = &state.totals;
     let total = [totals.input, totals.output, totals.cache_read, totals.cache_write]
         .into_iter()
         .fold(0, u64::saturating_add);
     let mut data = json!({});
     identify(&mut data, state);
-    data["userMessages"] = n_of("user").into();
-    data["assistantMessages"] = n_of("assistant").into();
-    data["toolCalls"] = answers.map(n_calls).sum::<usize>().into();
-    data["toolResults"] = n_of("toolResult").into();
-    data["totalMessages"] = messages.len().into();
+    let n_messages = kinds().filter(|kind| is_stored_message(*kind)).count();
+    data["userMessages"] = n_of(EntryKind::User).into();
+    data["assistantMessages"] = n_of(EntryKind::Assistant).into();
+    data["toolCalls"] = answers.filter_map(n_calls).sum::<usize>().into();
+    data["toolResults"] = n_of(EntryKind::ToolResult).into();
+    data["totalMessages"] = n_messages.into();
     data["tokens"] = json!({
         "input": totals.input,
         "output": totals.output,
@@ -74,14 +75,27 @@ pub(super) fn stats(state: &SessionState, branch: &[Arc<Entry>]) -> Value {
         "total": total,
     });
     data["cost"] = number(totals.cost_usd);
-    data["contextUsage"] = context(state, messages.is_empty());
+    data["contextUsage"] = context(state, n_messages == 0);
     data
+}
+
+/// Whether the entry is of the type `message`.
+fn is_stored_message(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::System
+            | EntryKind::User
+            | EntryKind::Assistant
+            | EntryKind::ToolResult
+            | EntryKind::Bash
+            | EntryKind::OtherMessage
+    )
 }
 
 fn context(state: &SessionState, is_empty: bool) -> Value {
     let window = state.context.window;
     let tokens = state.context.tokens.or(is_empty.then_some(0));
-    let percent = tokens.filter(|_| window > 0).map(|tokens| number(tokens as f64 * 100.0 / window as f64));
+    let percent = tokens.filter(|_| window > 0).map(|tokens| number(tokens as f64 / window as f64 * 100.0));
     json!({ "tokens": tokens, "contextWindow": window, "percent": percent })
 }
 
@@ -117,24 +131,8 @@ pub(super) fn n_messages(tree: &SessionTree) -> usize {
         .filter_map(|idx| tree.read(*idx))
         .filter(|entry| matches!(&entry.body, EntryBody::ContextEdit(edit) if edit.replacement.is_none()))
         .count();
-    let is_message = |kind: EntryKind| match kind {
-        EntryKind::System
-        | EntryKind::User
-        | EntryKind::Assistant
-        | EntryKind::ToolResult
-        | EntryKind::Bash
-        | EntryKind::OtherMessage
-        | EntryKind::BranchSummary
-        | EntryKind::CustomMessage => true,
-        EntryKind::ModelChange
-        | EntryKind::ThinkingLevelChange
-        | EntryKind::Usage
-        | EntryKind::Compaction
-        | EntryKind::ContextEdit
-        | EntryKind::Custom
-        | EntryKind::Label
-        | EntryKind::SessionInfo
-        | EntryKind::Other => false,
+    let is_message = |kind: EntryKind| {
+        is_stored_message(kind) || matches!(kind, EntryKind::BranchSummary | EntryKind::CustomMessage)
     };
     let n_all = range.iter().filter(|idx| is_message(kind(idx))).count();
     (n_all + n_summary).saturating_sub(n_system_before + n_hidden)
