@@ -78,7 +78,7 @@ pub struct SystemMessage {
 }
 
 /// Text of a system message: a plain string or text blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SystemContent {
     Text(String),
@@ -136,7 +136,7 @@ impl UserMessage {
 }
 
 /// Content of a user message: both forms are read, blocks are written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum UserContent {
     Text(String),
@@ -174,8 +174,8 @@ pub fn join_text(blocks: &[ContentBlock]) -> String {
 }
 
 /// A block of user or tool input.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", from = "StoredBlock")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum ContentBlock {
     Text(Text),
     Image(Image),
@@ -185,26 +185,6 @@ pub enum ContentBlock {
     /// A block of a kind this version does not know; kept, never sent.
     #[serde(untagged)]
     Unknown(Value),
-}
-
-/// A block as it is stored in files.
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-enum StoredBlock {
-    Text(Text),
-    Image(Image),
-    #[serde(untagged)]
-    Unknown(Value),
-}
-
-impl From<StoredBlock> for ContentBlock {
-    fn from(block: StoredBlock) -> Self {
-        match block {
-            StoredBlock::Text(text) => ImageUrl::of_text(text).map_or_else(Self::Text, Self::ImageUrl),
-            StoredBlock::Image(image) => Self::Image(image),
-            StoredBlock::Unknown(value) => Self::Unknown(value),
-        }
-    }
 }
 
 impl ContentBlock {
@@ -229,7 +209,7 @@ impl ContentBlock {
 }
 
 /// A block of an answer. Never an image; never in a user message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum AssistantBlock {
     Text(Text),

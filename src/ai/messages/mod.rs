@@ -15,6 +15,7 @@ mod image_url;
 pub(super) mod message;
 mod outcome;
 pub(super) mod partial_json;
+mod stored;
 mod stream;
 mod thinking_level;
 
