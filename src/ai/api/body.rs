@@ -9,10 +9,16 @@ use super::EncodeError;
 use crate::ai::models::Dialect;
 use crate::ai::requests::{Prompt, Request, StrictTools};
 
-/// Serializes `body`. The fields of `extra` replace its own; objects are
-/// merged member by member.
-pub(super) fn write_body(body: &impl Serialize, extra: &Map<String, Value>) -> Result<Vec<u8>, EncodeError> {
-    let bytes = serde_json::to_vec(body)?;
+/// Serializes `body`, whose length is about `n_bytes`. The fields of `extra` replace its
+/// own; objects are merged member by member.
+pub(super) fn write_body(
+    body: &impl Serialize,
+    extra: &Map<String, Value>,
+    n_bytes: usize,
+) -> Result<Vec<u8>, EncodeError> {
+    // A long conversation would otherwise be copied each time the buffer doubles.
+    let mut bytes = Vec::with_capacity(n_bytes);
+    serde_json::to_writer(&mut bytes, body)?;
     if extra.is_empty() {
         return Ok(bytes);
     }

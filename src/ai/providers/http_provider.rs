@@ -145,7 +145,7 @@ fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, Encode
     let url = codec.url(request)?;
     let Encoded { headers, body } = codec.encode(request)?;
     let empty_error_is_overflow = Server::is_any(&request.model, |server| server.empty_error_is_overflow);
-    Ok(HttpRequest { url, headers, body, empty_error_is_overflow })
+    Ok(HttpRequest { url, headers, body: body.into(), empty_error_is_overflow })
 }
 
 /// The body of `request` as it would be sent to any address.

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
@@ -31,7 +32,8 @@ const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 pub(in crate::ai) struct HttpRequest {
     pub(in crate::ai) url: String,
     pub(in crate::ai) headers: HeaderMap,
-    pub(in crate::ai) body: Vec<u8>,
+    /// Cheap to clone, so that an attempt does not copy it.
+    pub(in crate::ai) body: Bytes,
     /// The service answers a conversation that is too long with an error without a body.
     pub(in crate::ai) empty_error_is_overflow: bool,
 }

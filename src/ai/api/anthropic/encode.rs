@@ -39,7 +39,7 @@ pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeErr
     let body = body(request, host, &compat, &prompt, &thinking, &strict);
     Ok(Encoded {
         headers: headers(request, host, &compat, &prompt, &thinking)?.0,
-        body: write_body(&body, &request.options.extra_body)?,
+        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
     })
 }
 

@@ -30,7 +30,10 @@ pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let compat = BedrockCompat::of(&request.model);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::Claude))?;
     let body = body(request, &compat, &prompt, &strict);
-    Ok(Encoded { headers: headers(request)?.0, body: write_body(&body, &request.options.extra_body)? })
+    Ok(Encoded {
+        headers: headers(request)?.0,
+        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
+    })
 }
 
 fn headers(request: &Request) -> Result<Headers, EncodeError> {

@@ -27,7 +27,10 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let prompt = transform::prompt(request, IdRule::Word { max: 64 }, Updates::None);
     let body = body(request, &prompt);
-    Ok(Encoded { headers: headers(request)?.0, body: write_body(&body, &request.options.extra_body)? })
+    Ok(Encoded {
+        headers: headers(request)?.0,
+        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
+    })
 }
 
 fn headers(request: &Request) -> Result<Headers, EncodeError> {

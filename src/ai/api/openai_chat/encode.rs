@@ -37,7 +37,7 @@ pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let body = body(request, &compat, &prompt, &strict);
     Ok(Encoded {
         headers: headers(request, &compat, &prompt)?.0,
-        body: write_body(&body, &request.options.extra_body)?,
+        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
     })
 }
 

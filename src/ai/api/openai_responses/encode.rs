@@ -43,7 +43,7 @@ pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
     let body = body(request, &compat, &prompt, &strict, effort.as_deref());
     Ok(Encoded {
         headers: headers(request, &compat, &prompt)?.0,
-        body: write_body(&body, &request.options.extra_body)?,
+        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
     })
 }
 

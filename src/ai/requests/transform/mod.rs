@@ -64,6 +64,39 @@ impl Prompt<'_> {
         self.all_tools().filter(|tool| tool.name == name).last()
     }
 
+    /// About the length of its JSON in bytes, more often too much than too little.
+    pub(in crate::ai) fn json_bytes(&self) -> usize {
+        /// Names of fields, an id, and what else a turn or block has.
+        const AROUND: usize = 160;
+        let content = |content: &[Content<'_>]| -> usize {
+            let sizes = content.iter().map(|content| match content {
+                Content::Text(text) => text.len(),
+                Content::Image(Picture::Data(image)) => image.data.len(),
+                Content::Image(Picture::At(_)) => AROUND,
+            });
+            sizes.sum::<usize>() + AROUND * content.len()
+        };
+        let turns = self.turns.iter().map(|turn| match turn {
+            Turn::System(update) => update.text.len() + AROUND,
+            Turn::User(user) => content(user),
+            Turn::Assistant(turn) => {
+                let blocks = turn.blocks.iter().map(|block| match block {
+                    Block::Text { text, signature } => text.len() + signature.map_or(0, str::len),
+                    Block::Thinking(thinking) => {
+                        let signature = thinking.thinking_signature.as_deref();
+                        thinking.thinking.len() + signature.map_or(0, str::len)
+                    }
+                    Block::ToolCall { .. } => AROUND,
+                });
+                let results = turn.results.iter().map(|result| content(&result.content) + AROUND);
+                blocks.sum::<usize>() + AROUND * turn.blocks.len() + results.sum::<usize>()
+            }
+        });
+        let texts = self.system.len() + turns.sum::<usize>();
+        // Line breaks and quotes take two bytes; declarations of tools have a length too.
+        texts + texts / 16 + (16 << 10)
+    }
+
     pub(in crate::ai) fn has_images(&self) -> bool {
         let image = |content: &Content<'_>| matches!(content, Content::Image(_));
         self.turns.iter().any(|turn| match turn {
