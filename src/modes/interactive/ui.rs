@@ -35,6 +35,9 @@ impl<W: Write> Ui<W> {
     /// If the terminal cannot be written to.
     pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
         let size = self.screen.size();
+        if self.screen.pushed() == 0 {
+            app.transcript.restart();
+        }
         app.transcript.layout(size.width, &app.theme, app.now);
         let dock = compose_dock(app, size.width, size.height);
         let n_rows = app.transcript.len();
@@ -51,7 +54,9 @@ impl<W: Write> Ui<W> {
             overlays.push(ScreenOverlay { rows: &completion, anchor: Anchor::Above(n_rows + dock.editor) });
         }
         let page = Page { transcript: &app.transcript, dock: &self.dock };
-        self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })
+        self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })?;
+        app.transcript.release(self.screen.pushed());
+        Ok(())
     }
 
     /// Removes dock and live rows from the screen, so that another program can write there.

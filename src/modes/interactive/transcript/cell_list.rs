@@ -3,7 +3,9 @@
 //! Cells before `first_live` are settled and drawn, and stay untouched
 //! until width, theme or view change; the cost of a frame therefore depends only on the
 //! live cells. Stable rows never change, whatever happens to their cell
-//! later, because the terminal already owns them.
+//! later, because the terminal already owns them. Cells so far above the end that nothing
+//! would draw them again leave memory with their rows, so that a session can go on for any
+//! time; the session's file has their content.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -105,6 +107,8 @@ pub(super) struct CellList {
     first_live: usize,
     /// Cells before this one have no rows.
     first_shown: usize,
+    /// Cells before this one, except the first, are released.
+    first_kept: usize,
     /// Number of entries of the session without a cell; `None` if unknown.
     n_earlier: Option<usize>,
     /// The line about hidden entries, above all cells except the first.
@@ -120,6 +124,7 @@ impl CellList {
     /// Drops all cells from `len` on; the caller clears the screen.
     pub(super) fn reset(&mut self, len: usize, n_earlier: Option<usize>) {
         self.slots.truncate(len);
+        self.first_kept = 1;
         self.n_earlier = n_earlier;
         self.key = None;
         self.opening = true;
@@ -129,6 +134,36 @@ impl CellList {
     /// screen.
     pub(super) fn invalidate(&mut self) {
         self.key = None;
+    }
+
+    /// Releases cells that no replay would draw; `pushed` rows have left the screen for the
+    /// scrollback and are not asked for again before [`Self::restart`].
+    pub(super) fn release(&mut self, pushed: usize) {
+        let first = self.first_kept.max(1);
+        let end = pushed.min(self.len().saturating_sub(REPLAY_ROWS));
+        // Seldom, and many at once.
+        if end < self.end_of(first - 1) + REPLAY_ROWS {
+            return;
+        }
+        let last = self.slots.partition_point(|slot| slot.end <= end).min(self.first_live);
+        for slot in self.slots.iter_mut().take(last).skip(first) {
+            slot.cell = Cell::Released;
+            slot.painted = Painted::default();
+        }
+        self.first_kept = last.max(first);
+    }
+
+    /// Called before rows are asked for from the first one on: if some of them are released,
+    /// everything is drawn again.
+    pub(super) fn restart(&mut self) {
+        if self.first_kept > 1 && self.end_of(self.first_kept - 1) > self.end_of(0) {
+            self.key = None;
+        }
+    }
+
+    /// Number of rows of this cell and all before it.
+    fn end_of(&self, index: usize) -> usize {
+        self.slots.get(index).map_or(0, |slot| slot.end)
     }
 
     /// Adds a cell below the others.
@@ -204,6 +239,10 @@ impl CellList {
         let mut n_rows = 0;
         self.first_shown = 0;
         for index in (0..self.slots.len()).rev() {
+            if index > 0 && index < self.first_kept {
+                self.first_shown = self.first_shown.max(index + 1);
+                continue;
+            }
             // Always include the cells of the answer in progress, and the header.
             if n_rows >= most && index < first_live && index > 0 {
                 self.slots[index].painted = Painted::default();
@@ -360,6 +399,72 @@ mod tests {
         assert_eq!(cells.first_shown, OPENING_ROWS - n_shown + 1);
         assert_eq!(cells.draw_anew(1, &cx), 2, "it was left out before");
         assert_eq!(cells.slots[1].painted.rows[1].text().trim(), "text 0");
+    }
+
+    #[test]
+    fn cells_far_above_the_end_leave_memory() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let view = ViewSettings::new(String::new(), "/p".into(), None);
+        let highlighter = Highlighter::new();
+        let cx = |width| RenderCx {
+            width,
+            theme: &theme,
+            highlighter: &highlighter,
+            view: &view,
+            now: std::time::Duration::ZERO,
+        };
+        let text = |cells: &CellList, index: usize| cells.row(index).text().trim().to_owned();
+        let mut cells = CellList::default();
+        cells.reset(0, Some(0));
+        cells.push(HeaderCell::default());
+        cells.layout(&cx(40));
+        let (mut most, mut n_cells, mut ids) = (0, 0, Vec::new());
+        while n_cells < 12 * REPLAY_ROWS / 2 {
+            for _ in 0..500 {
+                ids.push(cells.push(TextCell::finished(&format!("text {n_cells}"))));
+                n_cells += 1;
+            }
+            cells.layout(&cx(40));
+            let len = cells.len();
+            cells.release(len - 30);
+            // Positions stay, and the end can be read.
+            assert_eq!((cells.len(), text(&cells, len - 1)), (len, format!("text {}", n_cells - 1)));
+            assert_eq!(
+                text(&cells, len - 1 - 2 * 2_000.min(n_cells - 1)),
+                format!("text {}", n_cells - 1 - 2_000.min(n_cells - 1))
+            );
+            let kept = cells.slots.iter().filter(|slot| !matches!(slot.cell, Cell::Released));
+            most = most.max(kept.map(|slot| slot.painted.rows.len()).sum());
+        }
+        assert!((REPLAY_ROWS..3 * REPLAY_ROWS).contains(&most), "{most}");
+        assert!(cells.get_mut(ids[0]).is_none() && cells.get_mut(ids[n_cells - 1]).is_some());
+        cells.layout(&cx(40));
+
+        // Rows that have not left the screen are kept, however many there are.
+        let (n_released, pushed) = (cells.first_kept, cells.len());
+        for n in 0..3 * REPLAY_ROWS {
+            cells.push(TextCell::finished(&format!("more {n}")));
+        }
+        cells.layout(&cx(40));
+        cells.release(pushed);
+        assert!(cells.end_of(cells.first_kept - 1) <= pushed && cells.first_kept >= n_released);
+        cells.release(cells.len());
+
+        // From the beginning, or at another width, only what is kept is drawn.
+        let renders = cells.renders();
+        cells.layout(&cx(40));
+        assert_eq!(cells.renders(), renders, "nothing is asked for from the beginning");
+        cells.restart();
+        cells.layout(&cx(40));
+        assert!((REPLAY_ROWS..REPLAY_ROWS + 20).contains(&cells.len()), "{}", cells.len());
+        let lead = (0..9).map(|index| text(&cells, index)).find(|row| row.contains("hidden")).unwrap();
+        assert!(lead.ends_with("blocks above hidden"), "{lead}");
+        let renders = cells.renders();
+        cells.restart();
+        cells.layout(&cx(40));
+        assert_eq!(cells.renders(), renders, "that was done already");
+        cells.layout(&cx(60));
+        assert_eq!(text(&cells, cells.len() - 1), format!("more {}", 3 * REPLAY_ROWS - 1));
     }
 
     #[test]

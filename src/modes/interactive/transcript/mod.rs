@@ -108,6 +108,17 @@ impl Transcript {
         self.cells.layout(&cx);
     }
 
+    /// Called before a screen is drawn that has none of the rows.
+    pub(super) fn restart(&mut self) {
+        self.cells.restart();
+    }
+
+    /// Called after a frame: the first `pushed` rows have left the screen, and those far
+    /// above may leave memory.
+    pub(super) fn release(&mut self, pushed: usize) {
+        self.cells.release(pushed);
+    }
+
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.cells.len()

@@ -47,6 +47,8 @@ pub(super) enum Cell {
     Custom(CustomCell),
     Block(BlockCell),
     Notice(NoticeCell),
+    /// It left memory after its rows had left the screen.
+    Released,
 }
 
 /// A type of cell, by which a list names its cells.
@@ -94,7 +96,12 @@ impl Cell {
     /// Whether it can no longer change.
     pub(super) fn is_settled(&self) -> bool {
         match self {
-            Self::Header(_) | Self::User(_) | Self::Summary(_) | Self::Custom(_) | Self::Block(_) => true,
+            Self::Header(_)
+            | Self::User(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Block(_)
+            | Self::Released => true,
             Self::Text(cell) => cell.is_finished(),
             Self::Thinking(cell) => cell.is_finished(),
             Self::Tool(cell) => cell.is_done(),
@@ -115,7 +122,8 @@ impl Cell {
             | Self::Bash(_)
             | Self::Summary(_)
             | Self::Custom(_)
-            | Self::Block(_) => false,
+            | Self::Block(_)
+            | Self::Released => false,
         }
     }
 
@@ -131,7 +139,8 @@ impl Cell {
             | Self::Summary(_)
             | Self::Custom(_)
             | Self::Block(_)
-            | Self::Notice(_) => false,
+            | Self::Notice(_)
+            | Self::Released => false,
         }
     }
 
@@ -148,6 +157,7 @@ impl Cell {
             Self::Custom(cell) => cell.rows(cx),
             Self::Block(cell) => cell.rows(cx),
             Self::Notice(cell) => cell.rows(cx),
+            Self::Released => Vec::new(),
         };
         painted.replace(set_off(rows));
     }
