@@ -45,7 +45,7 @@ pub use command::{
     IfBusy, LeftBranch, OtherCommands, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice,
     WhenBusy,
 };
-pub use compaction::NothingToCompact;
+pub use compaction::{CompactionPreview, NothingToCompact, preview_compaction};
 pub use copies::{Secrets, fork_session, prompt_of, write_branch};
 pub use event::{CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate};
 pub use handle::{SessionError, SessionHandle};
@@ -70,9 +70,9 @@ pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Tota
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Deleted,
     Disk, Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
-    ManageError, ModelChange, OpenError, Replacement, SessionInfo, SessionMessage, SessionStore, SessionTree,
-    StoredTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session, file_name, find,
-    latest, project_folder, read_tree, rename_session,
+    ManageError, ModelChange, OpenError, ReadCounts, Replacement, SessionInfo, SessionMessage, SessionStore,
+    SessionTree, StoredTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session,
+    file_name, find, latest, project_folder, read_tree, rename_session,
 };
 pub use trace::{
     CallOf, CallResult, DeleteError, ToolStats, Trace, TracePage, TraceStep, TraceTime, TracedCall,

@@ -34,6 +34,7 @@ mod process_tui;
 mod recovery;
 mod session_front;
 mod session_list;
+mod session_size;
 mod session_store;
 mod session_task;
 mod skills;

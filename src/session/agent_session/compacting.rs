@@ -174,7 +174,7 @@ impl<'s> Compacting<'s> {
         let model = Arc::clone(session.model.model());
         let settings = session.settings.get();
         let budget = settings.values.compaction.budget(&model.reference());
-        let plan = compaction::plan(&session.log.branch(), budget.keep_recent_tokens)
+        let plan = compaction::plan(&session.log.branch_to_summarize(), budget.keep_recent_tokens)
             .map_err(Unprepared::Nothing)?;
         let context = session.log.context_branch();
         let tokens_before = context_tokens(&context, &projection::messages(&context));

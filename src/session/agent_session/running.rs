@@ -238,6 +238,7 @@ impl AgentSession {
         self.publish();
         self.queue.on_settled(aborted);
         self.log.sync().await;
+        self.log.release_unused();
         self.follow_log();
         self.outbox.send(SessionEvent::Settled { aborted });
     }

@@ -68,7 +68,7 @@ impl SessionLog {
             outbox,
             pinned: Arc::from([]),
         };
-        log.read_pins();
+        log.on_open();
         log
     }
 
@@ -77,7 +77,20 @@ impl SessionLog {
         self.store = store;
         self.deferred_entries = deferred_entries;
         self.unsaved = false;
+        self.on_open();
+    }
+
+    fn on_open(&mut self) {
         self.read_pins();
+        if let Some(outline) = self.store.take_outline() {
+            // Nothing waits for it; without it, the next start takes longer.
+            drop(tokio::task::spawn_blocking(move || outline.write()));
+        }
+    }
+
+    /// Drops what the next request does not need from memory, once nothing is going on.
+    pub(super) fn release_unused(&mut self) {
+        self.store.release_unused();
     }
 
     /// Finds the pinned messages of the active branch.
@@ -93,9 +106,9 @@ impl SessionLog {
         &self.store.header().id
     }
 
-    /// The whole active branch, oldest first.
-    pub(super) fn branch(&mut self) -> Vec<Arc<Entry>> {
-        self.store.branch(0)
+    /// See [`SessionStore::branch_to_summarize`].
+    pub(super) fn branch_to_summarize(&mut self) -> Vec<Arc<Entry>> {
+        self.store.branch_to_summarize(&self.pinned)
     }
 
     /// See [`SessionStore::context_branch`].

@@ -13,6 +13,6 @@ mod summarize;
 
 pub(super) use branch::{BranchPlan, plan_branch};
 pub(super) use estimate::context_tokens;
-pub use plan::NothingToCompact;
 pub(super) use plan::{CompactionPlan, plan};
+pub use plan::{CompactionPreview, NothingToCompact, preview_compaction};
 pub(super) use summarize::{Summarizer, Summary, SummaryError};

@@ -9,7 +9,7 @@ use crate::ai::Message;
 
 use super::super::pins;
 use super::super::projection;
-use super::super::store::{Compaction, Entry, EntryBody, SessionMessage};
+use super::super::store::{Compaction, Entry, EntryBody, EntryId, SessionMessage, SessionStore};
 use super::estimate::message_tokens;
 
 /// Length of the quotes at the end of a summary, in the `details` of a compaction.
@@ -118,6 +118,30 @@ impl Files {
         self.read.extend(list("readFiles"));
         self.modified.extend(list("modifiedFiles"));
     }
+}
+
+/// What `/compact` would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactionPreview {
+    /// How many messages the summary would replace.
+    pub n_messages: usize,
+    /// The first entry that would stay word for word.
+    pub first_kept: EntryId,
+}
+
+/// Plans the compaction of a session without performing it, keeping about
+/// `keep_recent_tokens` at its end. Blocks: reads what follows the latest compaction.
+///
+/// # Errors
+/// If there is nothing to summarise.
+pub fn preview_compaction(
+    store: &mut SessionStore,
+    keep_recent_tokens: u64,
+) -> Result<CompactionPreview, NothingToCompact> {
+    let pinned = pins::pinned(&store.custom_entries());
+    let plan = plan(&store.branch_to_summarize(&pinned), keep_recent_tokens)?;
+    let n_messages = plan.history.len() + plan.turn_prefix.len();
+    Ok(CompactionPreview { n_messages, first_kept: EntryId::new(&plan.first_kept_entry_id) })
 }
 
 /// Plans the compaction of the active `branch`, keeping about `keep_recent_tokens` at
@@ -344,6 +368,14 @@ mod tests {
         );
     }
 
+    #[test]
+    fn preview_counts_what_a_summary_would_replace() {
+        let (_folder, mut store) = stored(&branch("uauaua"));
+        let preview = preview_compaction(&mut store, 8).unwrap();
+        assert_eq!((preview.n_messages, preview.first_kept.as_str()), (4, "e4"));
+        assert_eq!(preview_compaction(&mut store, 1_000), Err(NothingToCompact::TooShort));
+    }
+
     /// Appends `kinds` to a branch; ids and texts go on.
     fn grown(entries: &mut Vec<Arc<Entry>>, kinds: &str) {
         let n_before = entries.len();
@@ -356,6 +388,22 @@ mod tests {
         let line =
             format!(r#"{{"id":"e{id}","parentId":null,"timestamp":"2026-11-21T09:00:00.000Z",{fields}}}"#);
         entries.push(Arc::new(Entry::parse(&line).unwrap()));
+    }
+
+    /// The entries in a file, each the child of the one before.
+    fn stored(entries: &[Arc<Entry>]) -> (tempfile::TempDir, SessionStore) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let mut text =
+            r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}"#.to_owned() + "\n";
+        let mut parent_id = None;
+        for entry in entries {
+            text += &(Entry { parent_id, ..(**entry).clone() }.to_line() + "\n");
+            parent_id = Some(entry.id.clone());
+        }
+        std::fs::write(&path, text).unwrap();
+        let store = SessionStore::open(&path, || unreachable!("it has a header")).unwrap();
+        (folder, store)
     }
 
     proptest! {
@@ -372,6 +420,11 @@ mod tests {
                 append(&mut entries, &format!(
                     r#""type":"custom","customType":"pi.pin","data":{{"targetId":"{target}","pinned":{is_pinned}}}"#
                 ));
+                // What the store reads for a plan is enough.
+                let (_folder, mut store) = stored(&entries);
+                let pinned = pins::pinned(&store.custom_entries());
+                let read = store.branch_to_summarize(&pinned);
+                prop_assert_eq!(format!("{:?}", plan(&read, keep)), format!("{:?}", plan(&entries, keep)));
                 let Ok(plan) = plan(&entries, keep) else { continue };
                 let body = json!({"summary": format!("S{}", plan.quotes), "details": plan.details(),
                     "firstKeptEntryId": plan.first_kept_entry_id, "tokensBefore": 1, "type": "compaction"});

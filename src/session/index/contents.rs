@@ -4,9 +4,8 @@
 //! the same as after reading the whole file (`reading_in_steps_equals_reading_at_once`).
 
 use std::borrow::Cow;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -15,64 +14,7 @@ use serde_json::value::RawValue;
 use crate::ai;
 
 use super::super::resources::SkillBlock;
-use super::super::store;
-
-/// Identifies a version of a file: no other content has all three.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
-    pub(super) size: u64,
-    pub(super) mtime_ns: i64,
-    inode: u64,
-}
-
-impl Stamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        let mtime_ns = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
-        Self { size: metadata.len(), mtime_ns, inode: metadata.ino() }
-    }
-
-    /// Milliseconds since the Unix epoch.
-    pub(super) fn modified_ms(&self) -> u64 {
-        u64::try_from(self.mtime_ns / 1_000_000).unwrap_or_default()
-    }
-
-    /// Makes it the version of no file.
-    pub(super) fn outdate(&mut self) {
-        self.inode = 0;
-    }
-
-    /// Whether the file can be the one of `earlier` with lines added.
-    fn can_extend(&self, earlier: &Self) -> bool {
-        self.inode == earlier.inode && self.size >= earlier.size
-    }
-}
-
-/// The position after the last line that was read, and a checksum of the bytes before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct End {
-    offset: u64,
-    crc: u32,
-}
-
-/// How many bytes before the end are compared before reading resumes there.
-const CHECKED_BYTES: u64 = 256;
-
-impl End {
-    fn new(file: &File, offset: u64) -> Option<Self> {
-        Some(Self { offset, crc: checksum_before(file, offset)? })
-    }
-
-    fn is_in(&self, file: &File) -> bool {
-        checksum_before(file, self.offset) == Some(self.crc)
-    }
-}
-
-fn checksum_before(file: &File, offset: u64) -> Option<u32> {
-    let n_bytes = offset.min(CHECKED_BYTES);
-    let mut bytes = vec![0; usize::try_from(n_bytes).ok()?];
-    file.read_exact_at(&mut bytes, offset - n_bytes).ok()?;
-    Some(crc32fast::hash(&bytes))
-}
+use super::super::store::{self, End, Stamp};
 
 /// The facts that lists show.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -235,7 +177,8 @@ impl Facts {
 
     /// `None` if the line is not an entry.
     fn add_entry(&mut self, body: &[u8], texts: &mut TextSink<'_>) -> Option<()> {
-        let text = String::from_utf8_lossy(body);
+        // The check alone is much faster than the search for what to replace.
+        let text = std::str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed);
         let line: Line<'_> = serde_json::from_str(&text).ok()?;
         let id = line.id.as_deref().unwrap_or_default();
         if line.kind == "session_info" {

@@ -20,8 +20,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::store;
-use contents::Stamp;
+use super::store::{self, Stamp};
 use packs::Packs;
 use rows::{Row, Rows};
 

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::util::atomic_file;
 
-use super::contents::{Earlier, End, Facts, Stamp};
+use super::super::store::{End, Stamp};
+use super::contents::{Earlier, Facts};
 use super::packs::Segment;
 
 /// What is known about a session file.

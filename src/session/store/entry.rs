@@ -7,22 +7,25 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use compact_str::CompactString;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::ai::{
-    self, AssistantMessage, Extra, Message, Millis, SystemMessage, ToolResultMessage, Usage, UserContent,
-    UserMessage,
+    self, AssistantMessage, ContentBlock, Extra, Message, Millis, SystemMessage, ToolResultMessage, Usage,
+    UserContent, UserMessage,
 };
 
-/// The id of an entry, unique within its file; any string is valid.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct EntryId(Arc<str>);
+use super::line::{Head, MessageLine};
+
+/// The id of an entry, unique within its file; any string is valid. Ids of up to 24 bytes,
+/// which all are that pi creates, need no memory of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntryId(CompactString);
 
 impl EntryId {
     pub fn new(id: &str) -> Self {
-        Self(Arc::from(id))
+        Self(CompactString::new(id))
     }
 
     pub fn as_str(&self) -> &str {
@@ -33,6 +36,18 @@ impl EntryId {
 impl fmt::Display for EntryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl Serialize for EntryId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for EntryId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|id| Self(id.into()))
     }
 }
 
@@ -143,6 +158,20 @@ impl EntryBody {
         Self::Message { message: SessionMessage::BashExecution(execution), extra: Extra::new() }
     }
 
+    /// Whether it contains the bytes of an image.
+    pub(super) fn has_image(&self) -> bool {
+        let is_image = |block: &ContentBlock| matches!(block, ContentBlock::Image(_));
+        match self {
+            Self::Message { message: SessionMessage::Model(message), .. } => {
+                message.input_blocks().iter().any(is_image)
+            }
+            Self::CustomMessage(CustomMessage { content: Some(UserContent::Blocks(blocks)), .. }) => {
+                blocks.iter().any(is_image)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether this entry creates the file, as user messages and answers do.
     pub(super) fn is_conversation(&self) -> bool {
         match self {
@@ -194,8 +223,8 @@ impl Entry {
     }
 
     fn parse_known(line: &str) -> Result<Self, serde_json::Error> {
-        let head: Head<'_> = serde_json::from_str(line)?;
-        let body = match (head.kind.as_ref(), head.message.as_ref().map(|message| message.role.as_ref())) {
+        let head = Head::read(line)?;
+        let body = match (head.kind.as_ref(), head.role.as_deref()) {
             ("message", Some("user")) => message::<UserMessage>(line, Message::User)?,
             ("message", Some("assistant")) => message::<AssistantMessage>(line, Message::Assistant)?,
             ("message", Some("toolResult")) => {
@@ -203,18 +232,13 @@ impl Entry {
             }
             ("message", Some("system")) => message::<SystemMessage>(line, Message::System)?,
             ("message", Some("bashExecution")) => {
-                let line: MessageLine<BashExecution> = serde_json::from_str(line)?;
-                let mut message = line.message;
+                let MessageLine::<BashExecution> { mut message, extra } = serde_json::from_str(line)?;
                 message.extra.shift_remove("role");
-                EntryBody::Message {
-                    message: SessionMessage::BashExecution(message),
-                    extra: without_base(line.extra),
-                }
+                EntryBody::Message { message: SessionMessage::BashExecution(message), extra }
             }
             ("message", Some(_)) => {
-                let line: MessageLine<Value> = serde_json::from_str(line)?;
-                let message = SessionMessage::Unknown(line.message);
-                EntryBody::Message { message, extra: without_base(line.extra) }
+                let MessageLine::<Value> { message, extra } = serde_json::from_str(line)?;
+                EntryBody::Message { message: SessionMessage::Unknown(message), extra }
             }
             (kind, _) => other(kind, without_base(serde_json::from_str(line)?)),
         };
@@ -322,22 +346,6 @@ struct BashRole<'a> {
     execution: &'a BashExecution,
 }
 
-/// The fields that determine how the rest of a line is parsed.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    id: Cow<'a, str>,
-    #[serde(borrow, default)]
-    parent_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    message: Option<MessageHead<'a>>,
-}
-
 /// The fields that every entry has.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -352,19 +360,6 @@ struct Bare<'a> {
     timestamp: Option<Cow<'a, str>>,
 }
 
-#[derive(Deserialize)]
-struct MessageHead<'a> {
-    #[serde(borrow, default)]
-    role: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct MessageLine<M> {
-    message: M,
-    #[serde(flatten)]
-    extra: Extra,
-}
-
 fn message<'a, M: Deserialize<'a> + HasExtra>(
     line: &'a str,
     wrap: impl Fn(M) -> Message,
@@ -372,7 +367,7 @@ fn message<'a, M: Deserialize<'a> + HasExtra>(
     let MessageLine::<M> { mut message, extra } = serde_json::from_str(line)?;
     message.extra_mut().shift_remove("role");
     let message = SessionMessage::Model(Arc::new(wrap(message)));
-    Ok(EntryBody::Message { message, extra: without_base(extra) })
+    Ok(EntryBody::Message { message, extra })
 }
 
 /// Gives access to the unknown fields of a message, which include its role.

@@ -60,6 +60,8 @@ pub(super) struct FileJournal {
     begun: usize,
     /// End of the last write, in bytes from the start of the file.
     end: u64,
+    /// Number of bytes of the last write.
+    n_last: usize,
     unsynced: Vec<Piece>,
     /// Why lines are waiting.
     problem: Option<String>,
@@ -144,6 +146,7 @@ impl FileJournal {
             waiting: Vec::new(),
             begun: 0,
             end: 0,
+            n_last: 0,
             unsynced: Vec::new(),
             problem: None,
             sync_problem: None,
@@ -164,6 +167,19 @@ impl FileJournal {
     pub(super) fn push(&mut self, bytes: &[u8], create: bool) {
         self.waiting.extend_from_slice(bytes);
         self.due |= create;
+    }
+
+    /// Where the line of `len` bytes is that was pushed last; `None` unless one write wrote
+    /// it whole.
+    pub(super) fn offset_of_last_line(&self, len: usize) -> Option<u64> {
+        let is_whole = self.waiting.is_empty() && self.n_last > len;
+        self.end.checked_sub(len as u64 + 1).filter(|_| is_whole)
+    }
+
+    /// Whether nothing is in memory only: everything was written, and what could be synced
+    /// was.
+    pub(super) fn is_durable(&self) -> bool {
+        self.waiting.is_empty() && self.unsynced.is_empty() && self.sync_problem.is_none()
     }
 
     /// Why something is not durable; `None` if everything is.
@@ -234,6 +250,7 @@ impl FileJournal {
     fn written(&mut self, mut file: &File, n: usize) {
         let bytes = &self.waiting[self.begun..self.begun + n];
         let len = n as u64;
+        self.n_last = n;
         // After a write, the position of an append handle is the end of its data.
         self.end = file.stream_position().unwrap_or(self.end + len);
         let offset = self.end.saturating_sub(len);
@@ -271,6 +288,7 @@ impl FileJournal {
         self.is_made = true;
         self.begun = 0;
         self.end = bytes.len() as u64;
+        self.n_last = 0;
         self.unsynced = vec![Piece { offset: 0, bytes }];
         let is_held = path == self.path && self.lease.as_ref().is_some_and(Lease::is_held);
         self.path = path;

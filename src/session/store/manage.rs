@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::super::sidecar;
 use super::entry::{EntryBody, SessionInfo};
 use super::lease::{Lease, LeaseOutcome};
-use super::{JournalError, OpenError, SessionStore, clean_name};
+use super::{JournalError, OpenError, SessionStore, clean_name, outline};
 
 /// Why a session that is not open cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ pub fn delete_session(path: &Path, trash: &str) -> Result<Deleted, ManageError> 
         let failed = |source| ManageError::Delete { path: path.to_owned(), source };
         fs::remove_file(path).map_err(failed)?;
     }
-    for ending in [".queue", ".draft", ".deferred"] {
+    for ending in [".queue", ".draft", ".deferred", outline::SUFFIX] {
         if let Some(beside) = sidecar::path(Some(path), ending) {
             // Most sessions have none.
             drop(fs::remove_file(beside));
@@ -127,7 +127,9 @@ mod tests {
     #[test]
     fn deleted_session_takes_what_is_beside_it_along() {
         let (folder, path) = session();
-        fs::write(folder.path().join(".s.jsonl.draft"), "{}").unwrap();
+        for beside in [".s.jsonl.draft", ".s.jsonl.outline"] {
+            fs::write(folder.path().join(beside), "{}").unwrap();
+        }
         fs::write(folder.path().join("other.jsonl"), HEADER).unwrap();
         assert_eq!(delete_session(&path, "no-such-program").unwrap(), Deleted::Permanently);
         assert_eq!(names(folder.path()), ["other.jsonl"]);

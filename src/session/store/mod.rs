@@ -9,13 +9,16 @@ mod disk;
 mod entry;
 mod journal;
 mod lease;
+mod line;
 mod list;
 mod manage;
 mod message_facts;
 mod migrate;
 mod nesting;
+mod outline;
 mod scan;
 mod session_tree;
+mod stamp;
 mod tree;
 mod tree_copy;
 
@@ -38,9 +41,11 @@ pub(super) use journal::{Synced, Unsynced};
 pub use list::{FoundSessions, file_name, find, latest, project_folder};
 pub(super) use list::{session_files, works_in};
 pub use manage::{Deleted, ManageError, delete_session, rename_session};
+pub(super) use outline::PendingOutline;
 pub use scan::OpenError;
 pub(super) use scan::{clean_name, parse_header, past_bad_blocks, read_header, start_of_entry_at_the_end};
 pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
+pub(super) use stamp::{End, Stamp};
 pub use tree::EntryKind;
 pub(super) use tree_copy::{BranchCopy, copy_file};
 
@@ -49,8 +54,8 @@ use crate::util::clock;
 use super::state::Totals;
 use journal::{Displaced, FileJournal, Journal};
 use lease::{Lease, LeaseOutcome};
-use scan::Scan;
-use tree::{Body, Node, Tree};
+use scan::{LineReader, Scan};
+use tree::{Body, Location, Node, Tree};
 
 /// The contents of a session file, read without opening the session.
 #[derive(Debug, Default)]
@@ -90,10 +95,14 @@ pub fn read_tree(path: &Path) -> Result<Option<StoredTree>, OpenError> {
         let damage = scan.damage;
         return Ok(read_tree(migrated.path())?.map(|read| StoredTree { damage, ..read }));
     }
-    let Scan { header, tree, facts, damage, .. } = scan;
-    let file = File::open(path).map_err(read_error)?;
+    let Scan { header, tree, facts, damage, file, .. } = scan;
     Ok(Some(StoredTree { header, tree: SessionTree::new(&tree, Some(file)), name: facts.name, damage }))
 }
+
+/// Most bytes of the entries that are shown when a session is opened, and how many are shown
+/// whatever their size.
+const MAX_TAIL_BYTES: u64 = 2 << 20;
+const MIN_TAIL_ENTRIES: usize = 40;
 
 /// The entry tree in memory; every append also goes to the journal.
 #[derive(Debug)]
@@ -113,6 +122,18 @@ pub struct SessionStore {
     unreadable: HashSet<usize>,
     /// Notices for the user that were not collected yet.
     notices: Vec<String>,
+    /// An outline of the file that was read, to be written.
+    outline: Option<PendingOutline>,
+    reads: ReadCounts,
+}
+
+/// How much of its file a store has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadCounts {
+    /// Bytes of lines that were looked at to open the session.
+    pub n_scanned_bytes: u64,
+    /// Entries that were read whole.
+    pub n_bodies: usize,
 }
 
 impl SessionStore {
@@ -139,6 +160,8 @@ impl SessionStore {
             damaged_lines: Vec::new(),
             unreadable: HashSet::new(),
             notices: Vec::new(),
+            outline: None,
+            reads: ReadCounts::default(),
         }
     }
 
@@ -180,7 +203,6 @@ impl SessionStore {
             }
             scanned => scanned,
         };
-        let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
         let journal = Journal::open(path, lease, disk);
         if let Some(problem) = journal.file().and_then(FileJournal::open_problem) {
             notices.push(format!(
@@ -192,16 +214,14 @@ impl SessionStore {
             None => {
                 let header = header();
                 let line = journal::header_line(&header) + "\n";
+                let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
                 let mut store = Self { journal, source, ..Self::create(header, None) };
                 store.push_raw(line.as_bytes());
                 store
             }
             Some(scan) => {
-                let Scan { header, tree, facts, damage, unterminated, .. } = scan;
-                let (name, totals) = (facts.name, facts.totals);
-                let damaged_lines = damage.iter().map(|damaged| damaged.line).collect();
-                let read = Self { tree, name, totals, damage, damaged_lines, ..Self::create(header, None) };
-                let mut store = Self { journal, source, notices, ..read };
+                let unterminated = scan.unterminated;
+                let mut store = Self { journal, notices, ..Self::of(path, scan) };
                 if unterminated {
                     // The next entry must start on a new line.
                     store.push_raw(b"\n");
@@ -212,6 +232,17 @@ impl SessionStore {
         // Lines that cannot be written now are written before the first entry.
         drop(store.flush());
         Ok(store)
+    }
+
+    /// What was read, without a journal.
+    fn of(path: &Path, scan: Scan) -> Self {
+        let Scan { header, tree, facts, damage, file, n_bytes, outline, .. } = scan;
+        let (name, totals) = (facts.name, facts.totals);
+        let damaged_lines = damage.iter().map(|damaged| damaged.line).collect();
+        let reads = ReadCounts { n_scanned_bytes: n_bytes, n_bodies: 0 };
+        let source = Some((path.to_owned(), file));
+        let empty = Self::create(header, None);
+        Self { tree, name, totals, damage, damaged_lines, source, outline, reads, ..empty }
     }
 
     fn push_raw(&mut self, bytes: &[u8]) {
@@ -235,12 +266,10 @@ impl SessionStore {
             let damage = scan.damage;
             return Ok(Saved { damage, ..Self::read(migrated.path())? });
         }
-        let Scan { header, tree, damage, .. } = scan;
-        let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
-        let mut store = Self { tree, source, ..Self::create(header, None) };
+        let mut store = Self::of(path, scan);
         let branch = store.branch(0);
         let n_elsewhere = store.tree.len().saturating_sub(branch.len());
-        Ok(Saved { context: store.context_branch(), branch, n_elsewhere, damage })
+        Ok(Saved { context: store.context_branch(), branch, n_elsewhere, damage: store.damage })
     }
 
     /// The text of a session file with only the active branch.
@@ -297,6 +326,27 @@ impl SessionStore {
         self.tree.contains(id)
     }
 
+    /// How much was read so far.
+    pub fn reads(&self) -> ReadCounts {
+        self.reads
+    }
+
+    /// The number of entries in memory with their bodies.
+    pub fn n_loaded_bodies(&self) -> usize {
+        self.tree.n_loaded()
+    }
+
+    /// The outline of the file, if one is to be written.
+    pub(super) fn take_outline(&mut self) -> Option<PendingOutline> {
+        self.outline.take()
+    }
+
+    /// Writes the outline of the file, if one is to be written: what later makes opening it
+    /// fast. Blocks. Nothing depends on it, so a failure is ignored.
+    pub fn write_outline(&mut self) {
+        drop(self.take_outline().map(PendingOutline::write));
+    }
+
     /// The same lines, with the kinds of their content if known.
     pub fn damage(&self) -> &[DamagedLine] {
         &self.damage
@@ -349,17 +399,21 @@ impl SessionStore {
             self.notices.push(text.to_owned());
         }
         let entry = Arc::new(bounded.unwrap_or(entry));
-        self.tree.push(Node {
+        let idx = self.tree.push(Node {
             id: entry.id.clone(),
             parent_id: entry.parent_id.clone(),
             kind: EntryKind::of(&entry.body),
             is_silent: tree::is_silent(&entry.body),
             at_ms: clock::parse_iso8601(&entry.timestamp).unwrap_or_default(),
-            body: Body::Loaded { entry: Arc::clone(&entry), location: None },
+            location: None,
             line: 0,
         });
+        self.tree.keep_body(idx, Arc::clone(&entry));
         self.note(&entry.body);
+        let len = line.len();
         let written = self.write(line + "\n", entry.body.is_conversation());
+        let offset = self.journal.file().and_then(|journal| journal.offset_of_last_line(len));
+        self.tree.set_location(idx, offset.and_then(|offset| Location::new(offset, len)));
         (entry, written)
     }
 
@@ -381,17 +435,37 @@ impl SessionStore {
         self.load_all(path.into_iter().skip(skip))
     }
 
-    /// The last `n` entries of the active branch, and the number of earlier ones.
+    /// The last `n` entries of the active branch, and the number of earlier ones. Fewer if
+    /// they are large: those for several screens are enough.
     pub fn branch_tail(&mut self, n: usize) -> (Vec<Arc<Entry>>, usize) {
-        let n_earlier = self.tree.branch().len().saturating_sub(n);
-        (self.branch(n_earlier), n_earlier)
+        let mut upwards = self.tree.upwards();
+        let mut n_bytes = 0_u64;
+        let mut path: Vec<usize> = Vec::new();
+        let mut n_earlier = 0;
+        for idx in upwards.by_ref() {
+            n_bytes += self.tree.node(idx).location.map_or(0, |location| u64::from(location.len));
+            let fits = path.len() < MIN_TAIL_ENTRIES || n_bytes <= MAX_TAIL_BYTES;
+            if path.len() >= n || !fits {
+                n_earlier = 1;
+                break;
+            }
+            path.push(idx);
+        }
+        n_earlier += upwards.count();
+        path.reverse();
+        (self.load_all(path), n_earlier)
     }
 
     /// All entries as they are now, for readers elsewhere. Takes time in proportion to
     /// their number and reads no body.
     pub fn tree(&self) -> SessionTree {
-        let file = self.source.as_ref().and_then(|(_, file)| file.try_clone().ok());
-        SessionTree::new(&self.tree, file)
+        SessionTree::new(&self.tree, self.file().and_then(|file| file.try_clone().ok()))
+    }
+
+    /// The file that bodies are read from.
+    fn file(&self) -> Option<&File> {
+        let own = || self.journal.file().and_then(FileJournal::handle).map(|file| &**file);
+        self.source.as_ref().map(|(_, file)| file).or_else(own)
     }
 
     /// Continues after the entry `id`, or with a new root: the active branch ends there, and
@@ -403,29 +477,78 @@ impl SessionStore {
             return false;
         }
         self.tree.move_leaf(idx.flatten());
-        let keep = self.tree.branch().into_iter().collect();
-        self.tree.release(&keep);
+        let keep: HashSet<usize> = self.tree.upwards().collect();
+        self.tree.release(|idx, _| keep.contains(&idx));
         true
     }
 
     /// Drops the bodies of all entries that can be read again. Returns their number.
     pub fn release_bodies(&mut self) -> usize {
-        self.tree.release(&HashSet::new())
+        self.tree.release(|_, _| false)
+    }
+
+    /// Drops the bodies that the next request does not depend on, and those with images,
+    /// which are large: it reads them again. Does nothing while the file might lose lines
+    /// that are only in memory. Returns the number of dropped bodies.
+    pub fn release_unused(&mut self) -> usize {
+        if self.journal.file().is_some_and(|journal| !journal.is_durable()) {
+            return 0;
+        }
+        let keep: HashSet<usize> = self.context_path().into_iter().collect();
+        self.tree.release(|idx, entry| keep.contains(&idx) && !entry.body.has_image())
     }
 
     /// The part of the active branch a request can depend on: everything from
     /// the first entry the latest compaction keeps, or all of it.
     pub fn context_branch(&mut self) -> Vec<Arc<Entry>> {
-        let path = self.tree.branch();
-        let compaction = path.iter().rposition(|idx| self.tree.node(*idx).kind == EntryKind::Compaction);
-        let Some(at) = compaction else { return self.branch(0) };
-        let kept = self.load(path[at]).and_then(|entry| match &entry.body {
-            EntryBody::Compaction(compaction) => path[..at]
-                .iter()
-                .position(|idx| self.tree.node(*idx).id.as_str() == compaction.first_kept_entry_id),
+        let path = self.context_path();
+        self.load_all(path)
+    }
+
+    fn context_path(&mut self) -> Vec<usize> {
+        let mut path = Vec::new();
+        for idx in self.tree.upwards() {
+            path.push(idx);
+            if self.tree.node(idx).kind == EntryKind::Compaction {
+                break;
+            }
+        }
+        let Some(at) = path.last().copied().filter(|at| self.tree.node(*at).kind == EntryKind::Compaction)
+        else {
+            path.reverse();
+            return path;
+        };
+        let first_kept = self.load(at).and_then(|entry| match &entry.body {
+            EntryBody::Compaction(compaction) => Some(EntryId::new(&compaction.first_kept_entry_id)),
             _ => None,
         });
-        self.branch(kept.unwrap_or(at))
+        let above = self.tree.upwards().skip(path.len());
+        let n_before = path.len();
+        let mut is_found = false;
+        for idx in above.take_while(|_| first_kept.is_some()) {
+            path.push(idx);
+            is_found = Some(&self.tree.node(idx).id) == first_kept.as_ref();
+            if is_found {
+                break;
+            }
+        }
+        if !is_found {
+            path.truncate(n_before);
+        }
+        path.reverse();
+        path
+    }
+
+    /// What the plan of a summary depends on: the part of [`Self::context_branch`], and
+    /// before it the entries of type `custom` and those that are `wanted`.
+    pub(super) fn branch_to_summarize(&mut self, wanted: &[EntryId]) -> Vec<Arc<Entry>> {
+        let context = self.context_path();
+        let mut before: Vec<usize> = self.tree.upwards().skip(context.len()).collect();
+        before.retain(|idx| {
+            let node = self.tree.node(*idx);
+            node.kind == EntryKind::Custom || wanted.contains(&node.id)
+        });
+        self.load_all(before.into_iter().rev().chain(context))
     }
 
     /// The entries of type `custom` on the branch.
@@ -435,40 +558,35 @@ impl SessionStore {
         self.load_all(path)
     }
 
+    /// The latest entry on the branch whose kind is `wanted`.
+    fn last_where(&self, wanted: impl Fn(EntryKind) -> bool) -> Option<usize> {
+        self.tree.upwards().find(|idx| wanted(self.tree.node(*idx).kind))
+    }
+
     /// The latest entry of one of `kinds` on the branch.
     pub(super) fn last_of(&self, kinds: &[EntryKind]) -> Option<EntryId> {
-        let path = self.tree.branch();
-        let last = path.iter().rfind(|idx| kinds.contains(&self.tree.node(**idx).kind))?;
-        Some(self.tree.node(*last).id.clone())
+        let last = self.last_where(|kind| kinds.contains(&kind))?;
+        Some(self.tree.node(last).id.clone())
     }
 
     /// The entries that determine the model and thinking level at
     /// the leaf: at most two.
     pub(super) fn selecting_entries(&mut self) -> Vec<Arc<Entry>> {
-        let path = self.tree.branch();
-        let last = |kinds: &[EntryKind]| {
-            path.iter().rfind(|idx| kinds.contains(&self.tree.node(**idx).kind)).copied()
-        };
-        let entries =
-            [last(&[EntryKind::ThinkingLevelChange]), last(&[EntryKind::ModelChange, EntryKind::Assistant])];
-        self.load_all(entries.into_iter().flatten())
+        let thinking = self.last_where(|kind| kind == EntryKind::ThinkingLevelChange);
+        let model = self.last_where(|kind| matches!(kind, EntryKind::ModelChange | EntryKind::Assistant));
+        self.load_all(thinking.into_iter().chain(model))
     }
 
     /// The latest answer on the branch, unless a compaction follows it.
     pub(super) fn last_answer(&mut self) -> Option<Arc<Entry>> {
-        let path = self.tree.branch();
-        let relevant =
-            |idx: &&usize| matches!(self.tree.node(**idx).kind, EntryKind::Assistant | EntryKind::Compaction);
-        let idx = *path.iter().rfind(relevant)?;
+        let relevant = |kind| matches!(kind, EntryKind::Assistant | EntryKind::Compaction);
+        let idx = self.last_where(relevant)?;
         (self.tree.node(idx).kind == EntryKind::Assistant).then(|| self.load(idx)).flatten()
     }
 
     /// Whether the branch contains a message.
     pub fn has_conversation(&self) -> bool {
-        self.tree
-            .branch()
-            .iter()
-            .any(|idx| matches!(self.tree.node(*idx).kind, EntryKind::User | EntryKind::Assistant))
+        self.last_where(|kind| matches!(kind, EntryKind::User | EntryKind::Assistant)).is_some()
     }
 
     /// Retries writing. If the file was deleted, moved
@@ -556,24 +674,27 @@ impl SessionStore {
     fn load_each(&mut self, indices: impl IntoIterator<Item = usize>, report: bool) -> Vec<Arc<Entry>> {
         let mut entries = Vec::new();
         let mut lost = Vec::new();
+        let mut lines = LineReader::default();
         for idx in indices {
-            let node = self.tree.node(idx);
-            let location = match &node.body {
-                Body::Loaded { entry, .. } => {
-                    entries.push(Arc::clone(entry));
+            let read = match self.tree.body(idx) {
+                Body::Loaded(entry) => {
+                    entries.push(entry);
                     continue;
                 }
-                Body::OnDisk(location) => *location,
+                Body::OnDisk(location) => {
+                    self.reads.n_bodies += 1;
+                    self.file().and_then(|file| lines.read_entry(file, location))
+                }
+                Body::Lost => None,
             };
-            let read = self.source.as_ref().and_then(|(_, file)| scan::read_entry(file, location));
+            let node = self.tree.node(idx);
             // Another entry at this offset: the file was changed.
             if let Some(entry) = read.filter(|entry| entry.id == node.id) {
                 let entry = Arc::new(entry);
-                let location = Some(location);
-                self.tree.set_body(idx, Body::Loaded { entry: Arc::clone(&entry), location });
+                self.tree.keep_body(idx, Arc::clone(&entry));
                 entries.push(entry);
             } else if self.unreadable.insert(idx) {
-                lost.push(DamagedLine { line: node.line, what: node.kind.describe() });
+                lost.push(DamagedLine { line: node.line as usize, what: node.kind.describe() });
             }
         }
         if let Some(lines) = name_lines(&lost).filter(|_| report) {

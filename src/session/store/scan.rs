@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +17,12 @@ use crate::util::clock;
 use super::super::state::Totals;
 use super::damage::{self, DamagedLine};
 use super::entry::{Entry, EntryId, Header};
+use super::line::Head;
 use super::message_facts::MessageFacts;
-use super::tree::{Body, EntryKind, Location, Node, Tree};
+use super::migrate;
+use super::outline::{self, PendingOutline};
+use super::stamp::{End, Stamp};
+use super::tree::{EntryKind, Location, Node, Tree};
 
 /// The result of one pass over a session file.
 #[derive(Debug)]
@@ -29,6 +34,12 @@ pub(super) struct Scan {
     pub(super) damage: Vec<DamagedLine>,
     /// Whether the last line lacks its line break.
     pub(super) unterminated: bool,
+    /// The file that was read, for its bodies.
+    pub(super) file: File,
+    /// The number of bytes that were read; the outline replaced the others.
+    pub(super) n_bytes: u64,
+    /// An outline to write, if reading the file again would take long.
+    pub(super) outline: Option<PendingOutline>,
 }
 
 /// Facts from the scan for which bodies would otherwise have to be loaded.
@@ -64,50 +75,137 @@ pub enum OpenError {
     Copy { path: std::path::PathBuf, error: io::Error },
 }
 
-/// Scans the whole file. `None` if it is empty.
+/// A scan that reads at least this many bytes is worth an outline.
+const OUTLINE_BYTES: u64 = 1 << 20;
+
+/// What is known after reading some lines.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// `None` before the first line.
+    pub(super) header: Option<Header>,
+    pub(super) lines: Lines,
+    pub(super) n_lines: u32,
+    /// The end of the last line that was read.
+    pub(super) offset: u64,
+}
+
+/// Reads what is to be known of every line. `None` if the file is empty. If there is an
+/// outline of the file, only lines that it does not know are read.
 pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let read_error = |error| OpenError::Read { path: path.to_owned(), error };
-    let file = File::open(path).map_err(read_error)?;
-    let len = file.metadata().map_err(read_error)?.len();
-    let mut reader = BufReader::with_capacity(1 << 20, past_bad_blocks(file, 0, len));
-    let mut line = Vec::new();
-    let mut offset = 0_u64;
-    let mut line_no = 0;
-    let mut header = None;
-    let mut lines = Lines::default();
+    let mut file = File::open(path).map_err(read_error)?;
+    let stamp = Stamp::of(&file.metadata().map_err(read_error)?);
+    let mut read = outline::load(path, &file, &stamp).unwrap_or_default();
+    let start = read.offset;
+    file.seek(SeekFrom::Start(start)).map_err(read_error)?;
+    let rest = past_bad_blocks(file.try_clone().map_err(read_error)?, start, stamp.size);
+    let mut lines = FileLines::new(rest);
+    let outline_of = |read: &Progress| {
+        let header = read.header.as_ref().filter(|header| header.version == migrate::CURRENT_VERSION)?;
+        let is_worth = read.offset - start >= OUTLINE_BYTES;
+        let end = is_worth.then(|| End::new(&file, read.offset)).flatten()?;
+        PendingOutline::new(path, stamp, end, header, read)
+    };
+    let mut outline = None;
     let mut unterminated = false;
-    loop {
-        line.clear();
-        let n = reader.read_until(b'\n', &mut line).map_err(read_error)?;
-        if n == 0 {
-            break;
-        }
-        line_no += 1;
+    while let Some(line) = lines.next().map_err(read_error)? {
         unterminated = line.last() != Some(&b'\n');
-        let body = trim(&line);
-        let start = line.len() - line.trim_ascii_start().len();
-        let location = Location { offset: offset + start as u64, len: body.len() };
-        offset += n as u64;
-        if body.is_empty() {
-            continue;
+        if unterminated {
+            // A line without its end may still grow.
+            outline = outline_of(&read);
         }
-        if header.is_some() {
-            lines.add(body, location, line_no);
-            continue;
-        }
-        header = parse_header(body);
-        if header.is_none() {
-            if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
-                return Err(OpenError::NotASession { path: path.to_owned() });
-            }
-            lines.damage.push(DamagedLine { line: line_no, what: None });
+        if !read.add_line(line) {
+            return Err(OpenError::NotASession { path: path.to_owned() });
         }
     }
-    let Lines { tree, facts, damage } = lines;
+    if !unterminated {
+        outline = outline_of(&read);
+    }
+    let Progress { header, lines: Lines { tree, facts, damage }, offset, .. } = read;
+    let n_bytes = offset - start;
     match header {
-        Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated })),
+        Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated, file, n_bytes, outline })),
         None if offset == 0 => Ok(None),
         None => Err(OpenError::NotASession { path: path.to_owned() }),
+    }
+}
+
+/// The lines of a file, with their line breaks, where they were read: most of a gigabyte is
+/// not copied again.
+struct FileLines<R> {
+    file: R,
+    buffer: Vec<u8>,
+    /// The part of the buffer that is not returned yet.
+    rest: Range<usize>,
+}
+
+impl<R: Read> FileLines<R> {
+    fn new(file: R) -> Self {
+        Self { file, buffer: vec![0; 1 << 20], rest: 0..0 }
+    }
+
+    /// `None` at the end of the file; its last line may lack the line break.
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        let mut n_searched = 0;
+        loop {
+            let rest = &self.buffer[self.rest.clone()];
+            if let Some(at) = memchr::memchr(b'\n', &rest[n_searched..]) {
+                return Ok(Some(self.take(n_searched + at + 1)));
+            }
+            n_searched = rest.len();
+            if self.fill()? == 0 {
+                return Ok((n_searched > 0).then(|| self.take(n_searched)));
+            }
+        }
+    }
+
+    fn take(&mut self, n: usize) -> &[u8] {
+        let start = self.rest.start;
+        self.rest.start += n;
+        &self.buffer[start..start + n]
+    }
+
+    /// Reads more; 0 at the end.
+    fn fill(&mut self) -> io::Result<usize> {
+        if self.rest.start > 0 {
+            self.buffer.copy_within(self.rest.clone(), 0);
+            self.rest = 0..self.rest.len();
+        }
+        if self.rest.end == self.buffer.len() {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        loop {
+            match self.file.read(&mut self.buffer[self.rest.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read.inspect(|n| self.rest.end += n),
+            }
+        }
+    }
+}
+
+impl Progress {
+    /// Adds the next line. `false` if the file turns out not to be a session.
+    fn add_line(&mut self, line: &[u8]) -> bool {
+        let body = trim(line);
+        let start = line.len() - line.trim_ascii_start().len();
+        let offset = self.offset + start as u64;
+        self.offset += line.len() as u64;
+        self.n_lines = self.n_lines.saturating_add(1);
+        if body.is_empty() {
+            return true;
+        }
+        if self.header.is_some() {
+            self.lines.add(body, offset, self.n_lines);
+            return true;
+        }
+        self.header = parse_header(body);
+        if self.header.is_none() {
+            if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+                return false;
+            }
+            self.lines.damage.push(DamagedLine { line: self.n_lines as usize, what: None });
+        }
+        true
     }
 }
 
@@ -148,38 +246,39 @@ impl<R: Read + Seek> Read for PastBadBlocks<R> {
 
 /// The contents of the lines after the header.
 #[derive(Debug, Default)]
-struct Lines {
-    tree: Tree,
-    facts: Facts,
-    damage: Vec<DamagedLine>,
+pub(super) struct Lines {
+    pub(super) tree: Tree,
+    pub(super) facts: Facts,
+    pub(super) damage: Vec<DamagedLine>,
 }
 
 impl Lines {
-    fn add(&mut self, body: &[u8], location: Location, line: usize) {
+    /// Adds line number `line`, whose text `body` begins at `offset`.
+    fn add(&mut self, body: &[u8], offset: u64, line: u32) {
+        let line_no = line as usize;
         if let Ok(head) = serde_json::from_slice::<EntryHead<'_>>(body) {
             if std::str::from_utf8(body).is_err() {
                 // Read with replacement characters, like the original.
-                self.damage.push(DamagedLine { line, what: head.describe() });
+                self.damage.push(DamagedLine { line: line_no, what: head.describe() });
             }
-            return self.add_entry(&head, location, line);
+            return self.add_entry(&head, Location::new(offset, body.len()), line);
         }
         // Entries below an entry with invalid content must stay reachable.
         if let Ok(bare) = serde_json::from_slice::<Bare<'_>>(body) {
-            self.damage.push(DamagedLine { line, what: None });
-            self.tree.push(bare.node(location, line));
+            self.damage.push(DamagedLine { line: line_no, what: None });
+            self.tree.push(bare.node(Location::new(offset, body.len()), line));
             return;
         }
         let (what, gap) = damage::examine(body);
-        self.damage.push(DamagedLine { line, what });
+        self.damage.push(DamagedLine { line: line_no, what });
         self.tree.push_gap(gap);
         // A truncated line, followed by the next one without a line break.
         if let Some((start, head)) = entry_at_the_end(body) {
-            let location = Location { offset: location.offset + start as u64, len: body.len() - start };
-            self.add_entry(&head, location, line);
+            self.add_entry(&head, Location::new(offset + start as u64, body.len() - start), line);
         }
     }
 
-    fn add_entry(&mut self, head: &EntryHead<'_>, location: Location, line: usize) {
+    fn add_entry(&mut self, head: &EntryHead<'_>, location: Option<Location>, line: u32) {
         self.facts.note(head);
         self.tree.push(head.node(location, line));
     }
@@ -212,15 +311,20 @@ pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
     // The first line is incomplete, or is the header.
-    let entries: Vec<Entry> = bytes
-        .split(|byte| *byte == b'\n')
-        .skip(1)
-        .filter_map(|line| Entry::parse(std::str::from_utf8(line).ok()?).ok())
-        .collect();
+    let first_end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
     let mut branch: Vec<Arc<Entry>> = Vec::new();
     let mut wanted: Option<EntryId> = None;
-    for entry in entries.into_iter().rev() {
-        if branch.is_empty() || wanted.as_ref() == Some(&entry.id) {
+    for line in bytes[first_end..].rsplit(|byte| *byte == b'\n') {
+        if branch.len() == TAIL_ENTRIES || wanted.is_none() && !branch.is_empty() {
+            break;
+        }
+        let Ok(line) = std::str::from_utf8(line) else { continue };
+        // Most of another branch's lines need not be read.
+        let is_wanted = |head: &Head<'_>| wanted.as_ref().is_none_or(|wanted| wanted.as_str() == head.id);
+        if !Head::read(line).is_ok_and(|head| is_wanted(&head)) {
+            continue;
+        }
+        if let Ok(entry) = Entry::parse(line) {
             wanted = entry.parent_id.clone();
             branch.push(Arc::new(entry));
         }
@@ -231,13 +335,78 @@ pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
 
 /// The entry at `location`; `None` if it cannot be read.
 pub(super) fn read_entry(file: &File, location: Location) -> Option<Entry> {
-    let mut line = vec![0; location.len];
-    file.read_exact_at(&mut line, location.offset).ok()?;
-    Entry::parse(&String::from_utf8_lossy(&line)).ok()
+    parse_entry(&read_line(file, location)?)
+}
+
+fn parse_entry(line: &[u8]) -> Option<Entry> {
+    match std::str::from_utf8(line) {
+        Ok(line) => Entry::parse(line).ok(),
+        Err(_) => Entry::parse(&String::from_utf8_lossy(line)).ok(),
+    }
+}
+
+/// Reads lines that follow each other, many with each access to the file.
+#[derive(Debug, Default)]
+pub(super) struct LineReader {
+    bytes: Vec<u8>,
+    /// Where `bytes` begins in the file.
+    start: u64,
+    /// The end of the line that was read last.
+    end: u64,
+}
+
+/// How much [`LineReader`] reads at once, if lines are close to each other.
+const WINDOW_BYTES: u64 = 256 << 10;
+
+impl LineReader {
+    /// The entry at `location`; `None` if it cannot be read.
+    pub(super) fn read_entry(&mut self, file: &File, location: Location) -> Option<Entry> {
+        let (offset, len) = (location.offset.get(), u64::from(location.len));
+        let is_near = self.end > 0 && offset >= self.end && offset - self.end < WINDOW_BYTES / 4;
+        self.end = offset + len;
+        if !is_near && !self.has(offset, len) || len > WINDOW_BYTES {
+            return read_entry(file, location);
+        }
+        if !self.has(offset, len) {
+            self.fill(file, offset);
+        }
+        if !self.has(offset, len) {
+            return read_entry(file, location);
+        }
+        let at = usize::try_from(offset - self.start).ok()?;
+        parse_entry(&self.bytes[at..at + location.len as usize])
+    }
+
+    fn has(&self, offset: u64, len: u64) -> bool {
+        offset >= self.start && offset + len <= self.start + self.bytes.len() as u64
+    }
+
+    /// Reads from `offset` on as much as there is.
+    fn fill(&mut self, file: &File, offset: u64) {
+        self.start = offset;
+        self.bytes.resize(WINDOW_BYTES as usize, 0);
+        let mut n_read = 0;
+        while n_read < self.bytes.len() {
+            match file.read_at(&mut self.bytes[n_read..], offset + n_read as u64) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => n_read += n,
+            }
+        }
+        self.bytes.truncate(n_read);
+    }
+}
+
+/// The bytes at `location`; `None` if they cannot be read.
+pub(super) fn read_line(file: &File, location: Location) -> Option<Vec<u8>> {
+    let mut line = vec![0; location.len as usize];
+    file.read_exact_at(&mut line, location.offset.get()).ok()?;
+    Some(line)
 }
 
 /// How much of a file [`tail`] reads.
 pub(super) const TAIL_BYTES: u64 = 512 * 1024;
+/// How many entries it returns: more than the first frame shows.
+const TAIL_ENTRIES: usize = 200;
 
 /// The header of a session file, reading at most the first mebibyte.
 pub(in crate::session) fn read_header(path: &Path) -> Option<Header> {
@@ -317,7 +486,7 @@ impl EntryHead<'_> {
         damage::describe(&self.kind, self.message.as_ref().map(|message| message.role.as_ref()))
     }
 
-    fn node(&self, location: Location, line: usize) -> Node {
+    fn node(&self, location: Option<Location>, line: u32) -> Node {
         let role = self.message.as_ref().map(|message| message.role.as_ref());
         Node {
             id: EntryId::new(&self.id),
@@ -325,21 +494,21 @@ impl EntryHead<'_> {
             kind: EntryKind::named(&self.kind, role),
             is_silent: self.message.as_ref().is_some_and(MessageFacts::is_silent),
             at_ms: self.timestamp.as_deref().and_then(clock::parse_iso8601).unwrap_or_default(),
-            body: Body::OnDisk(location),
+            location,
             line,
         }
     }
 }
 
 impl Bare<'_> {
-    fn node(&self, location: Location, line: usize) -> Node {
+    fn node(&self, location: Option<Location>, line: u32) -> Node {
         Node {
             id: EntryId::new(&self.id),
             parent_id: self.parent_id.as_deref().map(EntryId::new),
             kind: EntryKind::Other,
             is_silent: false,
             at_ms: 0,
-            body: Body::OnDisk(location),
+            location,
             line,
         }
     }
@@ -399,6 +568,29 @@ mod tests {
     impl Seek for BadBlock {
         fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
             self.0.seek(to)
+        }
+    }
+
+    /// Returns at most three bytes at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = buffer.len().min(3);
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    #[test]
+    fn lines_of_any_length_are_returned_whole() {
+        let long = "x".repeat(40);
+        for text in ["", "\n", "a", "a\n", "\n\nb\nccccccccccc\n\nd", &format!("{long}\n{long}\n")] {
+            let mut lines = FileLines { buffer: vec![0; 4], ..FileLines::new(Slow(text.as_bytes())) };
+            let mut read = Vec::new();
+            while let Some(line) = lines.next().unwrap() {
+                read.push(String::from_utf8(line.to_vec()).unwrap());
+            }
+            assert_eq!(read, text.split_inclusive('\n').collect::<Vec<_>>(), "{text:?}");
         }
     }
 

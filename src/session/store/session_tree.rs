@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use crate::util::clock;
@@ -66,7 +65,7 @@ impl SessionTree {
             .enumerate()
             .map(|(idx, parent)| {
                 let node = tree.node(idx);
-                let (id, body) = (node.id.clone(), node.body.clone());
+                let (id, body) = (node.id.clone(), tree.body(idx));
                 let (kind, is_silent, at_ms) = (node.kind, node.is_silent, node.at_ms);
                 let is_linked = node.parent_id.as_ref() == parent.map(|parent| &tree.node(parent).id);
                 TreeEntry { id, parent, kind, is_silent, at_ms, is_linked, body }
@@ -106,7 +105,8 @@ impl SessionTree {
     pub fn read(&self, idx: usize) -> Option<Arc<Entry>> {
         let TreeEntry { id, body, .. } = self.0.entries.get(idx)?;
         match body {
-            Body::Loaded { entry, .. } => Some(Arc::clone(entry)),
+            Body::Loaded(entry) => Some(Arc::clone(entry)),
+            Body::Lost => None,
             Body::OnDisk(location) => {
                 let entry = scan::read_entry(self.0.file.as_ref()?, *location)?;
                 // Another entry where this one was: the file is not what it was.
@@ -124,10 +124,10 @@ impl SessionTree {
     pub fn line(&self, idx: usize) -> Option<Cow<'_, str>> {
         let TreeEntry { body, .. } = self.0.entries.get(idx)?;
         match body {
-            Body::Loaded { entry, .. } => Some(Cow::Owned(entry.to_line())),
+            Body::Loaded(entry) => Some(Cow::Owned(entry.to_line())),
+            Body::Lost => None,
             Body::OnDisk(location) => {
-                let mut line = vec![0; location.len];
-                self.0.file.as_ref()?.read_exact_at(&mut line, location.offset).ok()?;
+                let line = scan::read_line(self.0.file.as_ref()?, *location)?;
                 Some(Cow::Owned(String::from_utf8_lossy(&line).into_owned()))
             }
         }
@@ -196,19 +196,14 @@ mod tests {
     use super::super::tree::Node;
     use super::*;
 
-    fn entry(id: &str, parent: Option<&str>, body: EntryBody) -> Node {
+    fn push(tree: &mut Tree, id: &str, parent: Option<&str>, body: EntryBody) {
         let (id, parent_id) = (EntryId::new(id), parent.map(EntryId::new));
         let entry =
             Entry { id: id.clone(), parent_id: parent_id.clone(), timestamp: clock::iso8601(7), body };
-        Node {
-            id,
-            parent_id,
-            kind: EntryKind::of(&entry.body),
-            is_silent: false,
-            at_ms: 7,
-            body: Body::Loaded { entry: Arc::new(entry), location: None },
-            line: 0,
-        }
+        let kind = EntryKind::of(&entry.body);
+        let idx =
+            tree.push(Node { id, parent_id, kind, is_silent: false, at_ms: 7, location: None, line: 0 });
+        tree.keep_body(idx, Arc::new(entry));
     }
 
     fn other() -> EntryBody {
@@ -224,7 +219,7 @@ mod tests {
     fn check_parents(nodes: &[(&str, Option<&str>)], expected: &[Option<usize>]) {
         let mut tree = Tree::default();
         for (id, parent) in nodes {
-            tree.push(entry(id, *parent, other()));
+            push(&mut tree, id, *parent, other());
         }
         let tree = SessionTree::new(&tree, None);
         let parents: Vec<Option<usize>> = tree.entries().iter().map(|entry| entry.parent).collect();
@@ -284,7 +279,7 @@ mod tests {
                     }
                 };
                 let parent = leaf.map(|idx: usize| idx.to_string());
-                tree.push(entry(&parents.len().to_string(), parent.as_deref(), body));
+                push(&mut tree, &parents.len().to_string(), parent.as_deref(), body);
                 parents.push(leaf);
                 leaf = Some(parents.len() - 1);
             }

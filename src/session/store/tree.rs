@@ -1,9 +1,14 @@
 //! The entries of a session as a tree, with bodies that can stay on disk.
 //!
-//! Knows no files: a [`Location`] refers `SessionStore` to a body.
+//! Knows no files: a [`Location`] refers `SessionStore` to a body. An entry without its
+//! body takes about a hundred bytes, and the way from the leaf is read only as far as it is
+//! needed, so that the length of a session costs little.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use crate::ai::Message;
 
@@ -13,8 +18,16 @@ use super::entry::{Entry, EntryBody, EntryId, SessionMessage};
 /// The bytes of one entry in the session file, without the line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Location {
-    pub(super) offset: u64,
-    pub(super) len: usize,
+    /// Never 0: the file begins with its header.
+    pub(super) offset: NonZeroU64,
+    pub(super) len: u32,
+}
+
+impl Location {
+    /// `None` for what is no entry: the beginning of the file, and more than 4 GiB.
+    pub(super) fn new(offset: u64, len: usize) -> Option<Self> {
+        Some(Self { offset: NonZeroU64::new(offset)?, len: u32::try_from(len).ok()? })
+    }
 }
 
 /// The properties of an entry that are known without its body.
@@ -27,13 +40,14 @@ pub(super) struct Node {
     pub(super) is_silent: bool,
     /// When it was written, in milliseconds since the Unix epoch; 0 where that is unknown.
     pub(super) at_ms: u64,
-    pub(super) body: Body,
+    /// `None` while its line is not in the file.
+    pub(super) location: Option<Location>,
     /// Line of the file, from 1; 0 for an entry of this process.
-    pub(super) line: usize,
+    pub(super) line: u32,
 }
 
 /// A damaged line that used to be an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Gap {
     /// `None` if it is not readable.
     pub(super) id: Option<EntryId>,
@@ -41,7 +55,7 @@ pub(super) struct Gap {
 }
 
 /// The readable part of a damaged line's parent.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) enum GapParent {
     #[default]
     Unknown,
@@ -50,14 +64,13 @@ pub(super) enum GapParent {
     Id(EntryId),
 }
 
+/// Where a whole entry is.
 #[derive(Debug, Clone)]
 pub(super) enum Body {
-    Loaded {
-        entry: Arc<Entry>,
-        /// Its location in the file; `None` for an entry of this process.
-        location: Option<Location>,
-    },
+    Loaded(Arc<Entry>),
     OnDisk(Location),
+    /// Its line was lost before it was read.
+    Lost,
 }
 
 /// What an entry is, as far as that can be told without its body.
@@ -86,6 +99,35 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
+    const ALL: [Self; 17] = [
+        Self::System,
+        Self::User,
+        Self::Assistant,
+        Self::ToolResult,
+        Self::Bash,
+        Self::OtherMessage,
+        Self::ModelChange,
+        Self::ThinkingLevelChange,
+        Self::Usage,
+        Self::Compaction,
+        Self::BranchSummary,
+        Self::ContextEdit,
+        Self::Custom,
+        Self::CustomMessage,
+        Self::Label,
+        Self::SessionInfo,
+        Self::Other,
+    ];
+
+    /// A number below 32.
+    pub(super) fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub(super) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+
     /// By the type of an entry and the role of its message.
     pub(super) fn named(kind: &str, role: Option<&str>) -> Self {
         match (kind, role) {
@@ -163,7 +205,11 @@ pub(super) fn is_silent(body: &EntryBody) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    by_id: HashMap<EntryId, usize>,
+    by_id: HashMap<EntryId, u32>,
+    /// Whether an id is in use more than once.
+    has_duplicates: bool,
+    /// The bodies in memory.
+    loaded: HashMap<usize, Arc<Entry>>,
     leaf: Option<usize>,
     /// Gaps whose id is known, each with the number of entries before it.
     gaps_by_id: HashMap<EntryId, (usize, GapParent)>,
@@ -172,11 +218,18 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Room for this many entries.
+    pub(super) fn with_capacity(n_entries: usize) -> Self {
+        let (nodes, by_id) = (Vec::with_capacity(n_entries), HashMap::with_capacity(n_entries));
+        Self { nodes, by_id, ..Self::default() }
+    }
+
     /// Adds an entry and makes it the leaf. If its id is already in use, later references
     /// resolve to the newer entry, as in the file.
     pub(super) fn push(&mut self, node: Node) -> usize {
         let idx = self.nodes.len();
-        self.by_id.insert(node.id.clone(), idx);
+        let number = u32::try_from(idx).expect("a file has fewer than four billion lines");
+        self.has_duplicates |= self.by_id.insert(node.id.clone(), number).is_some();
         self.nodes.push(node);
         self.leaf = Some(idx);
         idx
@@ -184,11 +237,23 @@ impl Tree {
 
     /// Records that an entry is missing after those added so far.
     pub(super) fn push_gap(&mut self, gap: Gap) {
-        let n_before = self.nodes.len();
+        self.push_gap_at(self.nodes.len(), gap);
+    }
+
+    /// Records that an entry is missing after the first `n_before`.
+    pub(super) fn push_gap_at(&mut self, n_before: usize, gap: Gap) {
         match gap.id {
             Some(id) => drop(self.gaps_by_id.insert(id, (n_before, gap.parent))),
             None => self.unnamed_gaps.push(n_before),
         }
+    }
+
+    /// The gaps, each with the number of entries before it.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = (usize, Gap)> {
+        let named = self.gaps_by_id.iter().map(|(id, (n_before, parent))| {
+            (*n_before, Gap { id: Some(id.clone()), parent: parent.clone() })
+        });
+        named.chain(self.unnamed_gaps.iter().map(|n_before| (*n_before, Gap::default())))
     }
 
     pub(super) fn leaf(&self) -> Option<usize> {
@@ -203,6 +268,10 @@ impl Tree {
         &self.nodes[idx]
     }
 
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
     /// Makes an entry the leaf: what is added next follows it. Without one, what is added
     /// next is a root.
     pub(super) fn move_leaf(&mut self, idx: Option<usize>) {
@@ -211,66 +280,81 @@ impl Tree {
     }
 
     pub(super) fn index_of(&self, id: &EntryId) -> Option<usize> {
-        self.by_id.get(id).copied()
+        self.by_id.get(id).map(|idx| *idx as usize)
     }
 
-    /// Drops the bodies of entries that are not in `keep` and can be read again.
+    pub(super) fn body(&self, idx: usize) -> Body {
+        match (self.loaded.get(&idx), self.nodes[idx].location) {
+            (Some(entry), _) => Body::Loaded(Arc::clone(entry)),
+            (None, Some(location)) => Body::OnDisk(location),
+            (None, None) => Body::Lost,
+        }
+    }
+
+    /// Keeps a body in memory.
+    pub(super) fn keep_body(&mut self, idx: usize, entry: Arc<Entry>) {
+        self.loaded.insert(idx, entry);
+    }
+
+    /// The number of bodies in memory.
+    pub(super) fn n_loaded(&self) -> usize {
+        self.loaded.len()
+    }
+
+    /// Drops the bodies of entries that `keep` rejects and that can be read again.
     /// Returns their number.
-    pub(super) fn release(&mut self, keep: &HashSet<usize>) -> usize {
-        let mut n_released = 0;
-        for (idx, node) in self.nodes.iter_mut().enumerate() {
-            if let Body::Loaded { location: Some(location), .. } = node.body
-                && !keep.contains(&idx)
-            {
-                node.body = Body::OnDisk(location);
-                n_released += 1;
-            }
-        }
-        n_released
+    pub(super) fn release(&mut self, keep: impl Fn(usize, &Entry) -> bool) -> usize {
+        let n_before = self.loaded.len();
+        let nodes = &self.nodes;
+        self.loaded.retain(|idx, entry| nodes[*idx].location.is_none() || keep(*idx, entry));
+        self.loaded.shrink_to_fit();
+        n_before - self.loaded.len()
     }
 
-    /// Forgets all locations, because the file was replaced.
+    /// Records that the line of an entry is in the file.
+    pub(super) fn set_location(&mut self, idx: usize, location: Option<Location>) {
+        self.nodes[idx].location = location;
+    }
+
+    /// Forgets the locations of loaded entries, because the file was replaced.
     pub(super) fn forget_locations(&mut self) {
-        for node in &mut self.nodes {
-            if let Body::Loaded { location, .. } = &mut node.body {
-                *location = None;
-            }
+        for idx in self.loaded.keys() {
+            self.nodes[*idx].location = None;
         }
-    }
-
-    pub(super) fn set_body(&mut self, idx: usize, body: Body) {
-        self.nodes[idx].body = body;
     }
 
     pub(super) fn contains(&self, id: &EntryId) -> bool {
         self.by_id.contains_key(id)
     }
 
-    /// The path from the root to the leaf, as indices. A cycle ends it, and so does a
-    /// missing parent, unless a damaged line explains it: then the path continues
-    /// with the entry above that line.
+    /// The path from the root to the leaf, as indices.
     pub(super) fn branch(&self) -> Vec<usize> {
-        let mut path = Vec::new();
-        let mut seen = HashSet::new();
-        let mut at = self.leaf;
-        while let Some(idx) = at {
-            if !seen.insert(idx) {
-                break;
-            }
-            path.push(idx);
-            at = self.parent(idx);
-        }
+        let mut path: Vec<usize> = self.upwards().collect();
         path.reverse();
         path
+    }
+
+    /// The path from the leaf to the root, as indices. A cycle ends it, and so does a
+    /// missing parent, unless a damaged line explains it: then the path continues
+    /// with the entry above that line.
+    pub(super) fn upwards(&self) -> Upwards<'_> {
+        Upwards { tree: self, at: self.leaf, seen: Vec::new() }
     }
 
     /// The entry it follows; `None` for a root, and where no line tells what it follows.
     pub(super) fn parent(&self, idx: usize) -> Option<usize> {
         let mut id = self.nodes[idx].parent_id.as_ref()?;
+        // Nearly every entry follows the one before it.
+        if let Some(before) = idx.checked_sub(1)
+            && !self.has_duplicates
+            && self.nodes[before].id == *id
+        {
+            return Some(before);
+        }
         // At most one step per gap, because damaged lines may refer to each other.
         for _ in 0..=self.gaps_by_id.len() {
-            if let Some(parent) = self.by_id.get(id) {
-                return Some(*parent);
+            if let Some(parent) = self.index_of(id) {
+                return Some(parent);
             }
             match self.gaps_by_id.get(id) {
                 Some((_, GapParent::Id(above))) => id = above,
@@ -288,6 +372,33 @@ impl Tree {
     }
 }
 
+/// See [`Tree::upwards`].
+pub(super) struct Upwards<'t> {
+    tree: &'t Tree,
+    at: Option<usize>,
+    /// One bit for each entry, set once it was passed.
+    seen: Vec<u64>,
+}
+
+impl Iterator for Upwards<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let idx = self.at?;
+        if self.seen.is_empty() {
+            self.seen = vec![0; self.tree.len().div_ceil(64)];
+        }
+        let (word, bit) = (&mut self.seen[idx / 64], 1 << (idx % 64));
+        if *word & bit != 0 {
+            self.at = None;
+            return None;
+        }
+        *word |= bit;
+        self.at = self.tree.parent(idx);
+        Some(idx)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,7 +410,7 @@ mod tests {
             kind: EntryKind::Other,
             is_silent: false,
             at_ms: 0,
-            body: Body::OnDisk(Location { offset: 0, len: 0 }),
+            location: None,
             line: 0,
         }
     }

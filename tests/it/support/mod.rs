@@ -9,6 +9,7 @@ pub(crate) mod faulty_disk;
 pub(crate) mod files;
 pub(crate) mod google;
 pub(crate) mod lifeline;
+pub(crate) mod long_session;
 pub(crate) mod pty;
 pub(crate) mod rpc_client;
 pub(crate) mod session_bench;
