@@ -95,6 +95,12 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
                 });
                 said = Some(error);
             }
+            SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, error } => {
+                let seconds = delay.as_secs_f64();
+                write_err(&format!(
+                    "pi: cannot write the summary: {error}; retrying in {seconds:.0} s ({attempt} of {max_attempts})"
+                ));
+            }
             SessionEvent::Notice { level, text } => tell(level, &text),
             SessionEvent::Settled { .. } => return true,
             SessionEvent::Ended { reason } => {
@@ -113,6 +119,10 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
             | SessionEvent::RetryEnded { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::SummaryDrafted(_)
+            | SessionEvent::SummaryDecided { .. }
+            | SessionEvent::SummaryRetryStarted { .. }
+            | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::HandoffStarted
             | SessionEvent::HandoffEnded { .. }

@@ -94,6 +94,13 @@ pub enum SessionCommand {
     /// emphasise. Replies [`Reply::Started`]; rejected while the agent is working.
     Compact {
         focus: Option<String>,
+        /// Whether the user decides about the summary first. A draft that waits for that is
+        /// shown again in place of a new one, with [`Reply::Done`].
+        with_review: bool,
+    },
+    /// Decides about the summary in `SessionState::summary_draft`.
+    DecideSummary {
+        decision: SummaryDecision,
     },
     /// Runs a user's `!` command and records it. Replies [`Reply::BashStarted`].
     RunBash {
@@ -159,12 +166,16 @@ pub enum SessionCommand {
     /// [`Reply::Forked`] with the message.
     Fork {
         target: EntryId,
+        if_busy: IfBusy,
     },
     /// Continues in a new session with all of the active branch.
-    Clone,
+    Clone {
+        if_busy: IfBusy,
+    },
     /// Copies a session file to the others and continues with it.
     Import {
         path: PathBuf,
+        if_busy: IfBusy,
     },
     /// Writes the active branch to a new session file at `path`.
     Export {
@@ -172,14 +183,18 @@ pub enum SessionCommand {
         secrets: Secrets,
     },
     /// Starts a new session in the same directory.
-    New,
+    New {
+        if_busy: IfBusy,
+    },
     /// As [`Self::New`], and the session names the file of another as its parent.
     NewChild {
         parent: PathBuf,
+        if_busy: IfBusy,
     },
     /// Continues the session in `path`.
     Open {
         path: PathBuf,
+        if_busy: IfBusy,
     },
     /// Ends the run, flushes the journal and ends the task.
     Shutdown,
@@ -214,12 +229,44 @@ pub enum LeftBranch {
     Summarize { focus: Option<String> },
 }
 
+/// What becomes of a summary that waits for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SummaryDecision {
+    /// Stores the changed text; the summary keeps waiting.
+    Save { text: String },
+    /// As [`Self::Save`], and delivers the messages that were queued meanwhile.
+    Later { text: String },
+    /// `text` takes the place of the beginning of the conversation.
+    Accept { text: String },
+    /// The conversation stays as it is.
+    Drop,
+}
+
 /// What a command does that cannot be carried out while the agent or a command works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfBusy {
+    /// Rejects it with `Refusal::Working` or `Refusal::CommandRunning`, so that a front end
+    /// can ask first.
     Refuse,
-    /// Cancels the work first, keeping what there is of it.
+    /// Cancels the work first, keeping what there is of it. Queued messages return to the
+    /// user when another session is opened.
     Cancel,
+}
+
+impl SessionCommand {
+    /// What the command does while the agent or a command works; `None` for commands that
+    /// need not ask.
+    pub fn if_busy_mut(&mut self) -> Option<&mut IfBusy> {
+        match self {
+            Self::Navigate { if_busy, .. }
+            | Self::Fork { if_busy, .. }
+            | Self::Clone { if_busy }
+            | Self::Import { if_busy, .. }
+            | Self::New { if_busy }
+            | Self::Open { if_busy, .. } => Some(if_busy),
+            _ => None,
+        }
+    }
 }
 
 /// The scope of a choice.

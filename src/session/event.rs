@@ -10,6 +10,7 @@ use super::handle::SessionError;
 use super::question::{Question, QuestionId};
 use super::state::SessionState;
 use super::store::{BashExecution, Entry, EntryId};
+use super::summary_draft::SummaryDraft;
 use super::user_bash::BashId;
 
 /// An event with the snapshot after it.
@@ -53,7 +54,8 @@ pub enum SessionEvent {
     CompactionStarted {
         reason: CompactionReason,
     },
-    /// The compaction ended: `EntryAppended` reported the summary, or nothing changed.
+    /// The compaction ended: `EntryAppended` reported the summary, `SummaryDrafted` that it
+    /// waits for a decision, or nothing changed.
     CompactionEnded {
         reason: CompactionReason,
         aborted: bool,
@@ -64,6 +66,26 @@ pub enum SessionEvent {
         /// Estimated tokens of the next request, if there is a summary.
         tokens_after: Option<u64>,
     },
+    /// A summary was written, or asked for again, and takes effect only when the user accepts
+    /// it: [`DecideSummary`](super::SessionCommand::DecideSummary).
+    SummaryDrafted(Arc<SummaryDraft>),
+    /// The user accepted the summary, and `EntryAppended` reported it, or dropped it.
+    SummaryDecided {
+        accepted: bool,
+    },
+    /// The request for a summary failed with a transient error; it is repeated after `delay`.
+    SummaryRetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay: Duration,
+        error: String,
+    },
+    /// The request for a summary is repeated now.
+    SummaryRetryStarted {
+        source: SummarySource,
+    },
+    /// The request for a summary succeeded after retries, or they are exhausted.
+    SummaryRetriesFinished,
     /// A summary of a branch that is left is being written.
     BranchSummaryStarted,
     /// A model drafts the prompt of a new session.
@@ -143,6 +165,16 @@ pub enum CompactionReason {
     Threshold,
     /// A request did not fit.
     Overflow,
+}
+
+/// What a summary is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummarySource {
+    Compaction(CompactionReason),
+    /// A branch that is left.
+    Branch,
+    /// The prompt of a new session.
+    Handoff,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -33,6 +33,7 @@ mod services;
 mod sidecar;
 mod state;
 mod store;
+mod summary_draft;
 mod trace;
 mod transfer;
 mod urgent;
@@ -42,12 +43,14 @@ mod user_bash;
 pub use agent_session::start;
 pub use budget::BudgetPeriod;
 pub use command::{
-    IfBusy, LeftBranch, OtherCommands, PromptDraft, Reply, Scope, SessionCommand, TakenQueue, TrustChoice,
-    WhenBusy,
+    IfBusy, LeftBranch, OtherCommands, PromptDraft, Reply, Scope, SessionCommand, SummaryDecision,
+    TakenQueue, TrustChoice, WhenBusy,
 };
 pub use compaction::{CompactionPreview, NothingToCompact, preview_compaction};
 pub use copies::{Secrets, fork_session, prompt_of, write_branch};
-pub use event::{CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate};
+pub use event::{
+    CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate, SummarySource,
+};
 pub use handle::{SessionError, SessionHandle};
 pub use index::{
     Author, HitRank, MessageHit, QueryError, Refreshed, SearchHit, SearchQuery, SessionIndex, SessionScope,
@@ -74,6 +77,7 @@ pub use store::{
     SessionTree, StoredTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session,
     file_name, find, latest, project_folder, read_tree, rename_session,
 };
+pub use summary_draft::SummaryDraft;
 pub use trace::{
     CallOf, CallResult, DeleteError, ToolStats, Trace, TracePage, TraceStep, TraceTime, TracedCall,
     TracedMessage, delete_message, purge_message, read_trace,

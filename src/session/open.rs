@@ -19,6 +19,7 @@ use super::queue_file::QueueFile;
 use super::services::Services;
 use super::state::SessionState;
 use super::store::{self, DamagedLine, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
+use super::summary_draft::{SummaryDraft, SummaryFile};
 
 /// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(super) struct OpenedSession {
     pub(super) store_selected: Selected,
     pub(super) queue_file: QueueFile,
     pub(super) draft_file: DraftFile,
+    /// With the summary that an earlier process left.
+    pub(super) summary: (SummaryFile, Option<SummaryDraft>),
     pub(super) deferred_entries: DeferredEntries,
     pub(super) project: ProjectContext,
     /// Created for this session.
@@ -130,10 +133,21 @@ fn open_blocking(
     // If another process has the session open, its sidecar files belong to that process.
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
     let draft_file = DraftFile::open(ours.as_deref(), &cwd);
+    let summary = SummaryFile::open(ours.as_deref());
     let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
     let deferred_entries = append_deferred(&mut store, ours.as_deref());
     let tools = services.tools.for_session();
-    Ok(OpenedSession { store, cwd, store_selected, queue_file, draft_file, deferred_entries, project, tools })
+    Ok(OpenedSession {
+        store,
+        cwd,
+        store_selected,
+        queue_file,
+        draft_file,
+        summary,
+        deferred_entries,
+        project,
+        tools,
+    })
 }
 
 /// Appends entries that an earlier process showed as finished and could not append.

@@ -59,6 +59,14 @@ pub enum Refusal {
     AtThisPoint,
     #[error("this session has no entry {id}")]
     NoSuchEntry { id: String },
+    #[error("no summary waits for a decision; /compact --edit writes one")]
+    NoSummaryDraft,
+    #[error("the summary is empty; write one, or drop it")]
+    EmptySummary,
+    #[error(
+        "the conversation was compacted or continued elsewhere since this summary was written; drop it, or go back with /tree"
+    )]
+    StaleSummary,
     #[error("there is no conversation to hand off yet")]
     NothingToHandOff,
     #[error("there is no message on this branch to pin")]

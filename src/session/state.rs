@@ -10,6 +10,7 @@ use crate::config::{EffectiveSettings, Trust};
 use super::question::Question;
 use super::resources::{OutsideLink, Skill};
 use super::store::{EntryId, Header};
+use super::summary_draft::SummaryDraft;
 
 /// Snapshot of a session.
 #[derive(Debug, Clone)]
@@ -55,6 +56,8 @@ pub struct SessionState {
     /// Messages that a compaction keeps word for word, in the order in which they were
     /// pinned.
     pub pinned: Arc<[EntryId]>,
+    /// A summary that takes effect when the user accepts it.
+    pub summary_draft: Option<Arc<SummaryDraft>>,
 }
 
 impl SessionState {
@@ -87,6 +90,7 @@ impl SessionState {
             settings: Arc::default(),
             questions: Arc::from([]),
             pinned: Arc::from([]),
+            summary_draft: None,
         }
     }
 }

@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use pi::ai::{FakeAnswer, StopReason, TestBarrier, Usage};
-use pi::session::{EntryBody, Refusal, Reply, SessionCommand, SessionError, SessionEvent, WhenBusy};
+use pi::session::{
+    EntryBody, Refusal, Reply, SessionCommand, SessionError, SessionEvent, SummaryDecision, WhenBusy,
+};
 use serde_json::{Value, json};
 
 use crate::support::session_bench::{Session, SessionBench, entries, sent};
@@ -27,7 +29,7 @@ fn bench(answers: Vec<FakeAnswer>) -> SessionBench {
 }
 
 async fn compact(session: &mut Session, focus: Option<&str>) -> Vec<String> {
-    let command = SessionCommand::Compact { focus: focus.map(str::to_owned) };
+    let command = SessionCommand::Compact { focus: focus.map(str::to_owned), with_review: false };
     assert_eq!(session.request(command).await, Ok(Reply::Started));
     session.settled().await
 }
@@ -159,7 +161,7 @@ async fn a_compaction_that_fails_or_is_cancelled_changes_nothing() {
         );
         assert_eq!(session.on_disk(), before);
     }
-    session.request(SessionCommand::Compact { focus: None }).await.unwrap();
+    session.request(SessionCommand::Compact { focus: None, with_review: false }).await.unwrap();
     gate.reached().await;
     session.request(SessionCommand::Abort).await.unwrap();
     let lines = session.settled().await;
@@ -177,11 +179,11 @@ async fn prompts_during_a_compaction_wait_for_its_end() {
     let mut session = bench.start().await;
     session.ask("one").await;
     session.ask("two").await;
-    session.request(SessionCommand::Compact { focus: None }).await.unwrap();
+    session.request(SessionCommand::Compact { focus: None, with_review: false }).await.unwrap();
     gate.reached().await;
     assert_eq!(session.say("later", WhenBusy::FollowUp).await, Reply::Queued);
     assert_eq!(session.prompt("next").await, Reply::Queued);
-    let refused = session.request(SessionCommand::Compact { focus: None }).await;
+    let refused = session.request(SessionCommand::Compact { focus: None, with_review: false }).await;
     assert!(matches!(refused, Err(SessionError::Refused(_))));
     gate.open();
     session.until(|event| matches!(event, SessionEvent::Settled { .. })).await;
@@ -194,7 +196,7 @@ async fn there_may_be_nothing_to_compact() {
     let bench = SessionBench::new(texts(["1"]));
     let mut session = bench.start().await;
     session.ask("one").await;
-    let refused = session.request(SessionCommand::Compact { focus: None }).await;
+    let refused = session.request(SessionCommand::Compact { focus: None, with_review: false }).await;
     let Err(SessionError::Refused(Refusal::Compaction(why))) = refused else { panic!("{refused:?}") };
     assert!(why.to_string().contains("nothing to compact"), "{why}");
 }
@@ -357,4 +359,185 @@ async fn handoff_that_fails_or_is_cancelled_changes_nothing() {
     session.request(SessionCommand::Abort).await.unwrap();
     assert_eq!(session.settled().await.last().unwrap(), "settled aborted");
     assert_eq!((session.path(), session.on_disk()), (path, before));
+}
+
+// Summaries that the user decides about.
+
+async fn draft_summary(session: &mut Session) -> Vec<String> {
+    let command = SessionCommand::Compact { focus: None, with_review: true };
+    assert_eq!(session.request(command).await, Ok(Reply::Started));
+    session.settled().await
+}
+
+async fn decide(session: &Session, decision: SummaryDecision) -> Result<Reply, SessionError> {
+    session.request(SessionCommand::DecideSummary { decision }).await
+}
+
+fn accept(text: &str) -> SummaryDecision {
+    SummaryDecision::Accept { text: text.to_owned() }
+}
+
+#[tokio::test]
+async fn edited_summary_takes_effect_when_it_is_accepted() {
+    let costly = filling("THE SUMMARY", 5);
+    let bench = bench([texts(["1", "2"]), vec![costly], texts(["3"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.request(SessionCommand::Pin { target: None, pinned: true }).await.unwrap();
+    session.ask("two").await;
+    let before = session.on_disk();
+    let lines = draft_summary(&mut session).await;
+    let expected =
+        ["compaction start Manual", "summary drafted THE SUMMARY", "compaction end false None", "settled"];
+    assert_eq!(lines, expected);
+    assert_eq!(session.on_disk(), before, "nothing has changed yet");
+    let draft = session.handle.state().summary_draft.clone().unwrap();
+    assert_eq!((draft.text.as_str(), draft.n_replaced, draft.model.as_str()), ("THE SUMMARY", 2, "acme/m-1"));
+
+    assert_eq!(decide(&session, accept("  Mine.\n")).await, Ok(Reply::Done));
+    let stored = compaction_of(&session);
+    assert!(stored.summary.starts_with("Mine.\n\n<pinned-messages>"), "{}", stored.summary);
+    assert!(stored.summary.contains("\none\n"), "a pinned message stays word for word: {}", stored.summary);
+    assert_eq!(stored.usage.unwrap().input, 5);
+    assert_eq!(session.handle.state().summary_draft, None);
+    session.waiting();
+    session.ask("three").await;
+    let request = sent(&bench.provider.requests()[3]);
+    assert!(request[0].contains("Mine."), "{request:?}");
+    assert_eq!(request[1..], ["user two", "assistant 2", "user three"]);
+    let refused = decide(&session, accept("again")).await;
+    assert_eq!(refused, Err(Refusal::NoSummaryDraft.into()));
+}
+
+#[tokio::test]
+async fn dropped_summary_changes_nothing_but_the_costs() {
+    let bench = bench([texts(["1", "2"]), vec![filling("S", 70)], texts(["3"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let before = session.on_disk();
+    draft_summary(&mut session).await;
+    let input = session.handle.state().totals.input;
+    assert_eq!(decide(&session, SummaryDecision::Drop).await, Ok(Reply::Done));
+    let after = session.on_disk();
+    assert_eq!(after[..before.len()], before[..]);
+    assert_eq!(after.len(), before.len() + 1);
+    assert_eq!(session.handle.state().totals.input, input + 70);
+    session.waiting();
+    session.ask("three").await;
+    assert_eq!(sent(&bench.provider.requests()[3])[0], "user one");
+}
+
+#[tokio::test]
+async fn draft_of_a_summary_survives_the_process_with_its_changes() {
+    let bench = bench(texts(["1", "2", "THE SUMMARY", "3"]));
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    draft_summary(&mut session).await;
+    decide(&session, SummaryDecision::Save { text: "half edited".to_owned() }).await.unwrap();
+    let path = session.path();
+    let (_, mut events) = session.let_go();
+    while events.recv().await.is_some() {}
+
+    let mut session = bench.resume(&path).await;
+    let lines = session.waiting();
+    assert!(lines.iter().any(|line| line.contains("/compact --edit shows it")), "{lines:?}");
+    let draft = session.handle.state().summary_draft.clone().unwrap();
+    assert_eq!(draft.text, "half edited");
+    // It is shown again, and nothing is requested for that.
+    let command = SessionCommand::Compact { focus: None, with_review: true };
+    assert_eq!(session.request(command).await, Ok(Reply::Done));
+    assert_eq!(session.waiting(), ["summary drafted half edited"]);
+    assert_eq!(bench.provider.requests().len(), 3);
+    decide(&session, accept("edited")).await.unwrap();
+    assert_eq!(compaction_of(&session).summary, "edited");
+    session.shut_down().await;
+    let session = bench.resume(&path).await;
+    assert_eq!(session.handle.state().summary_draft, None);
+}
+
+#[tokio::test]
+async fn messages_that_arrive_while_a_summary_waits_are_answered() {
+    let gate = TestBarrier::new();
+    let held = FakeAnswer::new().text_pieces(&["S", "ummary"], Some(&gate));
+    let bench = bench([texts(["1", "2"]), vec![held], texts(["3", "4"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let command = SessionCommand::Compact { focus: None, with_review: true };
+    session.request(command).await.unwrap();
+    gate.reached().await;
+    assert_eq!(session.prompt("queued").await, Reply::Queued);
+    gate.open();
+    session.settled().await;
+    assert_eq!(session.handle.state().queue.steering, ["queued"], "it waits for the decision");
+    decide(&session, accept("S")).await.unwrap();
+    session.settled().await;
+    let request = sent(&bench.provider.requests()[3]);
+    assert_eq!(request[1..], ["user two", "assistant 2", "user queued"], "{request:?}");
+    assert_eq!(session.on_disk().last().unwrap(), "answer 3");
+}
+
+#[tokio::test]
+async fn conversation_goes_on_while_a_summary_waits() {
+    let gate = TestBarrier::new();
+    let held = FakeAnswer::new().text_pieces(&["ha", "lf"], Some(&gate));
+    let bench = bench([texts(["1", "2", "S"]), vec![held], texts(["S2", "5"])].concat());
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    draft_summary(&mut session).await;
+    session.prompt("three").await;
+    gate.reached().await;
+    let refused = decide(&session, accept("changed")).await;
+    assert_eq!(refused, Err(Refusal::Working.into()));
+    gate.open();
+    session.settled().await;
+    let draft = session.handle.state().summary_draft.clone().unwrap();
+    assert_eq!(draft.text, "changed", "the changes are kept");
+    assert_eq!(decide(&session, accept(" \n")).await, Err(Refusal::EmptySummary.into()));
+    decide(&session, SummaryDecision::Save { text: "changed".to_owned() }).await.unwrap();
+
+    // Another compaction makes it useless.
+    compact(&mut session, None).await;
+    assert_eq!(decide(&session, accept("changed")).await, Err(Refusal::StaleSummary.into()));
+    assert_eq!(compaction_of(&session).summary, "S2");
+    let command = SessionCommand::Compact { focus: None, with_review: true };
+    let refused = session.request(command).await;
+    assert!(matches!(refused, Err(SessionError::Refused(Refusal::Compaction(_)))), "{refused:?}");
+    assert_eq!(session.handle.state().summary_draft, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_of_a_summary_are_reported_and_can_be_cancelled() {
+    let settings = json!({ "compaction": { "keepRecentTokens": 2 }, "retry": { "maxRetries": 2 } });
+    let overloaded = || FakeAnswer::failed("529: overloaded");
+    let answers = [texts(["1", "2"]), vec![overloaded(), FakeAnswer::of_text("S"), overloaded()]].concat();
+    let bench = SessionBench::new(answers).settings(settings);
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    session.ask("two").await;
+    let lines = draft_summary(&mut session).await;
+    let expected = [
+        "compaction start Manual",
+        "summary retry 1 of 2 in 2s: 529: overloaded",
+        "summary retry start Compaction(Manual)",
+        "summary retries finished",
+        "summary drafted S",
+        "compaction end false None",
+        "settled",
+    ];
+    assert_eq!(lines, expected);
+    decide(&session, SummaryDecision::Drop).await.unwrap();
+    session.waiting();
+
+    let before = session.on_disk();
+    session.request(SessionCommand::Compact { focus: None, with_review: false }).await.unwrap();
+    session.until(|event| matches!(event, SessionEvent::SummaryRetryScheduled { .. })).await;
+    session.request(SessionCommand::Abort).await.unwrap();
+    let lines = session.settled().await;
+    let expected = ["summary retries finished", "compaction end true Some(\"cancelled\")", "settled aborted"];
+    assert_eq!(lines[2..], expected);
+    assert_eq!(session.on_disk(), before);
 }

@@ -167,9 +167,11 @@ async fn a_refusal_names_its_reason() {
     assert_eq!(wrong.to_string(), "\"theme\" must be a text");
     session.prompt("go").await;
     gate.reached().await;
-    for command in
-        [prompt("x", WhenBusy::Refuse), SessionCommand::Reload, SessionCommand::Compact { focus: None }]
-    {
+    for command in [
+        prompt("x", WhenBusy::Refuse),
+        SessionCommand::Reload,
+        SessionCommand::Compact { focus: None, with_review: false },
+    ] {
         assert_eq!(refusal(&session, command).await, Refusal::Working);
     }
     gate.open();

@@ -12,8 +12,8 @@ use pi::agent::{AgentEvent, QueueKind, QueueSlot, Tool, ToolOutput};
 use pi::ai::{FakeAnswer, Image, Message, Request, TestBarrier, ThinkingLevel, Usage, system_state};
 use pi::config::{Trust, TrustPolicy};
 use pi::session::{
-    OpenError, OpenSession, OtherCommands, PendingCall, Phase, PromptDraft, Question, QuestionKind, Refusal,
-    Reply, Scope, SessionCommand, SessionError, SessionEvent, TRUST_OPTIONS, TakenQueue, ToolGate,
+    IfBusy, OpenError, OpenSession, OtherCommands, PendingCall, Phase, PromptDraft, Question, QuestionKind,
+    Refusal, Reply, Scope, SessionCommand, SessionError, SessionEvent, TRUST_OPTIONS, TakenQueue, ToolGate,
     TrustChoice, Verdict, WhenBusy,
 };
 use serde_json::json;
@@ -204,7 +204,7 @@ async fn tools_come_and_go_while_a_session_runs() {
 
     // A tool that was added is there in the next session too; one that was removed is not.
     session.ask("more").await;
-    session.request(SessionCommand::New).await.unwrap();
+    session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.handle.state().tools[..], ["late"]);
     session.ask("again").await;
     assert_eq!(declared(&bench.provider.requests()[5]), ["late"]);
@@ -320,7 +320,7 @@ async fn a_file_that_cannot_be_written_is_told_once_and_caught_up_with() {
     let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("Error")).collect();
     assert_eq!(told.len(), 1, "{told:?}");
     // Nothing may be left behind in memory only.
-    let refused = session.request(SessionCommand::New).await;
+    let refused = session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await;
     assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
 
     fs::remove_file(bench.path("sessions")).unwrap();
@@ -811,7 +811,7 @@ async fn a_failure_does_not_follow_into_the_next_session() {
         let mut session = bench.start().await;
         session.prompt("go").await;
         session.until(is_end_of_answer).await;
-        session.request(SessionCommand::New).await.unwrap();
+        session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
         session.opened().await;
         assert_eq!(session.handle.state().phase, Phase::Idle);
         session.ask("else").await;
@@ -955,7 +955,7 @@ async fn a_new_session_keeps_what_was_said_in_the_old_one() {
     session.prompt("go").await;
     gate.reached().await;
     let old = session.path();
-    session.request(SessionCommand::New).await.unwrap();
+    session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_ne!(session.path(), old);
     assert_eq!(entry_line(entries(&old).last().unwrap()), "answer half (aborted)");
     session.waiting();
@@ -963,7 +963,7 @@ async fn a_new_session_keeps_what_was_said_in_the_old_one() {
     assert_eq!(sent(&bench.provider.requests()[1]), ["user else"]);
     assert_eq!(session.on_disk().last().unwrap(), "answer ok");
     // And back, although it was this task that wrote it.
-    session.request(SessionCommand::Open { path: old.clone() }).await.unwrap();
+    session.request(SessionCommand::Open { path: old.clone(), if_busy: IfBusy::Cancel }).await.unwrap();
     session.waiting();
     assert_eq!((session.path(), session.handle.state().totals.n_user), (old, 1));
 }
@@ -974,7 +974,7 @@ async fn opening_the_session_at_hand_does_not_lock_it_out() {
     let mut session = bench.start().await;
     session.ask("one").await;
     let path = session.path();
-    session.request(SessionCommand::Open { path }).await.unwrap();
+    session.request(SessionCommand::Open { path, if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.opened().await.tail.len(), 5);
     session.waiting();
     session.ask("two").await;
@@ -989,7 +989,8 @@ async fn a_session_that_cannot_be_opened_leaves_the_one_at_hand() {
     let mut session = bench.start().await;
     session.prompt("go").await;
     gate.reached().await;
-    let refused = session.request(SessionCommand::Open { path: bench.path("notes") }).await;
+    let refused =
+        session.request(SessionCommand::Open { path: bench.path("notes"), if_busy: IfBusy::Cancel }).await;
     assert!(matches!(refused, Err(SessionError::Refused(_))));
     gate.open();
     session.settled().await;
@@ -1010,7 +1011,7 @@ async fn a_session_open_elsewhere_can_be_read_and_not_continued() {
     let path = first.path();
     first.shut_down().await;
     // Free again, it can be taken over.
-    second.request(SessionCommand::Open { path }).await.unwrap();
+    second.request(SessionCommand::Open { path, if_busy: IfBusy::Cancel }).await.unwrap();
     second.waiting();
     second.ask("me too").await;
     assert_eq!(second.on_disk()[5..], ["user me too", "answer never"]);
@@ -1044,7 +1045,7 @@ async fn a_session_file_that_is_missing_is_an_error_and_is_not_made() {
     let Err(error) = bench.open(OpenSession::File(path.clone())).await else { panic!("it opened") };
     assert!(matches!(error, OpenError::Missing { .. }), "{error}");
     let session = bench.start().await;
-    let refused = session.request(SessionCommand::Open { path: path.clone() }).await;
+    let refused = session.request(SessionCommand::Open { path: path.clone(), if_busy: IfBusy::Cancel }).await;
     assert!(matches!(refused, Err(SessionError::Refused(_))), "{refused:?}");
     assert!(!path.exists());
 }
@@ -1450,4 +1451,60 @@ async fn trust_is_a_question_and_its_answer_counts_for_the_next_request_of_a_run
     };
     assert!(!names(0).contains(&"skills".to_owned()), "{:?}", names(0));
     assert!(names(1).contains(&"skills".to_owned()), "{:?}", names(1));
+}
+
+// Commands that leave the session while it works.
+
+#[tokio::test]
+async fn commands_that_leave_a_working_session_ask_first() {
+    let gate = TestBarrier::new();
+    let bench = SessionBench::new([FakeAnswer::of_text("1"), half(&gate)]);
+    let mut session = bench.start().await;
+    session.ask("one").await;
+    let target =
+        entries(&session.path()).into_iter().find(|entry| entry_line(entry) == "user one").unwrap().id;
+    session.prompt("two").await;
+    gate.reached().await;
+    let path = session.path();
+    let if_busy = IfBusy::Refuse;
+    let commands = [
+        SessionCommand::New { if_busy },
+        SessionCommand::Open { path: path.clone(), if_busy },
+        SessionCommand::Open { path: bench.path("missing.jsonl"), if_busy },
+        SessionCommand::Import { path: path.clone(), if_busy },
+        SessionCommand::Clone { if_busy },
+        SessionCommand::Fork { target, if_busy },
+    ];
+    for command in commands {
+        let refused = session.request(command.clone()).await;
+        assert_eq!(refused, Err(Refusal::Working.into()), "{command:?}");
+    }
+    assert_eq!(session.path(), path);
+    gate.open();
+    session.settled().await;
+    assert_eq!(session.on_disk().last().unwrap(), "answer half whole", "the answer was not touched");
+}
+
+#[tokio::test]
+async fn queued_messages_return_to_the_user_when_the_session_is_left() {
+    let gate = TestBarrier::new();
+    let bench = SessionBench::new([half(&gate), FakeAnswer::of_text("ok")]);
+    let mut session = bench.start().await;
+    session.prompt("one").await;
+    gate.reached().await;
+    assert_eq!(session.say("queued", WhenBusy::FollowUp).await, Reply::Queued);
+    let old = session.path();
+    session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
+    let lines = session.waiting();
+    assert!(lines.contains(&"returned queued".to_owned()), "{lines:?}");
+    assert!(session.handle.state().queue.is_empty());
+    // Until the editor is stored, the message is on disk beside the new session.
+    let left: Vec<String> = fs::read_dir(old.parent().unwrap())
+        .unwrap()
+        .filter_map(|file| fs::read_to_string(file.unwrap().path()).ok())
+        .filter(|text| text.contains("queued"))
+        .collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+    session.ask("else").await;
+    assert_eq!(sent(&bench.provider.requests()[1]), ["user else"]);
 }

@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use pi::agent::ToolOutput;
 use pi::ai::{FakeAnswer, Message, TestBarrier, system_state};
 use pi::config::{Trust, TrustDefault, TrustPolicy};
-use pi::session::{Reply, SessionCommand, SkillBlock, TakenQueue, TrustChoice, WhenBusy};
+use pi::session::{IfBusy, Reply, SessionCommand, SkillBlock, TakenQueue, TrustChoice, WhenBusy};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
@@ -209,7 +209,7 @@ async fn what_is_wrong_with_skills_is_told_once() {
     let (a, b) = (a.display(), b.display());
     assert_eq!(*told[0], format!("Warning: two skills are named \"same\"; using {a}, ignoring {b}"));
     assert_eq!(told[5], "Warning: skills: 2 more problems of this kind");
-    session.request(SessionCommand::New).await.unwrap();
+    session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.waiting().iter().filter(|line| line.starts_with("Warning")).count(), 0);
 }
 
@@ -253,7 +253,7 @@ async fn check_choice(choice: TrustChoice, now: Trust, next_process: Trust) {
     let session = bench.start().await;
     session.request(decide(choice)).await.unwrap();
     assert_eq!(session.handle.state().project.trust, now, "{choice:?}");
-    session.request(SessionCommand::New).await.unwrap();
+    session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.handle.state().project.trust, now, "{choice:?} in a new session");
     assert_eq!(names(&session).is_empty(), !now.is_trusted());
     session.shut_down().await;
@@ -290,7 +290,7 @@ async fn what_is_left_out_is_said_once() {
     let said = "Warning: skills in .pi/skills are not loaded because this folder isn't trusted; \
                 --approve loads them";
     assert_eq!(session.waiting()[1..], [said]);
-    session.request(SessionCommand::New).await.unwrap();
+    session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.waiting().len(), 1, "the new session alone");
     // Without anything to trust there is no notice and no question.
     fs::remove_dir_all(bench.path("work/.pi")).unwrap();

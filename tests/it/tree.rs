@@ -325,7 +325,7 @@ async fn copies_of_a_session_of_the_original_are_those_the_original_makes() {
     assert_eq!(keys(&ours[0]), keys(&theirs[0]));
     assert!(ours[0].contains("01a20169-6a6e-7233-bf8b-759f62e0fb8b"), "an export keeps the id");
 
-    assert_eq!(session.request(SessionCommand::Clone).await, Ok(Reply::Done));
+    assert_eq!(session.request(SessionCommand::Clone { if_busy: IfBusy::Cancel }).await, Ok(Reply::Done));
     let (ours, theirs) = (lines_of(&session.path()), fixture("tree-clone.jsonl"));
     assert_eq!(body(&ours), body(&theirs));
     assert_eq!(keys(&ours[0]), keys(&theirs[0]));
@@ -334,7 +334,9 @@ async fn copies_of_a_session_of_the_original_are_those_the_original_makes() {
     assert_eq!(session.path().parent(), path.parent());
 
     let session = bench.resume(&path).await;
-    let fork = session.request(SessionCommand::Fork { target: EntryId::new("26d3759f") }).await;
+    let fork = session
+        .request(SessionCommand::Fork { target: EntryId::new("26d3759f"), if_busy: IfBusy::Cancel })
+        .await;
     assert_eq!(fork, Ok(Reply::Forked(PromptDraft::from("run echo hello"))));
     assert_eq!(body(&lines_of(&session.path())), body(&fixture("tree-fork.jsonl")));
     assert_eq!(fs::read(&path).unwrap(), before, "the session that was copied is unchanged");
@@ -362,7 +364,7 @@ async fn a_fork_from_the_first_message_is_a_new_session_that_names_its_parent() 
     session.ask("one").await;
     let source = session.path();
     let target = find(&session, "one").await;
-    let reply = session.request(SessionCommand::Fork { target }).await;
+    let reply = session.request(SessionCommand::Fork { target, if_busy: IfBusy::Cancel }).await;
     assert_eq!(reply, Ok(Reply::Forked(PromptDraft::from("one"))));
     assert!(!session.path().exists(), "nobody has said anything in it");
     session.ask("else").await;
@@ -391,7 +393,7 @@ async fn compaction_in_a_fork_still_names_what_it_keeps() {
     ];
     let path = bench.session_file(&(lines.join("\n") + "\n"));
     let session = bench.resume(&path).await;
-    session.request(SessionCommand::Clone).await.unwrap();
+    session.request(SessionCommand::Clone { if_busy: IfBusy::Cancel }).await.unwrap();
     let copied = entries(&session.path());
     let ids: Vec<&str> = copied.iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(ids[..4], ["a", "b", "c", "d"]);
@@ -406,16 +408,22 @@ async fn compaction_in_a_fork_still_names_what_it_keeps() {
 async fn what_cannot_be_copied_is_refused() {
     let bench = SessionBench::new(texts(["1"]));
     let mut session = bench.start().await;
-    assert!(refusal(session.request(SessionCommand::Clone).await).contains("not saved yet"));
+    assert!(
+        refusal(session.request(SessionCommand::Clone { if_busy: IfBusy::Cancel }).await)
+            .contains("not saved yet")
+    );
     session.ask("one").await;
     let target = find(&session, "1").await;
-    let refused = refusal(session.request(SessionCommand::Fork { target }).await);
+    let refused = refusal(session.request(SessionCommand::Fork { target, if_busy: IfBusy::Cancel }).await);
     assert!(refused.contains("only your own messages"), "{refused}");
 
     let bench = SessionBench::new(texts(["1"])).in_memory();
     let mut session = bench.start().await;
     session.ask("one").await;
-    assert!(refusal(session.request(SessionCommand::Clone).await).contains("not saved yet"));
+    assert!(
+        refusal(session.request(SessionCommand::Clone { if_busy: IfBusy::Cancel }).await)
+            .contains("not saved yet")
+    );
     // But it has branches as any other.
     let target = find(&session, "one").await;
     session.request(navigate(target, LeftBranch::Leave)).await.unwrap();
@@ -432,7 +440,7 @@ async fn an_import_is_a_copy_under_a_free_name_and_leaves_nothing_when_it_fails(
     let source = bench.session_file(&(fixture("tree-export.jsonl")[4].clone() + "\n"));
     let session = bench.start().await;
     let folder = session.path().parent().unwrap().to_owned();
-    let import = |path: &Path| SessionCommand::Import { path: path.to_owned() };
+    let import = |path: &Path| SessionCommand::Import { path: path.to_owned(), if_busy: IfBusy::Cancel };
     session.request(import(&source)).await.unwrap();
     assert_eq!(fs::read(session.path()).unwrap(), fs::read(&source).unwrap());
     let first = session.path();

@@ -13,7 +13,7 @@ use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
 use crate::config::DoubleEscape;
 use crate::session::{
-    Navigated, NoticeLevel, Opened, OtherCommands, Phase, PromptDraft, QuestionKind, QueueView,
+    IfBusy, Navigated, NoticeLevel, Opened, OtherCommands, Phase, PromptDraft, QuestionKind, QueueView,
     SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
@@ -30,7 +30,7 @@ use super::footer::Footer;
 use super::input_area::{InputArea, InputOutcome};
 use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
-use super::overlays::{DialogOutcome, ModelChoice};
+use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TextPages};
 use super::prompt::Submission;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
@@ -268,6 +268,13 @@ impl App {
                 commands::open_tree_at(self, Some(target.clone()), out);
             }
             SessionEvent::HandoffEnded { prompt: Some(prompt), .. } => self.edit_again((**prompt).clone()),
+            // Keys that are being typed must not decide.
+            SessionEvent::SummaryDrafted(_) if !self.input.prompt.is_blank() => {
+                self.tell("The summary is ready; /compact --edit shows it.");
+            }
+            SessionEvent::SummaryDrafted(draft) => {
+                self.dialogs.open_summary(SummaryReview::new(draft, &self.keymap));
+            }
             SessionEvent::Navigated(navigated) => self.on_navigated(navigated, out),
             SessionEvent::Agent(_)
             | SessionEvent::QueueChanged
@@ -275,6 +282,10 @@ impl App {
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::SummaryDecided { .. }
+            | SessionEvent::SummaryRetryScheduled { .. }
+            | SessionEvent::SummaryRetryStarted { .. }
+            | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::HandoffStarted
             | SessionEvent::HandoffEnded { prompt: None, .. }
@@ -401,7 +412,7 @@ impl App {
         }
         let path = chosen.path.clone();
         self.sought = chosen.entry.is_some().then_some(chosen);
-        out.push(Effect::session(SessionCommand::Open { path }));
+        out.push(Effect::session(SessionCommand::Open { path, if_busy: IfBusy::Refuse }));
     }
 
     fn title(&self) -> String {
@@ -441,16 +452,22 @@ impl App {
             EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
-            EffectDone::Trace(text) => self.dialogs.open_text("Trace, newest message first", &text),
+            EffectDone::Trace(text) => {
+                self.dialogs.show(TextPages::new("Trace, newest message first", &text))
+            }
             EffectDone::Branch(branch) => self.footer.branch = branch,
-            EffectDone::Edited(Ok(text)) => self.input.prompt.composer.set_text(&text),
+            EffectDone::Edited(Ok(text)) => match self.dialogs.summary() {
+                Some(review) => review.set_text(&text),
+                None => self.input.prompt.composer.set_text(&text),
+            },
             EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => {
                 self.fail(&paths::with_tilde(&error, self.home.as_deref()));
             }
+            EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Told(text) => self.status.hint = Some(text),
             EffectDone::Exported(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {
-                self.dialogs.confirm(export::question(&request, &found));
+                self.dialogs.show(export::question(&request, &found));
             }
             EffectDone::Login(done) => login::on_done(self, done, out),
             EffectDone::Tree(done) => tree::on_done(self, done, out),

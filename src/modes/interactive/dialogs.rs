@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ai::Model;
 use crate::config::SignInStep;
-use crate::session::{EntryId, Question, SessionCommand, SessionState};
+use crate::session::{Question, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
@@ -13,8 +13,8 @@ use crate::tui::theme::Theme;
 use super::login::LoginDialog;
 use super::msg::Effect;
 use super::overlays::{
-    Confirmation, DialogOutcome, Drawn, ForkPoints, ModelChoice, ModelScope, Models, Overlay, OverlayStep,
-    QuestionDialog, QueuedMessages, TextPages, ThinkingLevels, TrustDialog,
+    DialogOutcome, Drawn, ModelChoice, ModelScope, Models, Overlay, OverlayStep, QuestionDialog,
+    QueuedMessages, SummaryReview, ThinkingLevels, TrustDialog,
 };
 use super::session_picker::{SessionsDialog, SessionsDone};
 use super::tree::{TreeDialog, TreeDone};
@@ -34,6 +34,7 @@ enum Open {
     Question(QuestionDialog),
     Tree(Box<TreeDialog>),
     Sessions(Box<SessionsDialog>),
+    Summary(Box<SummaryReview>),
     Other(Box<dyn Overlay>),
 }
 
@@ -49,6 +50,7 @@ impl Open {
             Self::Question(dialog) => dialog,
             Self::Tree(dialog) => &mut **dialog,
             Self::Sessions(dialog) => &mut **dialog,
+            Self::Summary(dialog) => &mut **dialog,
             Self::Other(overlay) => &mut **overlay,
         }
     }
@@ -74,7 +76,7 @@ impl Dialogs {
     pub(super) fn on_session_changed(&mut self, session: &SessionState) -> Option<DialogOutcome> {
         self.open.retain(|open| match open {
             Open::Question(dialog) => session.questions.iter().any(|question| question.id == dialog.id()),
-            Open::Trust(_) | Open::Login(_) | Open::Tree(_) | Open::Sessions(_) | Open::Other(_) => true,
+            _ => true,
         });
         let step = self.open.last_mut()?.overlay().session_changed(session);
         self.finish(step)
@@ -158,37 +160,32 @@ impl Dialogs {
     pub(super) fn on_sessions(&mut self, done: SessionsDone) {
         let list = self.open.iter_mut().find_map(|open| match open {
             Open::Sessions(dialog) => Some(dialog),
-            Open::Trust(_) | Open::Login(_) | Open::Question(_) | Open::Tree(_) | Open::Other(_) => None,
+            _ => None,
         });
         if let Some(dialog) = list {
             dialog.on_done(done);
         }
     }
 
-    /// Asks for confirmation before a new session cancels work.
-    pub(super) fn confirm_new_session(&mut self) {
-        self.open.push(Open::other(Confirmation {
-            title: "Start a new session?",
-            about:
-                "The agent or a command is still working. A new session cancels it; finished work is kept."
-                    .into(),
-            leave: "Keep working",
-            proceed: vec![(
-                "Cancel and start a new session",
-                Some(DialogOutcome::session(SessionCommand::New)),
-            )],
-            selected: 0,
-        }));
+    /// Shows a dialog that needs nothing of the others.
+    pub(super) fn show(&mut self, dialog: impl Overlay + 'static) {
+        self.open.push(Open::other(dialog));
     }
 
-    /// Asks a question of this program.
-    pub(super) fn confirm(&mut self, confirmation: Confirmation) {
-        self.open.push(Open::other(confirmation));
+    // A summary.
+
+    /// Shows a summary to edit, in place of one that is open.
+    pub(super) fn open_summary(&mut self, review: SummaryReview) {
+        self.open.retain(|open| !matches!(open, Open::Summary(_)));
+        self.open.push(Open::Summary(Box::new(review)));
     }
 
-    /// Lists messages of the user, oldest first, to fork from.
-    pub(super) fn open_fork(&mut self, prompts: Vec<(EntryId, String)>) {
-        self.open.push(Open::other(ForkPoints::new(prompts)));
+    /// The summary that is being edited.
+    pub(super) fn summary(&mut self) -> Option<&mut SummaryReview> {
+        self.open.iter_mut().find_map(|open| match open {
+            Open::Summary(review) => Some(&mut **review),
+            _ => None,
+        })
     }
 
     /// Shows a tree, in place of one that is open.
@@ -201,7 +198,7 @@ impl Dialogs {
     pub(super) fn on_tree(&mut self, done: TreeDone) -> Option<Effect> {
         let tree = self.open.iter_mut().find_map(|open| match open {
             Open::Tree(dialog) => Some(dialog),
-            Open::Trust(_) | Open::Login(_) | Open::Question(_) | Open::Sessions(_) | Open::Other(_) => None,
+            _ => None,
         })?;
         match done {
             TreeDone::Texts(texts) => {
@@ -215,11 +212,6 @@ impl Dialogs {
 
     pub(super) fn open_queue(&mut self, session: &SessionState, keymap: &Keymap) {
         self.open.push(Open::other(QueuedMessages::new(&session.queue, keymap)));
-    }
-
-    /// Shows a long text to scroll through.
-    pub(super) fn open_text(&mut self, title: &str, text: &str) {
-        self.open.push(Open::other(TextPages::new(title, text)));
     }
 
     /// Asks whether to trust the session's folder, replacing an earlier question.
@@ -248,12 +240,7 @@ impl Dialogs {
     pub(super) fn on_sign_in_step(&mut self, step: &SignInStep) {
         let signing_in = self.open.iter_mut().find_map(|open| match open {
             Open::Login(dialog) if dialog.is_signing_in() => Some(dialog),
-            Open::Login(_)
-            | Open::Trust(_)
-            | Open::Question(_)
-            | Open::Tree(_)
-            | Open::Sessions(_)
-            | Open::Other(_) => None,
+            _ => None,
         });
         if let Some(dialog) = signing_in {
             dialog.on_sign_in_step(step);
@@ -271,10 +258,11 @@ mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use crate::config::{KeySource, ProviderKeys, Secret};
-    use crate::session::{QuestionId, QuestionKind};
+    use crate::session::{IfBusy, QuestionId, QuestionKind, SessionCommand};
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::login::{LoginEffect, LoginProvider, Purpose};
+    use super::super::overlays::Confirmation;
     use super::*;
 
     fn press(dialogs: &mut Dialogs, code: KeyCode) -> Option<DialogOutcome> {
@@ -360,7 +348,7 @@ mod tests {
         let mut dialogs = Dialogs::new(vec![]);
         let (question, mut session) = call_question();
         dialogs.open_question(&question);
-        dialogs.confirm_new_session();
+        dialogs.show(Confirmation::cancel_work(SessionCommand::New { if_busy: IfBusy::Refuse }));
         assert_eq!(dialogs.on_session_changed(&session), None);
         session.questions = [].into();
         dialogs.on_session_changed(&session);
@@ -372,13 +360,16 @@ mod tests {
     fn a_new_session_is_started_only_when_that_is_confirmed() {
         let check = |codes: &[KeyCode], expected: Option<DialogOutcome>| {
             let mut dialogs = Dialogs::new(vec![]);
-            dialogs.confirm_new_session();
+            dialogs.show(Confirmation::cancel_work(SessionCommand::New { if_busy: IfBusy::Refuse }));
             let outcomes = codes.iter().filter_map(|&code| press(&mut dialogs, code));
             assert_eq!(outcomes.last(), expected, "{codes:?}");
             assert!(!dialogs.is_open());
         };
         check(&[KeyCode::Enter], None);
         check(&[KeyCode::Esc], None);
-        check(&[KeyCode::Down, KeyCode::Enter], Some(DialogOutcome::session(SessionCommand::New)));
+        check(
+            &[KeyCode::Down, KeyCode::Enter],
+            Some(DialogOutcome::session(SessionCommand::New { if_busy: IfBusy::Cancel })),
+        );
     }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::mpsc;
 
 use crate::config::Env;
-use crate::session::{self, PromptDraft, Reply, Services, SessionCommand, SessionError, TakenQueue};
+use crate::session::{self, PromptDraft, Refusal, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
@@ -23,6 +23,7 @@ use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
+use super::tree::TreeDone;
 
 /// The session, and the other objects that effects use.
 pub(super) struct Effects {
@@ -79,7 +80,10 @@ impl Effects {
     }
 
     /// Sends a command; a rejected prompt or `!` command returns to the editor.
-    fn command(&mut self, command: SessionCommand) {
+    fn command(&mut self, mut command: SessionCommand) {
+        if self.link.is_open() && command.if_busy_mut().is_some() {
+            return self.command_unless_busy(command);
+        }
         let prompt = match &command {
             SessionCommand::Prompt { text, images, .. } => {
                 self.index_update.cancel();
@@ -100,6 +104,23 @@ impl Effects {
                 let error = (error != SessionError::Ended).then(|| error.to_string());
                 drop(done.send(EffectDone::Refused { prompt, error }));
             }
+        });
+    }
+
+    /// Sends a command that may be rejected because work is running; the user decides then.
+    fn command_unless_busy(&self, command: SessionCommand) {
+        let (answer, done) = (self.link.handle().post(command.clone()), self.done.clone());
+        tokio::spawn(async move {
+            let result = match answer.await {
+                Ok(Reply::Forked(prompt)) => EffectDone::Tree(TreeDone::Forked(prompt)),
+                Err(SessionError::Refused(Refusal::Working | Refusal::CommandRunning)) => {
+                    EffectDone::Busy(command)
+                }
+                Err(SessionError::Refused(refusal)) => EffectDone::Failed(refusal.to_string()),
+                // The end of the session is reported elsewhere.
+                Ok(_) | Err(SessionError::Ended) => return,
+            };
+            drop(done.send(result));
         });
     }
 

@@ -55,6 +55,7 @@ use appearance::Looks;
 use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
+use overlays::SummaryReview;
 use session_picker::SessionsEffect;
 use terminal::Terminal;
 
@@ -233,6 +234,9 @@ impl Interactive {
     fn save_draft(&mut self) {
         let (draft, ticket) = self.app.input.prompt.draft();
         self.effects.link.save_draft(draft, ticket);
+        if let Some(save) = self.app.dialogs.summary().and_then(SummaryReview::take_change) {
+            self.effects.link.send(save);
+        }
     }
 
     // Everything else that arrives.

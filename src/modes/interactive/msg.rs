@@ -118,6 +118,8 @@ pub(super) enum EffectDone {
     },
     /// A file was written.
     Exported(String),
+    /// A command that would cancel running work; the user decides.
+    Busy(SessionCommand),
     Failed(String),
     Told(String),
 }

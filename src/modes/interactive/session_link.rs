@@ -53,11 +53,16 @@ impl SessionLink {
         &self.handle
     }
 
+    /// Whether there is a session that answers commands.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_lost
+    }
+
     /// Sends a command. If the session has ended, a command that opens a session does so.
     pub(super) fn send(&mut self, command: SessionCommand) {
         let open = match command {
-            SessionCommand::New if self.is_lost => OpenSession::New,
-            SessionCommand::Open { path } if self.is_lost => OpenSession::File(path),
+            SessionCommand::New { .. } if self.is_lost => OpenSession::New,
+            SessionCommand::Open { path, .. } if self.is_lost => OpenSession::File(path),
             command => return self.handle.send(command),
         };
         self.wanted = Some(Reopening { open, notice: None });

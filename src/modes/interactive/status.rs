@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
-use crate::session::{CompactionReason, Phase, SessionEvent, SessionState};
+use crate::session::{CompactionReason, Phase, SessionEvent, SessionState, SummarySource};
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
@@ -24,15 +24,9 @@ pub(super) enum Status {
     RunningBash {
         since: Duration,
     },
-    Compacting {
+    Summarizing {
         since: Duration,
-        reason: CompactionReason,
-    },
-    SummarizingBranch {
-        since: Duration,
-    },
-    HandingOff {
-        since: Duration,
+        source: SummarySource,
     },
 }
 
@@ -52,7 +46,8 @@ impl StatusLine {
         let is_idle = session.phase == Phase::Idle;
         match event {
             SessionEvent::Agent(AgentEvent::AgentStart) => self.status = Status::Working { since: now },
-            SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. } => {
+            SessionEvent::RetryScheduled { attempt, max_attempts, delay, .. }
+            | SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, .. } => {
                 let (attempt, max_attempts, at) = (*attempt, *max_attempts, now + *delay);
                 self.status = Status::Retrying { attempt, max_attempts, at };
             }
@@ -75,10 +70,18 @@ impl StatusLine {
                 self.hint = Some(format!("{} · thinking {}", session.model.id, session.thinking));
             }
             SessionEvent::CompactionStarted { reason } => {
-                self.status = Status::Compacting { since: now, reason: *reason };
+                let source = SummarySource::Compaction(*reason);
+                self.status = Status::Summarizing { since: now, source };
             }
-            SessionEvent::BranchSummaryStarted => self.status = Status::SummarizingBranch { since: now },
-            SessionEvent::HandoffStarted => self.status = Status::HandingOff { since: now },
+            SessionEvent::BranchSummaryStarted => {
+                self.status = Status::Summarizing { since: now, source: SummarySource::Branch };
+            }
+            SessionEvent::HandoffStarted => {
+                self.status = Status::Summarizing { since: now, source: SummarySource::Handoff };
+            }
+            SessionEvent::SummaryRetryStarted { source } => {
+                self.status = Status::Summarizing { since: now, source: *source };
+            }
             SessionEvent::CompactionEnded { .. }
             | SessionEvent::BranchSummaryEnded { .. }
             | SessionEvent::HandoffEnded { .. } => {
@@ -99,6 +102,9 @@ impl StatusLine {
             | SessionEvent::Question(_)
             | SessionEvent::QuestionClosed { .. }
             | SessionEvent::RetryEnded { .. }
+            | SessionEvent::SummaryDrafted(_)
+            | SessionEvent::SummaryDecided { .. }
+            | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BashOutput { .. }
             | SessionEvent::EntryAppended(_)
             | SessionEvent::Notice { .. } => {}
@@ -142,19 +148,19 @@ impl StatusLine {
             Status::RunningBash { since } => {
                 format!("Running… {}({interrupt_key} to stop)", elapsed(now, *since))
             }
-            Status::Compacting { since, reason } => {
-                let what = match reason {
-                    CompactionReason::Manual => "Compacting the conversation",
-                    CompactionReason::Threshold => "The context window is nearly full, compacting",
-                    CompactionReason::Overflow => "The context window is full, compacting",
+            Status::Summarizing { since, source } => {
+                let what = match source {
+                    SummarySource::Compaction(CompactionReason::Manual) => "Compacting the conversation",
+                    SummarySource::Compaction(CompactionReason::Threshold) => {
+                        "The context window is nearly full, compacting"
+                    }
+                    SummarySource::Compaction(CompactionReason::Overflow) => {
+                        "The context window is full, compacting"
+                    }
+                    SummarySource::Branch => "Summarising the branch",
+                    SummarySource::Handoff => "Drafting the handoff",
                 };
                 format!("{what}… {}({interrupt_key} to cancel)", elapsed(now, *since))
-            }
-            Status::SummarizingBranch { since } => {
-                format!("Summarising the branch… {}({interrupt_key} to cancel)", elapsed(now, *since))
-            }
-            Status::HandingOff { since } => {
-                format!("Drafting the handoff… {}({interrupt_key} to cancel)", elapsed(now, *since))
             }
             Status::Retrying { attempt, max_attempts, at } => {
                 let seconds = at.saturating_sub(now).as_secs_f64().ceil();

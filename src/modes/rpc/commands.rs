@@ -80,11 +80,11 @@ impl Client {
             RpcCommand::NewSession { parent_session } => self.new_session(parent_session),
             RpcCommand::SwitchSession { session_path } => {
                 let path = self.state().cwd.join(session_path);
-                self.then(SessionCommand::Open { path }, not_cancelled)
+                self.then(SessionCommand::Open { path, if_busy: IfBusy::Cancel }, not_cancelled)
             }
             RpcCommand::Fork { entry_id } => {
                 let target = EntryId::new(&entry_id);
-                let forked = self.handle.post(SessionCommand::Fork { target });
+                let forked = self.handle.post(SessionCommand::Fork { target, if_busy: IfBusy::Cancel });
                 answered(async move {
                     match forked.await {
                         Ok(Reply::Forked(prompt)) => {
@@ -98,7 +98,7 @@ impl Client {
                     }
                 })
             }
-            RpcCommand::Clone => self.then(SessionCommand::Clone, not_cancelled),
+            RpcCommand::Clone => self.then(SessionCommand::Clone { if_busy: IfBusy::Cancel }, not_cancelled),
             RpcCommand::NavigateTree { entry_id, summarize, custom_instructions } => {
                 let target = EntryId::new(&entry_id);
                 let summary = match summarize {
@@ -143,7 +143,7 @@ impl Client {
             }
             RpcCommand::Compact { custom_instructions } => {
                 let focus = custom_instructions.filter(|focus| !focus.trim().is_empty());
-                let reply = self.handle.post(SessionCommand::Compact { focus });
+                let reply = self.handle.post(SessionCommand::Compact { focus, with_review: false });
                 answered(async move {
                     match reply.await {
                         Ok(_) => Ok(Outcome::WhenCompacted),
@@ -237,8 +237,11 @@ impl Client {
 
     fn new_session(&self, parent: Option<String>) -> Answered {
         let command = match parent {
-            Some(parent) => SessionCommand::NewChild { parent: self.state().cwd.join(parent) },
-            None => SessionCommand::New,
+            Some(parent) => {
+                let parent = self.state().cwd.join(parent);
+                SessionCommand::NewChild { parent, if_busy: IfBusy::Cancel }
+            }
+            None => SessionCommand::New { if_busy: IfBusy::Cancel },
         };
         self.then(command, not_cancelled)
     }

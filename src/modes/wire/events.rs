@@ -19,6 +19,7 @@ use crate::ai::{
 };
 use crate::session::{
     BashId, Compaction, CompactionReason, Entry, EntryBody, SessionEvent, SessionState, SessionUpdate,
+    SummarySource,
 };
 
 use super::slim;
@@ -128,6 +129,24 @@ impl Lines {
                 };
                 self.line(&event, out);
             }
+            SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, error } => {
+                let event = WireEvent::SummarizationRetryScheduled {
+                    attempt: *attempt,
+                    max_attempts: *max_attempts,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error_message: error,
+                };
+                self.line(&event, out);
+            }
+            SessionEvent::SummaryRetryStarted { source } => {
+                let (source, reason) = match source {
+                    SummarySource::Compaction(reason) => ("compaction", Some(reason_name(*reason))),
+                    SummarySource::Branch => ("branchSummary", None),
+                    SummarySource::Handoff => ("handoff", None),
+                };
+                self.line(&WireEvent::SummarizationRetryAttemptStart { source, reason }, out);
+            }
+            SessionEvent::SummaryRetriesFinished => self.line(&WireEvent::SummarizationRetryFinished, out),
             SessionEvent::BashOutput { id, chunk } => {
                 let id = self.bash_names.get(id).and_then(Option::as_ref);
                 self.line(&WireEvent::BashExecutionUpdate { id, delta: chunk }, out);
@@ -140,6 +159,8 @@ impl Lines {
                 }
             }
             SessionEvent::QueueReturned(_)
+            | SessionEvent::SummaryDrafted(_)
+            | SessionEvent::SummaryDecided { .. }
             | SessionEvent::PromptReturned { .. }
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::BranchSummaryEnded { .. }
@@ -436,6 +457,18 @@ enum WireEvent<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    SummarizationRetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: &'a str,
+    },
+    SummarizationRetryAttemptStart {
+        source: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'static str>,
+    },
+    SummarizationRetryFinished,
     BashExecutionUpdate {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a Value>,

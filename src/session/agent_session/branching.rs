@@ -8,7 +8,7 @@ use crate::ai::Extra;
 use super::super::command::{IfBusy, LeftBranch, PromptDraft, Reply};
 use super::super::compaction::{self, BranchPlan, Summary, SummaryError};
 use super::super::copies::{self, ForkedBranch, Secrets};
-use super::super::event::{Navigated, NoticeLevel, Opened, SessionEvent};
+use super::super::event::{Navigated, NoticeLevel, Opened, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
 use super::super::open::OpenSession;
 use super::super::pins;
@@ -66,7 +66,7 @@ impl<'s> Branching<'s> {
             self.arrive(departure, None);
             return Ok(Reply::Done);
         };
-        let summarizer = summarizer(self.session).await?;
+        let summarizer = summarizer(self.session, SummarySource::Branch).await?;
         let cancel = summarizer.cancel.clone();
         let task = tokio::spawn(async move { summarizer.summarize_branch(&plan, focus.as_deref()).await });
         let purpose = SummaryPurpose::Branch(departure);
@@ -196,8 +196,10 @@ impl<'s> Branching<'s> {
     /// Continues in a new session with what came before `target`.
     ///
     /// # Errors
-    /// If that is no message of the user, and when the copy cannot be written.
-    pub(super) async fn fork(&mut self, target: &EntryId) -> Result<Reply, SessionError> {
+    /// If that is no message of the user, the session works and is not to be cancelled, and
+    /// when the copy cannot be written.
+    pub(super) async fn fork(&mut self, target: &EntryId, if_busy: IfBusy) -> Result<Reply, SessionError> {
+        self.check_idle(if_busy)?;
         let (tree, at) = self.find(target)?;
         let (reading, entry) = (tree.clone(), tree.entries()[at].parent);
         let prompt = blocking(move || reading.read(at).and_then(|entry| copies::prompt_of(&entry))).await?;
@@ -211,11 +213,11 @@ impl<'s> Branching<'s> {
     /// Continues in a new session with the whole branch.
     ///
     /// # Errors
-    /// When the copy cannot be written.
-    pub(super) async fn clone_branch(&mut self) -> Result<Reply, SessionError> {
+    /// If the session works and is not to be cancelled, and when the copy cannot be written.
+    pub(super) async fn clone_branch(&mut self, if_busy: IfBusy) -> Result<Reply, SessionError> {
         self.session_file()?;
         // What is going on is part of it.
-        self.make_idle(IfBusy::Cancel).await?;
+        self.make_idle(if_busy).await?;
         let tree = self.session.log.store().tree();
         self.continue_in_copy(&tree, tree.leaf()).await?;
         Ok(Reply::Done)
@@ -239,8 +241,10 @@ impl<'s> Branching<'s> {
     /// Copies a session file to those of this session and continues with it.
     ///
     /// # Errors
-    /// If it is no session, and when it cannot be copied or opened; no copy is left then.
-    pub(super) async fn import(&mut self, path: PathBuf) -> Result<Reply, SessionError> {
+    /// If it is no session, this one works and is not to be cancelled, and when the file cannot
+    /// be copied or opened; no copy is left then.
+    pub(super) async fn import(&mut self, path: PathBuf, if_busy: IfBusy) -> Result<Reply, SessionError> {
+        self.check_idle(if_busy)?;
         let own = self.session.log.store().path().and_then(Path::parent).map(PathBuf::from);
         let folder =
             own.or_else(|| self.session.services.sessions.clone()).ok_or(Refusal::NoSessionFolder)?;
@@ -318,19 +322,23 @@ impl<'s> Branching<'s> {
         }
     }
 
-    async fn make_idle(&mut self, if_busy: IfBusy) -> Result<(), SessionError> {
-        let session = &mut *self.session;
-        if session.run.phase() == Phase::Idle && !session.bash.is_running() {
-            return Ok(());
-        }
+    /// # Errors
+    /// While something works that is not to be cancelled.
+    pub(super) fn check_idle(&self, if_busy: IfBusy) -> Result<(), SessionError> {
         match if_busy {
-            IfBusy::Refuse if session.run.phase() == Phase::Idle => Err(Refusal::CommandRunning.into()),
-            IfBusy::Refuse => Err(Refusal::Working.into()),
-            IfBusy::Cancel => {
-                session.stop().await;
-                Ok(())
-            }
+            IfBusy::Cancel => Ok(()),
+            IfBusy::Refuse if self.session.run.phase() != Phase::Idle => Err(Refusal::Working.into()),
+            IfBusy::Refuse if self.session.bash.is_running() => Err(Refusal::CommandRunning.into()),
+            IfBusy::Refuse => Ok(()),
         }
+    }
+
+    async fn make_idle(&mut self, if_busy: IfBusy) -> Result<(), SessionError> {
+        self.check_idle(if_busy)?;
+        if self.session.run.phase() != Phase::Idle || self.session.bash.is_running() {
+            self.session.stop().await;
+        }
+        Ok(())
     }
 }
 

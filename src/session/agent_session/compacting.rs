@@ -2,22 +2,26 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, SystemState};
+use crate::ai::{self, AssistantMessage, Extra, Message, Model, StopReason, SystemState, Usage};
 
+use super::super::command::Reply;
 use super::super::compaction::{
     self, CompactionPlan, NothingToCompact, Summarizer, Summary, SummaryError, context_tokens,
 };
-use super::super::event::{CompactionReason, NoticeLevel, SessionEvent};
+use super::super::event::{CompactionReason, NoticeLevel, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
 use super::super::projection;
 use super::super::refusal::Refusal;
 use super::super::run::{self, ActiveRun, RequestChange};
 use super::super::state::Phase;
 use super::super::store::{Compaction, EntryBody};
+use super::super::summary_draft::{SummaryDraft, latest_compaction};
 use super::AgentSession;
 use super::budgeting::Budgeting;
+use super::reviewing::Reviewing;
 use super::summaries::{ActiveSummary, SummaryPurpose, summarizer};
 
 /// What a summary that is being written is going to replace.
@@ -25,7 +29,21 @@ pub(super) struct ActiveCompaction {
     plan: CompactionPlan,
     tokens_before: u64,
     reason: CompactionReason,
+    /// Whether the user decides about the summary before it takes effect.
+    with_review: bool,
     then: AfterCompaction,
+}
+
+/// A summary that takes the place of the beginning of the conversation.
+pub(super) struct Replacement {
+    pub(super) text: String,
+    /// Quotes of pinned messages, which end the summary.
+    pub(super) quotes: String,
+    pub(super) first_kept_entry_id: String,
+    pub(super) tokens_before: u64,
+    /// The lists of files.
+    pub(super) details: Value,
+    pub(super) usage: Usage,
 }
 
 /// The step after a compaction, successful or not, unless a variant states otherwise.
@@ -68,20 +86,30 @@ impl<'s> Compacting<'s> {
         Self { session }
     }
 
-    /// `/compact`: summarises now; `focus` is the subject the summary should emphasise.
+    /// `/compact`: summarises now; `focus` is the subject the summary should emphasise. With
+    /// `with_review` the user decides first; a draft that waits for that is shown again.
     ///
     /// # Errors
     /// If the agent is working, there is no key, or there is nothing to compact.
-    pub(super) async fn on_command(&mut self, focus: Option<String>) -> Result<(), SessionError> {
+    pub(super) async fn on_command(
+        &mut self,
+        focus: Option<String>,
+        with_review: bool,
+    ) -> Result<Reply, SessionError> {
+        if with_review && Reviewing::of(self.session).show_waiting() {
+            return Ok(Reply::Done);
+        }
         if self.session.run.phase() != Phase::Idle {
             return Err(Refusal::Working.into());
         }
-        let prepared = self.prepare().await.map_err(|unprepared| match unprepared {
-            Unprepared::Nothing(nothing) => Refusal::from(nothing).into(),
-            Unprepared::NoKey(error) => error,
-        })?;
-        self.start(prepared, CompactionReason::Manual, focus, AfterCompaction::Queue);
-        Ok(())
+        let prepared =
+            self.prepare(CompactionReason::Manual).await.map_err(|unprepared| match unprepared {
+                Unprepared::Nothing(nothing) => Refusal::from(nothing).into(),
+                Unprepared::NoKey(error) => error,
+            })?;
+        let begun = Begun { reason: CompactionReason::Manual, focus, with_review };
+        self.start(prepared, begun, AfterCompaction::Queue);
+        Ok(Reply::Started)
     }
 
     /// Compacts if the window is nearly full. Otherwise, or if there is nothing to compact,
@@ -155,9 +183,9 @@ impl<'s> Compacting<'s> {
         reason: CompactionReason,
         then: AfterCompaction,
     ) -> Option<AfterCompaction> {
-        match self.prepare().await {
+        match self.prepare(reason).await {
             Ok(prepared) => {
-                self.start(prepared, reason, None, then);
+                self.start(prepared, Begun { reason, focus: None, with_review: false }, then);
                 return None;
             }
             // The user did not request it, so no notice is needed.
@@ -169,7 +197,10 @@ impl<'s> Compacting<'s> {
         Some(then)
     }
 
-    async fn prepare(&mut self) -> Result<(CompactionPlan, u64, Summarizer), Unprepared> {
+    async fn prepare(
+        &mut self,
+        reason: CompactionReason,
+    ) -> Result<(CompactionPlan, u64, Summarizer), Unprepared> {
         let session = &mut *self.session;
         let model = Arc::clone(session.model.model());
         let settings = session.settings.get();
@@ -178,34 +209,40 @@ impl<'s> Compacting<'s> {
             .map_err(Unprepared::Nothing)?;
         let context = session.log.context_branch();
         let tokens_before = context_tokens(&context, &projection::messages(&context));
-        let summarizer = summarizer(session).await.map_err(Unprepared::NoKey)?;
+        let summarizer =
+            summarizer(session, SummarySource::Compaction(reason)).await.map_err(Unprepared::NoKey)?;
         Ok((plan, tokens_before, summarizer))
     }
 
     fn start(
         &mut self,
         (plan, tokens_before, summarizer): (CompactionPlan, u64, Summarizer),
-        reason: CompactionReason,
-        focus: Option<String>,
+        Begun { reason, focus, with_review }: Begun,
         then: AfterCompaction,
     ) {
         let cancel = summarizer.cancel.clone();
         let planned = plan.clone();
         let task = tokio::spawn(async move { summarizer.summarize(&planned, focus.as_deref()).await });
-        let purpose = SummaryPurpose::Compaction(ActiveCompaction { plan, tokens_before, reason, then });
+        let purpose =
+            SummaryPurpose::Compaction(ActiveCompaction { plan, tokens_before, reason, with_review, then });
         self.session.run.on_summary_start(ActiveSummary { task, cancel, purpose });
         self.session.outbox.send(SessionEvent::CompactionStarted { reason });
     }
 
     /// Stores the summary, or reports the failure; then continues with the next step.
     pub(super) async fn on_end(&mut self, active: ActiveCompaction, summary: Result<Summary, SummaryError>) {
-        let ActiveCompaction { plan, tokens_before, reason, then } = active;
+        let ActiveCompaction { plan, tokens_before, reason, with_review, then } = active;
         let aborted = summary == Err(SummaryError::Cancelled);
         let mut tokens_after = None;
         let error = match summary {
             Ok(summary) => {
                 Budgeting::of(self.session).on_usage(&summary.usage);
-                tokens_after = Some(self.store(&plan, summary, tokens_before));
+                if with_review {
+                    let draft = self.draft(&plan, summary, tokens_before);
+                    Reviewing::of(self.session).on_drafted(draft);
+                } else {
+                    tokens_after = Some(self.store(Replacement::of(&plan, summary, tokens_before)));
+                }
                 None
             }
             Err(error) => Some(error.to_string()),
@@ -243,6 +280,11 @@ impl<'s> Compacting<'s> {
                     session.settle(false).await;
                 }
             },
+            // Queued messages wait for the decision.
+            Some(_) if succeeded && with_review => {
+                session.log.sync().await;
+                session.outbox.send(SessionEvent::Settled { aborted: false });
+            }
             Some(AfterCompaction::Retry) if succeeded => session.retry().await,
             Some(AfterCompaction::Queue) if !aborted => session.start_queued().await,
             Some(_) => {
@@ -251,18 +293,34 @@ impl<'s> Compacting<'s> {
         }
     }
 
-    /// Stores the summary; returns the estimated tokens of the next request.
-    fn store(&mut self, plan: &CompactionPlan, summary: Summary, tokens_before: u64) -> u64 {
+    fn draft(&mut self, plan: &CompactionPlan, summary: Summary, tokens_before: u64) -> SummaryDraft {
+        let branch = self.session.log.branch_to_summarize();
+        SummaryDraft {
+            text: summary.text,
+            first_kept_entry_id: plan.first_kept_entry_id.clone(),
+            tokens_before,
+            n_replaced: plan.n_summarised(),
+            model: self.session.model.model().reference(),
+            usage: summary.usage,
+            details: plan.details(),
+            after: latest_compaction(&branch).cloned(),
+        }
+    }
+
+    /// Appends the entry that replaces the beginning of the conversation; returns the
+    /// estimated tokens of the next request.
+    pub(super) fn store(&mut self, replacement: Replacement) -> u64 {
         let session = &mut *self.session;
         let messages = projection::messages(&session.log.context_branch());
         let now_ms = session.services.clock.now_ms();
-        let cost_usd = summary.usage.cost.total;
+        let Replacement { text, quotes, first_kept_entry_id, tokens_before, details, usage } = replacement;
+        let cost_usd = usage.cost.total;
         session.append(EntryBody::Compaction(Compaction {
-            summary: summary.text,
-            first_kept_entry_id: plan.first_kept_entry_id.clone(),
+            summary: text + &quotes,
+            first_kept_entry_id,
             tokens_before,
-            details: Some(plan.details()),
-            usage: Some(summary.usage),
+            details: Some(compaction::with_quotes(details, &quotes)),
+            usage: Some(usage),
             from_hook: Some(false),
             system_message: run::replayed_system(&ai::system_state(&messages), now_ms),
             extra: Extra::new(),
@@ -274,6 +332,26 @@ impl<'s> Compacting<'s> {
         let branch = session.log.context_branch();
         context_tokens(&branch, &projection::messages(&branch))
     }
+}
+
+impl Replacement {
+    fn of(plan: &CompactionPlan, summary: Summary, tokens_before: u64) -> Self {
+        Self {
+            text: summary.text,
+            quotes: plan.quotes.clone(),
+            first_kept_entry_id: plan.first_kept_entry_id.clone(),
+            tokens_before,
+            details: plan.details(),
+            usage: summary.usage,
+        }
+    }
+}
+
+/// Why and how a compaction began.
+struct Begun {
+    reason: CompactionReason,
+    focus: Option<String>,
+    with_review: bool,
 }
 
 /// Whether an answer was truncated by the window, not by a limit of the

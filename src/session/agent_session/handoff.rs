@@ -8,7 +8,7 @@ use crate::ai::Extra;
 
 use super::super::command::PromptDraft;
 use super::super::compaction::{self, Summary, SummaryError};
-use super::super::event::{NoticeLevel, SessionEvent};
+use super::super::event::{NoticeLevel, SessionEvent, SummarySource};
 use super::super::handle::SessionError;
 use super::super::open::OpenSession;
 use super::super::refusal::Refusal;
@@ -30,7 +30,7 @@ pub(super) async fn start(session: &mut AgentSession, goal: String) -> Result<()
     let reserve = session.settings.get().values.branch_summary.reserve_tokens;
     let plan = compaction::plan_branch(&session.log.context_branch(), window, reserve);
     let plan = plan.ok_or(Refusal::NothingToHandOff)?;
-    let summarizer = summarizer(session).await?;
+    let summarizer = summarizer(session, SummarySource::Handoff).await?;
     let cancel = summarizer.cancel.clone();
     let task = tokio::spawn(async move { summarizer.draft_handoff(&plan, &goal).await });
     session.run.on_summary_start(ActiveSummary { task, cancel, purpose: SummaryPurpose::Handoff });

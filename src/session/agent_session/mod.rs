@@ -20,6 +20,7 @@ mod project;
 mod prompt_queue;
 mod questions;
 mod recovering;
+mod reviewing;
 mod run_state;
 mod running;
 mod session_log;
@@ -65,6 +66,7 @@ use opening::ModelChoice;
 use project::Project;
 use prompt_queue::{Enqueued, PromptQueue};
 use questions::{Answered, Questions};
+use reviewing::{DraftedSummary, Reviewing};
 use run_state::{RunInput, RunState};
 use session_log::{LogInput, SessionLog};
 use session_settings::SessionSettings;
@@ -134,6 +136,7 @@ struct AgentSession {
     questions: Questions,
     steps: StepRecorder,
     budget: Budget,
+    drafted: DraftedSummary,
     outbox: Outbox,
 }
 
@@ -167,6 +170,7 @@ impl AgentSession {
             bash: UserBash::new(outbox.clone()),
             questions: Questions::new(&services, outbox.clone()),
             steps: StepRecorder::default(),
+            drafted: DraftedSummary::new(opened.summary, outbox.clone()),
             services,
             outbox,
         };
@@ -289,9 +293,11 @@ impl AgentSession {
             },
             SessionCommand::CycleModel { forward } => self.select(self.model.cycled(forward)?).await?,
             SessionCommand::CycleThinking => self.select(self.model.with_next_thinking()?).await?,
-            SessionCommand::Compact { focus } => {
-                Compacting::of(self).on_command(focus).await?;
-                return Ok(Reply::Started);
+            SessionCommand::Compact { focus, with_review } => {
+                return Compacting::of(self).on_command(focus, with_review).await;
+            }
+            SessionCommand::DecideSummary { decision } => {
+                return Reviewing::of(self).decide(decision).await;
             }
             SessionCommand::Handoff { goal } => {
                 handoff::start(self, goal).await?;
@@ -326,14 +332,22 @@ impl AgentSession {
             }
             SessionCommand::Pin { target, pinned } => Branching::of(self).pin(target, pinned)?,
             SessionCommand::SetLabel { target, label } => Branching::of(self).label(target, label)?,
-            SessionCommand::Fork { target } => return Branching::of(self).fork(&target).await,
-            SessionCommand::Clone => return Branching::of(self).clone_branch().await,
-            SessionCommand::Import { path } => return Branching::of(self).import(path).await,
+            SessionCommand::Fork { target, if_busy } => {
+                return Branching::of(self).fork(&target, if_busy).await;
+            }
+            SessionCommand::Clone { if_busy } => return Branching::of(self).clone_branch(if_busy).await,
+            SessionCommand::Import { path, if_busy } => {
+                return Branching::of(self).import(path, if_busy).await;
+            }
             SessionCommand::Export { path, secrets } => {
                 return Branching::of(self).export(path, secrets).await;
             }
-            SessionCommand::New => return self.switch(OpenSession::New, ModelChoice::Stored).await,
-            SessionCommand::NewChild { parent } => {
+            SessionCommand::New { if_busy } => {
+                Branching::of(self).check_idle(if_busy)?;
+                return self.switch(OpenSession::New, ModelChoice::Stored).await;
+            }
+            SessionCommand::NewChild { parent, if_busy } => {
+                Branching::of(self).check_idle(if_busy)?;
                 let folder = self.services.sessions.clone();
                 let open = folder.map_or(OpenSession::New, |folder| OpenSession::Forked {
                     folder,
@@ -342,7 +356,8 @@ impl AgentSession {
                 });
                 return self.switch(open, ModelChoice::Stored).await;
             }
-            SessionCommand::Open { path } => {
+            SessionCommand::Open { path, if_busy } => {
+                Branching::of(self).check_idle(if_busy)?;
                 return self.switch(OpenSession::File(path), ModelChoice::Stored).await;
             }
             SessionCommand::Shutdown => {}
@@ -453,6 +468,7 @@ impl AgentSession {
     fn follow_log(&mut self) {
         if self.log.take_moved() {
             self.queue.follow(self.log.store().path());
+            self.drafted.follow(self.log.store().path());
         }
     }
 

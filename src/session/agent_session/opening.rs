@@ -18,6 +18,7 @@ use super::session_settings::SessionSettings;
 use super::{AgentSession, TAIL_ENTRIES};
 
 impl AgentSession {
+    /// Continues with another session; ends all activity once that is open.
     pub(super) async fn switch(
         &mut self,
         open: OpenSession,
@@ -49,6 +50,7 @@ impl AgentSession {
         };
         self.log.replace(opened.store, opened.deferred_entries);
         self.queue.move_to(opened.queue_file, opened.draft_file);
+        self.drafted.replace(opened.summary);
         self.project.replace(opened.cwd, opened.project);
         self.tools.replace(opened.tools);
         self.model.replace(selection);
@@ -57,6 +59,8 @@ impl AgentSession {
         self.steps = StepRecorder::default();
         self.budget.on_session(self.log.store().totals().cost_usd);
         self.announce_open(notice);
+        // They were meant for the conversation before.
+        self.queue.interrupt(Phase::Idle);
         HeldPrompts::release(self).await;
         Ok(Reply::Done)
     }
@@ -71,6 +75,7 @@ impl AgentSession {
             self.queue.show(state);
             self.model.show(state);
             self.settings.show(state);
+            self.drafted.show(state);
         });
         let (tail, n_earlier) = self.log.branch_tail(TAIL_ENTRIES);
         let is_cut_off = open::is_cut_off(&tail) && self.log.store().locked_by().is_none();
@@ -94,6 +99,7 @@ impl AgentSession {
         if let Some(notice) = notice {
             self.outbox.notice(NoticeLevel::Warning, notice);
         }
+        self.drafted.report_left_over();
         self.project.show_notices();
         self.ask_trust();
     }

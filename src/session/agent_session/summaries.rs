@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::super::compaction::{Summarizer, Summary, SummaryError};
+use super::super::compaction::{Announce, Summarizer, Summary, SummaryError};
+use super::super::event::SummarySource;
 use super::super::handle::SessionError;
 use super::super::recovery::RetryPolicy;
 use super::super::run::ActiveRun;
@@ -45,11 +46,14 @@ pub(super) enum SummaryPurpose {
     Handoff,
 }
 
-/// What writes summaries, with the model in force and requests of their own.
+/// What writes summaries for `source`, with the model in force and requests of their own.
 ///
 /// # Errors
 /// Without a key.
-pub(super) async fn summarizer(session: &AgentSession) -> Result<Summarizer, SessionError> {
+pub(super) async fn summarizer(
+    session: &AgentSession,
+    source: SummarySource,
+) -> Result<Summarizer, SessionError> {
     let model = Arc::clone(session.model.model());
     let credential = session.model.credential().await?;
     let thinking = session.model.selection().thinking();
@@ -64,6 +68,7 @@ pub(super) async fn summarizer(session: &AgentSession) -> Result<Summarizer, Ses
         options,
         clock: session.services.clock.clone(),
         retry: RetryPolicy::of(&settings.values),
+        announce: Announce { outbox: session.outbox.clone(), source },
         cancel: CancellationToken::new(),
     })
 }

@@ -13,6 +13,6 @@ mod summarize;
 
 pub(super) use branch::{BranchPlan, plan_branch};
 pub(super) use estimate::context_tokens;
-pub(super) use plan::{CompactionPlan, plan};
+pub(super) use plan::{CompactionPlan, plan, with_quotes};
 pub use plan::{CompactionPreview, NothingToCompact, preview_compaction};
-pub(super) use summarize::{Summarizer, Summary, SummaryError};
+pub(super) use summarize::{Announce, Summarizer, Summary, SummaryError};

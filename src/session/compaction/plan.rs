@@ -25,7 +25,7 @@ pub(in super::super) struct CompactionPlan {
     pub(super) previous_summary: Option<String>,
     pub(in super::super) first_kept_entry_id: String,
     /// Quotes of pinned messages that the summary would replace; they end the summary.
-    pub(super) quotes: String,
+    pub(in super::super) quotes: String,
     pub(super) files: Files,
 }
 
@@ -69,12 +69,21 @@ enum Place {
 impl CompactionPlan {
     /// The lists of files, for the entry's `details`.
     pub(in super::super) fn details(&self) -> Value {
-        let mut details = self.files.details();
-        if !self.quotes.is_empty() {
-            details[PINNED_BYTES] = self.quotes.len().into();
-        }
-        details
+        self.files.details()
     }
+
+    /// Number of messages that the summary replaces.
+    pub(in super::super) fn n_summarised(&self) -> usize {
+        self.history.len() + self.turn_prefix.len()
+    }
+}
+
+/// The `details` of a compaction whose summary ends with `quotes`.
+pub(in super::super) fn with_quotes(mut details: Value, quotes: &str) -> Value {
+    if !quotes.is_empty() {
+        details[PINNED_BYTES] = quotes.len().into();
+    }
+    details
 }
 
 impl Files {
@@ -426,7 +435,7 @@ mod tests {
                 let read = store.branch_to_summarize(&pinned);
                 prop_assert_eq!(format!("{:?}", plan(&read, keep)), format!("{:?}", plan(&entries, keep)));
                 let Ok(plan) = plan(&entries, keep) else { continue };
-                let body = json!({"summary": format!("S{}", plan.quotes), "details": plan.details(),
+                let body = json!({"summary": format!("S{}", plan.quotes), "details": with_quotes(plan.details(), &plan.quotes),
                     "firstKeptEntryId": plan.first_kept_entry_id, "tokensBefore": 1, "type": "compaction"});
                 let body = body.to_string();
                 append(&mut entries, body.trim_start_matches('{').trim_end_matches('}'));

@@ -12,7 +12,9 @@ use crate::ai::{
 };
 use crate::util::clock::Clock;
 
-use super::super::recovery::{Next, Recovery, RetryPolicy};
+use super::super::event::{SessionEvent, SummarySource};
+use super::super::outbox::Outbox;
+use super::super::recovery::{Next, Recovery, RetryPolicy, too_long};
 use super::branch::BranchPlan;
 use super::plan::CompactionPlan;
 use super::prompts;
@@ -32,7 +34,14 @@ pub(in super::super) struct Summarizer {
     pub(in super::super) options: StreamOptions,
     pub(in super::super) clock: Clock,
     pub(in super::super) retry: RetryPolicy,
+    pub(in super::super) announce: Announce,
     pub(in super::super) cancel: CancellationToken,
+}
+
+/// Reports the retries of a summary.
+pub(in super::super) struct Announce {
+    pub(in super::super) outbox: Outbox,
+    pub(in super::super) source: SummarySource,
 }
 
 /// A complete summary.
@@ -59,7 +68,8 @@ pub(in super::super) enum SummaryError {
 }
 
 impl Summarizer {
-    /// Writes the summary of `plan`; `focus` is the subject it should emphasise.
+    /// Writes the summary of `plan`, without the quotes of pinned messages; `focus` is the
+    /// subject it should emphasise.
     ///
     /// # Errors
     /// If there is no complete summary after the retries that the policy allows.
@@ -78,7 +88,6 @@ impl Summarizer {
             text.push_str(&self.ask(&prompt, &mut usage).await?);
         }
         text.push_str(&plan.files.lists());
-        text.push_str(&plan.quotes);
         Ok(Summary { text, usage })
     }
 
@@ -112,6 +121,20 @@ impl Summarizer {
 
     /// Sends one request, with the usual retries.
     async fn ask(&self, prompt: &str, usage: &mut Usage) -> Result<String, SummaryError> {
+        let mut retries = 0;
+        let asked = self.ask_repeatedly(prompt, usage, &mut retries).await;
+        if retries > 0 {
+            self.announce.outbox.send(SessionEvent::SummaryRetriesFinished);
+        }
+        asked
+    }
+
+    async fn ask_repeatedly(
+        &self,
+        prompt: &str,
+        usage: &mut Usage,
+        retries: &mut u32,
+    ) -> Result<String, SummaryError> {
         let mut recovery = Recovery::default();
         loop {
             let answer = self.answer(prompt).await?;
@@ -122,8 +145,17 @@ impl Summarizer {
             let error = answer.error_message.clone().unwrap_or_default();
             let demanded = Failure::of_answer(&answer).and_then(|failure| failure.retry_after);
             match recovery.decide(ai::is_retryable(&answer), demanded, &self.retry) {
-                Next::Retry { delay, .. } => self.wait(delay).await?,
-                Next::TooLong { .. } | Next::GiveUp => return Err(SummaryError::Failed(error)),
+                Next::Retry { attempt, delay } => {
+                    *retries = attempt;
+                    let (max_attempts, outbox) = (self.retry.max_retries, &self.announce.outbox);
+                    outbox.send(SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, error });
+                    self.wait(delay).await?;
+                    outbox.send(SessionEvent::SummaryRetryStarted { source: self.announce.source });
+                }
+                Next::TooLong { demanded } => {
+                    return Err(SummaryError::Failed(too_long(demanded, self.retry.max_delay)));
+                }
+                Next::GiveUp => return Err(SummaryError::Failed(error)),
             }
         }
     }

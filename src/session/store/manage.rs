@@ -50,7 +50,7 @@ pub fn rename_session(path: &Path, name: &str, now_ms: u64) -> Result<(), Manage
 }
 
 /// Moves the session in `path` to the trash with the program `trash`, or deletes it if
-/// there is no such program or it fails. Its queue, draft and results are deleted. Blocks.
+/// there is no such program or it fails. Its queue, drafts and results are deleted. Blocks.
 ///
 /// # Errors
 /// If it cannot be deleted, or is open in another process.
@@ -67,7 +67,7 @@ pub fn delete_session(path: &Path, trash: &str) -> Result<Deleted, ManageError> 
         let failed = |source| ManageError::Delete { path: path.to_owned(), source };
         fs::remove_file(path).map_err(failed)?;
     }
-    for ending in [".queue", ".draft", ".deferred", outline::SUFFIX] {
+    for ending in [".queue", ".draft", ".deferred", ".summary", outline::SUFFIX] {
         if let Some(beside) = sidecar::path(Some(path), ending) {
             // Most sessions have none.
             drop(fs::remove_file(beside));

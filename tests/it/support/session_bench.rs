@@ -473,6 +473,13 @@ fn event_line(event: &SessionEvent) -> String {
         SessionEvent::PromptReturned { prompt, error } => format!("returned {}: {error}", prompt.text),
         SessionEvent::CompactionStarted { reason } => format!("compaction start {reason:?}"),
         SessionEvent::CompactionEnded { aborted, error, .. } => format!("compaction end {aborted} {error:?}"),
+        SessionEvent::SummaryDrafted(draft) => format!("summary drafted {}", draft.text),
+        SessionEvent::SummaryDecided { accepted } => format!("summary accepted {accepted}"),
+        SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, error } => {
+            format!("summary retry {attempt} of {max_attempts} in {delay:?}: {error}")
+        }
+        SessionEvent::SummaryRetryStarted { source } => format!("summary retry start {source:?}"),
+        SessionEvent::SummaryRetriesFinished => "summary retries finished".to_owned(),
         SessionEvent::HandoffStarted => "handoff start".to_owned(),
         SessionEvent::HandoffEnded { prompt, aborted } => {
             let text = prompt.as_ref().map(|prompt| prompt.text.as_str());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::session::{EntryId, SessionCommand, SessionState};
+use crate::session::{EntryId, IfBusy, SessionCommand, SessionState};
 use crate::util::paths;
 
 use super::super::super::export::ExportFormat;
@@ -27,12 +27,9 @@ pub(super) const COMMANDS: &[Command] = &[
     Command { name: "name", args: "[TEXT]", help: "Name the session or show its name", run: name },
     Command {
         name: "compact",
-        args: "[FOCUS]",
-        help: "Replace the beginning of the conversation by a summary",
-        run: |_, args, out| {
-            let focus = (!args.is_empty()).then(|| args.to_owned());
-            out.push(Effect::session(SessionCommand::Compact { focus }));
-        },
+        args: "[--edit] [FOCUS]",
+        help: "Replace the beginning of the conversation by a summary, which --edit lets you change first",
+        run: compact,
     },
     Command {
         name: "pin",
@@ -73,7 +70,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "clone",
         args: "",
         help: "Copy the current branch to a new session and continue there",
-        run: |_, _, out| out.push(Effect::session(SessionCommand::Clone)),
+        run: |_, _, out| out.push(Effect::session(SessionCommand::Clone { if_busy: IfBusy::Refuse })),
     },
     Command {
         name: "import",
@@ -173,7 +170,12 @@ pub(in super::super) fn open_fork(_: &mut App, out: &mut Vec<Effect>) {
 fn import(app: &mut App, args: &str, _: &mut Vec<Effect>) {
     match path_argument(app, args) {
         None => app.fail("name the session file to import: /import FILE"),
-        Some(path) => app.dialogs.confirm(Confirmation::import(path)),
+        // One question is enough.
+        Some(path) if app.session.is_busy() => {
+            let import = SessionCommand::Import { path, if_busy: IfBusy::Refuse };
+            app.dialogs.show(Confirmation::cancel_work(import));
+        }
+        Some(path) => app.dialogs.show(Confirmation::import(path)),
     }
 }
 
@@ -194,11 +196,20 @@ fn path_argument(app: &App, args: &str) -> Option<PathBuf> {
 }
 
 /// Starts a new session; asks first if that would cancel work.
-pub(in super::super) fn new_session(app: &mut App, out: &mut Vec<Effect>) {
-    if !app.session.is_busy() {
-        return out.push(Effect::session(SessionCommand::New));
-    }
-    app.dialogs.confirm_new_session();
+pub(in super::super) fn new_session(_: &mut App, out: &mut Vec<Effect>) {
+    out.push(Effect::session(SessionCommand::New { if_busy: IfBusy::Refuse }));
+}
+
+fn compact(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+    let (with_review, focus) = match args.split_once(char::is_whitespace).unwrap_or((args, "")) {
+        ("--edit", focus) => (true, focus.trim()),
+        (option, _) if option.starts_with("--") => {
+            return app.fail(&format!("/compact has no option {option}; there is only --edit"));
+        }
+        _ => (false, args),
+    };
+    let focus = (!focus.is_empty()).then(|| focus.to_owned());
+    out.push(Effect::session(SessionCommand::Compact { focus, with_review }));
 }
 
 /// Lists the queued messages.

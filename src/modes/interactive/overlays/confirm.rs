@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use crate::session::SessionCommand;
+use crate::session::{IfBusy, SessionCommand};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, wrap_plain};
@@ -24,9 +24,34 @@ pub(in super::super) struct Confirmation {
 }
 
 impl Confirmation {
+    /// Asks before `command` cancels running work.
+    pub(in super::super) fn cancel_work(mut command: SessionCommand) -> Self {
+        if let Some(if_busy) = command.if_busy_mut() {
+            *if_busy = IfBusy::Cancel;
+        }
+        let (title, proceed) = match &command {
+            SessionCommand::New { .. } => ("Start a new session?", "Cancel and start a new session"),
+            SessionCommand::Open { .. } => ("Open another session?", "Cancel and open the other session"),
+            SessionCommand::Fork { .. } => ("Fork the session?", "Cancel and continue in the fork"),
+            SessionCommand::Clone { .. } => ("Clone the session?", "Cancel and continue in the clone"),
+            SessionCommand::Import { .. } => ("Import this session?", "Cancel, import and continue there"),
+            _ => ("Continue elsewhere?", "Cancel and continue"),
+        };
+        Self {
+            title,
+            about:
+                "The agent or a command is still working, and this cancels it. Finished work is kept, and \
+                    queued messages return to the editor."
+                    .into(),
+            leave: "Keep working",
+            proceed: vec![(proceed, Some(DialogOutcome::session(command)))],
+            selected: 0,
+        }
+    }
+
     /// Asks before another session takes the place of this one.
     pub(in super::super) fn import(path: PathBuf) -> Self {
-        let import = DialogOutcome::session(SessionCommand::Import { path });
+        let import = DialogOutcome::session(SessionCommand::Import { path, if_busy: IfBusy::Refuse });
         Self {
             title: "Import this session?",
             about: "pi copies the file to your sessions and continues with the copy. This session is kept."

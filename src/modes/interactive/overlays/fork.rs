@@ -1,13 +1,11 @@
 //! Choosing a message to fork from.
 
-use crate::session::EntryId;
+use crate::session::{EntryId, IfBusy, SessionCommand};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::theme::Theme;
 use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
 
-use super::super::msg::WorldEffect;
-use super::super::tree::TreeEffect;
 use super::{Drawn, Overlay, OverlayStep};
 
 /// The user's messages on the active branch, oldest first; the last one is selected.
@@ -30,7 +28,7 @@ impl Overlay for ForkPoints {
             PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
             PickerOutcome::Cancelled => OverlayStep::Close,
             PickerOutcome::Chosen(id) => {
-                OverlayStep::CloseWith(WorldEffect::Tree(TreeEffect::Fork(id)).into())
+                OverlayStep::close_with(SessionCommand::Fork { target: id, if_busy: IfBusy::Refuse })
             }
         }
     }

@@ -63,6 +63,11 @@ impl Transcript {
             | SessionEvent::SelectionChanged
             | SessionEvent::CompactionStarted { .. }
             | SessionEvent::CompactionEnded { .. }
+            | SessionEvent::SummaryDrafted(_)
+            | SessionEvent::SummaryDecided { .. }
+            | SessionEvent::SummaryRetryScheduled { .. }
+            | SessionEvent::SummaryRetryStarted { .. }
+            | SessionEvent::SummaryRetriesFinished
             | SessionEvent::BranchSummaryStarted
             | SessionEvent::HandoffStarted
             | SessionEvent::HandoffEnded { .. }

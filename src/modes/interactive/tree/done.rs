@@ -2,6 +2,7 @@
 
 use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect};
+use super::super::overlays::ForkPoints;
 use super::{TreeDialog, TreeDone};
 
 /// Shows the result of an effect of the tree.
@@ -15,7 +16,7 @@ pub(in super::super) fn on_done(app: &mut App, done: TreeDone, out: &mut Vec<Eff
         TreeDone::Prompts(prompts) if prompts.is_empty() => {
             app.tell("There is no message to fork from yet.");
         }
-        TreeDone::Prompts(prompts) => app.dialogs.open_fork(prompts),
+        TreeDone::Prompts(prompts) => app.dialogs.show(ForkPoints::new(prompts)),
         TreeDone::Forked(prompt) => app.edit_again(prompt),
         TreeDone::Whole(Some(text)) => out.push(ScreenEffect::Copy(text).into()),
         TreeDone::Whole(None) => app.status.hint = Some("this entry has no text to copy".to_owned()),

@@ -30,7 +30,6 @@ impl Effects {
                 self.read_tree(move || TreeDone::Whole(texts::whole(&tree, entry)));
             }
             TreeEffect::ListPrompts => self.with_tree(|tree| TreeDone::Prompts(prompts(&tree))),
-            TreeEffect::Fork(target) => self.fork(target),
         }
     }
 
@@ -57,17 +56,6 @@ impl Effects {
             let is_stale = || latest.load(Ordering::Relaxed) != number;
             if let Some(entries) = texts::search(&tree, &query, &is_stale) {
                 drop(done.send(EffectDone::Tree(TreeDone::Found { query, entries })));
-            }
-        });
-    }
-
-    fn fork(&self, target: EntryId) {
-        let (answer, done) = (self.link.handle().post(SessionCommand::Fork { target }), self.done.clone());
-        tokio::spawn(async move {
-            match answer.await {
-                Ok(Reply::Forked(prompt)) => drop(done.send(EffectDone::Tree(TreeDone::Forked(prompt)))),
-                Ok(_) => {}
-                Err(error) => drop(done.send(EffectDone::Failed(error.to_string()))),
             }
         });
     }

@@ -33,8 +33,6 @@ pub(super) enum TreeEffect {
     ReadWhole { tree: SessionTree, entry: usize },
     /// Reads the user's messages on the active branch; answers with [`TreeDone::Prompts`].
     ListPrompts,
-    /// Answers with [`TreeDone::Forked`].
-    Fork(EntryId),
 }
 
 /// The result of such an effect.

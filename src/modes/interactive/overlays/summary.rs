@@ -1,0 +1,197 @@
+//! Editing a summary before it takes the place of the beginning of the conversation.
+
+use std::sync::Arc;
+
+use crate::session::{SessionCommand, SessionState, SummaryDecision, SummaryDraft};
+use crate::tui::composer::{Composer, ComposerView, EditorAction};
+use crate::tui::keymap::{Chord, Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Row, sanitize_line, wrap_plain};
+use crate::tui::theme::{Theme, Token};
+
+use super::super::msg::{Effect, ScreenEffect};
+use super::super::tool_view::grouped;
+use super::dialog::Dialog;
+use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
+
+const TITLE: &str = "Summary";
+const LEAVE_TITLE: &str = "Leave the summary?";
+/// The answers of the question that Escape asks; the first, which is selected, changes
+/// nothing.
+const LEAVE: [&str; 3] = [
+    "Keep editing",
+    "Decide later; /compact --edit shows it again",
+    "Drop it; the conversation stays as it is",
+];
+/// Rows around the text: border, title, about, the borders of the editor, keys.
+const FIXED_ROWS: u16 = 6;
+
+/// A summary in an editor. Enter accepts it.
+pub(in super::super) struct SummaryReview {
+    draft: Arc<SummaryDraft>,
+    composer: Composer,
+    /// The text that the session has stored.
+    stored: String,
+    /// The selected answer while the dialog asks how to leave.
+    leaving: Option<usize>,
+    hints: String,
+}
+
+impl SummaryReview {
+    pub(in super::super) fn new(draft: &Arc<SummaryDraft>, keymap: &Keymap) -> Self {
+        let mut composer = Composer::new();
+        composer.set_text(&draft.text);
+        let hints = format!(
+            "{}: use it · {}: line break · {}: open in your editor · {}: leave",
+            keymap.hint("tui.input.submit"),
+            keymap.hint("tui.input.newLine"),
+            keymap.hint("app.editor.external"),
+            keymap.hint("tui.select.cancel"),
+        );
+        Self { draft: Arc::clone(draft), composer, stored: draft.text.clone(), leaving: None, hints }
+    }
+
+    fn text(&self) -> String {
+        self.composer.expanded_text()
+    }
+
+    /// Replaces the text, which was edited elsewhere.
+    pub(in super::super) fn set_text(&mut self, text: &str) {
+        self.composer.set_text(text);
+    }
+
+    /// The command that stores the text, if it changed since the last call.
+    pub(in super::super) fn take_change(&mut self) -> Option<SessionCommand> {
+        let text = self.text();
+        if text == self.stored {
+            return None;
+        }
+        self.stored.clone_from(&text);
+        Some(SessionCommand::DecideSummary { decision: SummaryDecision::Save { text } })
+    }
+
+    fn close(&self, decision: SummaryDecision) -> OverlayStep {
+        OverlayStep::close_with(SessionCommand::DecideSummary { decision })
+    }
+
+    fn leave_key(&mut self, selected: usize, id: Option<&str>) -> OverlayStep {
+        let n = LEAVE.len();
+        match id {
+            Some("tui.select.up") => self.leaving = Some((selected + n - 1) % n),
+            Some("tui.select.down") => self.leaving = Some((selected + 1) % n),
+            Some("tui.select.cancel") => self.leaving = None,
+            Some("tui.select.confirm") => {
+                self.leaving = None;
+                return match selected {
+                    1 => self.close(SummaryDecision::Later { text: self.text() }),
+                    2 => self.close(SummaryDecision::Drop),
+                    _ => OverlayStep::Stay,
+                };
+            }
+            _ => {}
+        }
+        OverlayStep::Stay
+    }
+
+    /// What the summary replaces and what it cost.
+    fn about(&self) -> String {
+        let draft = &self.draft;
+        let messages = if draft.n_replaced == 1 { "message" } else { "messages" };
+        let mut about = format!(
+            "Replaces {} {messages} of a conversation of {} tokens; they stay in /tree.",
+            grouped(draft.n_replaced as u64),
+            grouped(draft.tokens_before)
+        );
+        if draft.usage.cost.total > 0.0 {
+            about.push_str(&format!(" {} wrote it for ${:.4}.", draft.model, draft.usage.cost.total));
+        }
+        sanitize_line(&about).into_owned()
+    }
+}
+
+impl Overlay for SummaryReview {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let key = match input {
+            InputEvent::Paste(text) if self.leaving.is_none() => {
+                self.composer.paste(text);
+                return OverlayStep::Stay;
+            }
+            InputEvent::Key(key) => key,
+            _ => return OverlayStep::Stay,
+        };
+        if let Some(selected) = self.leaving {
+            return self.leave_key(selected, keymap.lookup(Context::Select, key));
+        }
+        if keymap.is("app.editor.external", key) {
+            return OverlayStep::StayWith(DialogOutcome::Effect(Effect::from(ScreenEffect::OpenEditor(
+                self.text(),
+            ))));
+        }
+        match keymap.lookup(Context::Editor, key) {
+            Some("tui.input.submit") => {
+                if !self.composer.backslash_to_new_line() {
+                    return self.close(SummaryDecision::Accept { text: self.text() });
+                }
+            }
+            Some(id) => {
+                if let Some(action) = EditorAction::from_id(id) {
+                    self.composer.handle(action);
+                }
+            }
+            None if keymap.is("tui.select.cancel", key) && self.composer.is_jumping() => {
+                self.composer.cancel_jump();
+            }
+            None if keymap.is("tui.select.cancel", key) => self.leaving = Some(0),
+            None => {
+                if let Some(char) = Chord::typed(key) {
+                    self.composer.insert(char.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+        OverlayStep::Stay
+    }
+
+    /// Another front end may have decided, or another session may have been opened.
+    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
+        match &session.summary_draft {
+            Some(draft) if draft.first_kept_entry_id == self.draft.first_kept_entry_id => OverlayStep::Stay,
+            _ => OverlayStep::Close,
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let columns = width.max(1);
+        if let Some(selected) = self.leaving {
+            let options = LEAVE.iter().enumerate().map(|(at, label)| {
+                let (arrow, token) =
+                    if at == selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
+                Row::styled(format!("{arrow}{label}"), theme.style(token))
+            });
+            let hints = "enter: choose · escape: keep editing";
+            let body = options.collect();
+            return Dialog { title: LEAVE_TITLE, body, field: None, note: None, hints }
+                .render(width, max_rows, theme);
+        }
+        let about = wrap_plain(&self.about(), columns, theme.style(Token::Muted));
+        let n_about = u16::try_from(about.len()).unwrap_or(u16::MAX);
+        let drawn = self.composer.render(&ComposerView {
+            width: columns,
+            max_rows: max_rows.saturating_sub(FIXED_ROWS.saturating_add(n_about)).max(1),
+            padding: 0,
+            theme,
+            border: theme.style(Token::Border),
+            label: if self.composer.is_jumping() { "type a character to jump to it" } else { "" },
+            placeholder: "an empty summary cannot be used",
+        });
+        let (row, column) = drawn.cursor;
+        let mut body = about;
+        body.extend(drawn.rows);
+        let hints = &self.hints;
+        let (rows, _) =
+            Dialog { title: TITLE, body, field: None, note: None, hints }.render(width, max_rows, theme);
+        // Border and title of the dialog come first.
+        let row = 2 + n_about + row;
+        let cursor = (usize::from(row) < rows.len()).then_some((row, column));
+        (rows, cursor)
+    }
+}
