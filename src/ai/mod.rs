@@ -33,7 +33,7 @@ pub use messages::{
 pub use models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, COMPAT_FIELDS, Catalog, CompatField, CompatKind, Cost,
     CostTier, DEMO_PROVIDER, EnvKey, LOCAL_SERVERS, LiveCatalog, LocalAddresses, LocalServer, MatchError,
-    Matched, Modality, Model, ProviderInfo, Sampling, ScopedModel, VENDORS, VERTEX_TEMPLATE, Vendor,
+    Matched, Modality, Model, Pricing, ProviderInfo, Sampling, ScopedModel, VENDORS, VERTEX_TEMPLATE, Vendor,
     VertexPlace, bedrock_base_url, bedrock_region, discover, is_flat_rate, list_models, local_server,
     variable, vendor,
 };
@@ -46,6 +46,6 @@ pub use requests::{
     system_state,
 };
 pub use transport::{
-    AwsKeys, CallBody, CallError, CallReply, Credential, HttpCall, RecordedFrame, SignIn, Transport,
-    recorded_frames,
+    AwsKeys, CallBody, CallError, CallReply, Credential, HttpCall, Quota, QuotaWindow, Quotas, RecordedFrame,
+    SignIn, Transport, recorded_frames,
 };

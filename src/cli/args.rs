@@ -144,7 +144,7 @@ pub struct Args {
     #[arg(long, value_name = "USD", value_parser = parse_usd)]
     pub max_session_cost: Option<f64>,
 
-    /// Ask before the day (UTC) costs more than this over all sessions, in US dollars
+    /// Ask before the day costs more than this over all sessions, in US dollars
     #[arg(long, value_name = "USD", value_parser = parse_usd)]
     pub max_day_cost: Option<f64>,
 

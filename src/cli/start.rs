@@ -185,12 +185,14 @@ impl Setup {
         };
         let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
         let demo = Arc::new(DemoProvider::new(pace));
+        let quotas = self.transport.quotas().clone();
         let provider = Router::new(HttpProvider::new(self.transport, clock.clone(), options), Some(demo));
         let catalog = Arc::new(LiveCatalog::new(self.catalog));
         let credentials = self.credentials;
         let provider = Authorised::new(Arc::new(provider), credentials.clone(), Arc::clone(&catalog));
         let problems = self.problems;
         let services = Services {
+            quotas,
             provider: Arc::new(provider),
             catalog,
             credentials,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::config::Env;
-use crate::modes::{self, CallFilter, TraceView};
+use crate::modes::{self, CallFilter, CallKind, TraceView};
 use crate::session::{self, EntryId, OpenSession, Trace, TraceTime};
 use crate::util::clock::Clock;
 
@@ -86,34 +86,28 @@ pub(super) fn run(args: &TraceArgs, env: Env) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let trace = session::read_trace(&path)?;
-    Ok(modes::show_trace(&view(args, &trace), args.json))
+    Ok(modes::show_trace(&view(args, &trace), &setup.clock.zone(), args.json))
 }
 
-fn view<'a>(args: &'a TraceArgs, trace: &'a Trace) -> TraceView<'a> {
+fn view<'a>(args: &TraceArgs, trace: &'a Trace) -> TraceView<'a> {
     if args.stats {
         return TraceView::Tools(trace.tool_stats());
     }
     if !args.failed && !args.slow && args.tool.is_none() {
         return TraceView::Messages(trace.page(args.limit, args.before));
     }
-    let mut calls = if args.failed {
-        trace.failed_calls()
-    } else if args.slow {
-        trace.slowest_calls()
-    } else {
-        let mut calls: Vec<_> = trace.calls().collect();
-        calls.reverse();
-        calls
+    let kind = match (args.failed, args.slow) {
+        (true, _) => CallKind::Failed,
+        (false, true) => CallKind::Slow,
+        (false, false) => CallKind::All,
     };
-    if let Some(name) = &args.tool {
-        calls.retain(|found| found.call.name == *name);
-    }
+    let filter = CallFilter { tool: args.tool.clone(), kind };
+    let mut calls = filter.calls(trace);
     if let Some(before) = args.before {
         let older = |id: &EntryId| trace.message(id).is_some_and(|message| message.time < before);
         calls.retain(|found| older(found.message_id));
     }
     let n_more = calls.len().saturating_sub(args.limit);
     calls.truncate(args.limit);
-    let filter = CallFilter { tool: args.tool.as_deref(), failed: args.failed, slow: args.slow };
     TraceView::Calls { calls, n_more, filter }
 }

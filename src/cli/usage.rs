@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::ai::Cost;
+use crate::ai::{Cost, Quotas};
 use crate::config::Env;
-use crate::modes;
+use crate::modes::{self, UsageView};
 use crate::session::{self, UsageRecord, UsageReport};
 
 use super::start::Setup;
 use super::transfer::general_args;
-
-const DAY_MS: u64 = 24 * 3_600_000;
 
 /// Show tokens and costs by day, model and project.
 #[derive(Debug, Clone, clap::Args)]
@@ -33,12 +31,14 @@ pub(super) struct UsageArgs {
 pub(super) fn run(args: &UsageArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
     let setup = Setup::new(&general, env)?;
-    let today = setup.clock.now_ms() / DAY_MS;
-    let since_ms = (today + 1).saturating_sub(args.days) * DAY_MS;
+    let (now_ms, zone) = (setup.clock.now_ms(), setup.clock.zone());
+    let since_ms = zone.day_start(now_ms, args.days - 1);
     let records = session::usage_since(&setup.folders(&general).root, since_ms);
     let rates = |record: &UsageRecord| -> Option<Cost> {
         setup.catalog.get(&record.provider, &record.model).map(|model| model.cost.clone())
     };
-    let report = UsageReport::of(&records, rates);
-    Ok(modes::show_usage(&report, args.days, setup.dirs.home.as_deref(), args.json))
+    let report = UsageReport::of(&records, &zone, rates);
+    let quotas = session::read_quotas(&setup.dirs, &Quotas::default());
+    let view = UsageView { report: &report, quotas: &quotas, days: args.days, now_ms, zone: &zone };
+    Ok(modes::show_usage(&view, setup.dirs.home.as_deref(), args.json))
 }

@@ -42,6 +42,11 @@ impl Dirs {
         self.agent.join("models-store.json")
     }
 
+    /// The limits that providers reported last.
+    pub fn quota_file(&self) -> PathBuf {
+        self.agent.join("quota.json")
+    }
+
     pub fn auth_file(&self) -> PathBuf {
         self.agent.join("auth.json")
     }

@@ -32,12 +32,12 @@ pub use print::print;
 pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
 pub use sessions::{ListedSession, SessionsOutput};
 pub use slash::{command_name, nearest};
-pub use trace::{CallFilter, TraceView, show_trace};
+pub use trace::{CallFilter, CallKind, TraceView, show_trace};
 pub use transfer::{
     show_export, show_export_file, show_import, show_secret_kinds, show_secrets, show_session_export,
     write_export,
 };
-pub use usage::show_usage;
+pub use usage::{UsageView, show_usage};
 
 /// A prompt for the model.
 #[derive(Debug, Clone, PartialEq, Default)]

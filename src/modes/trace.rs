@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::session::{CallOf, ToolStats, Trace, TracePage, TraceStep, TracedCall, TracedMessage};
+use crate::util::clock::Zone;
 use crate::util::escapes::without_escapes;
 
 use super::output::write_out;
@@ -17,21 +18,66 @@ const PREVIEW_CHARS: usize = 100;
 #[derive(Debug)]
 pub enum TraceView<'a> {
     Messages(TracePage<'a>),
-    Calls { calls: Vec<CallOf<'a>>, n_more: usize, filter: CallFilter<'a> },
+    Calls { calls: Vec<CallOf<'a>>, n_more: usize, filter: CallFilter },
     Tools(Vec<ToolStats>),
 }
 
-/// The criteria of a list of calls.
-#[derive(Debug, Clone, Copy)]
-pub struct CallFilter<'a> {
-    pub tool: Option<&'a str>,
-    pub failed: bool,
-    pub slow: bool,
+/// Which calls are listed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallFilter {
+    /// Only calls of this tool.
+    pub tool: Option<String>,
+    pub kind: CallKind,
 }
 
-/// Prints part of a trace.
-pub fn show_trace(view: &TraceView<'_>, json: bool) -> ExitCode {
-    let text = if json { as_json(view).to_string() + "\n" } else { as_text(view) };
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallKind {
+    #[default]
+    All,
+    /// Newest first.
+    Failed,
+    /// Slowest first.
+    Slow,
+}
+
+impl CallFilter {
+    /// Whether it is the filter that lets everything pass, so that messages are shown.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The calls of `trace` that pass, in the order in which they are shown.
+    pub fn calls<'a>(&self, trace: &'a Trace) -> Vec<CallOf<'a>> {
+        let mut calls = match self.kind {
+            CallKind::Failed => trace.failed_calls(),
+            CallKind::Slow => trace.slowest_calls(),
+            CallKind::All => {
+                let mut calls: Vec<_> = trace.calls().collect();
+                calls.reverse();
+                calls
+            }
+        };
+        if let Some(name) = &self.tool {
+            calls.retain(|found| found.call.name == *name);
+        }
+        calls
+    }
+
+    /// `failed calls of bash`
+    pub fn describe(&self) -> String {
+        let kind = match self.kind {
+            CallKind::All => "calls",
+            CallKind::Failed => "failed calls",
+            CallKind::Slow => "slowest calls",
+        };
+        let of = self.tool.as_deref().map(|name| format!(" of {}", without_escapes(name)));
+        kind.to_owned() + &of.unwrap_or_default()
+    }
+}
+
+/// Prints part of a trace, with times in `zone`.
+pub fn show_trace(view: &TraceView<'_>, zone: &Zone, json: bool) -> ExitCode {
+    let text = if json { as_json(view).to_string() + "\n" } else { as_text(view, zone) };
     write_out(&text);
     ExitCode::SUCCESS
 }
@@ -44,43 +90,54 @@ fn as_json(view: &TraceView<'_>) -> Value {
     }
 }
 
-/// Maximum number of messages on the screen of interactive mode.
-const MAX_SHOWN: usize = 200;
+/// Messages or calls on a page of interactive mode.
+const PAGE_SIZE: usize = 50;
 
-/// The statistics and the newest messages of a trace, for a screen.
-pub(super) fn trace_text(trace: &Trace) -> String {
-    let page = trace.page(MAX_SHOWN, None);
-    let more = page.next_before.map(|_| "Older messages: pi trace\n").unwrap_or_default();
-    format!("{}\n{}{more}", stats(&trace.tool_stats()), messages_of(&page))
+/// A page of a trace for a screen, and whether there is an older one. Page 0 is the newest,
+/// and begins with the statistics of the tools.
+pub(super) fn screen_page(trace: &Trace, filter: &CallFilter, page: usize, zone: &Zone) -> (String, bool) {
+    if !filter.is_empty() {
+        let calls = filter.calls(trace);
+        let start = page.saturating_mul(PAGE_SIZE).min(calls.len());
+        let end = (start + PAGE_SIZE).min(calls.len());
+        return (list(&calls[start..end], 0, filter), end < calls.len());
+    }
+    let mut before = None;
+    for _ in 0..page {
+        before = trace.page(PAGE_SIZE, before).next_before.or(before);
+    }
+    let shown = trace.page(PAGE_SIZE, before);
+    let stats = if page == 0 { stats(&trace.tool_stats()) + "\n" } else { String::new() };
+    (stats + &messages_of(&shown, zone), shown.next_before.is_some())
 }
 
 /// The lines of part of a trace, for a terminal.
-fn as_text(view: &TraceView<'_>) -> String {
+fn as_text(view: &TraceView<'_>, zone: &Zone) -> String {
     match view {
-        TraceView::Messages(page) => messages(page),
-        TraceView::Calls { calls, n_more, filter } => list(calls, *n_more, *filter),
+        TraceView::Messages(page) => messages(page, zone),
+        TraceView::Calls { calls, n_more, filter } => list(calls, *n_more, filter),
         TraceView::Tools(tools) => stats(tools),
     }
 }
 
-fn messages(page: &TracePage<'_>) -> String {
+fn messages(page: &TracePage<'_>, zone: &Zone) -> String {
     if page.messages.is_empty() {
         return "No messages.\n".to_owned();
     }
     let older = page.next_before.map(|before| format!("Older messages: --before {before}\n"));
-    messages_of(page) + &older.unwrap_or_default()
+    messages_of(page, zone) + &older.unwrap_or_default()
 }
 
-fn messages_of(page: &TracePage<'_>) -> String {
-    page.messages.iter().map(|message| describe(message)).collect()
+fn messages_of(page: &TracePage<'_>, zone: &Zone) -> String {
+    page.messages.iter().map(|message| describe(message, zone)).collect()
 }
 
-fn describe(message: &TracedMessage) -> String {
+fn describe(message: &TracedMessage, zone: &Zone) -> String {
     let status = if message.completed { "completed" } else { "not completed" };
     let steps = counted(message.steps.len(), "step");
     let mut text = format!(
         "{}  {}  version {}  {steps}  {status}\n  {}\n",
-        message.time,
+        zone.time(message.time.0 / 1_000_000),
         message.id,
         message.version,
         preview(&message.text)
@@ -116,11 +173,9 @@ fn describe_call(call: &TracedCall) -> String {
     format!("{} {}{duration}  {result}", call.name, preview(&call.args.to_string()))
 }
 
-fn list(calls: &[CallOf<'_>], n_more: usize, filter: CallFilter<'_>) -> String {
+fn list(calls: &[CallOf<'_>], n_more: usize, filter: &CallFilter) -> String {
     if calls.is_empty() {
-        let kind = if filter.failed { "failed calls" } else { "calls" };
-        let of = filter.tool.map(|name| format!(" of {name}")).unwrap_or_default();
-        return format!("No {kind}{of}.\n");
+        return format!("No {}.\n", filter.describe());
     }
     let mut lines: Vec<String> = calls
         .iter()

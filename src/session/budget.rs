@@ -6,15 +6,13 @@
 use crate::ai::{Usage, is_flat_rate};
 use crate::config::BudgetLimits;
 
-const DAY_MS: u64 = 24 * 3_600_000;
-
 /// The period that a limit applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetPeriod {
     /// One prompt and everything that answers it.
     Turn,
     Session,
-    /// A day in UTC, all sessions together.
+    /// A day in the zone of this machine, all sessions together.
     Day,
 }
 
@@ -32,7 +30,8 @@ pub(super) struct Budget {
     turn: Account,
     session: Account,
     day: Account,
-    /// The day of `day`, in days since the Unix epoch; `None` until its costs are known.
+    /// Start of the day of `day`, in milliseconds since the Unix epoch; `None` until its costs
+    /// are known.
     today: Option<u64>,
     /// A run was stopped before the model read the results of its calls.
     pub(super) is_stopped: bool,
@@ -100,22 +99,21 @@ impl Budget {
         self.is_stopped = false;
     }
 
-    /// Start of the day whose costs are missing, in milliseconds since the Unix epoch; `None`
-    /// without a limit per day.
-    pub(super) fn missing_day(&self, now_ms: u64) -> Option<u64> {
-        let today = now_ms / DAY_MS;
-        (self.day.step_usd > 0.0 && self.today != Some(today)).then_some(today * DAY_MS)
+    /// Whether the costs of the day that began at `start_ms`, in milliseconds since the Unix
+    /// epoch, are missing. Without a limit per day they are not.
+    pub(super) fn misses_day(&self, start_ms: u64) -> bool {
+        self.day.step_usd > 0.0 && self.today != Some(start_ms)
     }
 
     /// Sets the costs of the day that began at `start_ms`.
     pub(super) fn set_day(&mut self, start_ms: u64, spent_usd: f64) {
-        self.today = Some(start_ms / DAY_MS);
+        self.today = Some(start_ms);
         self.day.reset(spent_usd);
     }
 
     /// Adds the cost of a request to `provider`; flat-rate plans cost nothing.
     pub(super) fn on_usage(&mut self, provider: &str, usage: &Usage) {
-        if is_flat_rate(provider) {
+        if is_flat_rate(provider, usage) {
             return;
         }
         for account in [&mut self.turn, &mut self.session, &mut self.day] {
@@ -202,12 +200,12 @@ mod tests {
     #[test]
     fn a_new_day_starts_with_its_own_costs() {
         let mut budget = budget(0.0, 0.0, 2.0);
-        assert_eq!(budget.missing_day(DAY_MS + 5), Some(DAY_MS));
-        budget.set_day(DAY_MS, 1.5);
-        assert_eq!(budget.missing_day(DAY_MS + 7), None);
+        assert!(budget.misses_day(5));
+        budget.set_day(5, 1.5);
+        assert!(!budget.misses_day(5) && budget.misses_day(6));
         budget.on_usage("acme", &cost(1.0));
         assert_eq!(budget.exceeded().map(|found| found.period), Some(BudgetPeriod::Day));
-        budget.set_day(2 * DAY_MS, 0.0);
+        budget.set_day(6, 0.0);
         assert_eq!(budget.exceeded(), None);
     }
 }

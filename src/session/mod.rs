@@ -6,6 +6,7 @@
 
 mod agent_session;
 mod budget;
+mod cache_prefix;
 mod cache_watch;
 mod command;
 mod compaction;
@@ -22,6 +23,7 @@ mod project_context;
 mod projection;
 mod question;
 mod queue_file;
+mod quota_file;
 mod recovery;
 mod refusal;
 mod repair;
@@ -62,6 +64,7 @@ pub use projection::messages;
 pub use question::{
     AllowAll, PendingCall, Question, QuestionId, QuestionKind, TRUST_OPTIONS, ToolGate, Verdict,
 };
+pub use quota_file::read_quotas;
 pub use refusal::Refusal;
 pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
 pub use secrets::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::ToolRegistry;
 use crate::ai::{
-    self, DEMO_PROVIDER, LiveCatalog, Model, Provider, ProviderInfo, StreamOptions, ThinkingLevel,
+    self, DEMO_PROVIDER, LiveCatalog, Model, Provider, ProviderInfo, Quotas, StreamOptions, ThinkingLevel,
 };
 use crate::config::{Credentials, Dirs, LiveSettings, Settings, load_catalog};
 use crate::tools::BashConfig;
@@ -39,6 +39,8 @@ pub struct Services {
     pub sessions: Option<PathBuf>,
     /// Whether providers are asked for a long cache retention.
     pub long_cache: bool,
+    /// What providers report about their limits.
+    pub quotas: Quotas,
 }
 
 /// Command line options for the model.

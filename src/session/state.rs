@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::SteeringDelivery;
-use crate::ai::{AssistantMessage, Message, Model, ScopedModel, ThinkingLevel, Usage};
+use crate::ai::{AssistantMessage, Message, Model, Quota, ScopedModel, ThinkingLevel, Usage, is_flat_rate};
 use crate::config::{EffectiveSettings, Trust};
 
 use super::question::Question;
@@ -58,6 +58,8 @@ pub struct SessionState {
     pub pinned: Arc<[EntryId]>,
     /// A summary that takes effect when the user accepts it.
     pub summary_draft: Option<Arc<SummaryDraft>>,
+    /// The limits that the model's provider reported last.
+    pub quota: Option<Arc<Quota>>,
 }
 
 impl SessionState {
@@ -91,6 +93,7 @@ impl SessionState {
             questions: Arc::from([]),
             pinned: Arc::from([]),
             summary_draft: None,
+            quota: None,
         }
     }
 }
@@ -169,7 +172,10 @@ pub struct Totals {
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
+    /// Without the requests that a flat-rate plan covers.
     pub cost_usd: f64,
+    /// Whether a flat-rate plan covered some of the requests.
+    pub on_plan: bool,
     pub n_user: usize,
     pub n_assistant: usize,
     pub n_tool_results: usize,
@@ -182,19 +188,24 @@ impl Totals {
             Message::User(_) => self.n_user += 1,
             Message::Assistant(message) => {
                 self.n_assistant += 1;
-                self.add_usage(&message.usage);
+                self.add_usage(&message.provider, &message.usage);
             }
             Message::ToolResult(_) => self.n_tool_results += 1,
             Message::System(_) => {}
         }
     }
 
-    pub fn add_usage(&mut self, usage: &Usage) {
+    /// Counts a request to `provider`. Requests of a flat-rate plan cost no dollars.
+    pub fn add_usage(&mut self, provider: &str, usage: &Usage) {
         self.input = self.input.saturating_add(usage.input);
         self.output = self.output.saturating_add(usage.output);
         self.cache_read = self.cache_read.saturating_add(usage.cache_read);
         self.cache_write = self.cache_write.saturating_add(usage.cache_write);
-        self.cost_usd += usage.cost.total;
+        if is_flat_rate(provider, usage) {
+            self.on_plan = true;
+        } else {
+            self.cost_usd += usage.cost.total;
+        }
     }
 }
 

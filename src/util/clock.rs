@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, Zoned};
+
 /// Returns the time; cheap to clone. `tokio::time` is for sleeping.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
@@ -45,11 +48,80 @@ impl Clock {
         }
     }
 
+    /// The zone of this machine; UTC for a clock for tests.
+    pub fn zone(&self) -> Zone {
+        match &self.0 {
+            Source::System { .. } => Zone::system(),
+            Source::Manual { .. } => Zone::utc(),
+        }
+    }
+
     /// Advances a manual clock; has no effect on a system clock.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual { now_ms } = &self.0 {
             now_ms.fetch_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
+    }
+}
+
+/// A time zone, for days and times that people read.
+#[derive(Debug, Clone)]
+pub struct Zone(TimeZone);
+
+impl Zone {
+    /// That of this machine: `TZ`, otherwise the system's; UTC if neither is known.
+    pub fn system() -> Self {
+        Self(TimeZone::system())
+    }
+
+    pub fn utc() -> Self {
+        Self(TimeZone::UTC)
+    }
+
+    /// A zone that is always `hours` ahead of UTC, from -23 to 23.
+    pub fn fixed(hours: i8) -> Self {
+        Self(TimeZone::fixed(jiff::tz::offset(hours.clamp(-23, 23))))
+    }
+
+    /// Whether nothing is known about the zone, so that days and times are those of UTC.
+    pub fn is_utc(&self) -> bool {
+        self.0.is_unknown() || self.0 == TimeZone::UTC
+    }
+
+    fn local(&self, ms: u64) -> Zoned {
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+        Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX).to_zoned(self.0.clone())
+    }
+
+    /// The day of `ms` since the Unix epoch, as `2026-11-21`.
+    pub fn day(&self, ms: u64) -> String {
+        self.local(ms).date().to_string()
+    }
+
+    /// `2026-11-21 09:23:47`
+    pub fn time(&self, ms: u64) -> String {
+        self.local(ms).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    /// `09:23`
+    pub fn time_of_day(&self, ms: u64) -> String {
+        self.local(ms).strftime("%H:%M").to_string()
+    }
+
+    /// `Sat 09:23`
+    pub fn weekday_time(&self, ms: u64) -> String {
+        self.local(ms).strftime("%a %H:%M").to_string()
+    }
+
+    /// The start of the day that began `days` before that of `ms`, in milliseconds since the
+    /// Unix epoch.
+    pub fn day_start(&self, ms: u64, days: u64) -> u64 {
+        let local = self.local(ms);
+        // More than any date is ago.
+        let days = i32::try_from(days).unwrap_or(i32::MAX).min(7_000_000);
+        let day = local.date().checked_sub(Span::new().days(days));
+        let start = day.and_then(|day| day.to_zoned(self.0.clone()));
+        start.map_or(0, |start| u64::try_from(start.timestamp().as_millisecond()).unwrap_or(0))
     }
 }
 
@@ -92,5 +164,26 @@ mod tests {
         assert_eq!(iso8601(1_795_253_027_280), "2026-11-21T09:23:47.280Z");
         assert_eq!(parse_iso8601("2026-11-21T09:23:47.280Z"), Some(1_795_253_027_280));
         assert_eq!(parse_iso8601("yesterday"), None);
+    }
+
+    #[test]
+    fn days_begin_at_midnight_of_the_zone() {
+        const LATE_MS: u64 = 1_795_303_800_000; // 2026-11-21T23:30:00Z
+        let check = |zone: Zone, day: &str, start: &str, week_ago: &str| {
+            assert_eq!(zone.day(LATE_MS), day);
+            assert_eq!(iso8601(zone.day_start(LATE_MS, 0)), start);
+            assert_eq!(iso8601(zone.day_start(LATE_MS, 6)), week_ago);
+        };
+        check(Zone::utc(), "2026-11-21", "2026-11-21T00:00:00.000Z", "2026-11-15T00:00:00.000Z");
+        check(Zone::fixed(2), "2026-11-22", "2026-11-21T22:00:00.000Z", "2026-11-15T22:00:00.000Z");
+        check(Zone::fixed(-8), "2026-11-21", "2026-11-21T08:00:00.000Z", "2026-11-15T08:00:00.000Z");
+        assert_eq!(Zone::fixed(2).time(LATE_MS), "2026-11-22 01:30:00");
+        assert_eq!(Zone::fixed(2).weekday_time(LATE_MS), "Sun 01:30");
+        // No time makes it panic.
+        for ms in [0, u64::MAX, 253_402_300_799_999] {
+            let zone = Zone::fixed(-8);
+            let (_, _, start) = (zone.day(ms), zone.time(ms), zone.day_start(ms, u64::MAX));
+            assert_eq!(start, 0);
+        }
     }
 }

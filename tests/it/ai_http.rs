@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use pi::ai::{
     AssistantMessage, BlockKind, Credential, EventStream, FakeAnswer, FakeProvider, HttpOptions,
-    HttpProvider, Message, Model, Provider, Request, Router, StopReason, StreamEvent, StreamOptions,
+    HttpProvider, Message, Model, Provider, Request, Router, SignIn, StopReason, StreamEvent, StreamOptions,
     StreamOrder, TestBarrier, Transport, is_retryable,
 };
 use pi::util::clock::Clock;
@@ -347,6 +347,43 @@ async fn the_fake_stops_at_gates_and_honours_cancel() {
     assert_eq!((message.stop_reason, message.texts().collect::<Vec<_>>()), (StopReason::Aborted, vec!["a"]));
     let message = done(fake.stream(request("http://x"), CancellationToken::new())).await;
     assert_eq!(message.stop_reason, StopReason::Error);
+}
+
+#[tokio::test]
+async fn limits_in_headers_of_answers_and_errors_are_kept() {
+    let transport = Transport::new();
+    let provider = HttpProvider::new(transport.clone(), Clock::manual(1), HttpOptions::default());
+    let used = |used| ("x-codex-primary-used-percent", used);
+    let window = ("x-codex-primary-window-minutes", "300");
+    let done_line = "data: [DONE]\n\n";
+    let server = SseServer::start([
+        Reply::status(200, &[("content-type", "text/event-stream"), used("20"), window], done_line),
+        Reply::status(429, &[used("100"), window], r#"{"error":{"message":"usage limit"}}"#),
+        Reply::sse(done_line),
+    ])
+    .await;
+    for expected in [0.2, 1.0, 1.0] {
+        done(provider.stream(request(server.url()), CancellationToken::new())).await;
+        let quota = transport.quotas().get("acme").unwrap();
+        assert_eq!((quota.windows[0].name.as_str(), quota.windows[0].used), ("5 h", expected));
+    }
+}
+
+#[tokio::test]
+async fn requests_with_the_account_of_a_plan_are_marked() {
+    let check = async |credential: Credential, expected: bool| {
+        let server = SseServer::start([Reply::sse("data: [DONE]\n\n")]).await;
+        let mut request = (*request(server.url())).clone();
+        let mut model = (*request.model).clone();
+        model.provider = "openai".to_owned();
+        (request.model, request.credential) = (Arc::new(model), credential);
+        let provider = provider(HttpOptions::default());
+        let message = done(provider.stream(Arc::new(request), CancellationToken::new())).await;
+        assert_eq!(message.usage.is_on_plan(), expected);
+    };
+    let account = SignIn { token: "t".to_owned(), base_url: None, account_id: None };
+    check(Credential::SignedIn(Box::new(account)), true).await;
+    check(Credential::ApiKey("key".to_owned()), false).await;
 }
 
 fn provider(options: HttpOptions) -> HttpProvider {

@@ -370,6 +370,10 @@ fn flags_that_pages_name_exist() {
     let arguments = pi.get_arguments().chain(of_commands).chain(of_auth);
     let mut known: BTreeSet<&str> = arguments.filter_map(Arg::get_long).collect();
     known.extend(IGNORED.iter().map(|flag| flag.long.trim_start_matches('-')));
+    // Slash commands have options, too.
+    let commands = pi::modes::commands_markdown();
+    let options = commands.lines().filter_map(|line| line.split('`').nth(1)?.split("[--").nth(1));
+    known.extend(options.filter_map(|option| option.split(']').next()));
     for (page, text) in pages() {
         // Other programs have flags of their own.
         for line in text.lines().filter(|line| !["cargo ", "git "].iter().any(|name| line.contains(name))) {

@@ -13,6 +13,7 @@ use pi::session::{
     DeleteError, Entry, EntryId, Trace, TraceTime, UsageReport, WhenBusy, delete_message, purge_message,
     read_trace, read_usage, usage_since,
 };
+use pi::util::clock::Zone;
 use proptest::prelude::*;
 use ratatui::layout::Size;
 use serde_json::{Value, json};
@@ -270,10 +271,10 @@ fn usage_counts_every_branch_once_and_a_fork_not_again() {
     fs::write(folder.join("broken.jsonl"), "no session\n").unwrap();
 
     let records = read_usage(&folder.join("2026_s1.jsonl")).unwrap();
-    let report = UsageReport::of(&records, |_| None);
+    let report = UsageReport::of(&records, &Zone::utc(), |_| None);
     assert_eq!((report.active_branch.requests, report.other_branches.requests), (2, 1));
     assert_eq!(report.by_turn["u1"].requests, 3);
-    let report = UsageReport::of(&usage_since(root.path(), now_ms), |_| None);
+    let report = UsageReport::of(&usage_since(root.path(), now_ms), &Zone::utc(), |_| None);
     assert_eq!((report.total.requests, report.total.cost_usd), (4, 2.0));
     assert_eq!(report.by_session["s2"].requests, 1);
     assert_eq!(report.by_day.keys().collect::<Vec<_>>(), ["2026-11-21"]);
@@ -364,6 +365,60 @@ fn usage_is_printed_by_day_model_and_project() {
 }
 
 #[test]
+fn usage_shows_local_days_and_the_limits_that_were_reported() {
+    let home = TestHome::new();
+    let folder = home.agent().join("sessions/--w--");
+    fs::create_dir_all(&folder).unwrap();
+    let now_ms = pi::util::clock::Clock::system().now_ms();
+    let header = json!({ "type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": "/w" });
+    let lines = [header.to_string(), line("a", None, now_ms, &answer("b"))];
+    fs::write(folder.join("s.jsonl"), lines.join("\n")).unwrap();
+    let quota = json!({ "acme": { "seenMs": now_ms, "windows": [
+        { "name": "5 h", "isPlan": true, "used": 0.25, "resetsMs": now_ms + 7_200_000 },
+        { "name": "gone", "isPlan": true, "used": 0.9, "resetsMs": now_ms },
+    ] } });
+    fs::write(home.agent().join("quota.json"), quota.to_string()).unwrap();
+    // One of these zones has another day than UTC.
+    for hours in [-12_i8, 12] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+        command.env_clear().env("HOME", home.home()).env("PI_LOCAL_SERVERS", "none");
+        let output = command.env("TZ", format!("<zone>{}", -hours)).arg("usage").output().unwrap();
+        let shown = text(&output.stdout);
+        assert!(shown.starts_with("day ") && shown.contains(&Zone::fixed(hours).day(now_ms)), "{shown}");
+        let resets = Zone::fixed(hours).time_of_day(now_ms + 7_200_000);
+        assert!(shown.contains(&format!("Limits of acme: 5 h 25 % used, resets {resets}\n")), "{shown}");
+    }
+    let report: Value = serde_json::from_slice(&pi(&home, &["usage", "--json"]).stdout).unwrap();
+    assert_eq!(report["quotas"]["acme"]["windows"][0]["used"], 0.25);
+}
+
+#[test]
+fn costs_of_the_session_and_of_the_day_are_shown() {
+    let home = TestHome::new();
+    let path = home.agent().join("sessions/--w--/s.jsonl");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let header =
+        json!({ "type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": home.project() });
+    let now_ms = pi::util::clock::Clock::system().now_ms();
+    let lines = [
+        header.to_string(),
+        line("u", None, now_ms, &user("one")),
+        line("a", Some("u"), now_ms, &answer("1")),
+        line("v", Some("a"), now_ms, &user("two")),
+        line("b", Some("v"), now_ms, &answer("2")),
+    ];
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let pty = Pty::start(&home, Size::new(100, 40), &["--session", &path.display().to_string()]);
+    pty.wait_text("two");
+    pty.keys("/session\r");
+    let rows = pty.wait_text("adds up days");
+    let find = |name: &str| rows.iter().find(|row| row.contains(name)).cloned().unwrap_or_default();
+    assert!(find("Last prompt").contains("$0.50"), "{rows:#?}");
+    assert!(find("│ Session").contains("$1.00"), "{rows:#?}");
+    assert!(find("Today, this directory").contains("$1.00"), "{rows:#?}");
+}
+
+#[test]
 fn the_trace_of_the_open_session_is_shown_and_closed() {
     let home = TestHome::new();
     let path = home.project().join("s.jsonl");
@@ -381,8 +436,60 @@ fn the_trace_of_the_open_session_is_shown_and_closed() {
     let rows = pty.wait_text("Trace, newest message first");
     assert!(rows.iter().any(|row| row.contains("No tool calls.")), "{rows:?}");
     assert!(rows.iter().any(|row| row.contains("1 step  completed")), "{rows:?}");
+    // Times are short and local, and filters are a key away.
+    assert!(rows.iter().any(|row| row.contains("1970-01-01 00:00:00")), "{rows:?}");
+    pty.keys("f");
+    pty.wait_text("No failed calls.");
+    pty.keys("f");
+    pty.wait_text("what is here");
     pty.keys("\x1b");
     pty.wait("the closed trace", |rows| !rows.iter().any(|row| row.contains("Trace, newest")));
     pty.keys("\x04");
     assert!(pty.end().0.success());
+}
+
+#[test]
+fn the_trace_of_the_screen_is_filtered_and_paged() {
+    let home = TestHome::new();
+    let path = home.project().join("s.jsonl");
+    let header =
+        json!({ "type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": home.project() });
+    let call = json!({ "role": "assistant", "content": [
+        { "type": "toolCall", "id": "c1", "name": "grep", "arguments": { "pattern": "x" } },
+        { "type": "toolCall", "id": "c2", "name": "read", "arguments": { "path": "gone" } },
+    ], "stopReason": "toolUse", "timestamp": 0 });
+    let result = |id: &str, name: &str, failed: bool| {
+        json!({ "role": "toolResult", "toolCallId": id,
+        "toolName": name, "content": [{ "type": "text", "text": format!("result of {name}") }],
+        "isError": failed, "timestamp": 0 })
+    };
+    let mut lines = vec![header.to_string()];
+    let mut parent: Option<String> = None;
+    for at in 0..60 {
+        let id = format!("u{at}");
+        lines.push(line(&id, parent.as_deref(), at + 1, &user(&format!("question {at}."))));
+        parent = Some(id);
+    }
+    lines.push(line("a", parent.as_deref(), 100, &call));
+    lines.push(line("r1", Some("a"), 101, &result("c1", "grep", false)));
+    lines.push(line("r2", Some("r1"), 102, &result("c2", "read", true)));
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let pty = Pty::start(&home, Size::new(100, 30), &["--session", &path.display().to_string()]);
+    pty.wait_text("question 59.");
+    pty.keys("/trace --failed\r");
+    let rows = pty.wait_text("Trace, failed calls");
+    assert!(rows.iter().any(|row| row.contains("failed: result of read")), "{rows:?}");
+    assert!(!rows.iter().any(|row| row.contains("a 0  grep")), "{rows:?}");
+    pty.keys("ft");
+    pty.wait_text("Trace, calls of grep");
+    pty.keys("tt");
+    pty.wait_text("newest message first, page 1");
+    pty.keys("n");
+    pty.wait_text("page 2");
+    pty.keys("G");
+    pty.wait_text("question 0.");
+    pty.keys("p\x1b");
+    pty.wait("the closed trace", |rows| !rows.iter().any(|row| row.contains("Trace, ")));
+    pty.keys("/trace --all\r");
+    pty.wait_text("/trace does not know “--all”");
 }

@@ -438,7 +438,21 @@ impl Usage {
     pub fn prompt_tokens(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
+
+    /// Whether a flat-rate plan covered the request; the dollars are then what it would have
+    /// cost without the plan.
+    pub fn is_on_plan(&self) -> bool {
+        self.extra.get(ON_PLAN).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Records that a flat-rate plan covered the request.
+    pub(in crate::ai) fn set_on_plan(&mut self) {
+        self.extra.insert(ON_PLAN.to_owned(), true.into());
+    }
 }
+
+/// The field of a usage that a flat-rate plan covered.
+const ON_PLAN: &str = "onPlan";
 
 /// US dollars, by kind of token.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -33,6 +33,7 @@ pub use model::{Cost, CostTier, Modality, Model};
 pub use model_lists::{list_models, variable};
 pub use sampling::Sampling;
 pub(super) use vendors::Server;
-pub use vendors::{EnvKey, VENDORS, Vendor, is_flat_rate, vendor};
+pub(super) use vendors::is_on_plan;
+pub use vendors::{EnvKey, Pricing, VENDORS, Vendor, is_flat_rate, vendor};
 pub(super) use vertex::versioned;
 pub use vertex::{VERTEX_TEMPLATE, VertexPlace};

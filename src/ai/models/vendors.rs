@@ -8,6 +8,7 @@
 use super::image_limits::{self, ImageRules};
 use super::model::Model;
 use super::vertex::VERTEX_TEMPLATE;
+use crate::ai::messages::Usage;
 
 /// One service that offers models.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +25,20 @@ pub struct Vendor {
     /// The default model of the provider; `None` if no models are built in and the
     /// vendor's own list is queried.
     pub default_model: Option<&'static str>,
+    pub pricing: Pricing,
     pub(in crate::ai) models: Models,
     /// Requests to its models depend on it.
     pub(in crate::ai) server: Server,
+}
+
+/// How a vendor charges for requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pricing {
+    PerToken,
+    /// A flat-rate plan: requests have no price of their own.
+    Plan,
+    /// A plan for users who signed in to an account, per token with a key.
+    PlanWithAccount,
 }
 
 /// The models of a vendor.
@@ -177,12 +189,17 @@ const fn listing(
     env_keys: &'static [EnvKey],
 ) -> Vendor {
     let models = Models::Queried { thinking_in_history: false };
-    Vendor { id, name, base_url, env_keys, default_model: None, models, server: UNKNOWN }
+    let pricing = Pricing::PerToken;
+    Vendor { id, name, base_url, env_keys, default_model: None, pricing, models, server: UNKNOWN }
 }
 
 impl Vendor {
     const fn on(self, server: Server) -> Self {
         Self { server, ..self }
+    }
+
+    const fn plan(self) -> Self {
+        Self { pricing: Pricing::Plan, ..self }
     }
 
     const fn thinking_in_history(self) -> Self {
@@ -198,6 +215,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.anthropic.com",
         env_keys: &[key("ANTHROPIC_API_KEY"), bearer("ANTHROPIC_AUTH_TOKEN")],
         default_model: Some("claude-opus-5-5"),
+        pricing: Pricing::PlanWithAccount,
         models: Models::Listed(include_str!("data/models/anthropic.json")),
         server: Server { hosts: &["api.anthropic.com"], images: Some(image_limits::ANTHROPIC), ..UNKNOWN },
     },
@@ -207,6 +225,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.openai.com/v1",
         env_keys: &[key("OPENAI_API_KEY")],
         default_model: Some("gpt-6.1-sol"),
+        pricing: Pricing::PlanWithAccount,
         models: Models::Listed(include_str!("data/models/openai.json")),
         server: Server {
             kind: ServerKind::OpenAi,
@@ -221,6 +240,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         env_keys: &[key("GEMINI_API_KEY")],
         default_model: Some("gemini-4-argon"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/google.json")),
         server: Server {
             hosts: &["generativelanguage.googleapis.com"],
@@ -234,6 +254,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://openrouter.ai/api/v1",
         env_keys: &[key("OPENROUTER_API_KEY")],
         default_model: Some("moonshotai/kimi-k2.7-code"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/openrouter.json")),
         server: Server { kind: ServerKind::OpenRouter, hosts: &["openrouter.ai"], ..UNKNOWN },
     },
@@ -243,6 +264,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.groq.com/openai/v1",
         env_keys: &[key("GROQ_API_KEY")],
         default_model: Some("openai/gpt-oss-120b"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/groq.json")),
         server: Server {
             kind: ServerKind::Groq,
@@ -257,6 +279,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.cerebras.ai/v1",
         env_keys: &[key("CEREBRAS_API_KEY")],
         default_model: Some("gpt-oss-120b"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/cerebras.json")),
         server: Server {
             kind: ServerKind::Cerebras,
@@ -271,6 +294,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.x.ai/v1",
         env_keys: &[key("XAI_API_KEY")],
         default_model: Some("grok-4.7"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/xai.json")),
         server: Server {
             kind: ServerKind::Xai,
@@ -285,6 +309,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.deepseek.com",
         env_keys: &[key("DEEPSEEK_API_KEY")],
         default_model: Some("deepseek-v4-pro"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/deepseek.json")),
         server: Server { kind: ServerKind::DeepSeek, hosts: &["api.deepseek.com"], ..UNKNOWN },
     },
@@ -294,6 +319,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.mistral.ai",
         env_keys: &[key("MISTRAL_API_KEY")],
         default_model: Some("devstral-medium-latest"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/mistral.json")),
         server: Server { kind: ServerKind::Mistral, hosts: &["api.mistral.ai"], ..UNKNOWN },
     },
@@ -303,6 +329,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.moonshot.ai/v1",
         env_keys: &[key("MOONSHOT_API_KEY")],
         default_model: Some("kimi-k2.7-code"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/moonshotai.json")),
         server: Server { hosts: &["api.moonshot."], aliases: &["moonshot"], ..MOONSHOT },
     },
@@ -312,6 +339,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.moonshot.cn/v1",
         env_keys: &[key("MOONSHOT_API_KEY")],
         default_model: Some("kimi-k2.7-code"),
+        pricing: Pricing::PerToken,
         models: Models::Of("moonshotai"),
         server: MOONSHOT,
     },
@@ -321,6 +349,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.kimi.com/coding/v1",
         env_keys: &[key("KIMI_API_KEY")],
         default_model: Some("kimi-for-coding"),
+        pricing: Pricing::Plan,
         models: Models::Listed(include_str!("data/models/kimi-coding.json")),
         server: Server { hosts: &["api.kimi.com"], ..MOONSHOT },
     },
@@ -330,6 +359,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.z.ai/api/coding/paas/v4",
         env_keys: &[key("ZAI_API_KEY")],
         default_model: Some("glm-5.3"),
+        pricing: Pricing::Plan,
         models: Models::Listed(include_str!("data/models/zai.json")),
         server: Server { kind: ServerKind::Zai, hosts: &["api.z.ai"], ..UNKNOWN },
     },
@@ -339,6 +369,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://open.bigmodel.cn/api/coding/paas/v4",
         env_keys: &[key("ZAI_CODING_CN_API_KEY")],
         default_model: Some("glm-5.3"),
+        pricing: Pricing::Plan,
         models: Models::Of("zai"),
         server: Server { kind: ServerKind::Zai, hosts: &["open.bigmodel.cn"], ..UNKNOWN },
     },
@@ -348,6 +379,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.minimax.io/anthropic",
         env_keys: &[key("MINIMAX_API_KEY")],
         default_model: Some("MiniMax-M3"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/minimax.json")),
         server: UNKNOWN,
     },
@@ -357,6 +389,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.minimaxi.com/anthropic",
         env_keys: &[key("MINIMAX_CN_API_KEY")],
         default_model: Some("MiniMax-M3"),
+        pricing: Pricing::PerToken,
         models: Models::Of("minimax"),
         server: UNKNOWN,
     },
@@ -366,6 +399,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "",
         env_keys: &[key("AZURE_OPENAI_API_KEY")],
         default_model: Some("gpt-6.1-sol"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/azure.json")),
         server: Server {
             kind: ServerKind::Azure,
@@ -381,6 +415,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: VERTEX_TEMPLATE,
         env_keys: &[key("GOOGLE_CLOUD_API_KEY")],
         default_model: Some("gemini-4-argon"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/google-vertex.json")),
         server: UNKNOWN,
     },
@@ -390,6 +425,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
         env_keys: &[bearer("AWS_BEARER_TOKEN_BEDROCK")],
         default_model: Some("us.anthropic.claude-opus-5-5"),
+        pricing: Pricing::PerToken,
         models: Models::Listed(include_str!("data/models/amazon-bedrock.json")),
         server: Server { hosts: &["bedrock-runtime."], images: Some(image_limits::BEDROCK), ..UNKNOWN },
     },
@@ -399,6 +435,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://api.individual.githubcopilot.com",
         env_keys: &[key("COPILOT_GITHUB_TOKEN")],
         default_model: Some("gpt-6.1-sol"),
+        pricing: Pricing::Plan,
         models: Models::Listed(include_str!("data/models/github-copilot.json")),
         server: Server {
             kind: ServerKind::Copilot,
@@ -413,6 +450,7 @@ pub const VENDORS: &[Vendor] = &[
         base_url: "https://chatgpt.com/backend-api",
         env_keys: &[],
         default_model: Some("gpt-6.1-sol"),
+        pricing: Pricing::Plan,
         models: Models::Listed(include_str!("data/models/openai-codex.json")),
         server: UNKNOWN,
     },
@@ -450,13 +488,15 @@ pub const VENDORS: &[Vendor] = &[
         "Qwen Token Plan",
         "https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
         &[key("QWEN_TOKEN_PLAN_API_KEY")],
-    ),
+    )
+    .plan(),
     listing(
         "qwen-token-plan-cn",
         "Qwen Token Plan (China)",
         "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1",
         &[key("QWEN_TOKEN_PLAN_CN_API_KEY")],
-    ),
+    )
+    .plan(),
     listing("xiaomi", "Xiaomi MiMo", "https://api.xiaomimimo.com/v1", &[key("XIAOMI_API_KEY")])
         .thinking_in_history(),
     listing(
@@ -465,30 +505,46 @@ pub const VENDORS: &[Vendor] = &[
         "https://token-plan-cn.xiaomimimo.com/v1",
         &[key("XIAOMI_TOKEN_PLAN_CN_API_KEY")],
     )
-    .thinking_in_history(),
+    .thinking_in_history()
+    .plan(),
     listing(
         "xiaomi-token-plan-ams",
         "Xiaomi MiMo Token Plan (Europe)",
         "https://token-plan-ams.xiaomimimo.com/v1",
         &[key("XIAOMI_TOKEN_PLAN_AMS_API_KEY")],
     )
-    .thinking_in_history(),
+    .thinking_in_history()
+    .plan(),
     listing(
         "xiaomi-token-plan-sgp",
         "Xiaomi MiMo Token Plan (Singapore)",
         "https://token-plan-sgp.xiaomimimo.com/v1",
         &[key("XIAOMI_TOKEN_PLAN_SGP_API_KEY")],
     )
-    .thinking_in_history(),
+    .thinking_in_history()
+    .plan(),
 ];
 
-/// TABLE: providers whose price is a flat rate, so that requests have no price of their own.
-const FLAT_RATE: &[&str] = &["github-copilot", "kimi-coding", "openai-codex", "zai-coding-cn"];
+/// Whether a request to `provider` belongs to a flat-rate plan. Answers say so themselves
+/// ([`Usage::is_on_plan`]); files of other programs do not, so providers
+/// that sell only plans are recognised by id, and unknown ones by names such as
+/// `acme-token-plan`.
+pub fn is_flat_rate(provider: &str, usage: &Usage) -> bool {
+    let by_id = || match vendor(provider) {
+        Some(vendor) => vendor.pricing == Pricing::Plan,
+        None => provider.contains("-token-plan"),
+    };
+    usage.is_on_plan() || by_id()
+}
 
-/// Whether a provider sells a flat-rate plan. Other programs' plan providers are recognised
-/// by their names, such as `qwen-token-plan`.
-pub fn is_flat_rate(provider: &str) -> bool {
-    FLAT_RATE.contains(&provider) || provider.contains("-token-plan")
+/// Whether requests of `model` belong to a flat-rate plan, with an account the user signed
+/// in to if `has_account`.
+pub(in crate::ai) fn is_on_plan(model: &Model, has_account: bool) -> bool {
+    match vendor(&model.provider).map(|vendor| vendor.pricing) {
+        Some(Pricing::Plan) => true,
+        Some(Pricing::PlanWithAccount) => has_account,
+        Some(Pricing::PerToken) | None => false,
+    }
 }
 
 /// The vendor with this id.
@@ -500,6 +556,29 @@ pub fn vendor(id: &str) -> Option<&'static Vendor> {
 mod tests {
     use super::super::catalog::Catalog;
     use super::*;
+
+    #[test]
+    fn plans_are_recognised_by_answer_account_and_provider() {
+        let model = |provider: &str| Model { provider: provider.to_owned(), ..Model::default() };
+        let check = |provider: &str, with_key: bool, with_account: bool, in_files: bool| {
+            assert_eq!(is_on_plan(&model(provider), false), with_key, "{provider}");
+            assert_eq!(is_on_plan(&model(provider), true), with_account, "{provider}");
+            assert_eq!(is_flat_rate(provider, &Usage::default()), in_files, "{provider}");
+        };
+        check("anthropic", false, true, false);
+        check("openai", false, true, false);
+        check("openai-codex", true, true, true);
+        check("github-copilot", true, true, true);
+        check("zai", true, true, true);
+        check("xiaomi-token-plan-cn", true, true, true);
+        check("openrouter", false, false, false);
+        check("acme-token-plan", false, false, true);
+        let mut usage = Usage::default();
+        usage.set_on_plan();
+        assert!(is_flat_rate("openai", &usage));
+        let read: Usage = serde_json::from_str(&serde_json::to_string(&usage).unwrap()).unwrap();
+        assert!(read.is_on_plan());
+    }
 
     #[test]
     fn a_server_is_recognised_by_its_address_before_the_provider_id() {

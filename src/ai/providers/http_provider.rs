@@ -18,7 +18,7 @@ use super::answer::{Answer, Ending, fail, service};
 use crate::ai::api::{self, EncodeError, Encoded, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
-use crate::ai::models::{Model, Server};
+use crate::ai::models::{Model, Server, is_on_plan};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
 use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
@@ -145,7 +145,8 @@ fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, Encode
     let url = codec.url(request)?;
     let Encoded { headers, body } = codec.encode(request)?;
     let empty_error_is_overflow = Server::is_any(&request.model, |server| server.empty_error_is_overflow);
-    Ok(HttpRequest { url, headers, body: body.into(), empty_error_is_overflow })
+    let provider = request.model.provider.clone();
+    Ok(HttpRequest { url, headers, body: body.into(), empty_error_is_overflow, provider })
 }
 
 /// The body of `request` as it would be sent to any address.
@@ -240,6 +241,9 @@ impl Driver {
             None => fail(&mut message, ending),
         }
         let elapsed = clock.monotonic().saturating_sub(self.started);
+        if is_on_plan(model, self.request.credential.is_account()) {
+            message.usage.set_on_plan();
+        }
         message.duration_ms = Some(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
         message.thinking_level = Some(options.thinking);
         if let Some(error) = &mut message.error_message {

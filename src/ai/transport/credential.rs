@@ -54,6 +54,16 @@ impl fmt::Debug for SignIn {
 }
 
 impl Credential {
+    /// Whether it belongs to an account with a plan, not to a key that is billed per token.
+    pub fn is_account(&self) -> bool {
+        match self {
+            Self::SignedIn(_) => true,
+            // Anthropic's tokens of plans.
+            Self::ApiKey(key) | Self::Bearer(key) => key.starts_with("sk-ant-oat"),
+            Self::None | Self::Aws(_) => false,
+        }
+    }
+
     /// The token, if the credential is always sent as bearer.
     pub fn bearer(&self) -> Option<&str> {
         match self {

@@ -17,6 +17,7 @@ use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
+use super::quota::Quotas;
 use super::redact;
 use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
 
@@ -36,12 +37,15 @@ pub(in crate::ai) struct HttpRequest {
     pub(in crate::ai) body: Bytes,
     /// The service answers a conversation that is too long with an error without a body.
     pub(in crate::ai) empty_error_is_overflow: bool,
+    /// The provider whose limits the response reports.
+    pub(in crate::ai) provider: String,
 }
 
 /// Connections to services, shared by all requests of the process. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Transport {
     clients: Arc<Clients>,
+    quotas: Quotas,
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +94,11 @@ fn is_near(url: &Url) -> bool {
 impl Transport {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What services reported about their limits in the headers of responses.
+    pub fn quotas(&self) -> &Quotas {
+        &self.quotas
     }
 
     /// Builds the client with TLS unless it exists. This takes some tens of milliseconds;
@@ -146,6 +155,7 @@ impl Transport {
             None => sending.await,
         };
         let response = sent.map_err(|error| connection_error(&error, &origin))?;
+        self.quotas.note(&request.provider, response.headers(), now_ms);
         if response.status().is_success() {
             return Ok(response);
         }

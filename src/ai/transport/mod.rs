@@ -3,7 +3,7 @@
 //! `http` sends a request and returns the response or the text of the failure,
 //! `http_call` is for small requests such as signing in, `credential` authenticates
 //! requests, `framing` splits answers into frames with `sse` (server-sent events) or
-//! `event_stream` (Amazon's binary form), `sigv4` signs, `silence` detects dead
+//! `event_stream` (Amazon's binary form), `quota` reads the limits that services report, `sigv4` signs, `silence` detects dead
 //! connections, and `redact` removes secrets from error texts. Nothing here knows
 //! messages or models.
 
@@ -13,6 +13,7 @@ mod event_stream;
 pub(super) mod framing;
 mod http;
 mod http_call;
+mod quota;
 pub(super) mod redact;
 pub(super) mod sigv4;
 mod silence;
@@ -26,6 +27,7 @@ pub(super) use http::{
     HttpRequest, Route, client_builder, connection_error, html_text, read_whole, root_cause,
 };
 pub use http_call::{CallBody, CallError, CallReply, HttpCall};
+pub use quota::{Quota, QuotaWindow, Quotas};
 pub(super) use sigv4::Scope;
 pub(super) use silence::silence;
 pub(super) use sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};

@@ -138,7 +138,7 @@ pub const ROWS: &[Row] = &[
     Row::new("treeFilterMode", Kind::Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", "Entries that the session tree shows at first"),
     Row::new("budget.turnUsd", USD, "0", "Ask before a prompt costs more than this, in US dollars; 0 means no limit").user_only(),
     Row::new("budget.sessionUsd", USD, "0", "Ask before a session costs more than this, in US dollars; 0 means no limit").user_only(),
-    Row::new("budget.dayUsd", USD, "0", "Ask before all sessions of a day (UTC) cost more than this, in US dollars; 0 means no limit").user_only(),
+    Row::new("budget.dayUsd", USD, "0", "Ask before all sessions of a day cost more than this, in US dollars; 0 means no limit").user_only(),
     Row::new("retry.enabled", Kind::Bool, "true", "Retry requests after transient failures"),
     Row::new("retry.maxRetries", Kind::Number, "3", "Maximum number of retries"),
     Row::new("retry.baseDelayMs", Kind::Number, "2000", "Delay before the first retry in milliseconds; doubles each time"),

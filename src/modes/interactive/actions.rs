@@ -131,6 +131,11 @@ pub(super) const ACTIONS: &[Action] = &[
     listed("app.tree.filter.all", Context::Tree, "ctrl+a", "Show all entries"),
     listed("app.tree.filter.cycleForward", Context::Tree, "ctrl+o", "Next filter"),
     listed("app.tree.filter.cycleBackward", Context::Tree, "shift+ctrl+o", "Previous filter"),
+    listed("app.trace.failed", Context::Trace, "f", "Show only failed calls, or all again"),
+    listed("app.trace.slow", Context::Trace, "s", "Show the slowest calls, or all again"),
+    listed("app.trace.tool", Context::Trace, "t", "Show only the calls of the next tool"),
+    listed("app.trace.older", Context::Trace, "n", "Show the next older page"),
+    listed("app.trace.newer", Context::Trace, "p", "Show the next newer page"),
 ];
 
 fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {

@@ -30,7 +30,7 @@ use super::footer::Footer;
 use super::input_area::{InputArea, InputOutcome};
 use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
-use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TextPages};
+use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
 use super::prompt::Submission;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
@@ -452,9 +452,7 @@ impl App {
             EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
-            EffectDone::Trace(text) => {
-                self.dialogs.show(TextPages::new("Trace, newest message first", &text))
-            }
+            EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read, &self.keymap)),
             EffectDone::Branch(branch) => self.footer.branch = branch,
             EffectDone::Edited(Ok(text)) => match self.dialogs.summary() {
                 Some(review) => review.set_text(&text),
@@ -465,6 +463,7 @@ impl App {
             }
             EffectDone::Busy(command) => self.dialogs.show(Confirmation::cancel_work(command)),
             EffectDone::Told(text) => self.status.hint = Some(text),
+            EffectDone::Block(markdown) => self.transcript.block(&markdown),
             EffectDone::Exported(text) => self.tell(&text),
             EffectDone::SecretsFound { request, found } => {
                 self.dialogs.show(export::question(&request, &found));

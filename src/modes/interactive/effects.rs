@@ -16,11 +16,12 @@ use crate::session::{self, PromptDraft, Refusal, Reply, Services, SessionCommand
 use crate::tui::markdown::Highlighter;
 use crate::util::git::{Head, Repository};
 
-use super::super::trace::trace_text;
+use super::super::trace::CallFilter;
 use super::appearance::in_tmux;
 use super::keybindings;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
+use super::overlays::ReadTrace;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
 use super::tree::TreeDone;
@@ -53,7 +54,8 @@ impl Effects {
                 self.take_queue(SessionCommand::TakeQueued { slot }, EffectDone::QueueTaken);
             }
             WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
-            WorldEffect::ReadTrace(path) => self.read_trace(path),
+            WorldEffect::DescribeSession => self.describe_session(),
+            WorldEffect::ReadTrace { path, filter } => self.read_trace(path, filter),
             WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
             WorldEffect::ReadBranch => self.read_branch(),
@@ -133,12 +135,12 @@ impl Effects {
         });
     }
 
-    fn read_trace(&self, path: PathBuf) {
-        let done = self.done.clone();
+    fn read_trace(&self, path: PathBuf, filter: CallFilter) {
+        let (done, zone) = (self.done.clone(), self.services.clock.zone());
         tokio::task::spawn_blocking(move || {
             let read = session::read_trace(&path);
             drop(done.send(match read {
-                Ok(trace) => EffectDone::Trace(trace_text(&trace)),
+                Ok(trace) => EffectDone::Trace(Box::new(ReadTrace { trace, filter, zone })),
                 Err(error) => EffectDone::Failed(error.to_string()),
             }));
         });

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::ai::ThinkingLevel;
+use crate::ai::{Quota, QuotaWindow, ThinkingLevel};
 use crate::session::{SessionState, Totals};
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
 use crate::tui::theme::{Theme, Token};
@@ -19,6 +19,7 @@ impl Footer {
         &self,
         session: &SessionState,
         home: Option<&Path>,
+        now_ms: u64,
         columns: u16,
         theme: &Theme,
     ) -> Vec<Row> {
@@ -34,6 +35,13 @@ impl Footer {
             left.push(' ');
         }
         let mut row = Row::from_runs([Run::new(left, dim), Run::new(context, context_style)]);
+        if let Some((text, token)) = session.quota.as_deref().and_then(|quota| limits(quota, now_ms)) {
+            let text = format!(" {text}");
+            // What the user has to know now needs no room left over.
+            if token.is_some() || row.width() + width(&text) + 2 + width(&model(session, false)) <= columns {
+                row.push(Run::new(text, token.map_or(dim, |token| theme.style(token))));
+            }
+        }
         let used = row.width();
         let right = [model(session, true), model(session, false)];
         let fits = right.iter().find(|text| used + 2 + width(text) <= columns);
@@ -79,10 +87,31 @@ fn totals(totals: &Totals, session: &SessionState) -> String {
     if let Some(hit) = session.context.cache_hit {
         parts.push(format!("CH{:.1}%", hit * 100.0));
     }
-    if totals.cost_usd > 0.0 {
-        parts.push(format!("${:.3}", totals.cost_usd));
+    match (totals.cost_usd > 0.0, totals.on_plan) {
+        (true, _) => parts.push(format!("${:.3}", totals.cost_usd)),
+        (false, true) => parts.push("plan".to_owned()),
+        (false, false) => {}
     }
     parts.join(" ")
+}
+
+/// The used shares of a plan's windows, and of other limits that are nearly used up, with a
+/// colour if one is. `now_ms` is in milliseconds since the Unix epoch.
+fn limits(quota: &Quota, now_ms: u64) -> Option<(String, Option<Token>)> {
+    let is_low = |window: &&QuotaWindow| window.used >= 0.8;
+    let shown: Vec<&QuotaWindow> = (quota.windows.iter())
+        .filter(|window| !window.is_over(now_ms) && (window.is_plan || is_low(window)))
+        .collect();
+    let text: Vec<String> = (shown.iter())
+        .map(|window| format!("{} {:.0}%", window.name.replace(' ', ""), window.used * 100.0))
+        .collect();
+    let highest = shown.iter().map(|window| window.used).fold(0.0, f64::max);
+    let token = match highest {
+        used if used >= 0.95 => Some(Token::Error),
+        used if used >= 0.8 => Some(Token::Warning),
+        _ => None,
+    };
+    (!text.is_empty()).then(|| (sanitize_line(&text.join(" ")).into_owned(), token))
 }
 
 /// The use of the window, with a colour if it is a warning.
@@ -139,5 +168,27 @@ mod tests {
     fn token_counts_are_short() {
         let shown = [0, 999, 1_234, 12_345, 123_456, 1_234_567, 12_345_678].map(tokens_short);
         assert_eq!(shown, ["0", "999", "1.2k", "12k", "123k", "1.2M", "12M"]);
+    }
+
+    #[test]
+    fn limits_of_plans_are_shown_and_others_when_they_are_low() {
+        let window = |name: &str, is_plan, used| QuotaWindow {
+            name: name.to_owned(),
+            is_plan,
+            used,
+            limit: None,
+            remaining: None,
+            resets_ms: Some(100),
+        };
+        let check = |windows: Vec<QuotaWindow>, now_ms, expected: Option<(&str, Option<Token>)>| {
+            let shown = limits(&Quota { seen_ms: 0, windows }, now_ms);
+            assert_eq!(shown, expected.map(|(text, token)| (text.to_owned(), token)));
+        };
+        let plan = || vec![window("5 h", true, 0.374), window("7 d", true, 0.5)];
+        check(plan(), 0, Some(("5h 37% 7d 50%", None)));
+        check(plan(), 100, None);
+        check(vec![window("requests", false, 0.7)], 0, None);
+        check(vec![window("requests", false, 0.85)], 0, Some(("requests 85%", Some(Token::Warning))));
+        check(vec![window("7 d", true, 1.02)], 0, Some(("7d 102%", Some(Token::Error))));
     }
 }

@@ -24,6 +24,7 @@ mod overlays;
 mod pending;
 mod prompt;
 mod reference;
+mod session_facts;
 mod session_link;
 mod session_picker;
 mod start;

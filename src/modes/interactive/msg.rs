@@ -12,8 +12,10 @@ use crate::ai::Model;
 use crate::session::{PromptDraft, SecretReport, SessionCommand, TakenQueue};
 use crate::tui::keymap::Keymap;
 
+use super::super::trace::CallFilter;
 use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
+use super::overlays::ReadTrace;
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
 
@@ -50,8 +52,13 @@ pub(super) enum WorldEffect {
     /// Takes back messages that an earlier process left queued; answers with
     /// [`EffectDone::LeftOver`].
     TakeLeftOver,
+    /// Reads what the session cost; answers with [`EffectDone::Block`].
+    DescribeSession,
     /// Reads the trace of the session in this file; answers with [`EffectDone::Trace`].
-    ReadTrace(PathBuf),
+    ReadTrace {
+        path: PathBuf,
+        filter: CallFilter,
+    },
     /// Something about the list of sessions; answers with [`EffectDone::Sessions`].
     Sessions(SessionsEffect),
     /// Reads `models.json` again and queries the servers on this machine; answers with
@@ -78,8 +85,7 @@ pub(super) enum WorldEffect {
 /// The result of an effect.
 #[derive(Debug)]
 pub(super) enum EffectDone {
-    /// The trace of the session, as text.
-    Trace(String),
+    Trace(Box<ReadTrace>),
     QueueTaken(TakenQueue),
     LeftOver(TakenQueue),
     Sessions(SessionsDone),
@@ -120,6 +126,8 @@ pub(super) enum EffectDone {
     Exported(String),
     /// A command that would cancel running work; the user decides.
     Busy(SessionCommand),
+    /// Markdown to show.
+    Block(String),
     Failed(String),
     Told(String),
 }

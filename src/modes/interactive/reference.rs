@@ -23,6 +23,7 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Models, "In the list of models"),
     (Context::Sessions, "In the list of sessions"),
     (Context::Tree, "In the session tree"),
+    (Context::Trace, "In the trace"),
     (Context::Search, "While searching"),
     (Context::Fullscreen, "In fullscreen"),
 ];

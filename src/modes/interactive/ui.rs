@@ -92,7 +92,7 @@ fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     }
     rows.extend(editor_rows);
     if height >= 8 {
-        rows.extend(app.footer.rows(&app.session, app.home.as_deref(), width, theme));
+        rows.extend(app.footer.rows(&app.session, app.home.as_deref(), app.now_ms, width, theme));
     }
     Dock { rows, editor, cursor: (editor + cursor_row, column) }
 }

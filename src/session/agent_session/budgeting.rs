@@ -4,6 +4,7 @@ use crate::ai::Usage;
 
 use super::super::event::NoticeLevel;
 use super::super::handle::SessionError;
+use super::super::quota_file;
 use super::super::refusal::Refusal;
 use super::super::usage::{UsageReport, usage_since};
 use super::AgentSession;
@@ -62,17 +63,32 @@ impl<'s> Budgeting<'s> {
         self.session.budget.on_usage(provider, usage);
     }
 
+    /// Stores what providers reported about their limits, for `pi usage`.
+    pub(super) async fn save_quotas(&mut self) {
+        let services = &self.session.services;
+        if services.quotas.all().is_empty() {
+            return;
+        }
+        let (dirs, quotas) = (services.dirs.clone(), services.quotas.clone());
+        // The file is a cache: without it only other processes know less.
+        let saving = tokio::task::spawn_blocking(move || quota_file::save(&dirs, &quotas));
+        drop(saving.await);
+    }
+
     /// Reads today's costs of all sessions, once a day.
     async fn load_day(&mut self) {
         let services = &self.session.services;
-        let Some(since_ms) = self.session.budget.missing_day(services.clock.now_ms()) else { return };
+        let since_ms = services.clock.zone().day_start(services.clock.now_ms(), 0);
+        if !self.session.budget.misses_day(since_ms) {
+            return;
+        }
         let Some(folder) = services.sessions.clone() else { return };
         // A folder of the user's own is flat; the others are below one folder.
         let root =
             if folder.starts_with(&services.dirs.sessions) { services.dirs.sessions.clone() } else { folder };
         let reading = tokio::task::spawn_blocking(move || usage_since(&root, since_ms));
         let records = reading.await.unwrap_or_default();
-        let spent_usd = UsageReport::of(&records, |_| None).total.cost_usd;
+        let spent_usd = UsageReport::of(&records, &services.clock.zone(), |_| None).total.cost_usd;
         self.session.budget.set_day(since_ms, spent_usd);
     }
 }

@@ -230,6 +230,7 @@ impl ModelControl {
     pub(super) fn show(&self, state: &mut SessionState) {
         state.model = Arc::clone(self.model());
         state.thinking = self.selection.thinking();
+        state.quota = self.services.quotas.get(&self.model().provider);
         // The demo model is always available and does not count.
         state.several_providers = self.services.has_several_providers();
         state.instead_of_demo = self.services.instead_of_demo(self.model());

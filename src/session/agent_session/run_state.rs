@@ -167,12 +167,18 @@ impl RunState {
 
     // Answers.
 
-    /// Records an answer, stored as entry `id`. The provider keeps its prompt for
+    /// Records an answer to the request with `messages`, stored as entry `id`. The provider keeps its prompt for
     /// `kept_ms`; returns the part of it that was paid for again.
-    pub(super) fn on_answer(&mut self, id: EntryId, answer: &AssistantMessage, kept_ms: u64) -> Option<Miss> {
+    pub(super) fn on_answer(
+        &mut self,
+        id: EntryId,
+        answer: &AssistantMessage,
+        messages: &[Arc<Message>],
+        kept_ms: u64,
+    ) -> Option<Miss> {
         self.last_answer = Some(id);
         self.context.note(answer);
-        let miss = self.cache.answered(answer, kept_ms);
+        let miss = self.cache.answered(answer, messages, kept_ms);
         self.outbox.update(|state| self.show(state));
         miss
     }
@@ -191,7 +197,7 @@ impl RunState {
 
     /// Records that an earlier part of the conversation has changed.
     pub(super) fn on_prefix_change(&mut self, what: &'static str) {
-        self.cache.changed(what);
+        self.cache.rewritten(what);
     }
 
     /// The entry that hides a failed answer: the file keeps it, but the model no longer
@@ -249,7 +255,7 @@ impl RunState {
     /// Records that a summary replaced the beginning: the context use is
     /// unknown until the next answer.
     pub(super) fn on_compacted(&mut self) {
-        self.cache.changed("the conversation was compacted");
+        self.cache.rewritten("the conversation was compacted");
         self.context.tokens = None;
     }
 
@@ -297,11 +303,12 @@ impl RunState {
 
     pub(super) fn on_repair(&mut self, repair: &Repair) {
         self.recovery.repaired(repair.thinking_off, repair.no_continuation);
-        self.cache.changed("part of the conversation was removed");
+        self.cache.rewritten("part of the conversation was removed");
     }
 
     pub(super) fn report_miss(&self, miss: Miss) {
-        let Miss { tokens, reason } = miss;
+        let Miss { tokens, cause } = miss;
+        let reason = cause.describe();
         let text = format!("Cache miss: {tokens} prompt tokens were billed again; {reason}.");
         self.outbox.notice(NoticeLevel::Info, text);
     }

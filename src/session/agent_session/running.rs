@@ -128,9 +128,10 @@ impl AgentSession {
             // Already stored when its call ended.
             return;
         }
-        let extra = match **message {
-            Message::Assistant(_) => self.steps.fields(),
-            _ => ai::Extra::new(),
+        // What an answer answers ends before it.
+        let (extra, request) = match **message {
+            Message::Assistant(_) => (self.steps.fields(), projection::messages(&self.log.context_branch())),
+            _ => (ai::Extra::new(), Vec::new()),
         };
         let stored = SessionMessage::Model(Arc::clone(message));
         let entry_id = self.append(EntryBody::Message { message: stored, extra });
@@ -138,7 +139,7 @@ impl AgentSession {
         match &**message {
             Message::Assistant(answer) => {
                 let kept_ms = cache_watch::kept_ms(self.model.model(), self.services.long_cache);
-                let miss = self.run.on_answer(entry_id, answer, kept_ms);
+                let miss = self.run.on_answer(entry_id, answer, &request, kept_ms);
                 let is_shown = self.settings.get().values.show_cache_miss_notices;
                 if let Some(miss) = miss.filter(|_| is_shown) {
                     self.run.report_miss(miss);
@@ -146,9 +147,8 @@ impl AgentSession {
                 self.run.on_outcome(answer);
                 self.budget.on_usage(&answer.provider, &answer.usage);
             }
-            Message::System(_) => self.run.on_prefix_change("system prompt or tools changed"),
             Message::User(_) => self.queue.on_delivered(),
-            Message::ToolResult(_) => {}
+            Message::System(_) | Message::ToolResult(_) => {}
         }
     }
 
@@ -240,6 +240,7 @@ impl AgentSession {
         self.log.sync().await;
         self.log.release_unused();
         self.follow_log();
+        Budgeting::of(self).save_quotas().await;
         self.outbox.send(SessionEvent::Settled { aborted });
     }
 }

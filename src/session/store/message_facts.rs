@@ -13,6 +13,7 @@ use crate::ai::Usage;
 pub(super) struct MessageFacts<'a> {
     pub(super) role: Cow<'a, str>,
     pub(super) usage: Option<Usage>,
+    pub(super) provider: Cow<'a, str>,
     /// Of answers only: there is something to read in it.
     has_text: bool,
     has_failed: bool,
@@ -29,6 +30,7 @@ impl MessageFacts<'_> {
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Field {
     Role,
+    Provider,
     Usage,
     Content,
     StopReason,
@@ -59,6 +61,10 @@ impl<'de> Visitor<'de> for FactsVisitor {
         while let Some(field) = map.next_key()? {
             match field {
                 Field::Role => facts.role = map.next_value::<Name<'de>>()?.0,
+                Field::Provider => {
+                    let provider: Option<Name<'de>> = map.next_value()?;
+                    facts.provider = provider.map(|Name(provider)| provider).unwrap_or_default();
+                }
                 Field::Usage => facts.usage = map.next_value()?,
                 // Tool results can be large, and nothing depends on what they say.
                 Field::Content if facts.role == "assistant" => {

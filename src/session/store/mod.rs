@@ -708,10 +708,13 @@ impl SessionStore {
         match body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => self.totals.note(message),
             EntryBody::SessionInfo(info) => self.name = scan::clean_name(&info.name),
-            EntryBody::Usage(usage) => self.totals.add_usage(&usage.usage),
+            EntryBody::Usage(usage) => {
+                let provider = usage.extra.get("provider").and_then(|name| name.as_str()).unwrap_or_default();
+                self.totals.add_usage(provider, &usage.usage);
+            }
             EntryBody::Compaction(Compaction { usage: Some(usage), .. })
             | EntryBody::BranchSummary(BranchSummary { usage: Some(usage), .. }) => {
-                self.totals.add_usage(usage);
+                self.totals.add_usage("", usage);
             }
             _ => {}
         }

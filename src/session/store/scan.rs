@@ -463,6 +463,9 @@ pub(super) struct EntryHead<'a> {
     /// Present on compactions, branch summaries and usage entries.
     #[serde(default)]
     usage: Option<Usage>,
+    /// Present on usage entries and changes of the model.
+    #[serde(borrow, default)]
+    provider: Option<Cow<'a, str>>,
     /// Present on `session_info`.
     #[serde(borrow, default)]
     name: Option<Cow<'a, str>>,
@@ -517,11 +520,11 @@ impl Bare<'_> {
 impl Facts {
     fn note(&mut self, head: &EntryHead<'_>) {
         if let Some(usage) = &head.usage {
-            self.totals.add_usage(usage);
+            self.totals.add_usage(head.provider.as_deref().unwrap_or_default(), usage);
         }
         if let Some(message) = &head.message {
             if let Some(usage) = &message.usage {
-                self.totals.add_usage(usage);
+                self.totals.add_usage(&message.provider, usage);
             }
             match message.role.as_ref() {
                 "user" => self.totals.n_user += 1,

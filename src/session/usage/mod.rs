@@ -3,15 +3,16 @@
 //!
 //! `record` reads the usage of a session file without its texts, `sum` adds records up.
 //! Forked sessions repeat the entries of their source, so a record is counted once per
-//! entry. Models of a flat-rate plan are counted in tokens, not in dollars. Days are in
-//! UTC.
+//! entry. Requests of a flat-rate plan are counted in tokens, not in dollars. Days are
+//! those of a time zone.
 //!
 //! ```
 //! use pi::session::{UsageReport, read_usage};
+//! use pi::util::clock::Zone;
 //!
 //! let path = std::path::Path::new("tests/fixtures/sessions/tools3.jsonl");
 //! let records = read_usage(path)?;
-//! let report = UsageReport::of(&records, |_| None);
+//! let report = UsageReport::of(&records, &Zone::system(), |_| None);
 //! assert_eq!(report.total.requests, records.len() as u64);
 //! for (model, sum) in &report.by_model {
 //!     println!("{model}: {} tokens, ${:.4}", sum.tokens(), sum.cost_usd);

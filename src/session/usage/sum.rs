@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::ai::{Cost, is_flat_rate};
-use crate::util::clock;
+use crate::util::clock::Zone;
 
 use super::record::UsageRecord;
 
@@ -39,7 +39,7 @@ impl UsageSum {
         self.output = self.output.saturating_add(usage.output);
         self.cache_read = self.cache_read.saturating_add(usage.cache_read);
         self.cache_write = self.cache_write.saturating_add(usage.cache_write);
-        if is_flat_rate(&record.provider) {
+        if is_flat_rate(&record.provider, usage) {
             self.plan_requests += 1;
             return;
         }
@@ -64,7 +64,7 @@ impl UsageSum {
     }
 }
 
-/// Usage by every criterion. Keys are ids; days are `YYYY-MM-DD` in UTC, models
+/// Usage by every criterion. Keys are ids; days are `YYYY-MM-DD`, models
 /// `provider/id`, projects directories.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,13 +84,13 @@ pub struct UsageReport {
 }
 
 impl UsageReport {
-    /// Adds up `records`; `rates` returns the prices of the model of a record, if known,
+    /// Adds up `records` with days in `zone`; `rates` returns the prices of the model of a record, if known,
     /// for the cache savings.
-    pub fn of(records: &[UsageRecord], rates: impl Fn(&UsageRecord) -> Option<Cost>) -> Self {
+    pub fn of(records: &[UsageRecord], zone: &Zone, rates: impl Fn(&UsageRecord) -> Option<Cost>) -> Self {
         let mut report = Self::default();
         for record in records {
             let rates = rates(record);
-            let day = clock::iso8601(record.time_ms).chars().take(10).collect();
+            let day = zone.day(record.time_ms);
             let branch =
                 if record.on_active_branch { &mut report.active_branch } else { &mut report.other_branches };
             branch.add(record, rates.as_ref());
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn plans_count_in_tokens_and_not_in_dollars() {
         let records = [record(0, "anthropic", 2.0), record(1, "github-copilot", 9.0)];
-        let report = UsageReport::of(&records, |_| None);
+        let report = UsageReport::of(&records, &Zone::utc(), |_| None);
         assert_eq!((report.total.requests, report.total.plan_requests), (2, 1));
         assert!((report.total.cost_usd - 2.0).abs() < 1e-9);
         assert_eq!(report.by_model["github-copilot/m"].tokens(), 1_000_110);
@@ -157,15 +157,15 @@ mod tests {
     #[test]
     fn cache_savings_are_the_difference_to_uncached_prices() {
         let rates = Cost { input: 5.0, ..Cost::default() };
-        let report = UsageReport::of(&[record(0, "anthropic", 2.0)], |_| Some(rates.clone()));
+        let report = UsageReport::of(&[record(0, "anthropic", 2.0)], &Zone::utc(), |_| Some(rates.clone()));
         assert!((report.total.cache_savings_usd - 4.5).abs() < 1e-9, "{report:?}");
     }
 
     #[test]
     fn the_burn_rate_ignores_long_pauses() {
         let records = [record(0, "a", 1.0), record(6, "a", 1.0), record(600, "a", 1.0)];
-        let report = UsageReport::of(&records, |_| None);
+        let report = UsageReport::of(&records, &Zone::utc(), |_| None);
         assert_eq!(report.burn_usd_per_hour.map(f64::round), Some(30.0));
-        assert_eq!(UsageReport::of(&records[..1], |_| None).burn_usd_per_hour, None);
+        assert_eq!(UsageReport::of(&records[..1], &Zone::utc(), |_| None).burn_usd_per_hour, None);
     }
 }

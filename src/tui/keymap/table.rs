@@ -15,6 +15,8 @@ pub enum Context {
     Sessions,
     Models,
     Tree,
+    /// The trace of a session.
+    Trace,
 }
 
 /// Systems whose terminals reserve some of the usual keys.

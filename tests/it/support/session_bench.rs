@@ -9,7 +9,7 @@ use std::time::Duration;
 use pi::agent::{AgentEvent, Tool, ToolRegistry};
 use pi::ai::{
     self, Catalog, FakeAnswer, FakeProvider, HttpOptions, HttpProvider, LiveCatalog, Message, Provider,
-    Transport,
+    Quotas, Transport,
 };
 use pi::config::{
     Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, LiveSettings, TrustPolicy,
@@ -241,6 +241,7 @@ impl SessionBench {
             disk: Arc::clone(&self.disk),
             sessions: self.sessions.map(|name| self.path(name)),
             long_cache: false,
+            quotas: Quotas::default(),
         }
     }
 

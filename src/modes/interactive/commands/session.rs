@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::session::{EntryId, IfBusy, SessionCommand, SessionState};
+use crate::session::{EntryId, IfBusy, SessionCommand};
 use crate::util::paths;
 
 use super::super::super::export::ExportFormat;
+use super::super::super::trace::{CallFilter, CallKind};
 use super::super::app::App;
 use super::super::export::ExportRequest;
-use super::super::footer::tokens_short;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::Confirmation;
 use super::super::session_picker::SessionsEffect;
@@ -88,15 +88,12 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "session",
         args: "",
-        help: "Show the session's file, tokens and cost",
-        run: |app, _, _| {
-            let text = describe(&app.session, app.home.as_deref());
-            app.transcript.block(&text);
-        },
+        help: "Show the session's file, tokens and costs, and the limits of your plan or key",
+        run: |_, _, out| out.push(WorldEffect::DescribeSession.into()),
     },
     Command {
         name: "trace",
-        args: "",
+        args: "[--failed] [--slow] [--tool NAME]",
         help: "Show prompts, steps and tool calls with their durations",
         run: trace,
     },
@@ -122,9 +119,25 @@ pub(super) const COMMANDS: &[Command] = &[
 ];
 
 /// Shows the trace of what is on disk.
-fn trace(app: &mut App, _args: &str, out: &mut Vec<Effect>) {
+fn trace(app: &mut App, args: &str, out: &mut Vec<Effect>) {
+    let mut filter = CallFilter::default();
+    let mut words = args.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "--failed" => filter.kind = CallKind::Failed,
+            "--slow" => filter.kind = CallKind::Slow,
+            "--tool" => match words.next() {
+                Some(name) => filter.tool = Some(name.to_owned()),
+                None => return app.fail("name the tool: /trace --tool NAME"),
+            },
+            other => {
+                let options = "--failed, --slow and --tool NAME";
+                return app.fail(&format!("/trace does not know “{other}”; its options are {options}"));
+            }
+        }
+    }
     match app.session.path.clone().filter(|_| app.session.on_disk) {
-        Some(path) => out.push(WorldEffect::ReadTrace(path).into()),
+        Some(path) => out.push(WorldEffect::ReadTrace { path, filter }.into()),
         None => app.tell("This session has no file to trace yet."),
     }
 }
@@ -218,53 +231,4 @@ pub(in super::super) fn open_queue(app: &mut App) {
         return app.tell("The queue is empty. While the agent works, Enter and Alt+Enter queue a message.");
     }
     app.dialogs.open_queue(&app.session, &app.keymap);
-}
-
-/// Everything about a session, as markdown.
-fn describe(session: &SessionState, home: Option<&std::path::Path>) -> String {
-    let totals = &session.totals;
-    let file = match (&session.path, session.on_disk) {
-        (None, _) => "not saved".to_owned(),
-        (Some(path), true) => format!("`{}`", paths::display(path, home)),
-        (Some(path), false) => format!("`{}` (appears with the first message)", paths::display(path, home)),
-    };
-    let mut rows = vec![
-        ("Name", session.name.clone().unwrap_or_else(|| "(none)".to_owned())),
-        ("Id", format!("`{}`", session.id)),
-        ("File", file),
-        ("Model", session.model.reference()),
-        (
-            "Messages",
-            format!(
-                "{} from you, {} answers, {} tool results",
-                totals.n_user, totals.n_assistant, totals.n_tool_results
-            ),
-        ),
-        (
-            "Tokens",
-            format!(
-                "{} in, {} out, {} read from the cache, {} written to the cache",
-                tokens_short(totals.input),
-                tokens_short(totals.output),
-                tokens_short(totals.cache_read),
-                tokens_short(totals.cache_write)
-            ),
-        ),
-        ("Cost", format!("${:.4}", totals.cost_usd)),
-    ];
-    if !session.pinned.is_empty() {
-        rows.push(("Pinned", format!("{} (see /tree)", session.pinned.len())));
-    }
-    if let Some(tokens) = session.context.tokens {
-        rows.push((
-            "Context",
-            format!("{} of {}", tokens_short(tokens), tokens_short(session.context.window)),
-        ));
-    }
-    if !session.damaged_lines.is_empty() {
-        let lines: Vec<String> = session.damaged_lines.iter().map(ToString::to_string).collect();
-        rows.push(("Damaged", format!("lines {} of the file could not be read", lines.join(", "))));
-    }
-    let rows: Vec<String> = rows.iter().map(|(name, value)| format!("- **{name}**: {value}")).collect();
-    format!("### Session\n\n{}", rows.join("\n"))
 }

@@ -8,8 +8,8 @@ mod question;
 mod queue;
 mod scope;
 mod summary;
-mod text_pages;
 mod thinking;
+mod trace;
 mod trust;
 
 use crate::session::{SessionCommand, SessionState, TrustChoice};
@@ -29,8 +29,8 @@ pub(super) use question::QuestionDialog;
 pub(super) use queue::QueuedMessages;
 pub(super) use scope::ModelScope;
 pub(super) use summary::SummaryReview;
-pub(super) use text_pages::TextPages;
 pub(super) use thinking::ThinkingLevels;
+pub(super) use trace::{ReadTrace, TraceDialog};
 pub(super) use trust::TrustDialog;
 
 /// Rows, and the cursor's row and column among them.

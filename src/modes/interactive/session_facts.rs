@@ -1,0 +1,142 @@
+//! `/session`: what is known about the session, and what it cost.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::ai::{Cost, Quota};
+use crate::session::{
+    SessionState, UsageRecord, UsageReport, UsageSum, read_quotas, read_usage, usage_since,
+};
+use crate::util::clock::Zone;
+use crate::util::paths;
+
+use super::super::usage::{quota_line, rate_line, savings_line, usd};
+use super::effects::Effects;
+use super::footer::tokens_short;
+use super::msg::EffectDone;
+
+/// Models that are listed; the others are summed up.
+const MAX_MODELS: usize = 4;
+
+impl Effects {
+    /// Reads what the session and the day cost; answers with [`EffectDone::Block`].
+    pub(super) fn describe_session(&self) {
+        let (state, done) = (self.link.handle().state(), self.done.clone());
+        let (services, root) = (Arc::clone(&self.services), self.sessions.root.clone());
+        tokio::task::spawn_blocking(move || {
+            let (now_ms, zone) = (services.clock.now_ms(), services.clock.zone());
+            let catalog = services.catalog.get();
+            let rates = |record: &UsageRecord| -> Option<Cost> {
+                catalog.get(&record.provider, &record.model).map(|model| model.cost.clone())
+            };
+            let path = state.path.as_deref().filter(|_| state.on_disk);
+            let records = path.and_then(|path| read_usage(path).ok()).unwrap_or_default();
+            let today = usage_since(&root, zone.day_start(now_ms, 0));
+            let usage = SessionUsage {
+                last_turn: records.last().map(|record| record.turn.clone()).unwrap_or_default(),
+                session: UsageReport::of(&records, &zone, rates),
+                today: UsageReport::of(&today, &zone, rates),
+                quota: read_quotas(&services.dirs, &services.quotas).remove(&state.model.provider),
+            };
+            let text = describe(&state, &usage, now_ms, &zone, services.dirs.home.as_deref());
+            drop(done.send(EffectDone::Block(text)));
+        });
+    }
+}
+
+/// What was read about costs.
+struct SessionUsage {
+    session: UsageReport,
+    last_turn: String,
+    /// All sessions.
+    today: UsageReport,
+    quota: Option<Quota>,
+}
+
+/// Everything about a session, as markdown.
+fn describe(
+    session: &SessionState,
+    usage: &SessionUsage,
+    now_ms: u64,
+    zone: &Zone,
+    home: Option<&Path>,
+) -> String {
+    let totals = &session.totals;
+    let file = match (&session.path, session.on_disk) {
+        (None, _) => "not saved".to_owned(),
+        (Some(path), true) => format!("`{}`", paths::display(path, home)),
+        (Some(path), false) => format!("`{}` (appears with the first message)", paths::display(path, home)),
+    };
+    let mut rows = vec![
+        ("Name", session.name.clone().unwrap_or_else(|| "(none)".to_owned())),
+        ("Id", format!("`{}`", session.id)),
+        ("File", file),
+        ("Model", session.model.reference()),
+        (
+            "Messages",
+            format!(
+                "{} from you, {} answers, {} tool results",
+                totals.n_user, totals.n_assistant, totals.n_tool_results
+            ),
+        ),
+    ];
+    if !session.pinned.is_empty() {
+        rows.push(("Pinned", format!("{} (see /tree)", session.pinned.len())));
+    }
+    if let Some(tokens) = session.context.tokens {
+        rows.push((
+            "Context",
+            format!("{} of {}", tokens_short(tokens), tokens_short(session.context.window)),
+        ));
+    }
+    if !session.damaged_lines.is_empty() {
+        let lines: Vec<String> = session.damaged_lines.iter().map(ToString::to_string).collect();
+        rows.push(("Damaged", format!("lines {} of the file could not be read", lines.join(", "))));
+    }
+    let report = &usage.session;
+    rows.extend(savings_line(&report.total).map(|line| ("Cache", line)));
+    rows.extend(rate_line(report).map(|line| ("Rate", line)));
+    rows.extend(usage.quota.as_ref().map(|quota| ("Limits", quota_line(quota, now_ms, zone))));
+    let rows: Vec<String> = rows.iter().map(|(name, value)| format!("- **{name}**: {value}")).collect();
+    format!("### Session\n\n{}\n\n{}", rows.join("\n"), costs(session, usage))
+}
+
+/// The table of tokens and dollars; periods without requests are left out.
+fn costs(session: &SessionState, usage: &SessionUsage) -> String {
+    let report = &usage.session;
+    let empty = UsageSum::default();
+    let project = session.cwd.display().to_string();
+    let mut sums = vec![
+        ("Last prompt".to_owned(), report.by_turn.get(&usage.last_turn).unwrap_or(&empty)),
+        ("This branch".to_owned(), &report.active_branch),
+        ("Other branches".to_owned(), &report.other_branches),
+        ("Session".to_owned(), &report.total),
+        ("Today, this directory".to_owned(), usage.today.by_project.get(&project).unwrap_or(&empty)),
+        ("Today, all directories".to_owned(), &usage.today.total),
+    ];
+    // Equal sums need one row.
+    if report.other_branches.requests == 0 {
+        sums.remove(1);
+    }
+    if report.by_model.len() > 1 {
+        let mut models: Vec<_> = report.by_model.iter().collect();
+        models.sort_by(|(_, a), (_, b)| b.cost_usd.total_cmp(&a.cost_usd).then(b.tokens().cmp(&a.tokens())));
+        sums.extend(models.into_iter().take(MAX_MODELS).map(|(model, sum)| (format!("`{model}`"), sum)));
+    }
+    let rows: Vec<String> = (sums.iter().filter(|(_, sum)| sum.requests > 0))
+        .map(|(name, sum)| {
+            let input = sum.input.saturating_add(sum.cache_write);
+            let counts = [input, sum.cache_read, sum.output].map(tokens_short);
+            let cost = if sum.plan_requests == sum.requests { "plan".to_owned() } else { usd(sum.cost_usd) };
+            format!("| {name} | {} | {} | {cost} |", sum.requests, counts.join(" | "))
+        })
+        .collect();
+    if rows.is_empty() {
+        return "No request was made yet.".to_owned();
+    }
+    format!(
+        "| | Requests | Input | Cached | Output | Cost |\n|---|--:|--:|--:|--:|--:|\n{}\n\n{}",
+        rows.join("\n"),
+        "`pi usage` adds up days, models and directories."
+    )
+}
