@@ -462,7 +462,48 @@ mod tests {
         }
     }
 
+    /// The plan as [`shown`] returns it, from the letters alone. `tokens` has the size of each
+    /// message, 0 for entries without one.
+    fn plain(kinds: &[char], tokens: &[u64], keep: u64) -> String {
+        const TOO_SHORT: &str = "TooShort";
+        let is_message = |at: &usize| tokens[*at] > 0;
+        let (mut sum, mut reached) = (0, None);
+        for at in (0..kinds.len()).rev().filter(is_message) {
+            sum += tokens[at];
+            if sum >= keep {
+                reached = Some(at);
+                break;
+            }
+        }
+        let Some(reached) = reached else { return TOO_SHORT.to_owned() };
+        let is_cut = |at: &usize| "ubac".contains(kinds[*at]);
+        let cut = (reached..kinds.len()).find(is_cut).or_else(|| (0..reached).rev().find(is_cut));
+        let Some(cut) = cut else { return TOO_SHORT.to_owned() };
+        let is_start = |at: &usize| "ub".contains(kinds[*at]);
+        let start = if is_start(&cut) { cut } else { (0..cut).rev().find(is_start).unwrap_or(cut) };
+        let places = |range: std::ops::Range<usize>| {
+            range.filter(is_message).map(|at| format!("{at:02}")).collect::<Vec<_>>().join(" ")
+        };
+        let (history, prefix) = (places(0..start), places(start..cut));
+        if history.is_empty() && prefix.is_empty() {
+            return TOO_SHORT.to_owned();
+        }
+        let kept = (0..cut).rev().find(is_message).map_or(0, |at| at + 1);
+        format!("{history} | {prefix} | e{kept}")
+    }
+
     proptest! {
+        /// The rules of the plan, written down once more over letters.
+        #[test]
+        fn plan_agrees_with_a_plain_model(kinds in "[ubacrm]{1,24}", keep in 1_u64..120) {
+            let tokens: Vec<u64> = projection::per_entry(&branch(&kinds))
+                .iter()
+                .map(|message| message.as_deref().map_or(0, message_tokens))
+                .collect();
+            let letters: Vec<char> = kinds.chars().collect();
+            prop_assert_eq!(shown(&kinds, keep), plain(&letters, &tokens, keep), "{} {}", kinds, keep);
+        }
+
         /// For any branch: nothing that the model reads is lost or duplicated, and a
         /// result is never kept without its call.
         #[test]

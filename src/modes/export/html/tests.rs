@@ -279,3 +279,46 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<Value>(&inert).unwrap(), serde_json::from_str::<Value>(&json).unwrap());
     }
 }
+
+/// Receives a page, and measures how it arrives.
+#[derive(Default)]
+struct Measured {
+    n_bytes: usize,
+    largest_write: usize,
+}
+
+impl Write for Measured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.n_bytes += bytes.len();
+        self.largest_write = self.largest_write.max(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn fifty_thousand_messages_are_written_in_blocks_and_linear_size() {
+    let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": "", "cwd": "/w"});
+    let written = |n_messages: usize| {
+        let lines: Vec<Value> = (0..n_messages)
+            .map(|at| {
+                let parent = at.checked_sub(1).map(|parent| format!("e{parent:05}"));
+                json!({"type": "message", "id": format!("e{at:05}"), "parentId": parent, "timestamp": "",
+                    "message": {"role": "user", "content": format!("message number {at:05}")}})
+            })
+            .collect();
+        let mut out = Measured::default();
+        source(&header, &lines).write(ExportFormat::Html, Secrets::Keep, 0, &mut out).unwrap();
+        out
+    };
+    let (few, many) = (written(500), written(50_000));
+    // Nothing is collected: what is written at once does not grow with the session.
+    assert_eq!(many.largest_write, few.largest_write);
+    let fixed = STYLE.len() + SCRIPT.len();
+    let per_message = |out: &Measured, n: usize| (out.n_bytes - fixed) / n;
+    let (few, many) = (per_message(&few, 500), per_message(&many, 50_000));
+    assert!(many <= few + few / 10, "{many} bytes per message, {few} in a short session");
+}
