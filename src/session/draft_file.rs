@@ -7,15 +7,15 @@
 //! process that wrote it is still alive and holds its lock.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::atomic_file;
-
 use super::command::PromptDraft;
 use super::sidecar;
+use super::store::{self, Disk};
 
 const SUFFIX: &str = ".draft";
 
@@ -33,8 +33,9 @@ struct Stored {
 }
 
 /// The draft file of one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct DraftFile {
+    disk: Arc<dyn Disk>,
     /// `None` for a session that is not saved.
     path: Option<PathBuf>,
     cwd: PathBuf,
@@ -43,22 +44,27 @@ pub(super) struct DraftFile {
     replaces: Vec<PathBuf>,
     /// Held from the first draft until the session has a file of its own.
     lock: Option<DraftLock>,
+    /// What could not be read, for the user.
+    problem: Option<String>,
 }
 
 /// Marks the writer of a draft as alive; removed when the writer exits.
 #[derive(Debug)]
 struct DraftLock {
+    disk: Arc<dyn Disk>,
     path: PathBuf,
     _file: File,
 }
 
 impl DraftFile {
     /// The file beside the session at `session`, which works in `cwd`. Blocks, briefly.
-    pub(super) fn open(session: Option<&Path>, cwd: &Path) -> Self {
+    pub(super) fn open(disk: &Arc<dyn Disk>, session: Option<&Path>, cwd: &Path) -> Self {
         let path = sidecar::path(session, SUFFIX);
-        let recovered = path.as_deref().and_then(read);
-        let mut file = Self { path, cwd: cwd.to_owned(), recovered, ..Self::default() };
-        if session.is_some_and(|session| !session.exists()) {
+        let (recovered, problem) = path.as_deref().map(|path| read(&**disk, path)).unwrap_or_default();
+        let disk = Arc::clone(disk);
+        let mut file =
+            Self { disk, path, cwd: cwd.to_owned(), recovered, replaces: Vec::new(), lock: None, problem };
+        if session.is_some_and(|session| !is_session(session)) {
             file.adopt();
         }
         file
@@ -71,7 +77,7 @@ impl DraftFile {
             && old != new
         {
             // There may be no draft; a file that cannot be moved is replaced by the next draft.
-            if fs::rename(old, new).is_err() {
+            if self.disk.rename(old, new).is_err() {
                 self.replaces.push(old.clone());
             }
         }
@@ -87,8 +93,8 @@ impl DraftFile {
             .filter_map(|file| {
                 let name = file.file_name().into_string().ok()?;
                 let session = name.strip_prefix('.')?.strip_suffix(SUFFIX)?;
-                let is_orphan = !folder.join(session).exists() && !is_locked(&file.path());
-                let stored = is_orphan.then(|| read(&file.path())).flatten()?;
+                let is_orphan = !is_session(&folder.join(session)) && !is_locked(&*self.disk, &file.path());
+                let stored = is_orphan.then(|| parse(&fs::read(file.path()).ok()?)).flatten()?;
                 (stored.cwd == self.cwd).then(|| (file.path(), stored))
             })
             .collect();
@@ -105,6 +111,11 @@ impl DraftFile {
         self.recovered.take().map(|stored| stored.draft).filter(|draft| !draft.is_empty())
     }
 
+    /// Removes and returns what could not be read, for the user.
+    pub(super) fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
+    }
+
     /// The messages of the queue file that the recovered draft contains.
     pub(super) fn held(&self) -> &[PromptDraft] {
         self.recovered.as_ref().map_or(&[], |stored| &stored.holds)
@@ -118,15 +129,16 @@ impl DraftFile {
     pub(super) fn save(&mut self, draft: &PromptDraft, holds: &[PromptDraft]) -> io::Result<()> {
         let Some(path) = self.path.clone() else { return Ok(()) };
         if draft.is_empty() {
-            remove(&path)?;
+            sidecar::remove(&*self.disk, &path)?;
         } else {
             self.lock(&path);
-            write(&path, &Stored { cwd: self.cwd.clone(), draft: draft.clone(), holds: holds.to_vec() })?;
+            let stored = Stored { cwd: self.cwd.clone(), draft: draft.clone(), holds: holds.to_vec() };
+            store::replace(&*self.disk, &path, &serde_json::to_vec(&stored)?)?;
         }
         // The replaced drafts are no longer the only copy.
         for replaced in std::mem::take(&mut self.replaces) {
-            drop(remove(&replaced));
-            drop(remove(&lock_path(&replaced)));
+            drop(sidecar::remove(&*self.disk, &replaced));
+            drop(sidecar::remove(&*self.disk, &lock_path(&replaced)));
         }
         Ok(())
     }
@@ -142,15 +154,15 @@ impl DraftFile {
     fn lock(&mut self, path: &Path) {
         if self.lock.is_none() {
             let path = lock_path(path);
-            let file = lock_file(&path, true).filter(|file| file.try_lock().is_ok());
-            self.lock = file.map(|file| DraftLock { path, _file: file });
+            let file = lock_file(&path, true).filter(|file| self.disk.try_lock(file).is_ok());
+            self.lock = file.map(|file| DraftLock { disk: Arc::clone(&self.disk), path, _file: file });
         }
     }
 }
 
 impl Drop for DraftLock {
     fn drop(&mut self) {
-        drop(remove(&self.path));
+        drop(sidecar::remove(&*self.disk, &self.path));
     }
 }
 
@@ -172,36 +184,39 @@ fn lock_file(path: &Path, create: bool) -> Option<File> {
 }
 
 /// Whether a living process holds the lock of a draft.
-fn is_locked(draft: &Path) -> bool {
+fn is_locked(disk: &dyn Disk, draft: &Path) -> bool {
     lock_file(&lock_path(draft), false)
-        .is_some_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
+        .is_some_and(|file| matches!(disk.try_lock(&file), Err(fs::TryLockError::WouldBlock)))
 }
 
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Whether the session of a draft can be opened. A process killed while it created the file
+/// leaves one without a complete header.
+fn is_session(path: &Path) -> bool {
+    path.exists() && store::read_header(path).is_some()
+}
+
+/// The contents of a file, if there is one, and what could not be read.
+fn read(disk: &dyn Disk, path: &Path) -> (Option<Stored>, Option<String>) {
+    let sidecar::Contents { bytes, problem } = sidecar::read(disk, path, "the draft");
+    if bytes.is_empty() {
+        return (None, problem);
     }
+    let stored = parse(&bytes);
+    let damage = stored.is_none().then(|| sidecar::keep_damaged(disk, path, &bytes, "of the draft"));
+    (stored, damage)
 }
 
-fn write(path: &Path, stored: &Stored) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    atomic_file::create_private_folder(folder)?;
-    // Only its owner can read a temporary file.
-    let mut beside = tempfile::Builder::new().prefix(".draft-").tempfile_in(folder)?;
-    beside.write_all(&serde_json::to_vec(stored)?)?;
-    beside.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// The contents of a file; `None` if it cannot be read.
-fn read(path: &Path) -> Option<Stored> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+fn parse(bytes: &[u8]) -> Option<Stored> {
+    serde_json::from_slice(bytes).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn disk() -> Arc<dyn Disk> {
+        Arc::new(store::SystemDisk)
+    }
 
     fn draft(text: &str) -> PromptDraft {
         PromptDraft { text: text.to_owned(), images: Vec::new() }
@@ -221,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("s.jsonl");
         fs::write(&session, "").unwrap();
-        let open = || DraftFile::open(Some(&session), Path::new("/work"));
+        let open = || DraftFile::open(&disk(), Some(&session), Path::new("/work"));
         open().save(&draft("half a thought"), &[draft("queued")]).unwrap();
         for _ in 0..2 {
             let mut crashed = open();
@@ -241,7 +256,8 @@ mod tests {
     #[test]
     fn draft_without_a_session_goes_to_the_next_of_the_same_directory() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |name: &str, cwd: &str| DraftFile::open(Some(&folder.path().join(name)), Path::new(cwd));
+        let open =
+            |name: &str, cwd: &str| DraftFile::open(&disk(), Some(&folder.path().join(name)), Path::new(cwd));
         let mut living = open("1.jsonl", "/work");
         living.save(&draft("mine"), &[]).unwrap();
         assert_eq!(open("2.jsonl", "/work").take_recovered(), None, "its process lives");
@@ -258,7 +274,7 @@ mod tests {
     #[test]
     fn draft_moves_along_to_another_session() {
         let folder = tempfile::tempdir().unwrap();
-        let open = |name: &str| DraftFile::open(Some(&folder.path().join(name)), Path::new("/work"));
+        let open = |name: &str| DraftFile::open(&disk(), Some(&folder.path().join(name)), Path::new("/work"));
         let mut first = open("1.jsonl");
         first.save(&draft("text"), &[]).unwrap();
         let mut second = open("2.jsonl");
@@ -274,7 +290,11 @@ mod tests {
         let session = folder.path().join("s.jsonl");
         for text in ["", "[1]", "{\"text\":7}", "null"] {
             fs::write(folder.path().join(".s.jsonl.draft"), text).unwrap();
-            assert_eq!(DraftFile::open(Some(&session), Path::new("/")).take_recovered(), None, "{text}");
+            assert_eq!(
+                DraftFile::open(&disk(), Some(&session), Path::new("/")).take_recovered(),
+                None,
+                "{text}"
+            );
         }
     }
 }

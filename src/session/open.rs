@@ -18,7 +18,9 @@ use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::services::Services;
 use super::state::SessionState;
-use super::store::{self, DamagedLine, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
+use super::store::{
+    self, DamagedLine, Disk, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore,
+};
 use super::summary_draft::{SummaryDraft, SummaryFile};
 
 /// The session to open.
@@ -132,10 +134,12 @@ fn open_blocking(
     let store_selected = projection::selected(&store.selecting_entries());
     // If another process has the session open, its sidecar files belong to that process.
     let ours = store.path().filter(|_| store.locked_by().is_none()).map(Path::to_owned);
-    let draft_file = DraftFile::open(ours.as_deref(), &cwd);
+    let disk = &services.disk;
+    let mut draft_file = DraftFile::open(disk, ours.as_deref(), &cwd);
+    let mut queue_file = QueueFile::open(disk, ours.as_deref(), draft_file.held());
+    store.report(draft_file.take_problem().into_iter().chain(queue_file.take_problem()));
     let summary = SummaryFile::open(ours.as_deref());
-    let queue_file = QueueFile::open(ours.as_deref(), draft_file.held());
-    let deferred_entries = append_deferred(&mut store, ours.as_deref());
+    let deferred_entries = append_deferred(&mut store, disk, ours.as_deref());
     let tools = services.tools.for_session();
     Ok(OpenedSession {
         store,
@@ -151,8 +155,13 @@ fn open_blocking(
 }
 
 /// Appends entries that an earlier process showed as finished and could not append.
-fn append_deferred(store: &mut SessionStore, session: Option<&Path>) -> DeferredEntries {
-    let mut deferred = DeferredEntries::open(session);
+fn append_deferred(
+    store: &mut SessionStore,
+    disk: &Arc<dyn Disk>,
+    session: Option<&Path>,
+) -> DeferredEntries {
+    let mut deferred = DeferredEntries::open(disk, session);
+    store.report(deferred.take_problems());
     let entries = deferred.take();
     if !entries.is_empty() {
         let mut all_written = true;

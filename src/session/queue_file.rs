@@ -12,18 +12,18 @@
 //! text, or an object with `text` and `images`. Readers ignore other fields.
 
 use std::collections::VecDeque;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::OpenOptions;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::agent::QueueKind;
-use crate::util::atomic_file;
-
 use super::command::{PromptDraft, TakenQueue};
 use super::sidecar;
+use super::store::{self, Disk};
+use crate::agent::QueueKind;
 
 /// Obsolete bytes tolerated before the file is rewritten.
 const SLACK_BYTES: u64 = 64 * 1024;
@@ -89,8 +89,9 @@ struct LeftOver {
 }
 
 /// The queue file of one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct QueueFile {
+    disk: Arc<dyn Disk>,
     /// `None` for a session that is not saved.
     path: Option<PathBuf>,
     /// Oldest first.
@@ -106,14 +107,16 @@ pub(super) struct QueueFile {
     is_stale: bool,
     /// Number of bytes written since the file was opened.
     n_written_bytes: u64,
+    /// What could not be read, for the user.
+    problem: Option<String>,
 }
 
 impl QueueFile {
     /// The file beside the session at `session`, with its left-over messages except
     /// those in the stored draft.
-    pub(super) fn open(session: Option<&Path>, in_draft: &[PromptDraft]) -> Self {
+    pub(super) fn open(disk: &Arc<dyn Disk>, session: Option<&Path>, in_draft: &[PromptDraft]) -> Self {
         let path = sidecar::path(session, ".queue");
-        let written = path.as_deref().map(read).unwrap_or_default();
+        let (written, problem) = path.as_deref().map(|path| read(&**disk, path)).unwrap_or_default();
         let mut in_draft = in_draft.to_vec();
         let mut is_new = |prompt: &PromptDraft| match in_draft.iter().position(|held| held == prompt) {
             Some(at) => {
@@ -128,7 +131,18 @@ impl QueueFile {
             let prompts = prompts.iter().filter(|prompt| is_new(prompt)).cloned();
             left_over.extend(prompts.map(|prompt| LeftOver { kind, prompt, ticket: None }));
         }
-        Self { path, written, left_over, ..Self::default() }
+        Self {
+            disk: Arc::clone(disk),
+            path,
+            left_over,
+            last_ticket: 0,
+            written,
+            len_bytes: None,
+            live_bytes: 0,
+            is_stale: false,
+            n_written_bytes: 0,
+            problem,
+        }
     }
 
     /// Continues beside the session at `session`, whose path has changed.
@@ -137,9 +151,11 @@ impl QueueFile {
         if path == self.path {
             return;
         }
-        if let Some(old) = std::mem::replace(&mut self.path, path) {
-            drop(fs::remove_file(old));
+        if let (Some(old), Some(new)) = (&self.path, &path) {
+            // Without a queue there is no file; one that cannot be moved is written anew.
+            drop(self.disk.rename(old, new));
         }
+        self.path = path;
         self.len_bytes = None;
         self.is_stale = true;
     }
@@ -181,26 +197,40 @@ impl QueueFile {
         if self.written.is_empty() {
             self.len_bytes = None;
             self.live_bytes = 0;
-            return match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
+            return sidecar::remove(&*self.disk, path);
         }
         let n = lines.len() as u64;
         match self.len_bytes {
-            Some(len) if len + n <= 2 * self.live_bytes + SLACK_BYTES && append(path, len, lines)? => {
+            Some(len) if len + n <= 2 * self.live_bytes + SLACK_BYTES && self.append(path, len, lines)? => {
                 self.len_bytes = Some(len + n);
                 self.n_written_bytes += n;
             }
             _ => {
                 let line = self.written.line();
-                replace(path, &line)?;
+                store::replace(&*self.disk, path, line.as_bytes())?;
                 let n = line.len() as u64;
                 (self.len_bytes, self.live_bytes) = (Some(n), n);
                 self.n_written_bytes += n;
             }
         }
         Ok(())
+    }
+
+    /// Appends lines to a file of `len` bytes; `false` if the file has another length.
+    fn append(&self, path: &Path, len: u64, lines: &str) -> io::Result<bool> {
+        let mut options = OpenOptions::new();
+        options.append(true);
+        {
+            let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+        }
+        let Ok(file) = self.disk.open(&options, path) else { return Ok(false) };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.len() != len {
+            return Ok(false);
+        }
+        store::write_all(&*self.disk, &file, lines.as_bytes())?;
+        Ok(true)
     }
 
     /// The change from `before` to the left-over messages of `kind` followed by `queue`.
@@ -213,6 +243,11 @@ impl QueueFile {
         let left_over = self.left_over.iter().filter(|left| left.kind == kind).map(|left| &left.prompt);
         let after: Vec<&PromptDraft> = left_over.chain(queue).collect();
         Splice::between(before, &after)
+    }
+
+    /// Removes and returns what could not be read, for the user.
+    pub(super) fn take_problem(&mut self) -> Option<String> {
+        self.problem.take()
     }
 
     /// Removes and returns the messages of earlier processes that are still left over.
@@ -318,54 +353,48 @@ fn prompts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PromptDraft
     Ok(stored.into_iter().map(PromptDraft::from).collect())
 }
 
-/// Appends lines to a file of `len` bytes; `false` if the file has another length.
-fn append(path: &Path, len: u64, lines: &str) -> io::Result<bool> {
-    let mut options = OpenOptions::new();
-    options.append(true);
-    {
-        let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
-    }
-    let Ok(mut file) = options.open(path) else { return Ok(false) };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.len() != len {
-        return Ok(false);
-    }
-    file.write_all(lines.as_bytes())?;
-    Ok(true)
+/// The contents of a file, and what could not be read.
+fn read(disk: &dyn Disk, path: &Path) -> (StoredQueues, Option<String>) {
+    let what = "queued messages";
+    let sidecar::Contents { bytes, problem } = sidecar::read(disk, path, what);
+    let (queues, is_damaged) = parse(&bytes);
+    let damage = is_damaged.then(|| sidecar::keep_damaged(disk, path, &bytes, what));
+    (queues, damage.or(problem))
 }
 
-/// Replaces the file with a new one that only its owner can read.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    atomic_file::create_private_folder(folder)?;
-    let mut beside = tempfile::Builder::new().prefix(".queue-").tempfile_in(folder)?;
-    beside.write_all(text.as_bytes())?;
-    beside.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// The contents of a file; empty if it cannot be read.
-fn read(path: &Path) -> StoredQueues {
+/// The queues, and whether a line could not be read.
+fn parse(bytes: &[u8]) -> (StoredQueues, bool) {
     let mut queues = StoredQueues::default();
-    for line in fs::read(path).unwrap_or_default().split(|byte| *byte == b'\n') {
-        // The last line may be incomplete.
-        let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else { continue };
+    let mut is_damaged = false;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else {
+            // The last line may be incomplete; its change was not confirmed.
+            is_damaged |= line.ends_with(b"\n") && !line.trim_ascii().is_empty();
+            continue;
+        };
         match fields.get("queue").and_then(Value::as_str) {
             Some(name @ ("steering" | "followUp")) => {
                 let list = if name == "steering" { &mut queues.steering } else { &mut queues.follow_up };
-                if let Ok(splice) = serde_json::from_value::<Splice>(Value::Object(fields)) {
-                    splice.apply(list);
+                match serde_json::from_value::<Splice>(Value::Object(fields)) {
+                    Ok(splice) => splice.apply(list),
+                    Err(_) => is_damaged = true,
                 }
             }
             Some(_) => {}
             None => {
                 let mut prompts = |key: &str| match fields.remove(key) {
                     Some(Value::Array(items)) => {
+                        let n_items = items.len();
                         let prompts = items.into_iter().filter_map(|item| serde_json::from_value(item).ok());
-                        Some(prompts.map(|prompt: StoredPrompt| prompt.into()).collect())
+                        let prompts: VecDeque<PromptDraft> =
+                            prompts.map(|prompt: StoredPrompt| prompt.into()).collect();
+                        is_damaged |= prompts.len() != n_items;
+                        Some(prompts)
                     }
-                    Some(_) => Some(VecDeque::new()),
+                    Some(_) => {
+                        is_damaged = true;
+                        Some(VecDeque::new())
+                    }
                     None => None,
                 };
                 if let Some(steering) = prompts("steering") {
@@ -377,11 +406,13 @@ fn read(path: &Path) -> StoredQueues {
             }
         }
     }
-    queues
+    (queues, is_damaged)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
 
     use crate::ai::{Extra, Image};
@@ -393,8 +424,12 @@ mod tests {
         StoredQueues { steering, follow_up: VecDeque::new() }
     }
 
+    fn disk() -> Arc<dyn Disk> {
+        Arc::new(store::SystemDisk)
+    }
+
     fn open(session: &Path) -> QueueFile {
-        QueueFile::open(Some(session), &[])
+        QueueFile::open(&disk(), Some(session), &[])
     }
 
     /// The messages that the next process would find.
@@ -424,7 +459,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("s.jsonl");
         open(&session).save(&queue(&["a", "a", "b"])).unwrap();
-        let mut file = QueueFile::open(Some(&session), &["a".into()]);
+        let mut file = QueueFile::open(&disk(), Some(&session), &["a".into()]);
         assert_eq!(file.take_left_over().steering, ["a".into(), "b".into()]);
         assert_eq!(file.take_left_over(), TakenQueue::default());
     }
@@ -465,10 +500,10 @@ mod tests {
         let texts = |queues: StoredQueues| {
             queues.steering.into_iter().chain(queues.follow_up).map(|prompt| prompt.text).collect::<String>()
         };
-        assert_eq!(texts(read(&path)), "ab");
+        assert_eq!(texts(parse(&fs::read(&path).unwrap()).0), "ab");
         let change = r#"{"queue":"steering","at":1,"insert":["c",{"text":"d","images":[{"data":"","mimeType":"image/png"}]}]}"#;
         fs::write(&path, format!("{old}\n{change}\n{{\"queue\":\"followUp\",\"remove\":1,\"ins")).unwrap();
-        let queues = read(&path);
+        let queues = parse(&fs::read(&path).unwrap()).0;
         assert_eq!((queues.steering[2].images.len(), texts(queues).as_str()), (1, "acdb"));
     }
 
@@ -519,11 +554,11 @@ mod tests {
         for change in ["", "{\"steering\":[\"", "x\n\n"] {
             fs::write(&path, change).unwrap();
             file.save(&queue(&["a", change])).unwrap();
-            assert_eq!(read(&path), queue(&["a", change]));
+            assert_eq!(parse(&fs::read(&path).unwrap()).0, queue(&["a", change]));
         }
         fs::remove_file(&path).unwrap();
         file.save(&queue(&["b"])).unwrap();
-        assert_eq!(read(&path), queue(&["b"]));
+        assert_eq!(parse(&fs::read(&path).unwrap()).0, queue(&["b"]));
     }
 
     #[test]
@@ -566,7 +601,7 @@ mod tests {
         std::os::unix::fs::symlink(&precious, &path).unwrap();
         file.save(&queue(&["a", "b"])).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), before);
-        assert_eq!(read(&path), queue(&["a", "b"]));
+        assert_eq!(parse(&fs::read(&path).unwrap()).0, queue(&["a", "b"]));
     }
 
     proptest! {

@@ -61,22 +61,21 @@ impl UserBash {
         !self.running.is_empty()
     }
 
-    /// Starts a command in `cwd`.
+    /// An id for a command to start.
     ///
     /// # Errors
     /// If another command is still running and `others` forbids that.
-    pub(super) fn start(
-        &mut self,
-        services: &Services,
-        cwd: &Path,
-        command: UserCommand,
-        others: OtherCommands,
-    ) -> Result<BashId, SessionError> {
+    pub(super) fn next_id(&mut self, others: OtherCommands) -> Result<BashId, SessionError> {
         if self.is_running() && others == OtherCommands::Refuse {
             return Err(Refusal::CommandRunning.into());
         }
         self.last_id.0 += 1;
-        let (id, cancel) = (self.last_id, CancellationToken::new());
+        Ok(self.last_id)
+    }
+
+    /// Starts a command in `cwd`.
+    pub(super) fn start(&mut self, id: BashId, services: &Services, cwd: &Path, command: UserCommand) {
+        let cancel = CancellationToken::new();
         let UserCommand { command: text, exclude_from_context } = command.clone();
         self.running.push(Running { id, cancel: cancel.clone(), command: Arc::new(command) });
         self.publish();
@@ -99,7 +98,6 @@ impl UserBash {
             };
             drop(events.send((id, event)));
         });
-        Ok(id)
     }
 
     /// Cancels one command, or all.

@@ -304,8 +304,10 @@ impl AgentSession {
                 return Ok(Reply::Started);
             }
             SessionCommand::RunBash { command, exclude_from_context, others } => {
+                let id = self.bash.next_id(others)?;
+                self.log.on_command_start(id, &command, exclude_from_context);
                 let command = UserCommand { command, exclude_from_context };
-                let id = self.bash.start(&self.services, self.project.cwd(), command, others)?;
+                self.bash.start(id, &self.services, self.project.cwd(), command);
                 return Ok(Reply::BashStarted(id));
             }
             SessionCommand::CancelBash { id } => self.bash.cancel(id),
@@ -442,14 +444,12 @@ impl AgentSession {
             UserBashEvent::Output(chunk) => self.outbox.send(SessionEvent::BashOutput { id, chunk }),
             UserBashEvent::Ended(execution) => {
                 let body = EntryBody::bash(execution.clone());
-                if self.run.is_in_run() {
-                    self.log.defer(body);
-                } else {
-                    self.append(body);
-                }
+                self.log.on_command_end(id, Some(body), self.run.is_in_run());
+                self.follow_log();
                 self.outbox.send(SessionEvent::BashEnded { id, execution: Arc::new(execution) });
             }
             UserBashEvent::Failed(error) => {
+                self.log.on_command_end(id, None, self.run.is_in_run());
                 self.outbox.send(SessionEvent::BashEnded { id, execution: Arc::default() });
                 self.outbox.notice(NoticeLevel::Error, error);
             }

@@ -86,13 +86,14 @@ impl PromptQueue {
 
     /// Moves to another session, with the queues and the draft.
     pub(super) fn move_to(&mut self, queue_file: QueueFile, draft_file: DraftFile) {
-        // The queued messages must not be recovered in the old session.
-        drop(self.queue_file.save(&StoredQueues::default()));
-        self.queue_file = queue_file;
+        let mut old = std::mem::replace(&mut self.queue_file, queue_file);
         // The draft stays stored in the meantime.
         let left = std::mem::replace(&mut self.draft_file, draft_file);
         self.draft_file.replace(left);
         self.save();
+        // The queued messages must not be recovered in the old session, now that they are
+        // beside the new one.
+        drop(old.save(&StoredQueues::default()));
     }
 
     /// Continues beside the session at `session`, whose path has changed.

@@ -18,6 +18,7 @@ use super::super::pins;
 use super::super::refusal::Refusal;
 use super::super::state::SessionState;
 use super::super::store::{Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
+use super::super::user_bash::BashId;
 
 /// Maximum time until a written line is durable against power loss.
 const SYNC_DELAY: Duration = Duration::from_millis(100);
@@ -155,9 +156,22 @@ impl SessionLog {
         self.appended(appended)
     }
 
-    /// Stores an entry until the end of the run, also on disk.
-    pub(super) fn defer(&mut self, body: EntryBody) {
-        if let Err(error) = self.deferred_entries.push(body, self.clock.now_ms()) {
+    /// Records that a `!` command starts, so that it is reported if pi is killed.
+    pub(super) fn on_command_start(&mut self, id: BashId, command: &str, exclude_from_context: bool) {
+        let recorded = self.deferred_entries.begin(id, command, exclude_from_context, self.clock.now_ms());
+        if let Err(error) = recorded {
+            let text = format!("a crash would lose this command, because it cannot be recorded: {error}");
+            self.outbox.notice(NoticeLevel::Warning, text);
+        }
+    }
+
+    /// Stores the result of the `!` command, at once or at the end of the run; `None` if it
+    /// did not start.
+    pub(super) fn on_command_end(&mut self, id: BashId, body: Option<EntryBody>, is_in_run: bool) {
+        let stored = self.deferred_entries.end(id, body, self.clock.now_ms());
+        if !is_in_run {
+            self.append_deferred();
+        } else if let Err(error) = stored {
             let text = format!(
                 "cannot save the command's result yet; it stays in memory until the run ends: {error}"
             );

@@ -275,7 +275,7 @@ impl FileJournal {
         let line = header_line(header) + "\n";
         if let Err(error) = disk::write_all(&*self.disk, &file, line.as_bytes()) {
             // None of this session is on disk yet, so leave no partial file.
-            drop(fs::remove_file(&self.path));
+            drop(self.disk.remove(&self.path));
             return Err(error);
         }
         self.settle_in(file, self.path.clone(), line.into_bytes());
@@ -293,7 +293,7 @@ impl FileJournal {
         let is_held = path == self.path && self.lease.as_ref().is_some_and(Lease::is_held);
         self.path = path;
         if !is_held {
-            self.lease = match Lease::take(&self.path) {
+            self.lease = match Lease::take(&*self.disk, &self.path) {
                 LeaseOutcome::Ours(lease) => lease,
                 LeaseOutcome::Theirs { .. } => None,
             };
@@ -359,7 +359,7 @@ impl FileJournal {
                 Err(error) => return Err(error),
             };
             let written = disk::write_all(&*self.disk, &file, bytes);
-            written.inspect_err(|_| drop(fs::remove_file(&path)))?;
+            written.inspect_err(|_| drop(self.disk.remove(&path)))?;
             return Ok((file, path));
         }
         unreachable!("there is always another number")
@@ -375,8 +375,8 @@ impl FileJournal {
         let copy_into = |folder: &Path| {
             let path = folder.join(&name);
             let file = self.disk.open(&new_file(), &path)?;
-            let written = disk::write_all(&*self.disk, &file, &bytes).and_then(|()| file.sync_all());
-            written.inspect_err(|_| drop(fs::remove_file(&path))).map(|()| path)
+            let written = disk::write_all(&*self.disk, &file, &bytes).and_then(|()| self.disk.sync(&file));
+            written.inspect_err(|_| drop(self.disk.remove(&path))).map(|()| path)
         };
         let mut last = Err(io::ErrorKind::NotFound.into());
         for folder in folders {
@@ -475,11 +475,11 @@ impl Unsynced {
 
     fn write_again(&self) -> io::Result<()> {
         // Not with the append handle, which always writes at the end.
-        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let file = self.disk.open(OpenOptions::new().write(true), &self.path)?;
         if !is_at(&self.file, &self.path) || !is_same_file(&file.metadata()?, &self.file.metadata()?) {
             return Err(io::Error::other("the file was replaced"));
         }
-        self.pieces.iter().try_for_each(|piece| file.write_all_at(&piece.bytes, piece.offset))
+        self.pieces.iter().try_for_each(|piece| self.disk.write_again(&file, &piece.bytes, piece.offset))
     }
 }
 

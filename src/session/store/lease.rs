@@ -12,6 +12,8 @@ use rustix::fs::OFlags;
 
 use crate::util::atomic_file;
 
+use super::disk::Disk;
+
 /// The lock, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
@@ -35,12 +37,12 @@ pub(super) enum LeaseOutcome {
 const MAX_HOLDER_BYTES: u64 = 20;
 
 impl Lease {
-    pub(super) fn take(session: &Path) -> LeaseOutcome {
+    pub(super) fn take(disk: &dyn Disk, session: &Path) -> LeaseOutcome {
         let Some(name) = session.file_name() else { return LeaseOutcome::Ours(None) };
         let path = session.with_file_name(format!(".{}.lock", name.to_string_lossy()));
         loop {
             let Ok(file) = open(&path) else { return LeaseOutcome::Ours(None) };
-            match file.try_lock() {
+            match disk.try_lock(&file) {
                 Ok(()) if is_at(&file, &path) => return LeaseOutcome::Ours(Some(Self::hold(path, file))),
                 // Its holder removed it after it was opened here, so other processes ignore this lock.
                 Ok(()) => {}

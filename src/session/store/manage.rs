@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::super::sidecar;
 use super::entry::{EntryBody, SessionInfo};
 use super::lease::{Lease, LeaseOutcome};
-use super::{JournalError, OpenError, SessionStore, clean_name, outline};
+use super::{JournalError, OpenError, SessionStore, SystemDisk, clean_name, outline};
 
 /// Why a session that is not open cannot be changed.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub fn rename_session(path: &Path, name: &str, now_ms: u64) -> Result<(), Manage
 /// If it cannot be deleted, or is open in another process.
 pub fn delete_session(path: &Path, trash: &str) -> Result<Deleted, ManageError> {
     // Held until the file is gone.
-    let lease = Lease::take(path);
+    let lease = Lease::take(&SystemDisk, path);
     if let LeaseOutcome::Theirs { holder } = lease {
         return Err(ManageError::Locked { holder });
     }
@@ -67,7 +67,7 @@ pub fn delete_session(path: &Path, trash: &str) -> Result<Deleted, ManageError> 
         let failed = |source| ManageError::Delete { path: path.to_owned(), source };
         fs::remove_file(path).map_err(failed)?;
     }
-    for ending in [".queue", ".draft", ".deferred", ".summary", outline::SUFFIX] {
+    for ending in sidecar::ENDINGS.into_iter().chain([outline::SUFFIX]) {
         if let Some(beside) = sidecar::path(Some(path), ending) {
             // Most sessions have none.
             drop(fs::remove_file(beside));

@@ -31,6 +31,7 @@ use std::sync::Arc;
 pub use damage::DamagedLine;
 pub(super) use damage::name_lines;
 pub use disk::{Disk, SystemDisk};
+pub(super) use disk::{replace, write_all};
 pub use entry::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, Entry, EntryBody,
     EntryId, Header, Label, ModelChange, Replacement, SessionInfo, SessionMessage, ThinkingLevelChange,
@@ -187,7 +188,7 @@ impl SessionStore {
         let read_error = |error| OpenError::Read { path: path.to_owned(), error };
         check_file(path)?;
         // Before the file is read: from here on, no other process appends to it.
-        let lease = Lease::take(path);
+        let lease = Lease::take(&*disk, path);
         let is_ours = matches!(lease, LeaseOutcome::Ours(_));
         let mut notices = Vec::new();
         let scanned = match scan::scan(path)? {
@@ -355,6 +356,11 @@ impl SessionStore {
     /// Removes and returns notices about the file since the last call.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
+    }
+
+    /// Adds notices about files beside the session.
+    pub(super) fn report(&mut self, notices: impl IntoIterator<Item = String>) {
+        self.notices.extend(notices);
     }
 
     /// Why something added is not durable; `None` if everything is.
