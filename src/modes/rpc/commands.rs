@@ -21,7 +21,6 @@ use super::super::wire::conversation;
 use super::table::{RpcCommand, StreamingBehavior};
 use super::{Outcome, data};
 
-const DAY_MS: u64 = 24 * 3_600_000;
 /// Messages of a page of the trace, and days of usage, where the client names no number.
 const DEFAULT_LIMIT: usize = 20;
 const DEFAULT_DAYS: u64 = 30;
@@ -398,15 +397,15 @@ impl Client {
 
     fn usage(&self, days: u64) -> Answered {
         let (root, catalog) = (self.sessions_root.clone(), self.services.catalog.get());
-        let today = self.services.clock.now_ms() / DAY_MS;
-        let since_ms = (today + 1).saturating_sub(days) * DAY_MS;
+        let (now_ms, zone) = (self.services.clock.now_ms(), self.services.clock.zone());
+        let since_ms = zone.day_start(now_ms, days - 1);
         answered(async move {
             let report = blocking(move || {
                 let records = session::usage_since(&root, since_ms);
                 let rates = |record: &UsageRecord| {
                     catalog.get(&record.provider, &record.model).map(|model| model.cost.clone())
                 };
-                json!(UsageReport::of(&records, rates))
+                json!(UsageReport::of(&records, &zone, rates))
             });
             Ok(Outcome::data(&report.await?))
         })

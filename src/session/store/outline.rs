@@ -49,15 +49,17 @@ struct StoredTotals {
     tokens: [u64; 4],
     cost_usd_bits: u64,
     messages: [usize; 3],
+    on_plan: bool,
 }
 
 impl From<&Totals> for StoredTotals {
     fn from(totals: &Totals) -> Self {
-        let Totals { input, output, cache_read, cache_write, cost_usd, .. } = *totals;
+        let Totals { input, output, cache_read, cache_write, cost_usd, on_plan, .. } = *totals;
         Self {
             tokens: [input, output, cache_read, cache_write],
             cost_usd_bits: cost_usd.to_bits(),
             messages: [totals.n_user, totals.n_assistant, totals.n_tool_results],
+            on_plan,
         }
     }
 }
@@ -67,7 +69,18 @@ impl From<StoredTotals> for Totals {
         let [input, output, cache_read, cache_write] = stored.tokens;
         let [n_user, n_assistant, n_tool_results] = stored.messages;
         let cost_usd = f64::from_bits(stored.cost_usd_bits);
-        Self { input, output, cache_read, cache_write, cost_usd, n_user, n_assistant, n_tool_results }
+        let on_plan = stored.on_plan;
+        Self {
+            input,
+            output,
+            cache_read,
+            cache_write,
+            cost_usd,
+            n_user,
+            n_assistant,
+            n_tool_results,
+            on_plan,
+        }
     }
 }
 
