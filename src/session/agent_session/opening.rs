@@ -49,6 +49,10 @@ impl AgentSession {
             self.model.initial(&opened.store_selected)
         };
         self.log.replace(opened.store, opened.deferred_entries);
+        if !self.queue.is_empty() {
+            // Nothing finds a queue beside a session without a file.
+            self.log.begin_file();
+        }
         self.queue.move_to(opened.queue_file, opened.draft_file);
         self.drafted.replace(opened.summary);
         self.project.replace(opened.cwd, opened.project);

@@ -156,8 +156,17 @@ impl SessionLog {
         self.appended(appended)
     }
 
+    /// Creates the file of a new session, so that what is beside it is found again.
+    pub(super) fn begin_file(&mut self) {
+        if !self.store.is_on_disk() {
+            let begun = self.store.begin_file();
+            self.on_written(begun);
+        }
+    }
+
     /// Records that a `!` command starts, so that it is reported if pi is killed.
     pub(super) fn on_command_start(&mut self, id: BashId, command: &str, exclude_from_context: bool) {
+        self.begin_file();
         let recorded = self.deferred_entries.begin(id, command, exclude_from_context, self.clock.now_ms());
         if let Err(error) = recorded {
             let text = format!("a crash would lose this command, because it cannot be recorded: {error}");

@@ -29,7 +29,7 @@ pub(super) struct Facts {
 }
 
 /// The facts of the header.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) id: String,
     pub(super) cwd: String,
@@ -155,17 +155,21 @@ impl Facts {
             return true;
         }
         if self.head.is_none() {
-            let Some(header) = store::parse_header(body) else {
+            if let Some(header) = store::parse_header(body) {
+                self.head = Some(Head {
+                    id: header.id,
+                    cwd: header.cwd,
+                    created_ms: crate::util::clock::parse_iso8601(&header.timestamp),
+                    parent: header.parent_session,
+                });
+                return true;
+            }
+            if !store::is_entry(body) {
                 // A damaged line before the header is skipped.
                 return serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err();
-            };
-            self.head = Some(Head {
-                id: header.id,
-                cwd: header.cwd,
-                created_ms: crate::util::clock::parse_iso8601(&header.timestamp),
-                parent: header.parent_session,
-            });
-            return true;
+            }
+            // The header is damaged. Where the session belongs is then told by its folder.
+            self.head = Some(Head::default());
         }
         if self.add_entry(body, texts).is_none()
             && let Some(start) = store::start_of_entry_at_the_end(body)

@@ -1,7 +1,7 @@
 //! Recovers ids and kinds from unreadable lines.
 
 use super::entry::EntryId;
-use super::tree::{Gap, GapParent};
+use super::tree::{BrokenLinks, Gap, GapParent};
 
 /// A line of a session file that could not be read, or not all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn examine(line: &[u8]) -> (Option<String>, Gap) {
 }
 
 /// The text of a field; `None` if it is incomplete.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let key = format!("\"{name}\":\"");
     let value = &text[text.find(&key)? + key.len()..];
     let value = &value[..value.find('"')?];
@@ -84,6 +84,38 @@ pub(in crate::session) fn name_lines(lines: &[DamagedLine]) -> Option<String> {
         1 => Some(format!("line {shown}")),
         _ => Some(format!("lines {shown}{more}")),
     }
+}
+
+/// Notices about lines that can be read and do not fit together.
+pub(super) fn link_notices(repeated: &[usize], links: &BrokenLinks) -> Vec<String> {
+    let named = |lines: &[usize]| {
+        let lines: Vec<DamagedLine> =
+            lines.iter().map(|line| DamagedLine { line: *line, what: None }).collect();
+        name_lines(&lines)
+    };
+    let about = |lines: &[usize], one: &str, several: &str| {
+        let what = if lines.len() == 1 { one } else { several };
+        named(lines).map(|lines| format!("{lines} of the session file {what}"))
+    };
+    let notices = [
+        about(repeated, "repeats an earlier line and is ignored", "repeat earlier lines and are ignored"),
+        about(
+            &links.orphans,
+            "follows an entry that is missing; what came before it is in /tree",
+            "follow entries that are missing; what came before them is in /tree",
+        ),
+        about(
+            &links.reused_ids,
+            "has the id of an earlier entry; both are in /tree",
+            "have ids of earlier entries; all of them are in /tree",
+        ),
+        about(
+            links.circle.as_slice(),
+            "follows one of its own successors, so the conversation begins there",
+            "follow their own successors",
+        ),
+    ];
+    notices.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -68,6 +68,8 @@ pub(super) struct FileJournal {
     /// Why written lines are not durable.
     sync_problem: Option<String>,
     lease: Option<Lease>,
+    /// Whether it is known that another program appends to the file.
+    is_shared: bool,
 }
 
 /// Written bytes and their offset.
@@ -98,7 +100,8 @@ impl Journal {
     /// writable can still be read; appended lines then wait.
     pub(super) fn open(path: &Path, outcome: LeaseOutcome, disk: Arc<dyn Disk>) -> Self {
         let lease = match outcome {
-            LeaseOutcome::Ours(lease) => lease,
+            LeaseOutcome::Ours(lease) => Some(lease),
+            LeaseOutcome::Unlocked(_) => None,
             LeaseOutcome::Theirs { holder } => return Self::ReadOnly { holder },
         };
         let mut journal = FileJournal::new(path.to_owned(), disk);
@@ -151,6 +154,7 @@ impl FileJournal {
             problem: None,
             sync_problem: None,
             lease: None,
+            is_shared: false,
         }
     }
 
@@ -198,6 +202,18 @@ impl FileJournal {
     pub(super) fn n_waiting_messages(&self) -> usize {
         let lines = self.waiting.split(|byte| *byte == b'\n');
         lines.filter(|line| line.starts_with(br#"{"type":"message""#)).count()
+    }
+
+    /// Creates the file, although the session has no message yet.
+    pub(super) fn begin(&mut self, header: &Header) -> Result<(), JournalError> {
+        self.due = true;
+        if self.file.is_some() || self.is_made {
+            return self.flush(header);
+        }
+        let made = self.create_file(header).map(drop);
+        self.problem = made.as_ref().err().map(ToString::to_string);
+        made.map_err(|source| self.write_error(source))?;
+        self.flush(header)
     }
 
     /// Writes waiting lines as far as the disk allows.
@@ -294,8 +310,8 @@ impl FileJournal {
         self.path = path;
         if !is_held {
             self.lease = match Lease::take(&*self.disk, &self.path) {
-                LeaseOutcome::Ours(lease) => lease,
-                LeaseOutcome::Theirs { .. } => None,
+                LeaseOutcome::Ours(lease) => Some(lease),
+                LeaseOutcome::Unlocked(_) | LeaseOutcome::Theirs { .. } => None,
             };
         }
     }
@@ -317,6 +333,16 @@ impl FileJournal {
             // The state is unknown; the open file still accepts writes.
             Err(_) => None,
         }
+    }
+
+    /// Whether another program has appended to the file since the last write; true once.
+    pub(super) fn finds_other_writer(&mut self) -> bool {
+        if self.is_shared || self.waiting.is_empty() {
+            return false;
+        }
+        let len = self.file.as_ref().and_then(|file| Some(file.metadata().ok()?.len()));
+        self.is_shared = len.is_some_and(|len| len > self.end);
+        self.is_shared
     }
 
     /// The contents of the file without a partial last line; `None` if it can
@@ -558,7 +584,7 @@ mod tests {
         let path = folder.path().join("s.jsonl");
         fs::write(&path, "old\n").unwrap();
         let disk: Arc<dyn Disk> = Arc::<SmallDisk>::clone(disk);
-        match Journal::open(&path, LeaseOutcome::Ours(None), disk) {
+        match Journal::open(&path, LeaseOutcome::Unlocked(io::ErrorKind::Unsupported.into()), disk) {
             Journal::File(journal) => (folder, journal),
             other => panic!("{other:?}"),
         }

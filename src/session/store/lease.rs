@@ -26,11 +26,22 @@ pub(super) struct Lease {
 /// The outcome of requesting a lease.
 #[derive(Debug)]
 pub(super) enum LeaseOutcome {
-    /// `None` if no lock file can be created; the session is then not locked.
-    Ours(Option<Lease>),
+    Ours(Lease),
+    /// Nothing can be locked here, as on some network shares; the session is writable.
+    Unlocked(io::Error),
     Theirs {
         holder: String,
     },
+}
+
+impl LeaseOutcome {
+    /// Why there is no lock.
+    pub(super) fn problem(&self) -> Option<String> {
+        match self {
+            Self::Unlocked(error) => Some(error.to_string()),
+            Self::Ours(_) | Self::Theirs { .. } => None,
+        }
+    }
 }
 
 /// Lock files are short; a longer file is not pi's.
@@ -38,19 +49,24 @@ const MAX_HOLDER_BYTES: u64 = 20;
 
 impl Lease {
     pub(super) fn take(disk: &dyn Disk, session: &Path) -> LeaseOutcome {
-        let Some(name) = session.file_name() else { return LeaseOutcome::Ours(None) };
+        let Some(name) = session.file_name() else {
+            return LeaseOutcome::Unlocked(io::ErrorKind::InvalidInput.into());
+        };
         let path = session.with_file_name(format!(".{}.lock", name.to_string_lossy()));
         loop {
-            let Ok(file) = open(&path) else { return LeaseOutcome::Ours(None) };
+            let file = match open(&path) {
+                Ok(file) => file,
+                Err(error) => return LeaseOutcome::Unlocked(error),
+            };
             match disk.try_lock(&file) {
-                Ok(()) if is_at(&file, &path) => return LeaseOutcome::Ours(Some(Self::hold(path, file))),
+                Ok(()) if is_at(&file, &path) => return LeaseOutcome::Ours(Self::hold(path, file)),
                 // Its holder removed it after it was opened here, so other processes ignore this lock.
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
                     let holder = holder(&file).filter(|holder| !holder.is_empty());
                     return LeaseOutcome::Theirs { holder: holder.unwrap_or_else(|| "unknown".to_owned()) };
                 }
-                Err(TryLockError::Error(_)) => return LeaseOutcome::Ours(None),
+                Err(TryLockError::Error(error)) => return LeaseOutcome::Unlocked(error),
             }
         }
     }

@@ -44,7 +44,9 @@ pub(super) use list::{session_files, works_in};
 pub use manage::{Deleted, ManageError, delete_session, rename_session};
 pub(super) use outline::PendingOutline;
 pub use scan::OpenError;
-pub(super) use scan::{clean_name, parse_header, past_bad_blocks, read_header, start_of_entry_at_the_end};
+pub(super) use scan::{
+    clean_name, is_entry, parse_header, past_bad_blocks, read_header, start_of_entry_at_the_end,
+};
 pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
 pub(super) use stamp::{End, Stamp};
 pub use tree::EntryKind;
@@ -189,7 +191,7 @@ impl SessionStore {
         check_file(path)?;
         // Before the file is read: from here on, no other process appends to it.
         let lease = Lease::take(&*disk, path);
-        let is_ours = matches!(lease, LeaseOutcome::Ours(_));
+        let is_ours = !matches!(lease, LeaseOutcome::Theirs { .. });
         let mut notices = Vec::new();
         let scanned = match scan::scan(path)? {
             Some(scan) if scan.header.version < migrate::CURRENT_VERSION && is_ours => {
@@ -204,11 +206,16 @@ impl SessionStore {
             }
             scanned => scanned,
         };
+        let unlocked = lease.problem();
         let journal = Journal::open(path, lease, disk);
         if let Some(problem) = journal.file().and_then(FileJournal::open_problem) {
             notices.push(format!(
                 "cannot write the session file {} ({problem}); new messages stay in memory until it can be written",
                 path.display()
+            ));
+        } else if let Some(problem) = unlocked {
+            notices.push(format!(
+                "this session cannot be locked ({problem}); do not open it in another pi at the same time"
             ));
         }
         let mut store = match scanned {
@@ -222,6 +229,14 @@ impl SessionStore {
             }
             Some(scan) => {
                 let unterminated = scan.unterminated;
+                notices.extend(damage::link_notices(&scan.repeated, &scan.links));
+                if scan.header.version > migrate::CURRENT_VERSION {
+                    notices.push(format!(
+                        "this session has the format version {}, which is newer than this pi knows; what it \
+                         cannot read stays in the file",
+                        scan.header.version
+                    ));
+                }
                 let mut store = Self { journal, notices, ..Self::of(path, scan) };
                 if unterminated {
                     // The next entry must start on a new line.
@@ -604,7 +619,21 @@ impl SessionStore {
         if let Some(displaced) = self.journal.file().and_then(FileJournal::displaced) {
             self.begin_again(displaced)?;
         }
+        if self.journal.file_mut().is_some_and(FileJournal::finds_other_writer) {
+            let text = "another program writes to this session file too; what it adds is on a branch of \
+                        its own, in /tree once the session is opened again";
+            self.notices.push(text.to_owned());
+        }
         self.journal.file_mut().map_or(Ok(()), |journal| journal.flush(&self.header))
+    }
+
+    /// Creates the file of a new session before its first message, because something is kept
+    /// beside it.
+    ///
+    /// # Errors
+    /// As [`Self::flush`].
+    pub(super) fn begin_file(&mut self) -> Result<(), JournalError> {
+        self.journal.file_mut().map_or(Ok(()), |journal| journal.begin(&self.header))
     }
 
     fn begin_again(&mut self, displaced: Displaced) -> Result<(), JournalError> {

@@ -132,7 +132,7 @@ pub(super) fn load(session: &Path, file: &File, stamp: &Stamp) -> Option<Progres
 }
 
 fn encode(stamp: Stamp, end: End, header: &Header, read: &Progress) -> serde_json::Result<Vec<u8>> {
-    let Lines { tree, facts, damage } = &read.lines;
+    let Lines { tree, facts, damage, .. } = &read.lines;
     let head = Head {
         stamp,
         end,
@@ -180,7 +180,8 @@ fn decode(bytes: &[u8], is_wanted: impl FnOnce(&Head) -> bool) -> Option<Progres
     let damage = head.damage.into_iter().map(|(line, what)| DamagedLine { line, what }).collect();
     Some(Progress {
         header: Some(head.header),
-        lines: Lines { tree, facts, damage },
+        lines: Lines { tree, facts, damage, repeated: Vec::new() },
+        damaged_header: None,
         n_lines: head.n_lines,
         offset: head.end.offset,
     })
@@ -200,7 +201,7 @@ impl Before {
         self.id = Some(node.id.clone());
         self.line = node.line;
         if let Some(location) = node.location {
-            self.end = location.offset.get() + u64::from(location.len);
+            self.end = location.offset() + u64::from(location.len);
         }
     }
 }
@@ -232,7 +233,7 @@ impl RowWriter {
         // A length of 0 is no location.
         self.number(node.location.map_or(0, |location| u64::from(location.len)));
         if let Some(location) = node.location {
-            self.number(location.offset.get().saturating_sub(self.before.end));
+            self.number(location.offset().saturating_sub(self.before.end));
         }
         self.before.advance(node);
     }
@@ -348,7 +349,7 @@ mod tests {
                     read.n_lines += node.line;
                     node.line = read.n_lines;
                     if let Some(location) = &mut node.location {
-                        let offset = read.offset + location.offset.get() % 1_000 + 1;
+                        let offset = read.offset + location.offset() % 1_000 + 1;
                         *location = Location::new(offset, location.len as usize).unwrap();
                         read.offset = offset + u64::from(location.len);
                     }
@@ -380,7 +381,7 @@ mod tests {
     }
 
     fn shown(read: &Progress) -> String {
-        let Lines { tree, facts, damage } = &read.lines;
+        let Lines { tree, facts, damage, .. } = &read.lines;
         let mut gaps: Vec<(usize, Gap)> = tree.gaps().collect();
         gaps.sort_by_key(|gap| format!("{gap:?}"));
         let rest = (&read.header, facts, damage, read.n_lines, read.offset);

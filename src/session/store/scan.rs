@@ -22,7 +22,7 @@ use super::message_facts::MessageFacts;
 use super::migrate;
 use super::outline::{self, PendingOutline};
 use super::stamp::{End, Stamp};
-use super::tree::{EntryKind, Location, Node, Tree};
+use super::tree::{BrokenLinks, EntryKind, Location, Node, Tree};
 
 /// The result of one pass over a session file.
 #[derive(Debug)]
@@ -40,6 +40,9 @@ pub(super) struct Scan {
     pub(super) n_bytes: u64,
     /// An outline to write, if reading the file again would take long.
     pub(super) outline: Option<PendingOutline>,
+    /// Lines that repeat an earlier one and were ignored.
+    pub(super) repeated: Vec<usize>,
+    pub(super) links: BrokenLinks,
 }
 
 /// Facts from the scan for which bodies would otherwise have to be loaded.
@@ -83,6 +86,8 @@ const OUTLINE_BYTES: u64 = 1 << 20;
 pub(super) struct Progress {
     /// `None` before the first line.
     pub(super) header: Option<Header>,
+    /// The first line, if it is not readable.
+    pub(super) damaged_header: Option<Vec<u8>>,
     pub(super) lines: Lines,
     pub(super) n_lines: u32,
     /// The end of the last line that was read.
@@ -102,7 +107,8 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     let mut lines = FileLines::new(rest);
     let outline_of = |read: &Progress| {
         let header = read.header.as_ref().filter(|header| header.version == migrate::CURRENT_VERSION)?;
-        let is_worth = read.offset - start >= OUTLINE_BYTES;
+        // An outline knows nothing of lines that were ignored.
+        let is_worth = read.offset - start >= OUTLINE_BYTES && read.lines.repeated.is_empty();
         let end = is_worth.then(|| End::new(&file, read.offset)).flatten()?;
         PendingOutline::new(path, stamp, end, header, read)
     };
@@ -121,12 +127,50 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     if !unterminated {
         outline = outline_of(&read);
     }
-    let Progress { header, lines: Lines { tree, facts, damage }, offset, .. } = read;
+    if read.offset == 0 {
+        return Ok(None);
+    }
+    let Progress { header, damaged_header, lines, offset, .. } = read;
+    let Lines { mut tree, facts, mut damage, repeated } = lines;
+    let header = match header {
+        Some(header) => header,
+        None if tree.len() == 0 => return Err(OpenError::NotASession { path: path.to_owned() }),
+        None => {
+            let what = Some("the header".to_owned());
+            match damage.first_mut().filter(|first| first.line == 1) {
+                Some(first) => first.what = what,
+                None => damage.insert(0, DamagedLine { line: 1, what }),
+            }
+            rebuilt_header(path, &damaged_header.unwrap_or_default())
+        }
+    };
+    let links = tree.finish();
     let n_bytes = offset - start;
-    match header {
-        Some(header) => Ok(Some(Scan { header, tree, facts, damage, unterminated, file, n_bytes, outline })),
-        None if offset == 0 => Ok(None),
-        None => Err(OpenError::NotASession { path: path.to_owned() }),
+    Ok(Some(Scan { header, tree, facts, damage, unterminated, file, n_bytes, outline, repeated, links }))
+}
+
+/// Whether a line is an entry as this program and the original write it, not one of another
+/// program's files.
+pub(in crate::session) fn is_entry(body: &[u8]) -> bool {
+    serde_json::from_slice::<EntryHead<'_>>(body)
+        .is_ok_and(|head| head.describe().is_some() && !matches!(head.parent_id, ParentField::Absent))
+}
+
+/// The header of a session whose first line is damaged: its readable fields, and for the id
+/// the name of the file.
+fn rebuilt_header(path: &Path, damaged: &[u8]) -> Header {
+    let text = String::from_utf8_lossy(damaged);
+    let field = |name: &str| damage::field(&text, name).unwrap_or_default().to_owned();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let id = stem.rsplit('_').next().unwrap_or_default();
+    Header {
+        version: super::migrate::CURRENT_VERSION,
+        id: damage::field(&text, "id").unwrap_or(id).to_owned(),
+        timestamp: field("timestamp"),
+        // A directory that does not exist would keep the session from being opened.
+        cwd: Some(field("cwd")).filter(|cwd| Path::new(cwd).is_dir()).unwrap_or_default(),
+        parent_session: None,
+        extra: serde_json::Map::new(),
     }
 }
 
@@ -199,11 +243,21 @@ impl Progress {
             return true;
         }
         self.header = parse_header(body);
-        if self.header.is_none() {
-            if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
-                return false;
-            }
+        if self.header.is_some() {
+            return true;
+        }
+        if is_entry(body) {
+            // The header is damaged, missing, or further down.
+            self.lines.add(body, offset, self.n_lines);
+        } else if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+            return false;
+        } else {
             self.lines.damage.push(DamagedLine { line: self.n_lines as usize, what: None });
+            self.damaged_header.get_or_insert_with(|| body.to_vec());
+            if let Some((start, head)) = entry_at_the_end(body) {
+                let location = Location::new(offset + start as u64, body.len() - start);
+                self.lines.add_entry(&head, location, self.n_lines);
+            }
         }
         true
     }
@@ -250,6 +304,8 @@ pub(super) struct Lines {
     pub(super) tree: Tree,
     pub(super) facts: Facts,
     pub(super) damage: Vec<DamagedLine>,
+    /// Lines that repeat an earlier one and were ignored.
+    pub(super) repeated: Vec<usize>,
 }
 
 impl Lines {
@@ -279,8 +335,16 @@ impl Lines {
     }
 
     fn add_entry(&mut self, head: &EntryHead<'_>, location: Option<Location>, line: u32) {
+        let node = head.node(location, line);
+        if self.tree.repeats(&node) {
+            self.repeated.push(line as usize);
+            return;
+        }
+        if matches!(head.parent_id, ParentField::Absent) && self.tree.len() > 0 {
+            self.damage.push(DamagedLine { line: line as usize, what: head.describe() });
+        }
         self.facts.note(head);
-        self.tree.push(head.node(location, line));
+        self.tree.push(node);
     }
 }
 
@@ -361,7 +425,7 @@ const WINDOW_BYTES: u64 = 256 << 10;
 impl LineReader {
     /// The entry at `location`; `None` if it cannot be read.
     pub(super) fn read_entry(&mut self, file: &File, location: Location) -> Option<Entry> {
-        let (offset, len) = (location.offset.get(), u64::from(location.len));
+        let (offset, len) = (location.offset(), u64::from(location.len));
         let is_near = self.end > 0 && offset >= self.end && offset - self.end < WINDOW_BYTES / 4;
         self.end = offset + len;
         if !is_near && !self.has(offset, len) || len > WINDOW_BYTES {
@@ -399,7 +463,7 @@ impl LineReader {
 /// The bytes at `location`; `None` if they cannot be read.
 pub(super) fn read_line(file: &File, location: Location) -> Option<Vec<u8>> {
     let mut line = vec![0; location.len as usize];
-    file.read_exact_at(&mut line, location.offset.get()).ok()?;
+    file.read_exact_at(&mut line, location.offset()).ok()?;
     Some(line)
 }
 
@@ -412,6 +476,7 @@ const TAIL_ENTRIES: usize = 200;
 pub(in crate::session) fn read_header(path: &Path) -> Option<Header> {
     let mut reader = BufReader::with_capacity(4096, File::open(path).ok()?.take(1 << 20));
     let mut line = Vec::new();
+    let mut damaged = Vec::new();
     loop {
         line.clear();
         if reader.read_until(b'\n', &mut line).ok()? == 0 {
@@ -419,7 +484,10 @@ pub(in crate::session) fn read_header(path: &Path) -> Option<Header> {
         }
         let body = trim(&line);
         if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
-            return parse_header(body);
+            return parse_header(body).or_else(|| is_entry(body).then(|| rebuilt_header(path, &damaged)));
+        }
+        if damaged.is_empty() {
+            damaged.extend_from_slice(body);
         }
     }
 }
@@ -454,7 +522,7 @@ pub(super) struct EntryHead<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow, default)]
-    parent_id: Option<Cow<'a, str>>,
+    parent_id: ParentField<'a>,
     /// ISO 8601.
     #[serde(borrow, default)]
     timestamp: Option<Cow<'a, str>>,
@@ -469,6 +537,37 @@ pub(super) struct EntryHead<'a> {
     /// Present on `session_info`.
     #[serde(borrow, default)]
     name: Option<Cow<'a, str>>,
+}
+
+/// The parent of an entry; every entry names one, and be it `null`.
+#[derive(Debug, Default)]
+enum ParentField<'a> {
+    #[default]
+    Absent,
+    Null,
+    Id(Cow<'a, str>),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for ParentField<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(transparent)]
+        struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+        let text = Option::<Text<'de>>::deserialize(deserializer)?;
+        Ok(text.map_or(Self::Null, |Text(text)| Self::Id(text)))
+    }
+}
+
+impl ParentField<'_> {
+    /// An empty id where the line does not tell.
+    fn id(&self) -> Option<EntryId> {
+        match self {
+            Self::Absent => Some(EntryId::new("")),
+            Self::Null => None,
+            Self::Id(id) => Some(EntryId::new(id)),
+        }
+    }
 }
 
 /// An entry of which only the position in the tree can be read.
@@ -493,7 +592,7 @@ impl EntryHead<'_> {
         let role = self.message.as_ref().map(|message| message.role.as_ref());
         Node {
             id: EntryId::new(&self.id),
-            parent_id: self.parent_id.as_deref().map(EntryId::new),
+            parent_id: self.parent_id.id(),
             kind: EntryKind::named(&self.kind, role),
             is_silent: self.message.as_ref().is_some_and(MessageFacts::is_silent),
             at_ms: self.timestamp.as_deref().and_then(clock::parse_iso8601).unwrap_or_default(),

@@ -4,7 +4,7 @@
 //! body takes about a hundred bytes, and the way from the leaf is read only as far as it is
 //! needed, so that the length of a session costs little.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -18,15 +18,20 @@ use super::entry::{Entry, EntryBody, EntryId, SessionMessage};
 /// The bytes of one entry in the session file, without the line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Location {
-    /// Never 0: the file begins with its header.
-    pub(super) offset: NonZeroU64,
+    /// The byte after the first one, so that no place is 0.
+    second: NonZeroU64,
     pub(super) len: u32,
 }
 
 impl Location {
-    /// `None` for what is no entry: the beginning of the file, and more than 4 GiB.
+    /// `None` for what is no entry: more than 4 GiB.
     pub(super) fn new(offset: u64, len: usize) -> Option<Self> {
-        Some(Self { offset: NonZeroU64::new(offset)?, len: u32::try_from(len).ok()? })
+        Some(Self { second: NonZeroU64::new(offset + 1)?, len: u32::try_from(len).ok()? })
+    }
+
+    /// The number of bytes before it in the file.
+    pub(super) fn offset(self) -> u64 {
+        self.second.get() - 1
     }
 }
 
@@ -206,8 +211,6 @@ pub(super) fn is_silent(body: &EntryBody) -> bool {
 pub(super) struct Tree {
     nodes: Vec<Node>,
     by_id: HashMap<EntryId, u32>,
-    /// Whether an id is in use more than once.
-    has_duplicates: bool,
     /// The bodies in memory.
     loaded: HashMap<usize, Arc<Entry>>,
     leaf: Option<usize>,
@@ -215,7 +218,27 @@ pub(super) struct Tree {
     gaps_by_id: HashMap<EntryId, (usize, GapParent)>,
     /// For all other gaps, the number of entries before each; ascending.
     unnamed_gaps: Vec<usize>,
+    /// Entries whose ids were used again, oldest first.
+    reused: HashMap<EntryId, Vec<usize>>,
+    /// Entries whose parent was not there yet when they were added.
+    unresolved: Vec<usize>,
 }
+
+/// What is wrong with the parents of a file's entries, by their lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct BrokenLinks {
+    /// Entries whose parent is missing, so that a branch begins with them.
+    pub(super) orphans: Vec<usize>,
+    /// Entries whose ids an earlier entry has.
+    pub(super) reused_ids: Vec<usize>,
+    /// An entry that follows one of its own successors.
+    pub(super) circle: Option<usize>,
+}
+
+/// Most entries with missing parents for which a damaged id is looked for.
+const MAX_REPAIRED: usize = 64;
+/// Length of an id; shorter ones are not compared.
+const ID_BYTES: usize = 8;
 
 impl Tree {
     /// Room for this many entries.
@@ -228,11 +251,68 @@ impl Tree {
     /// resolve to the newer entry, as in the file.
     pub(super) fn push(&mut self, node: Node) -> usize {
         let idx = self.nodes.len();
+        if node.parent_id.as_ref().is_some_and(|parent| !self.by_id.contains_key(parent)) {
+            self.unresolved.push(idx);
+        }
         let number = u32::try_from(idx).expect("a file has fewer than four billion lines");
-        self.has_duplicates |= self.by_id.insert(node.id.clone(), number).is_some();
+        if let Some(earlier) = self.by_id.insert(node.id.clone(), number) {
+            self.reused.entry(node.id.clone()).or_default().push(earlier as usize);
+        }
         self.nodes.push(node);
         self.leaf = Some(idx);
         idx
+    }
+
+    /// Whether an entry of a file is the same as an earlier one: the line was written twice.
+    pub(super) fn repeats(&self, node: &Node) -> bool {
+        let Some(earlier) = self.index_of(&node.id).map(|idx| &self.nodes[idx]) else { return false };
+        let len = |node: &Node| node.location.map(|location| location.len);
+        let facts = |node: &Node| (node.kind, node.at_ms, len(node));
+        earlier.parent_id == node.parent_id && facts(earlier) == facts(node)
+    }
+
+    /// Called after the last line of a file. Lines that changed places leave an entry before
+    /// its parent; the leaf is then the end of its branch, not of the file.
+    pub(super) fn finish(&mut self) -> BrokenLinks {
+        let is_orphan = |idx: &usize| self.parent(*idx).is_none();
+        let (orphans, found): (Vec<usize>, Vec<usize>) =
+            self.unresolved.iter().copied().partition(|idx| is_orphan(idx));
+        let is_before_parent = |idx: &usize| self.parent(*idx).is_some_and(|parent| parent >= *idx);
+        let mut circle = None;
+        if found.iter().any(is_before_parent) {
+            circle = self.circle();
+            if circle.is_none() {
+                self.leaf = self.leaf.map(|leaf| self.end_of_branch(leaf));
+            }
+        }
+        let line = |idx: usize| self.nodes[idx].line as usize;
+        let mut reused_ids: Vec<usize> =
+            self.reused.keys().filter_map(|id| self.index_of(id)).map(line).collect();
+        reused_ids.sort_unstable();
+        BrokenLinks { orphans: orphans.into_iter().map(line).collect(), reused_ids, circle: circle.map(line) }
+    }
+
+    /// The first entry of the active branch, if it follows another entry of it.
+    fn circle(&self) -> Option<usize> {
+        let path = self.branch();
+        let first = *path.first()?;
+        self.parent(first).filter(|parent| path.contains(parent)).map(|_| first)
+    }
+
+    /// The last entry that follows `from`, directly or not.
+    fn end_of_branch(&self, from: usize) -> usize {
+        let mut child_of: HashMap<usize, usize> = HashMap::new();
+        for idx in 0..self.nodes.len() {
+            if let Some(parent) = self.parent(idx) {
+                child_of.insert(parent, idx);
+            }
+        }
+        let mut seen = HashSet::from([from]);
+        let mut at = from;
+        while let Some(child) = child_of.get(&at).copied().filter(|child| seen.insert(*child)) {
+            at = child;
+        }
+        at
     }
 
     /// Records that an entry is missing after those added so far.
@@ -344,16 +424,20 @@ impl Tree {
     /// The entry it follows; `None` for a root, and where no line tells what it follows.
     pub(super) fn parent(&self, idx: usize) -> Option<usize> {
         let mut id = self.nodes[idx].parent_id.as_ref()?;
+        if id.as_str().is_empty() {
+            // Its line has no parent any more.
+            return idx.checked_sub(1);
+        }
         // Nearly every entry follows the one before it.
         if let Some(before) = idx.checked_sub(1)
-            && !self.has_duplicates
+            && self.reused.is_empty()
             && self.nodes[before].id == *id
         {
             return Some(before);
         }
         // At most one step per gap, because damaged lines may refer to each other.
         for _ in 0..=self.gaps_by_id.len() {
-            if let Some(parent) = self.index_of(id) {
+            if let Some(parent) = self.find(id, idx) {
                 return Some(parent);
             }
             match self.gaps_by_id.get(id) {
@@ -364,12 +448,51 @@ impl Tree {
                 // the most likely.
                 None => {
                     let n_above = self.unnamed_gaps.partition_point(|n_before| *n_before <= idx);
-                    return self.unnamed_gaps[..n_above].last()?.checked_sub(1);
+                    let above = || self.unnamed_gaps[..n_above].last()?.checked_sub(1);
+                    return self.similar(id, idx).or_else(above);
                 }
             }
         }
         None
     }
+
+    /// The entry with this id; of several the last one above `idx`.
+    fn find(&self, id: &EntryId, idx: usize) -> Option<usize> {
+        let latest = self.index_of(id)?;
+        if latest < idx || self.reused.is_empty() {
+            return Some(latest);
+        }
+        let above = self.reused.get(id).and_then(|all| all.iter().rfind(|earlier| **earlier < idx));
+        Some(above.copied().unwrap_or(latest))
+    }
+
+    /// The entry above `idx` whose id, or that of the line after it, is `id` but for one
+    /// damaged character.
+    fn similar(&self, id: &EntryId, idx: usize) -> Option<usize> {
+        if self.unresolved.len() > MAX_REPAIRED {
+            return None;
+        }
+        let fits = |other: &EntryId| is_similar(id.as_str(), other.as_str());
+        if let Some(at) = self.nodes[..idx].iter().rposition(|node| fits(&node.id)) {
+            return Some(at);
+        }
+        let (_, (n_before, parent)) = self.gaps_by_id.iter().find(|(other, _)| fits(other))?;
+        match parent {
+            GapParent::Id(above) => self.find(above, idx),
+            GapParent::None => None,
+            GapParent::Unknown => n_before.checked_sub(1),
+        }
+    }
+}
+
+/// Whether two ids differ in one character, or in what follows a lost quotation mark.
+fn is_similar(id: &str, other: &str) -> bool {
+    if id.len() < ID_BYTES || other.len() < ID_BYTES {
+        return false;
+    }
+    let n_different = id.chars().zip(other.chars()).filter(|(a, b)| a != b).count();
+    let n_chars = |text: &str| text.chars().count();
+    if n_chars(id) == n_chars(other) { n_different == 1 } else { other.starts_with(id) }
 }
 
 /// See [`Tree::upwards`].
@@ -451,6 +574,46 @@ mod tests {
         check(&[("a", None), ("b", Some("gone")), ("c", Some("b"))], &["b", "c"]);
         check(&[("a", Some("a"))], &["a"]);
         check(&[("a", Some("b")), ("b", Some("a"))], &["a", "b"]);
+    }
+
+    #[test]
+    fn damaged_character_of_an_id_does_not_end_the_path() {
+        check(
+            &[("11111111", None), ("2222222!", Some("11111111")), ("33333333", Some("22222222"))],
+            &["11111111", "2222222!", "33333333"],
+        );
+        check(&[("11111111", None), ("22222222", Some("1111111q"))], &["11111111", "22222222"]);
+        check(&[("11111111", None), ("22222222", Some("1111q11q"))], &["22222222"]);
+    }
+
+    #[test]
+    fn id_that_is_used_again_leads_to_the_entry_above() {
+        let nodes = [("a", None), ("b", Some("a")), ("a", Some("b")), ("c", Some("a"))];
+        check(&nodes, &["a", "b", "a", "c"]);
+        let mut tree = Tree::default();
+        for (line, (id, parent)) in nodes.into_iter().enumerate() {
+            tree.push(Node { line: line as u32, ..node(id, parent) });
+        }
+        assert_eq!(tree.finish(), BrokenLinks { reused_ids: vec![2], ..BrokenLinks::default() });
+    }
+
+    #[test]
+    fn lines_that_changed_places_keep_the_end_of_the_branch() {
+        let check = |nodes: &[(&str, Option<&str>)], expected: &[&str], links: BrokenLinks| {
+            let mut tree = Tree::default();
+            for (line, (id, parent)) in nodes.iter().enumerate() {
+                tree.push(Node { line: line as u32, ..node(id, *parent) });
+            }
+            assert_eq!((tree.finish(), ids(&tree)), (links, expected.to_vec()));
+        };
+        let fine = BrokenLinks::default;
+        check(&[("a", None), ("c", Some("b")), ("b", Some("a"))], &["a", "b", "c"], fine());
+        let first_last = [("d", Some("c")), ("b", Some("a")), ("c", Some("b")), ("a", None)];
+        check(&first_last, &["a", "b", "c", "d"], fine());
+        let orphan = [("a", None), ("b", Some("gone")), ("c", Some("b"))];
+        check(&orphan, &["b", "c"], BrokenLinks { orphans: vec![1], ..fine() });
+        let circle = [("a", Some("b")), ("b", Some("a"))];
+        check(&circle, &["a", "b"], BrokenLinks { circle: Some(0), ..fine() });
     }
 
     #[test]
