@@ -5,6 +5,7 @@ pub(crate) mod agent_order;
 pub(crate) mod bedrock;
 pub(crate) mod chat;
 pub(crate) mod dialects;
+pub(crate) mod faults;
 pub(crate) mod faulty_disk;
 pub(crate) mod files;
 pub(crate) mod google;

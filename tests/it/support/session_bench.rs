@@ -37,6 +37,8 @@ pub(crate) const START_MS: u64 = 1_795_253_027_280;
 /// The parts of a session, and the folder it works in.
 pub(crate) struct SessionBench {
     pub(crate) folder: TempDir,
+    /// In place of `folder`.
+    root: Option<PathBuf>,
     pub(crate) provider: FakeProvider,
     pub(crate) clock: Clock,
     settings: Value,
@@ -47,6 +49,8 @@ pub(crate) struct SessionBench {
     prompt: &'static str,
     /// URL and API of the server that answers instead of the script.
     server: Option<(String, &'static str)>,
+    /// Answers in place of the script.
+    answered_by: Option<Arc<dyn Provider>>,
     trust: TrustPolicy,
     gate: Arc<dyn ToolGate>,
     /// Where new sessions go, below the folder.
@@ -62,6 +66,7 @@ impl SessionBench {
         }
         Self {
             folder,
+            root: None,
             provider: FakeProvider::new(answers),
             clock: Clock::manual(START_MS),
             settings: json!({}),
@@ -70,6 +75,7 @@ impl SessionBench {
             acme: None,
             prompt: "Be brief.",
             server: None,
+            answered_by: None,
             trust: TrustPolicy::default(),
             gate: Arc::new(AllowAll),
             sessions: Some("sessions"),
@@ -137,7 +143,16 @@ impl SessionBench {
         self
     }
 
+    /// Lets another provider answer.
+    pub(crate) fn answered_by(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.answered_by = Some(provider);
+        self
+    }
+
     fn answering(&self) -> Arc<dyn Provider> {
+        if let Some(provider) = &self.answered_by {
+            return Arc::clone(provider);
+        }
         let Some(_) = &self.server else { return Arc::new(self.provider.clone()) };
         let idle_timeout = Some(Duration::from_millis(500));
         let options = HttpOptions { idle_timeout, ..HttpOptions::default() };
@@ -155,8 +170,14 @@ impl SessionBench {
         self
     }
 
+    /// Works in the folder of another bench, perhaps of another process.
+    pub(crate) fn at(mut self, root: PathBuf) -> Self {
+        self.root = Some(root);
+        self
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.root.as_deref().unwrap_or(self.folder.path()).join(name)
     }
 
     /// Writes a session file that works in this folder; `lines` without header.
@@ -268,7 +289,7 @@ impl SessionBench {
 
     async fn open_with(&self, services: &Arc<Services>, open: OpenSession) -> Result<Session, OpenError> {
         let (handle, events) = start(Arc::clone(services), self.path("work"), open, Deltas::Wanted).await?;
-        Ok(Session { handle, events, order: AgentOrder::default(), lines: Vec::new() })
+        Ok(Session { handle, events, order: AgentOrder::default(), kept: Vec::new(), lines: Vec::new() })
     }
 }
 
@@ -277,6 +298,7 @@ pub(crate) struct Session {
     pub(crate) handle: SessionHandle,
     events: SessionEvents,
     order: AgentOrder,
+    kept: Vec<SessionEvent>,
     /// All events so far as lines, pieces of answers, entries and questions left out.
     pub(crate) lines: Vec<String>,
 }
@@ -351,6 +373,24 @@ impl Session {
             self.note(&update.event);
         }
         std::mem::take(&mut self.lines)
+    }
+
+    /// The events that are there already, and those [`Self::next_kept`] returned.
+    pub(crate) fn waiting_events(&mut self) -> Vec<SessionEvent> {
+        let waiting = std::iter::from_fn(|| self.events.try_recv()).map(|update| update.event);
+        std::mem::take(&mut self.kept).into_iter().chain(waiting).collect()
+    }
+
+    /// Like [`Self::next_unchecked`]; [`Self::waiting_events`] returns the event again.
+    pub(crate) async fn next_kept(&mut self) -> SessionEvent {
+        let event = self.next_unchecked().await;
+        self.kept.push(event.clone());
+        event
+    }
+
+    /// Waits until the session's task, which was told to stop, has released everything.
+    pub(crate) async fn gone(mut self) {
+        while self.events.recv().await.is_some() {}
     }
 
     /// Ends the session in order.
