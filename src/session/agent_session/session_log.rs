@@ -17,7 +17,7 @@ use super::super::outbox::Outbox;
 use super::super::pins;
 use super::super::refusal::Refusal;
 use super::super::state::SessionState;
-use super::super::store::{Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
+use super::super::store::{self, Entry, EntryBody, EntryId, JournalError, SessionStore, Synced};
 use super::super::user_bash::BashId;
 
 /// Maximum time until a written line is durable against power loss.
@@ -107,9 +107,9 @@ impl SessionLog {
         &self.store.header().id
     }
 
-    /// See [`SessionStore::branch_to_summarize`].
+    /// See [`store::branch_to_summarize`].
     pub(super) fn branch_to_summarize(&mut self) -> Vec<Arc<Entry>> {
-        self.store.branch_to_summarize(&self.pinned)
+        store::branch_to_summarize(&mut self.store, &self.pinned)
     }
 
     /// See [`SessionStore::context_branch`].

@@ -9,7 +9,7 @@ use crate::ai::Message;
 
 use super::super::pins;
 use super::super::projection;
-use super::super::store::{Compaction, Entry, EntryBody, EntryId, SessionMessage, SessionStore};
+use super::super::store::{self, Compaction, Entry, EntryBody, EntryId, SessionMessage, SessionStore};
 use super::estimate::message_tokens;
 
 /// Length of the quotes at the end of a summary, in the `details` of a compaction.
@@ -148,7 +148,7 @@ pub fn preview_compaction(
     keep_recent_tokens: u64,
 ) -> Result<CompactionPreview, NothingToCompact> {
     let pinned = pins::pinned(&store.custom_entries());
-    let plan = plan(&store.branch_to_summarize(&pinned), keep_recent_tokens)?;
+    let plan = plan(&store::branch_to_summarize(store, &pinned), keep_recent_tokens)?;
     let n_messages = plan.history.len() + plan.turn_prefix.len();
     Ok(CompactionPreview { n_messages, first_kept: EntryId::new(&plan.first_kept_entry_id) })
 }
@@ -432,7 +432,7 @@ mod tests {
                 // What the store reads for a plan is enough.
                 let (_folder, mut store) = stored(&entries);
                 let pinned = pins::pinned(&store.custom_entries());
-                let read = store.branch_to_summarize(&pinned);
+                let read = store::branch_to_summarize(&mut store, &pinned);
                 prop_assert_eq!(format!("{:?}", plan(&read, keep)), format!("{:?}", plan(&entries, keep)));
                 let Ok(plan) = plan(&entries, keep) else { continue };
                 let body = json!({"summary": format!("S{}", plan.quotes), "details": with_quotes(plan.details(), &plan.quotes),

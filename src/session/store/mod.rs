@@ -4,6 +4,7 @@
 //! writes a new file beside it, syncs and renames, and keeps the old file. Damaged
 //! lines are skipped and reported.
 
+mod context;
 mod damage;
 mod disk;
 mod entry;
@@ -28,6 +29,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) use context::branch_to_summarize;
 pub use damage::DamagedLine;
 pub(super) use damage::name_lines;
 pub use disk::{Disk, SystemDisk};
@@ -359,8 +361,8 @@ impl SessionStore {
 
     /// Writes the outline of the file, if one is to be written: what later makes opening it
     /// fast. Blocks. Nothing depends on it, so a failure is ignored.
-    pub fn write_outline(&mut self) {
-        drop(self.take_outline().map(PendingOutline::write));
+    pub fn write_outline(&self) {
+        drop(self.outline.as_ref().map(PendingOutline::write));
     }
 
     /// The same lines, with the kinds of their content if known.
@@ -515,61 +517,15 @@ impl SessionStore {
         if self.journal.file().is_some_and(|journal| !journal.is_durable()) {
             return 0;
         }
-        let keep: HashSet<usize> = self.context_path().into_iter().collect();
+        let keep: HashSet<usize> = context::path(self).into_iter().collect();
         self.tree.release(|idx, entry| keep.contains(&idx) && !entry.body.has_image())
     }
 
     /// The part of the active branch a request can depend on: everything from
     /// the first entry the latest compaction keeps, or all of it.
     pub fn context_branch(&mut self) -> Vec<Arc<Entry>> {
-        let path = self.context_path();
+        let path = context::path(self);
         self.load_all(path)
-    }
-
-    fn context_path(&mut self) -> Vec<usize> {
-        let mut path = Vec::new();
-        for idx in self.tree.upwards() {
-            path.push(idx);
-            if self.tree.node(idx).kind == EntryKind::Compaction {
-                break;
-            }
-        }
-        let Some(at) = path.last().copied().filter(|at| self.tree.node(*at).kind == EntryKind::Compaction)
-        else {
-            path.reverse();
-            return path;
-        };
-        let first_kept = self.load(at).and_then(|entry| match &entry.body {
-            EntryBody::Compaction(compaction) => Some(EntryId::new(&compaction.first_kept_entry_id)),
-            _ => None,
-        });
-        let above = self.tree.upwards().skip(path.len());
-        let n_before = path.len();
-        let mut is_found = false;
-        for idx in above.take_while(|_| first_kept.is_some()) {
-            path.push(idx);
-            is_found = Some(&self.tree.node(idx).id) == first_kept.as_ref();
-            if is_found {
-                break;
-            }
-        }
-        if !is_found {
-            path.truncate(n_before);
-        }
-        path.reverse();
-        path
-    }
-
-    /// What the plan of a summary depends on: the part of [`Self::context_branch`], and
-    /// before it the entries of type `custom` and those that are `wanted`.
-    pub(super) fn branch_to_summarize(&mut self, wanted: &[EntryId]) -> Vec<Arc<Entry>> {
-        let context = self.context_path();
-        let mut before: Vec<usize> = self.tree.upwards().skip(context.len()).collect();
-        before.retain(|idx| {
-            let node = self.tree.node(*idx);
-            node.kind == EntryKind::Custom || wanted.contains(&node.id)
-        });
-        self.load_all(before.into_iter().rev().chain(context))
     }
 
     /// The entries of type `custom` on the branch.

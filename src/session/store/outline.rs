@@ -109,7 +109,7 @@ impl PendingOutline {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(in crate::session) fn write(self) -> io::Result<()> {
+    pub(in crate::session) fn write(&self) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         // Only its owner can read it, and a link in its place is replaced, not followed.
         let mut file = tempfile::Builder::new().prefix(".pi-outline-").tempfile_in(folder)?;
