@@ -360,42 +360,56 @@ struct Bare<'a> {
     timestamp: Option<Cow<'a, str>>,
 }
 
-fn message<'a, M: Deserialize<'a> + HasExtra>(
+fn message<'a, M: Deserialize<'a> + Tidy>(
     line: &'a str,
     wrap: impl Fn(M) -> Message,
 ) -> Result<EntryBody, serde_json::Error> {
     let MessageLine::<M> { mut message, extra } = serde_json::from_str(line)?;
-    message.extra_mut().shift_remove("role");
+    message.tidy();
     let message = SessionMessage::Model(Arc::new(wrap(message)));
     Ok(EntryBody::Message { message, extra })
 }
 
-/// Gives access to the unknown fields of a message, which include its role.
-trait HasExtra {
-    fn extra_mut(&mut self) -> &mut Extra;
+/// A message that was just read.
+trait Tidy {
+    /// Removes what serde leaves: the role among the unknown fields, and room for more in
+    /// tables and lists, which for a long session would be a third of its memory.
+    fn tidy(&mut self);
 }
 
-impl HasExtra for UserMessage {
-    fn extra_mut(&mut self) -> &mut Extra {
-        &mut self.extra
+fn remove_role(extra: &mut Extra) {
+    extra.shift_remove("role");
+    if extra.is_empty() {
+        *extra = Extra::new();
     }
 }
 
-impl HasExtra for AssistantMessage {
-    fn extra_mut(&mut self) -> &mut Extra {
-        &mut self.extra
+impl Tidy for UserMessage {
+    fn tidy(&mut self) {
+        remove_role(&mut self.extra);
+        if let UserContent::Blocks(blocks) = &mut self.content {
+            blocks.shrink_to_fit();
+        }
     }
 }
 
-impl HasExtra for ToolResultMessage {
-    fn extra_mut(&mut self) -> &mut Extra {
-        &mut self.extra
+impl Tidy for AssistantMessage {
+    fn tidy(&mut self) {
+        remove_role(&mut self.extra);
+        self.content.shrink_to_fit();
     }
 }
 
-impl HasExtra for SystemMessage {
-    fn extra_mut(&mut self) -> &mut Extra {
-        &mut self.extra
+impl Tidy for ToolResultMessage {
+    fn tidy(&mut self) {
+        remove_role(&mut self.extra);
+        self.content.shrink_to_fit();
+    }
+}
+
+impl Tidy for SystemMessage {
+    fn tidy(&mut self) {
+        remove_role(&mut self.extra);
     }
 }
 
