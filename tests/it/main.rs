@@ -50,3 +50,4 @@ mod tree;
 mod tui_composer;
 mod tui_markdown;
 mod tui_painter;
+mod tui_resize;

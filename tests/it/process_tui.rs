@@ -445,7 +445,11 @@ async fn a_new_session_during_a_run_is_asked_for() {
     pty.wait_idle();
     // With nothing to end there is nothing to ask.
     pty.keys("/new\r");
-    pty.wait("an empty session", |rows| !rows.iter().any(|row| row.contains("Half and whole.")));
+    // It begins below the old one.
+    let header = |row: &&String| row.contains("escape interrupt");
+    let rows = pty.wait("an empty session", |rows| rows.iter().filter(header).count() == 2);
+    let last_header = rows.iter().rposition(|row| row.contains("escape interrupt")).unwrap();
+    assert!(!rows[last_header..].iter().any(|row| row.contains("Half and whole.")), "{rows:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -528,6 +532,37 @@ async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
     let expected: Vec<String> = (0..120).map(|n| format!("line {n:03}")).collect();
     let missing: Vec<&String> = expected.iter().filter(|row| !shown.contains(&row.as_str())).collect();
     assert!(shown == expected, "missing {missing:?} of\n{}", everything.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_redraw_erases_the_scrollback() {
+    let text: String = (0..40).map(|n| format!("line {n:03}\n\n")).collect();
+    let server = SseServer::start([Reply::sse(chat::text(&text))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("many lines\r");
+    pty.wait_text("line 039");
+    pty.wait_idle();
+    pty.keys("\x0f");
+    pty.keys("\x14");
+    pty.wait_text("thinking is hidden");
+    pty.resize(Size { width: 60, height: 24 });
+    pty.keys("x");
+    pty.wait("the key", |rows| rows.iter().any(|row| row.trim() == "x"));
+    pty.keys("\x7f/new\r");
+    pty.wait_text("escape interrupt");
+    pty.wait_idle();
+    let log = String::from_utf8_lossy(&pty.log()).into_owned();
+    assert!(!log.contains("\x1b[3J") && !log.contains("\x1b[2J"));
+    let everything = pty.everything();
+    for n in 0..40 {
+        let line = format!("line {n:03}");
+        assert_eq!(everything.iter().filter(|row| row.trim() == line).count(), 1, "{line}: {everything:#?}");
+    }
+    pty.keys("/redraw\r");
+    pty.wait("an erased screen", |rows| !rows.iter().any(|row| row.contains("line 0")));
+    assert!(String::from_utf8_lossy(&pty.log()).contains("\x1b[3J"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -772,10 +807,16 @@ async fn the_tree_takes_a_message_back_and_keeps_both_branches() {
     pty.keys("\x1b[A\r");
     pty.wait_text("Summarise the branch you leave?");
     pty.keys("\x1b[B\r");
-    let rows = pty.wait_text("Summary of an abandoned branch");
-    let screen = rows.join("\n");
-    assert!(screen.contains("one answer") && !screen.contains("two answer"), "{screen}");
-    pty.wait("the message in the editor", |rows| rows.iter().any(|row| row.trim() == "two"));
+    // The branch is shown below what was there, with the message in the editor.
+    let begin = |rows: &[String]| rows.iter().rposition(|row| row.contains("escape interrupt")).unwrap_or(0);
+    pty.wait("the other branch", |rows| {
+        let branch = &rows[begin(rows)..];
+        let has = |text: &str| branch.iter().any(|row| row.contains(text));
+        has("Summary of an abandoned branch")
+            && has("one answer")
+            && !has("two answer")
+            && branch.iter().any(|row| row.trim() == "two")
+    });
     pty.keys(" again\r");
     pty.wait_text("three answer");
     let last = said(&server);

@@ -100,6 +100,7 @@ pub struct Settings {
     pub quiet_startup: bool,
     pub hyperlinks: Capability,
     pub true_color: Capability,
+    pub resize: ResizeMode,
     pub images_auto_resize: bool,
     pub compaction: CompactionPolicy,
     pub branch_summary: BranchSummaryPolicy,
@@ -152,6 +153,17 @@ pub enum DoubleEscape {
     Tree,
     Fork,
     None,
+}
+
+/// What becomes of earlier output when the width of the terminal changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResizeMode {
+    /// It stays in the scrollback as the terminal wrapped it.
+    #[default]
+    Keep,
+    /// The scrollback is cleared and the transcript written again.
+    Replay,
 }
 
 /// The entries that the session tree shows.
@@ -236,6 +248,7 @@ impl Settings {
             quiet_startup: reader.get("quietStartup"),
             hyperlinks: reader.get("terminal.hyperlinks"),
             true_color: reader.get("terminal.trueColor"),
+            resize: reader.get("resize"),
             images_auto_resize: reader.get("images.autoResize"),
             compaction: CompactionPolicy {
                 enabled: reader.get("compaction.enabled"),

@@ -127,6 +127,7 @@ pub const ROWS: &[Row] = &[
     Row::new("quietStartup", Kind::Bool, "false", "Start without the header").at_start(),
     Row::new("terminal.hyperlinks", Kind::Choice(AUTO), "\"auto\"", "Whether links are clickable"),
     Row::new("terminal.trueColor", Kind::Choice(AUTO), "\"auto\"", "Whether the terminal supports 24-bit colour"),
+    Row::new("resize", Kind::Choice(&["keep", "replay"]), "\"keep\"", "When the terminal's width changes: keep the scrollback as it is, or clear it and write the transcript again"),
     Row::new("images.autoResize", Kind::Bool, "true", "Scale images down to what providers accept").at_start(),
     Row::new("compaction.enabled", Kind::Bool, "true", "Summarise the beginning of the conversation when the context window is nearly full"),
     Row::new("compaction.reserveTokens", Kind::Number, "16384", "Tokens of the context window to keep free"),

@@ -144,11 +144,10 @@ fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {
     }
 }
 
-fn toggle_expanded(app: &mut App, out: &mut Vec<Effect>) {
+fn toggle_expanded(app: &mut App, _: &mut Vec<Effect>) {
     let mut view = app.transcript.view().clone();
     view.expanded = !view.expanded;
     app.transcript.set_view(view);
-    out.push(ScreenEffect::Replay.into());
 }
 
 fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {

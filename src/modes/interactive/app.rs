@@ -17,7 +17,7 @@ use crate::session::{
     SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
-use crate::tui::term::InputEvent;
+use crate::tui::term::{InputEvent, StartOver};
 use crate::tui::theme::Theme;
 use crate::util::paths;
 
@@ -317,14 +317,13 @@ impl App {
             self.transcript.set_view(ViewSettings { hide_thinking, ..self.transcript.view().clone() });
             let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
             self.status.hint = Some(hint.to_owned());
-            out.push(ScreenEffect::Replay.into());
         }
         if is_in(&["theme", "terminal.trueColor", "terminal.hyperlinks"]) {
             out.push(ScreenEffect::FollowLooks.into());
         }
     }
 
-    /// The caller starts over on the screen.
+    /// The caller draws the whole screen again.
     pub(super) fn set_looks(&mut self, theme: Theme, links: bool) {
         self.theme = theme;
         self.transcript.set_view(ViewSettings { links, ..self.transcript.view().clone() });
@@ -366,7 +365,7 @@ impl App {
             let cwd = self.session.cwd.clone();
             self.transcript.open(opened, &cwd);
             self.input.prompt.set_history(&opened.tail);
-            out.push(ScreenEffect::Replay.into());
+            out.push(ScreenEffect::StartOver(StartOver::All).into());
         }
         self.dialogs.close_trust();
         if opened.n_earlier.is_some() {
@@ -387,7 +386,8 @@ impl App {
         if let Some(prompt) = navigated.prompt.clone() {
             self.edit_again(prompt);
         }
-        out.push(ScreenEffect::Replay.into());
+        // Most of the branch is in the scrollback already.
+        out.push(ScreenEffect::StartOver(StartOver::Tail).into());
     }
 
     /// Puts a prompt into the editor, unless that would replace a draft.

@@ -3,11 +3,34 @@
 use std::time::Duration;
 
 use crate::config::{Capability, Dirs, Env, Settings};
-use crate::tui::term::InputBroker;
+use crate::tui::term::{InputBroker, ReflowTraits};
 use crate::tui::theme::{Appearance, ColorDepth, Theme};
 
 pub(super) fn in_tmux(env: &Env) -> bool {
     env.is_set("TMUX")
+}
+
+/// What the terminal is known to do with its rows when its width changes.
+pub(super) fn reflow_traits(env: &Env) -> ReflowTraits {
+    let program = env.get("TERM_PROGRAM").unwrap_or_default();
+    let term = env.get("TERM").unwrap_or_default();
+    let name = match (program.as_str(), term.as_str()) {
+        _ if in_tmux(env) => "tmux",
+        _ if env.is_set("STY") || env.is_set("ZELLIJ") => "",
+        ("WezTerm", _) => "wezterm",
+        ("vscode", _) => "vscode",
+        ("ghostty", _) | (_, "xterm-ghostty") => "ghostty",
+        (_, "xterm-kitty") => "kitty",
+        (_, "alacritty") => "alacritty",
+        (_, "foot") => "foot",
+        (_, "rxvt-unicode" | "rxvt-unicode-256color") => "urxvt",
+        _ if env.is_set("KONSOLE_VERSION") => "konsole",
+        _ if env.is_set("VTE_VERSION") => "vte",
+        _ if env.is_set("WT_SESSION") => "windows-terminal",
+        _ if env.is_set("XTERM_VERSION") => "xterm",
+        _ => "",
+    };
+    ReflowTraits::of(name)
 }
 
 /// Chooses theme and links; environment and directories, apart from the settings.

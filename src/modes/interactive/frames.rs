@@ -10,8 +10,10 @@ pub(super) const FRAME: Duration = Duration::from_millis(4);
 pub(super) const STREAM_FRAME: Duration = Duration::from_millis(33);
 /// Time between two frames of an animation.
 const ANIMATION: Duration = Duration::from_millis(100);
-/// How long the size must stay unchanged before the screen follows it.
+/// How long the size must stay unchanged before the screen follows it again.
 const RESIZE_REST: Duration = Duration::from_millis(75);
+/// A change of the size after this time is followed at once.
+const RESIZE_PAUSE: Duration = Duration::from_millis(300);
 
 /// The times of the last and the next frame.
 #[derive(Default)]
@@ -19,6 +21,7 @@ pub(super) struct FrameClock {
     drawn_at: Option<Instant>,
     draw_at: Option<Instant>,
     resize_at: Option<Instant>,
+    resized_at: Option<Instant>,
 }
 
 impl FrameClock {
@@ -61,12 +64,15 @@ impl FrameClock {
 
     /// Records a change of the size, which may continue.
     pub(super) fn on_resize(&mut self) {
-        self.resize_at = Some(Instant::now() + RESIZE_REST);
+        let now = Instant::now();
+        let is_first = self.resize_at.is_none() && self.resized_at.is_none_or(|at| now > at + RESIZE_PAUSE);
+        self.resize_at = Some(if is_first { now } else { now + RESIZE_REST });
     }
 
     /// Records that the screen has followed the size.
     pub(super) fn on_resized(&mut self) {
         self.resize_at = None;
+        self.resized_at = Some(Instant::now());
     }
 
     /// Begins a frame. `false` if it must wait until the size is stable.

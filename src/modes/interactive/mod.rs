@@ -284,6 +284,10 @@ impl Interactive {
             // size would be drawn in the wrong rows.
             return self.frames.on_resize();
         }
+        self.paint();
+    }
+
+    fn paint(&mut self) {
         self.set_time();
         self.app.input.expire(self.app.now);
         let drawn = self.terminal.ui.draw(&mut self.app);
@@ -293,8 +297,8 @@ impl Interactive {
 
     fn follow_size(&mut self) {
         self.frames.on_resized();
-        if self.terminal.follow_size() {
-            self.frames.request(FRAME);
+        if self.terminal.follow_size(&mut self.app) {
+            self.paint();
         }
     }
 
@@ -327,8 +331,12 @@ impl Interactive {
         match effect {
             ScreenEffect::Quit => self.exit = Some(ExitCode::SUCCESS),
             // Before the first frame there is nothing to replace.
-            ScreenEffect::Replay if !self.frames.has_drawn() => {}
-            ScreenEffect::Replay => self.terminal.replay(),
+            ScreenEffect::StartOver(_) if !self.frames.has_drawn() => {}
+            ScreenEffect::StartOver(start) => self.terminal.ui.screen.start_over(start),
+            ScreenEffect::Replay => {
+                let size = self.terminal.ui.screen.size();
+                self.terminal.ui.replay(&mut self.app, size);
+            }
             ScreenEffect::SetTitle(title) => {
                 let written = self.terminal.control(&Control::Title(title));
                 self.exit_unless_written(written);
@@ -362,7 +370,7 @@ impl Interactive {
         for problem in problems {
             self.app.warn_once(problem);
         }
-        self.terminal.replay();
+        self.terminal.ui.screen.repaint();
         self.frames.request(FRAME);
     }
 

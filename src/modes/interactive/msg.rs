@@ -11,6 +11,7 @@ use crate::agent::QueueSlot;
 use crate::ai::Model;
 use crate::session::{PromptDraft, SecretReport, SessionCommand, TakenQueue};
 use crate::tui::keymap::Keymap;
+use crate::tui::term::StartOver;
 
 use super::super::trace::CallFilter;
 use super::export::ExportRequest;
@@ -36,7 +37,9 @@ pub(super) enum ScreenEffect {
     Suspend,
     /// Applies the theme and links of the settings.
     FollowLooks,
-    /// Draws everything again, because settled rows have changed.
+    /// Shows a transcript that was replaced, below the old one.
+    StartOver(StartOver),
+    /// Clears screen and scrollback and writes the transcript again.
     Replay,
     Quit,
 }

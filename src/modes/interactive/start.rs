@@ -20,7 +20,7 @@ use super::super::Prompt;
 use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
-use super::appearance::{Looks, in_tmux};
+use super::appearance::{Looks, in_tmux, reflow_traits};
 use super::effects::Effects;
 use super::frames::FrameClock;
 use super::keybindings;
@@ -97,6 +97,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let theme = looks.theme(&settings.values, &mut input, &mut problems);
     let links = looks.shows_links(&settings.values);
     screen.set_links(links);
+    screen.set_traits(reflow_traits(&start.env));
     let highlighter = Highlighter::new();
     let app = app(&start, &handle, theme, links, &highlighter, &mut problems);
     let (done, effects_done) = mpsc::unbounded_channel();

@@ -6,11 +6,15 @@ use std::io;
 use ratatui::layout::{Position, Size};
 use rustix::process::{Signal, getpgrp, kill_process_group};
 
+use crate::config::ResizeMode;
 use crate::tui::term::{Control, InputBroker, TerminalGuard};
 
 use super::super::signals::EndSignals;
 use super::app::App;
 use super::ui::Ui;
+
+/// How often the cursor is asked for again because the size changed meanwhile.
+const SIZE_RETRIES: usize = 3;
 
 /// Everything that reads from the terminal or writes to it. They share one owner because
 /// the terminal answers queries between the keys.
@@ -27,24 +31,23 @@ impl Terminal {
         self.input.size().filter(|size| *size != self.ui.screen.size())
     }
 
-    /// Follows the size once it is stable. Returns whether it changed.
-    pub(super) fn follow_size(&mut self) -> bool {
-        let Some(size) = self.input.size() else { return false };
-        let now = self.ui.screen.size();
-        if size.width != now.width {
-            self.ui.screen.reset(size);
-        } else if size.height != now.height {
-            // Rows moved into or out of the scrollback, together with the cursor.
-            let row = self.input.cursor_position().map(|position| position.y);
-            self.ui.screen.height_changed(size, row);
+    /// Follows the size, if it changed; then a frame must follow. Returns whether it changed.
+    pub(super) fn follow_size(&mut self, app: &mut App) -> bool {
+        let Some(mut size) = self.new_size() else { return false };
+        let is_wider_or_narrower = size.width != self.ui.screen.size().width;
+        if is_wider_or_narrower && app.session.settings.values.resize == ResizeMode::Replay {
+            self.ui.replay(app, size);
+            return true;
         }
+        // The terminal moved its rows together with the cursor.
+        let mut cursor = self.input.cursor_position();
+        for _ in 0..SIZE_RETRIES {
+            let Some(later) = self.input.size().filter(|later| *later != size) else { break };
+            size = later;
+            cursor = self.input.cursor_position();
+        }
+        self.ui.follow_size(app, size, cursor);
         true
-    }
-
-    /// Draws everything again with the next frame.
-    pub(super) fn replay(&mut self) {
-        let size = self.ui.screen.size();
-        self.ui.screen.reset(size);
     }
 
     /// Sends a control that does not affect the screen's contents.
@@ -79,11 +82,7 @@ impl Terminal {
         self.signals.forget_keys();
         let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
         let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
-        if size.width == self.ui.screen.size().width {
-            self.ui.screen.resume(size, cursor);
-        } else {
-            self.ui.screen.reset(size);
-        }
+        self.ui.screen.resume(size, cursor);
         result
     }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use ratatui::layout::{Position, Size};
+
 use crate::tui::term::{Anchor, Cursor, Frame, InlineWindow, Overlay as ScreenOverlay};
 use crate::tui::text::Row;
 
@@ -38,7 +40,7 @@ impl<W: Write> Ui<W> {
         if self.screen.pushed() == 0 {
             app.transcript.restart();
         }
-        app.transcript.layout(size.width, &app.theme, app.now);
+        self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
         let n_rows = app.transcript.len();
         self.dock = dock.rows;
@@ -57,6 +59,30 @@ impl<W: Write> Ui<W> {
         self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })?;
         app.transcript.release(self.screen.pushed());
         Ok(())
+    }
+
+    /// Lays the transcript out. If settled rows change, the window continues with the new ones.
+    fn lay_out(&mut self, app: &mut App, width: u16) {
+        let is_first = app.transcript.len() == 0;
+        if is_first || self.screen.starts_over() || app.transcript.is_laid_out(width, &app.theme) {
+            return app.transcript.layout(width, &app.theme, app.now);
+        }
+        let places = app.transcript.places(self.screen.rows_in_view());
+        app.transcript.layout(width, &app.theme, app.now);
+        self.screen.relaid(&app.transcript.moved(&places));
+    }
+
+    /// Adopts a new size; `cursor` is where the terminal put its cursor. A frame must follow.
+    pub(super) fn follow_size(&mut self, app: &mut App, size: Size, cursor: Option<Position>) {
+        let places = app.transcript.places(self.screen.rows_in_view());
+        app.transcript.layout(size.width, &app.theme, app.now);
+        self.screen.resized(size, cursor, &app.transcript.moved(&places));
+    }
+
+    /// Clears screen and scrollback; the next frame writes the transcript again.
+    pub(super) fn replay(&mut self, app: &mut App, size: Size) {
+        app.transcript.replay_whole();
+        self.screen.reset(size);
     }
 
     /// Removes dock and live rows from the screen, so that another program can write there.

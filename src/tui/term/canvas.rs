@@ -7,9 +7,13 @@
 //! the terminal's scrollback.
 //!
 //! Invariants, checked against a terminal emulator in `tests/it/tui_painter.rs`: a
-//! frame is at most one write, and none if nothing changed; no erase-display outside
-//! a reset (it makes several terminals save the screen to scrollback) and no
-//! scroll regions (a region of one row scrolls everything).
+//! frame is at most one write, and none if nothing changed; outside a reset, no
+//! erase-display from the first cell (it makes several terminals save the screen to
+//! scrollback); no scroll regions (a region of one row scrolls everything).
+//!
+//! Frames are written with automatic wrapping off, and a row that becomes shorter is
+//! erased from its first cell. Otherwise terminals that wrap their rows again on a narrower
+//! screen would count cells that look blank as text.
 //!
 //! A row with clusters that terminals measure differently, such as flags, is
 //! repainted completely whenever it changes: if the terminal's columns
@@ -25,6 +29,7 @@ use ratatui::layout::{Position, Size};
 use super::super::text::{LinkTarget, Row, is_uncertain};
 use super::cell_grid::CellGrid;
 use super::control::Control;
+use super::reflow::RowShape;
 
 /// A terminal whose cells are all known. `W` is the terminal, or an emulator in
 /// tests. Nothing is written before [`Self::flush`].
@@ -118,19 +123,15 @@ impl<W: Write> Canvas<W> {
 
     /// Writes the rows of `next` that differ from the screen.
     fn paint(&mut self, changed: &[u16]) -> io::Result<()> {
-        let mut has_uncertain = false;
         for &y in changed {
             if self.shown.is_uncertain(y) || self.next.is_uncertain(y) {
-                has_uncertain = true;
                 self.erase_row(y)?;
                 self.shown.erase_from(0, y);
             }
-            // Written trailing spaces would become text when the row is copied or when the
-            // terminal rewraps its rows.
-            let end = self.next.text_end(y);
-            if self.shown.text_end(y) > end {
-                write!(self.bytes, "\x1b[{};{}H\x1b[K", y + 1, end + 1)?;
-                self.shown.erase_from(end, y);
+            // Written trailing spaces would become text when the row is copied.
+            if self.shown.text_end(y) > self.next.text_end(y) {
+                write!(self.bytes, "\x1b[{};1H\x1b[K", y + 1)?;
+                self.shown.erase_from(0, y);
             }
             if self.links {
                 self.next.mark_changed_links(&self.shown, y);
@@ -142,10 +143,6 @@ impl<W: Write> Canvas<W> {
             rows.iter().flat_map(|(shown, next)| shown.diff_iter(next)).collect();
         let link_of =
             |update: &(u16, u16, &Cell)| self.links.then(|| self.next.link(update.0, update.1)).flatten();
-        if has_uncertain {
-            // A cluster drawn wider than measured must not wrap into the next row.
-            self.bytes.extend_from_slice(b"\x1b[?7l");
-        }
         // Each run begins with a cursor movement.
         let is_one_run = |a: &(u16, u16, &Cell), b: &(u16, u16, &Cell)| {
             link_of(a) == link_of(b) && !is_uncertain(a.2.symbol())
@@ -159,9 +156,6 @@ impl<W: Write> Canvas<W> {
             if link.is_some() {
                 write!(self.bytes, "\x1b]8;;\x1b\\")?;
             }
-        }
-        if has_uncertain {
-            self.bytes.extend_from_slice(b"\x1b[?7h");
         }
         for &y in changed {
             self.next.unmark(y);
@@ -191,6 +185,26 @@ impl<W: Write> Canvas<W> {
     /// Like [`Self::show`].
     pub fn erase_row(&mut self, y: u16) -> io::Result<()> {
         write!(self.bytes, "\x1b[{};1H\x1b[0m\x1b[2K", y + 1)
+    }
+
+    /// Blanks row `y` and all rows below it, and ends lines that continue from row to row.
+    ///
+    /// # Errors
+    /// Like [`Self::show`].
+    pub fn erase_from_row(&mut self, y: u16) -> io::Result<()> {
+        match y {
+            _ if y >= self.size.height => Ok(()),
+            // Erasing the display from its first cell saves it to the scrollback of some
+            // terminals.
+            0 if self.size.height == 1 => self.write("\x1b[0m\x1b[1;1H\x1b[K"),
+            0 => self.write("\x1b[0m\x1b[1;1H\x1b[K\x1b[2;1H\x1b[J"),
+            _ => write!(self.bytes, "\x1b[0m\x1b[{};1H\x1b[J", y + 1),
+        }
+    }
+
+    /// The cells of screen row `y`.
+    pub(super) fn shape(&self, y: u16) -> RowShape {
+        self.shown.shape(y)
     }
 
     /// Blanks screen and scrollback of the terminal.
@@ -236,10 +250,11 @@ impl<W: Write> Canvas<W> {
         if body.is_empty() {
             return Ok(());
         }
-        let mut bytes = Vec::with_capacity(body.len() + 32);
-        bytes.extend_from_slice(b"\x1b[?2026h\x1b[?25l");
+        let mut bytes = Vec::with_capacity(body.len() + 48);
+        // Without wrapping, a cluster drawn wider than measured stays in its row too.
+        bytes.extend_from_slice(b"\x1b[?2026h\x1b[?25l\x1b[?7l");
         bytes.extend_from_slice(&body);
-        bytes.extend_from_slice(b"\x1b[?2026l");
+        bytes.extend_from_slice(b"\x1b[?7h\x1b[?2026l");
         self.sink.write_all(&bytes)?;
         self.sink.flush()
     }

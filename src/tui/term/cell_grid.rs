@@ -7,6 +7,7 @@ use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::layout::{Rect, Size};
 
 use super::super::text::{LinkTarget, Row, graphemes, is_uncertain};
+use super::reflow::RowShape;
 
 /// A screenful of cells, and the link of each.
 #[derive(Debug, Default)]
@@ -104,6 +105,22 @@ impl CellGrid {
         let row = &self.cells.content[start..start + usize::from(self.cells.area.width)];
         let last = row.iter().rposition(|cell| *cell != Cell::EMPTY);
         last.map_or(0, |x| narrow(x).saturating_add(row[x].cell_width().max(1)).min(self.cells.area.width))
+    }
+
+    /// The widths of the clusters of row `y`.
+    pub(super) fn shape(&self, y: u16) -> RowShape {
+        let mut shape = RowShape::default();
+        let (mut x, end) = (0, self.text_end(y));
+        while x < end {
+            let cell = &self.cells.content[self.index(x, y)];
+            let cells = cell.cell_width().max(1);
+            shape.widths.push(cells);
+            if cell.symbol() != " " {
+                shape.n_plain = shape.widths.len();
+            }
+            x += cells;
+        }
+        shape
     }
 
     pub(super) fn erase_from(&mut self, x: u16, y: u16) {

@@ -5,14 +5,21 @@
 //! scrolls, so every terminal and multiplexer keeps them in its own scrollback. Rows
 //! that may change, and overlays, never leave that way.
 //!
-//! Invariants, checked against a terminal emulator in `tests/it/tui_painter.rs`:
-//! each final row appears exactly once and in order in scrollback and screen; earlier
-//! output of the shell stays until [`InlineWindow::reset`]. Work per frame depends
+//! Nothing but [`InlineWindow::reset`] erases the scrollback. If the terminal changes
+//! its size, the window computes where its rows are now ([`Picture`]) and continues from
+//! the first settled row whose new place is certain; rows above that one stay as the
+//! terminal wrapped them. If settled rows change, the window shows the new ones where its
+//! rows were. If the document is replaced, the new one begins below the old one.
+//!
+//! Invariants, checked against terminal emulators in `tests/it/tui_painter.rs` and
+//! `tests/it/tui_resize.rs`: each final row appears exactly once and in order in scrollback
+//! and screen; earlier output of the shell stays. Work per frame depends
 //! on the size of the screen, not on the length of the document. The [`Canvas`]
 //! draws the cells.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use ratatui::layout::{Position, Size};
 
@@ -20,6 +27,7 @@ use super::super::text::Row;
 use super::canvas::Canvas;
 use super::cell_grid::narrow;
 use super::control::Control;
+use super::reflow::{Picture, Positions, ReflowTraits};
 
 /// The content to show, top to bottom: settled rows, live rows, the dock.
 pub trait Document {
@@ -28,8 +36,8 @@ pub trait Document {
     /// The row at `index`, which is below [`Self::len`]. Only rows near the screen
     /// are requested.
     fn row(&self, index: usize) -> Cow<'_, Row>;
-    /// Number of leading rows that will never change at this width. Does not decrease
-    /// without a [`InlineWindow::reset`].
+    /// Number of leading rows that will never change, until the document is laid out anew
+    /// ([`InlineWindow::relaid`], [`InlineWindow::resized`]).
     fn stable(&self) -> usize;
 
     fn is_empty(&self) -> bool {
@@ -76,6 +84,22 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Maps rows of the document before it was laid out anew to rows of the document now.
+pub trait Relayout {
+    /// The row that begins with the same text as row `old` did; `None` if none does.
+    fn row(&self, old: usize) -> Option<usize>;
+    /// The row that contains the beginning of row `old`.
+    fn near(&self, old: usize) -> usize;
+}
+
+/// How much of a document that replaces another one is written below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartOver {
+    All,
+    /// A screenful of its end.
+    Tail,
+}
+
 /// A window on the end of a document. `W` is the terminal, or an emulator in tests.
 #[derive(Debug)]
 pub struct InlineWindow<W> {
@@ -88,8 +112,34 @@ pub struct InlineWindow<W> {
     gap: bool,
     /// Number of settled rows in the last frame.
     stable: usize,
+    /// Whether the window may show rows that are in the scrollback already, because it would
+    /// be partly blank otherwise.
+    borrowing: bool,
+    /// What the last frame showed.
+    shown: Shown,
+    traits: ReflowTraits,
     /// The action needed before the next frame is painted.
     due: Due,
+    /// The document was replaced.
+    start: Option<StartOver>,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    /// Document row on the first row of the window.
+    top: usize,
+    /// Screen rows in use, including those above the window.
+    used: u16,
+    /// First screen row under an overlay.
+    covered_from: Option<u16>,
+    /// Settled rows under overlays, and their screen rows.
+    covered: Vec<(u16, Row)>,
+}
+
+/// Where the window continues after a change of the size.
+struct Place {
+    line: u16,
+    pushed: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +147,8 @@ enum Due {
     Nothing,
     /// Blank the rows from `origin` on, one by one.
     EraseOwnRows,
+    /// The same, and separate them from rows that the terminal wrapped.
+    EraseWrappedRows,
     /// Blank screen and scrollback.
     Reset,
 }
@@ -106,7 +158,18 @@ impl<W: Write> InlineWindow<W> {
     /// text on that row.
     pub fn new(sink: W, size: Size, cursor: Position) -> Self {
         let canvas = Canvas::new(sink, size, cursor);
-        let mut window = Self { canvas, origin: 0, pushed: 0, gap: false, stable: 0, due: Due::Nothing };
+        let mut window = Self {
+            canvas,
+            origin: 0,
+            pushed: 0,
+            gap: false,
+            stable: 0,
+            borrowing: false,
+            shown: Shown::default(),
+            traits: ReflowTraits::default(),
+            due: Due::Nothing,
+            start: None,
+        };
         window.resume(size, cursor);
         window
     }
@@ -114,6 +177,11 @@ impl<W: Write> InlineWindow<W> {
     /// Whether links are written as OSC 8; off by default.
     pub fn set_links(&mut self, enabled: bool) {
         self.canvas.set_links(enabled);
+    }
+
+    /// Sets what is known about the terminal; nothing by default.
+    pub fn set_traits(&mut self, traits: ReflowTraits) {
+        self.traits = traits;
     }
 
     pub fn size(&self) -> Size {
@@ -148,38 +216,128 @@ impl<W: Write> InlineWindow<W> {
     }
 
     /// Clears screen and scrollback; the next frame shows
-    /// the document from its beginning. For a new width, and whenever settled rows
-    /// change.
+    /// the document from its beginning. Only for users who ask for it: the scrollback also
+    /// has what the shell printed.
     pub fn reset(&mut self, size: Size) {
         self.canvas.set_size(size);
-        (self.origin, self.pushed, self.gap) = (0, 0, false);
-        self.due = Due::Reset;
+        (self.origin, self.pushed, self.gap, self.borrowing) = (0, 0, false, false);
+        (self.due, self.start) = (Due::Reset, None);
+        self.shown = Shown::default();
     }
 
-    /// Adopts a new height at the same width. The terminal has itself moved rows
-    /// to or from its scrollback, together with the cursor; `cursor_row` is the cursor's
-    /// new row. If it is unknown, if rows were hidden, or if the terminal has
-    /// moved live rows into the scrollback, the positions cannot be computed and this is
-    /// a [`Self::reset`].
-    pub fn height_changed(&mut self, size: Size, cursor_row: Option<u16>) {
-        let known =
-            cursor_row.filter(|_| size.width == self.size().width && !self.gap && self.due == Due::Nothing);
-        let Some(cursor_row) = known else {
-            self.reset(size);
-            return;
-        };
-        // The new position of our first row. Rows that came back from the scrollback are
-        // final and stay above it like the shell's; rows that moved in have left.
-        let origin = i64::from(self.origin) + i64::from(cursor_row) - i64::from(self.canvas.cursor().y);
-        let pushed = self.pushed + usize::try_from(-origin.min(0)).unwrap_or(0);
-        if pushed > self.stable.max(self.pushed) {
-            self.reset(size);
-            return;
+    /// The document rows that [`Self::resized`] and [`Self::relaid`] may ask about.
+    pub fn rows_in_view(&self) -> Range<usize> {
+        let end = self.shown.top + usize::from(self.shown.used.saturating_sub(self.origin));
+        self.pushed.min(self.shown.top)..end.max(self.pushed) + 1
+    }
+
+    /// Adopts a new size, for which the document has been laid out anew. The terminal has
+    /// itself moved rows to or from its scrollback and may have wrapped them, together with
+    /// the cursor; `reply` is the reported position of the cursor. The next
+    /// frame must follow before the size changes again.
+    pub fn resized(&mut self, size: Size, reply: Option<Position>, rows: &dyn Relayout) {
+        if self.due != Due::Nothing {
+            // Nothing of the window is on the screen.
+            self.canvas.set_size(size);
+            self.origin = self.origin.min(self.height());
+            return self.relaid(rows);
         }
+        let picture = self.picture();
+        let found = picture.positions(size, reply, &self.traits);
+        self.traits = picture.learned(size, &found, self.traits);
+        let place = self.place_after(&picture, &found, size, rows);
         self.canvas.set_size(size);
-        self.pushed = pushed;
-        self.origin = u16::try_from(origin.max(0)).unwrap_or(u16::MAX).min(self.height());
-        self.due = Due::EraseOwnRows;
+        self.origin = place.line.min(self.height());
+        self.pushed = place.pushed;
+        self.borrowing &= self.origin == 0;
+        self.due = Due::EraseWrappedRows;
+    }
+
+    /// Shows other rows in place of the settled ones: they changed, but their size did not.
+    /// What has left the screen stays as it was.
+    pub fn relaid(&mut self, rows: &dyn Relayout) {
+        if self.start.is_none() {
+            self.pushed = rows.row(self.pushed).unwrap_or_else(|| rows.near(self.pushed));
+            self.borrowing = self.origin == 0;
+        }
+    }
+
+    /// Shows another document from the next frame on, below the settled rows of this one.
+    pub fn start_over(&mut self, start: StartOver) {
+        self.start = Some(start);
+    }
+
+    /// Whether the next frame shows another document.
+    pub fn starts_over(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// Draws all rows of the window again with the next frame.
+    pub fn repaint(&mut self) {
+        if self.due == Due::Nothing {
+            self.canvas.forget();
+            self.due = Due::EraseOwnRows;
+        }
+    }
+
+    fn picture(&self) -> Picture {
+        let cursor = self.canvas.cursor();
+        let end = self.shown.used.max(cursor.y + 1).max(self.origin).min(self.height());
+        Picture {
+            size: self.size(),
+            origin: self.origin,
+            used: self.shown.used.max(self.origin),
+            cursor,
+            shapes: (self.origin..end).map(|y| self.canvas.shape(y)).collect(),
+        }
+    }
+
+    /// Number of leading rows on the screen that are settled and not under an overlay.
+    fn n_settled(&self) -> usize {
+        let settled = self.stable.saturating_sub(self.shown.top);
+        let end = self.shown.covered_from.unwrap_or(u16::MAX).min(self.shown.used);
+        settled.min(usize::from(end.saturating_sub(self.origin)))
+    }
+
+    fn place_after(&self, picture: &Picture, found: &[Positions], size: Size, rows: &dyn Relayout) -> Place {
+        let top_of = |n: usize| found.iter().filter_map(|positions| positions.tops.get(n)).min();
+        let line = |top: i64| u16::try_from(top.max(0)).unwrap_or(u16::MAX).min(size.height);
+        let lowest = |n: usize| line(top_of(n).copied().unwrap_or(0));
+        let n_settled = self.n_settled();
+        if self.start.is_some() {
+            return Place { line: lowest(n_settled), pushed: 0 };
+        }
+        let exact_or_near = |old: usize| rows.row(old).unwrap_or_else(|| rows.near(old));
+        if self.gap || self.shown.top < self.pushed {
+            // Hidden rows have not left the screen, and borrowed ones have.
+            return Place { line: lowest(0), pushed: exact_or_near(self.pushed) };
+        }
+        let is_cut = size.width < picture.size.width && found.iter().all(|positions| !positions.reflows);
+        if is_cut && let Some(positions) = found.first() {
+            // What is on the screen was cut, so all of it is painted again.
+            let first = positions.tops.iter().take(n_settled).position(|top| *top >= 0).unwrap_or(n_settled);
+            let pushed = exact_or_near(self.shown.top + first);
+            return Place { line: lowest(first), pushed };
+        }
+        for n in 0..=n_settled {
+            let mut tops = found.iter().filter_map(|positions| positions.tops.get(n));
+            let Some(&top) = tops.next() else { continue };
+            let is_certain = tops.all(|other| *other == top) && (top >= 0 || n == n_settled);
+            if is_certain && let Some(pushed) = rows.row(self.shown.top + n) {
+                return Place { line: line(top), pushed };
+            }
+        }
+        // Erase from the highest candidate and paint from the earliest: some rows appear
+        // twice, none is lost. Rows above the window are never erased.
+        let below_shell = found.iter().filter_map(|positions| positions.tops.first()).max();
+        let protected = below_shell.filter(|_| self.origin > 0).map_or(0, |top| line(*top));
+        let line = lowest(n_settled).max(protected);
+        let at_or_below = |positions: &Positions| {
+            let tops = positions.tops.iter().take(n_settled);
+            tops.into_iter().position(|top| *top >= i64::from(line)).unwrap_or(n_settled)
+        };
+        let first = found.iter().map(at_or_below).min().unwrap_or(n_settled);
+        Place { line, pushed: exact_or_near(self.shown.top + first) }
     }
 
     /// Releases the terminal: settled rows stay, live rows and the dock are removed, the
@@ -202,6 +360,7 @@ impl<W: Write> InlineWindow<W> {
         }
         self.pushed = self.pushed.max(document.stable());
         self.origin = row;
+        self.shown = Shown { top: self.pushed, used: row, ..Shown::default() };
         self.canvas.forget();
         self.canvas.place_cursor(Position::new(0, row), true)?;
         self.canvas.flush()
@@ -213,6 +372,7 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_size(size);
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
         self.canvas.forget_cursor(cursor);
+        self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
     }
 
@@ -226,33 +386,50 @@ impl<W: Write> InlineWindow<W> {
 
     /// First document row on the screen.
     fn top(&self, len: usize) -> usize {
-        len.saturating_sub(usize::from(self.height() - self.origin)).max(self.pushed)
+        let top = len.saturating_sub(usize::from(self.height() - self.origin));
+        if self.borrowing { top } else { top.max(self.pushed) }
     }
 
     fn compose(&mut self, frame: &Frame<'_>) -> io::Result<()> {
-        self.settle_due()?;
         let document = frame.document;
         let len = document.len();
+        if let Some(start) = self.start.take() {
+            self.leave_old_document()?;
+            self.pushed = match start {
+                StartOver::All => 0,
+                StartOver::Tail => len.saturating_sub(usize::from(self.height())).min(document.stable()),
+            };
+        }
+        self.settle_due(document)?;
         self.make_room(len, frame.overlays)?;
         self.push_stable(document, len)?;
 
         let top = self.top(len);
         self.gap = top > self.pushed;
+        self.borrowing &= top < self.pushed;
         self.stable = document.stable();
         // The content of each of our screen rows.
         let mut wanted: Vec<Cow<'_, Row>> = Vec::with_capacity(usize::from(self.height()));
         wanted.extend((self.origin..self.height()).zip(top..len).map(|(_, index)| document.row(index)));
         wanted.resize_with(usize::from(self.height() - self.origin), Cow::default);
         let used = self.origin + narrow(len.saturating_sub(top)).min(self.height() - self.origin);
+        let mut shown = Shown { top, used, ..Shown::default() };
         let mut first_rows = Vec::with_capacity(frame.overlays.len());
         for overlay in frame.overlays {
             let first = self.place(overlay, top, used);
-            let covered = wanted.iter_mut().skip(usize::from(first.saturating_sub(self.origin)));
-            for (slot, row) in covered.zip(overlay.rows) {
-                *slot = Cow::Borrowed(row);
+            let covered = wanted.iter_mut().enumerate().skip(usize::from(first.saturating_sub(self.origin)));
+            for ((at, slot), row) in covered.zip(overlay.rows) {
+                let below = std::mem::replace(slot, Cow::Borrowed(row));
+                if top + at < self.stable && first_rows.is_empty() {
+                    shown.covered.push((self.origin + narrow(at), below.into_owned()));
+                }
             }
+            let end = first.saturating_add(narrow(overlay.rows.len())).min(self.height());
+            shown.used = shown.used.max(end);
+            shown.covered_from = Some(shown.covered_from.map_or(first, |other| other.min(first)));
             first_rows.push(first);
         }
+        self.shown = shown;
         self.canvas.show((self.origin..self.height()).zip(wanted))?;
 
         let last = Position::new(0, used.max(self.origin + 1).min(self.height()) - 1);
@@ -260,12 +437,53 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.place_cursor(wanted.unwrap_or(last), wanted.is_some())
     }
 
-    fn settle_due(&mut self) -> io::Result<()> {
+    fn settle_due(&mut self, document: &dyn Document) -> io::Result<()> {
         match std::mem::replace(&mut self.due, Due::Nothing) {
             Due::Nothing => Ok(()),
             Due::EraseOwnRows => (self.origin..self.height()).try_for_each(|y| self.canvas.erase_row(y)),
+            Due::EraseWrappedRows => {
+                self.canvas.erase_from_row(self.origin)?;
+                self.keep_distance(document);
+                Ok(())
+            }
             Due::Reset => self.canvas.erase_all(),
         }
+    }
+
+    /// Moves a short window down after a change of the size. Some terminals make room for
+    /// rows that they wrap at the top of the screen even if its end is blank, and would push
+    /// the dock to the scrollback at the next change.
+    fn keep_distance(&mut self, document: &dyn Document) {
+        let (len, stable) = (document.len(), document.stable());
+        let first_unsettled = usize::from(self.origin) + stable.saturating_sub(self.pushed);
+        let end = usize::from(self.origin) + len.saturating_sub(self.pushed);
+        // Half the width is as narrow as most changes go.
+        let wraps = |index: &usize| document.row(*index).width() > usize::from(self.size().width) / 2;
+        let n_wrapping = (stable..len).rev().take(usize::from(self.height())).filter(wraps).count();
+        // And some rows more, for what is added until then.
+        let missing = (n_wrapping + 2).saturating_sub(first_unsettled);
+        self.origin += narrow(missing.min(usize::from(self.height()).saturating_sub(end)));
+    }
+
+    /// Leaves the settled rows of a document on the screen and the window below them.
+    fn leave_old_document(&mut self) -> io::Result<()> {
+        (self.gap, self.borrowing) = (false, false);
+        if matches!(self.due, Due::Reset | Due::EraseWrappedRows) {
+            return Ok(());
+        }
+        let covered = std::mem::take(&mut self.shown.covered);
+        let settled = self.stable.saturating_sub(self.shown.top);
+        let end = narrow(settled).min(self.shown.used.saturating_sub(self.origin)) + self.origin;
+        for (y, row) in covered {
+            if self.due != Due::Nothing {
+                self.canvas.erase_row(y)?;
+            }
+            self.canvas.show([(y, Cow::Owned(row))])?;
+        }
+        self.origin = end;
+        self.due = Due::EraseOwnRows;
+        self.canvas.forget();
+        Ok(())
     }
 
     /// Scrolls the shell's rows away until the document, or the tallest overlay,

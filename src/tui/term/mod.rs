@@ -14,9 +14,13 @@ mod control;
 mod guard;
 mod inline;
 mod input;
+mod reflow;
+mod row_mark;
 
 pub use canvas::Canvas;
 pub use control::Control;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
-pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay};
+pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
 pub use input::{InputBroker, InputEvent, normalize_paste};
+pub use reflow::{CursorRule, ReflowTraits};
+pub use row_mark::RowMark;

@@ -12,6 +12,7 @@ pub(crate) mod google;
 pub(crate) mod lifeline;
 pub(crate) mod long_session;
 pub(crate) mod pty;
+pub(crate) mod reflowing_terminal;
 pub(crate) mod rpc_client;
 pub(crate) mod session_bench;
 pub(crate) mod sse_server;

@@ -2,7 +2,7 @@
 
 use super::super::actions;
 use super::super::app::App;
-use super::super::msg::Effect;
+use super::super::msg::{Effect, ScreenEffect};
 use super::super::reference;
 use super::Command;
 
@@ -12,6 +12,12 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Copy the last answer",
         run: |app, _, out| actions::copy_answer(app, out),
+    },
+    Command {
+        name: "redraw",
+        args: "",
+        help: "Clear screen and scrollback, and write the transcript again at the current width",
+        run: |_, _, out| out.push(ScreenEffect::Replay.into()),
     },
     Command { name: "hotkeys", args: "", help: "Show all keys and commands", run: hotkeys },
 ];

@@ -33,8 +33,8 @@ pub(super) struct Live {
 }
 
 impl Transcript {
-    /// Shows an event; `now` is monotonic. After `Opened` the caller
-    /// clears the screen; [`Self::open`] does the same with a new directory.
+    /// Shows an event; `now` is monotonic. After `Opened` and `Navigated` the caller
+    /// starts over on the screen; [`Self::open`] also takes a new directory.
     pub(in super::super) fn apply(&mut self, event: &SessionEvent, now: Duration) {
         match event {
             SessionEvent::Opened(opened) => self.show(opened),

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use ratatui::style::Style;
 
@@ -19,12 +20,12 @@ use crate::tui::theme::Token;
 use super::cells::{Cell, CellKind};
 use super::render::{RenderCx, ViewSettings, indented, side};
 
-/// Maximum number of rows drawn when everything is drawn again, approximately.
+/// Maximum number of rows of a replay that the user asked for, approximately.
 const REPLAY_ROWS: usize = 5_000;
 
-/// The same for a session that is shown for the first time: several screens to
-/// scroll back through, without a delay.
-const OPENING_ROWS: usize = 400;
+/// The same for a session that is shown for the first time, and after a change of width or
+/// view: several screens, without a delay.
+const RECENT_ROWS: usize = 400;
 
 /// Rows of one cell, as last drawn.
 #[derive(Debug, Default)]
@@ -101,6 +102,18 @@ impl<T> fmt::Debug for CellId<T> {
     }
 }
 
+/// How many cells are drawn when everything is drawn again.
+#[derive(Debug, Clone, Copy, Default)]
+enum Extent {
+    /// Several screens.
+    #[default]
+    Recent,
+    /// The same, and all cells from this one on.
+    Since(usize),
+    /// As many as are kept.
+    Whole,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct CellList {
     slots: Vec<Slot>,
@@ -114,8 +127,9 @@ pub(super) struct CellList {
     /// The line about hidden entries, above all cells except the first.
     lead: Vec<Row>,
     key: Option<Key>,
-    /// Whether the next replay is the first of this session.
-    opening: bool,
+    next_replay: Extent,
+    /// Number of cells in the last layout; those after them have no rows yet.
+    n_measured: usize,
     stable: usize,
     renders: u64,
 }
@@ -125,9 +139,28 @@ impl CellList {
     pub(super) fn reset(&mut self, len: usize, n_earlier: Option<usize>) {
         self.slots.truncate(len);
         self.first_kept = 1;
+        self.n_measured = self.n_measured.min(len);
         self.n_earlier = n_earlier;
         self.key = None;
-        self.opening = true;
+        self.next_replay = Extent::Recent;
+    }
+
+    /// Draws as many cells as possible at the next layout; the caller clears the screen.
+    pub(super) fn replay_whole(&mut self) {
+        self.key = None;
+        self.next_replay = Extent::Whole;
+    }
+
+    /// Keeps drawing the cell of row `index` and those after it.
+    pub(super) fn keep_since(&mut self, index: usize) {
+        if let Some((found, _)) = self.cell_at(index) {
+            self.next_replay = Extent::Since(found);
+        }
+    }
+
+    /// Whether a layout for `cx` draws only live cells.
+    pub(super) fn is_laid_out(&self, cx: &RenderCx<'_>) -> bool {
+        self.key.as_ref().is_some_and(|key| key.is_of(cx))
     }
 
     /// Draws everything again at the next layout; the caller clears the
@@ -222,7 +255,7 @@ impl CellList {
 
     /// Draws changed cells. Running cells use the time `cx.now`.
     pub(super) fn layout(&mut self, cx: &RenderCx<'_>) {
-        if self.key.as_ref().is_some_and(|key| key.is_of(cx)) {
+        if self.is_laid_out(cx) {
             self.draw_live(cx);
         } else {
             self.key = Some(Key::new(cx));
@@ -235,7 +268,11 @@ impl CellList {
     fn replay(&mut self, cx: &RenderCx<'_>) {
         let first_live = self.slots.iter().position(|slot| !slot.cell.is_settled());
         let first_live = first_live.unwrap_or(self.slots.len());
-        let most = if std::mem::take(&mut self.opening) { OPENING_ROWS } else { REPLAY_ROWS };
+        let (most, kept) = match std::mem::take(&mut self.next_replay) {
+            Extent::Recent => (RECENT_ROWS, first_live),
+            Extent::Since(index) => (RECENT_ROWS, first_live.min(index)),
+            Extent::Whole => (REPLAY_ROWS, first_live),
+        };
         let mut n_rows = 0;
         self.first_shown = 0;
         for index in (0..self.slots.len()).rev() {
@@ -244,7 +281,7 @@ impl CellList {
                 continue;
             }
             // Always include the cells of the answer in progress, and the header.
-            if n_rows >= most && index < first_live && index > 0 {
+            if n_rows >= most && index < kept && index > 0 {
                 self.slots[index].painted = Painted::default();
                 self.first_shown = self.first_shown.max(index + 1);
                 continue;
@@ -275,6 +312,7 @@ impl CellList {
     }
 
     fn measure(&mut self) {
+        self.n_measured = self.slots.len();
         let mut end = match self.first_live.checked_sub(1) {
             Some(last) => self.slots.get(last).map_or(0, |slot| slot.end),
             None => 0,
@@ -299,7 +337,11 @@ impl CellList {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.slots.last().map_or(0, |slot| slot.end)
+        self.measured().last().map_or(0, |slot| slot.end)
+    }
+
+    fn measured(&self) -> &[Slot] {
+        self.slots.get(..self.n_measured).unwrap_or(&self.slots)
     }
 
     pub(super) fn stable(&self) -> usize {
@@ -316,9 +358,27 @@ impl CellList {
 
     /// The cell of row `index`, and the row's index within it.
     fn cell_at(&self, index: usize) -> Option<(usize, usize)> {
-        let found = self.slots.partition_point(|slot| slot.end <= index);
-        let start = found.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end);
-        (found < self.slots.len()).then(|| (found, index - start))
+        let found = self.measured().partition_point(|slot| slot.end <= index);
+        let start = self.start_of(found);
+        (found < self.n_measured).then(|| (found, index - start))
+    }
+
+    /// The cells that have rows in `range`: index, first row, and rows.
+    pub(super) fn cells_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, &[Row])> {
+        let first = self.measured().partition_point(|slot| slot.end <= range.start);
+        let cells = (first..self.n_measured).map(|index| (index, self.start_of(index)));
+        cells
+            .take_while(move |(_, start)| *start < range.end)
+            .map(|(index, start)| (index, start, self.rows_of(index)))
+    }
+
+    /// First row of a cell.
+    pub(super) fn start_of(&self, index: usize) -> usize {
+        index.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end)
+    }
+
+    pub(super) fn rows_of(&self, index: usize) -> &[Row] {
+        self.slots.get(index).map_or(&[], |slot| &slot.painted.rows)
     }
 
     #[cfg(test)]
@@ -386,17 +446,17 @@ mod tests {
         let mut cells = CellList::default();
         cells.reset(0, Some(0));
         cells.push(HeaderCell::default());
-        for n in 0..OPENING_ROWS {
+        for n in 0..RECENT_ROWS {
             cells.push(TextCell::finished(&format!("text {n}")));
         }
         cells.layout(&cx);
         // A blank row precedes each text.
-        let n_shown = OPENING_ROWS / 2;
+        let n_shown = RECENT_ROWS / 2;
         let last = cells.len() - 1;
-        assert_eq!(cells.cell_at(last), Some((OPENING_ROWS, 1)));
-        assert_eq!(cells.cell_at(last - 2), Some((OPENING_ROWS - 1, 1)));
+        assert_eq!(cells.cell_at(last), Some((RECENT_ROWS, 1)));
+        assert_eq!(cells.cell_at(last - 2), Some((RECENT_ROWS - 1, 1)));
         assert_eq!(cells.cell_at(last + 1), None);
-        assert_eq!(cells.first_shown, OPENING_ROWS - n_shown + 1);
+        assert_eq!(cells.first_shown, RECENT_ROWS - n_shown + 1);
         assert_eq!(cells.draw_anew(1, &cx), 2, "it was left out before");
         assert_eq!(cells.slots[1].painted.rows[1].text().trim(), "text 0");
     }
@@ -456,7 +516,7 @@ mod tests {
         assert_eq!(cells.renders(), renders, "nothing is asked for from the beginning");
         cells.restart();
         cells.layout(&cx(40));
-        assert!((REPLAY_ROWS..REPLAY_ROWS + 20).contains(&cells.len()), "{}", cells.len());
+        assert!((RECENT_ROWS..RECENT_ROWS + 20).contains(&cells.len()), "{}", cells.len());
         let lead = (0..9).map(|index| text(&cells, index)).find(|row| row.contains("hidden")).unwrap();
         assert!(lead.ends_with("blocks above hidden"), "{lead}");
         let renders = cells.renders();

@@ -4,8 +4,8 @@
 //! answer in progress and `calls` for open tool calls), keeps the cells with
 //! their rows (`cell_list`), and lets each kind draw itself (`cells`). The caller
 //! places the rows on screen. Nothing here reads a clock or a disk.
-//! Invariant: a row below [`Transcript::stable`] never changes, unless the caller
-//! was told to clear the screen.
+//! Invariant: a row below [`Transcript::stable`] changes only in a layout that
+//! [`Transcript::is_laid_out`] announces.
 
 mod answer;
 mod apply;
@@ -13,9 +13,11 @@ mod calls;
 mod cell_list;
 mod cells;
 mod notices;
+mod places;
 mod render;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +32,7 @@ use apply::Live;
 use cell_list::CellList;
 use cells::{BlockCell, HeaderCell, ToolCell};
 
+pub(super) use places::{MovedRows, Places};
 pub(super) use render::{RenderCx, ViewSettings};
 
 /// The conversation of a session, ready to be shown.
@@ -55,7 +58,7 @@ impl Transcript {
     }
 
     /// Removes everything except the header and shows the entries of a session that
-    /// works in `cwd`. The caller clears the screen.
+    /// works in `cwd`. The caller starts over on the screen.
     pub(super) fn open(&mut self, opened: &Opened, cwd: &Path) {
         cwd.clone_into(&mut self.view.cwd);
         self.show(opened);
@@ -84,7 +87,7 @@ impl Transcript {
         self.cells.push(BlockCell { markdown: markdown.to_owned() });
     }
 
-    /// Changes how everything is shown. The caller clears the screen.
+    /// Changes how everything is shown.
     pub(super) fn set_view(&mut self, view: ViewSettings) {
         self.view = view;
     }
@@ -100,7 +103,7 @@ impl Transcript {
     }
 
     /// Draws changes for a screen of `width` cells. A new width, theme or view
-    /// draws the last few thousand rows again; the caller clears the screen.
+    /// draws the last few hundred rows again, and settled rows change with it.
     pub(super) fn layout(&mut self, width: u16, theme: &Theme, now: Duration) {
         self.read_partial_arguments();
         let cx =
@@ -117,6 +120,30 @@ impl Transcript {
     /// above may leave memory.
     pub(super) fn release(&mut self, pushed: usize) {
         self.cells.release(pushed);
+    }
+
+    /// Whether the next layout for this width and theme keeps settled rows.
+    pub(super) fn is_laid_out(&self, width: u16, theme: &Theme) -> bool {
+        let now = Duration::ZERO;
+        let cx =
+            RenderCx { width: width.max(1), theme, highlighter: &self.highlighter, view: &self.view, now };
+        self.cells.is_laid_out(&cx)
+    }
+
+    /// Remembers the places of these rows. The next layout keeps their cells.
+    pub(super) fn places(&mut self, rows: Range<usize>) -> Places {
+        self.cells.keep_since(rows.start);
+        Places::of(&self.cells, rows)
+    }
+
+    /// The new rows of `places`, after a layout.
+    pub(super) fn moved<'a>(&'a self, places: &'a Places) -> MovedRows<'a> {
+        MovedRows { places, cells: &self.cells }
+    }
+
+    /// Draws thousands of rows at the next layout, for a screen that is cleared.
+    pub(super) fn replay_whole(&mut self) {
+        self.cells.replay_whole();
     }
 
     /// Number of rows.

@@ -1,0 +1,392 @@
+//! Where rows end up after the terminal changed its width.
+//!
+//! Most terminals wrap the rows of a narrower screen anew, some cut them. Neither
+//! reports what it did; the only sensor is the position of the cursor after the change.
+//! A [`Picture`] keeps the rows of the last frame as cells, computes for each
+//! [model](Model) of a terminal the new screen row of every painted row, and drops the
+//! models that contradict the reported cursor. Pure arithmetic: it writes nothing.
+
+use ratatui::layout::{Position, Size};
+
+/// What a terminal does to its rows when its width changes; `None` if unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReflowTraits {
+    /// Whether rows wider than the screen are wrapped; otherwise they are cut.
+    pub reflows: Option<bool>,
+    /// Whether blanks with a background at the end of a row count as text.
+    pub keeps_styled_blanks: Option<bool>,
+    /// Whether rows below the cursor stay on the screen when rows above it wrap.
+    pub keeps_rows_below: Option<bool>,
+    pub cursor: CursorRule,
+}
+
+/// How the reported cursor moves with the text under it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CursorRule {
+    /// It stays with its text.
+    #[default]
+    Follows,
+    /// Like [`Self::Follows`], but rows that leave the screen because rows below the cursor
+    /// wrapped are not subtracted (kitty).
+    IgnoresRowsBelow,
+    /// Wrapped rows below the cursor are never subtracted, and the cursor's own row does not
+    /// wrap (xterm.js, as in VS Code).
+    OwnRowFixed,
+    /// Only rows above the cursor wrap (Konsole).
+    WrapsOnlyAbove,
+}
+
+impl ReflowTraits {
+    /// The traits of a terminal known by this name; unknown ones are found out at the first
+    /// change of the width.
+    pub fn of(terminal: &str) -> Self {
+        let reflowing = |styled, below, cursor| Self {
+            reflows: Some(true),
+            keeps_styled_blanks: Some(styled),
+            keeps_rows_below: Some(below),
+            cursor,
+        };
+        match terminal {
+            "alacritty" | "foot" | "ghostty" | "tmux" => reflowing(true, true, CursorRule::Follows),
+            "vte" | "urxvt" => reflowing(true, false, CursorRule::Follows),
+            "wezterm" | "windows-terminal" => reflowing(false, true, CursorRule::Follows),
+            "kitty" => reflowing(true, true, CursorRule::IgnoresRowsBelow),
+            "vscode" => reflowing(true, true, CursorRule::OwnRowFixed),
+            "konsole" => reflowing(false, false, CursorRule::WrapsOnlyAbove),
+            "xterm" => Self { reflows: Some(false), ..Self::default() },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// The cells of one painted row.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RowShape {
+    /// Widths of the clusters up to the last cell that is not blank.
+    pub(super) widths: Vec<u16>,
+    /// Number of clusters up to the last one that is not a space.
+    pub(super) n_plain: usize,
+}
+
+impl RowShape {
+    fn widths(&self, with_styled: bool) -> &[u16] {
+        if with_styled { &self.widths } else { self.widths.get(..self.n_plain).unwrap_or_default() }
+    }
+
+    /// Rows this one takes on a screen of `width`.
+    fn n_rows(&self, width: u16, with_styled: bool) -> i64 {
+        flow(self.widths(with_styled), width).0.max(1)
+    }
+
+    /// How far below its first row the cell in column `x` ends up, and in which column.
+    fn place_of(&self, x: u16, width: u16, with_styled: bool) -> (i64, u16) {
+        let widths = self.widths(with_styled);
+        let mut end = 0_u16;
+        let n_before = widths.iter().position(|cells| {
+            end = end.saturating_add(*cells);
+            end > x
+        });
+        if let Some(n_before) = n_before {
+            let (rows, used) = flow(&widths[..=n_before], width);
+            return (rows - 1, used - widths[n_before]);
+        }
+        // After the text: the distance from its end stays.
+        let (rows, used) = flow(widths, width);
+        let column = used.saturating_add(x.saturating_sub(end));
+        match rows {
+            0 => (i64::from(x / width.max(1)), x % width.max(1)),
+            // Right after a full row, terminals keep the cursor on it.
+            _ if column == width => (rows - 1, width.saturating_sub(1)),
+            _ => (rows - 1 + i64::from(column / width.max(1)), column % width.max(1)),
+        }
+    }
+}
+
+/// Number of rows, and cells used in the last one.
+fn flow(widths: &[u16], width: u16) -> (i64, u16) {
+    let (mut rows, mut used) = (0, width);
+    for cells in widths {
+        if used.saturating_add(*cells) > width {
+            rows += 1;
+            used = 0;
+        }
+        used += cells;
+    }
+    (rows, if rows == 0 { 0 } else { used })
+}
+
+/// The rows of the window as last painted.
+#[derive(Debug)]
+pub(super) struct Picture {
+    pub(super) size: Size,
+    /// Screen row of the first shape.
+    pub(super) origin: u16,
+    /// Number of screen rows in use, including those above `origin`.
+    pub(super) used: u16,
+    pub(super) cursor: Position,
+    /// The rows from `origin` to `used`, and to the cursor if that is lower.
+    pub(super) shapes: Vec<RowShape>,
+}
+
+/// An assumption about a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Model {
+    /// Every row stays one row.
+    Rigid,
+    Reflow {
+        styled: bool,
+        from: From,
+    },
+}
+
+/// The fixed point from which positions are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Cursor,
+    /// The cursor stays on the first of the rows its own row becomes.
+    CursorOnFirst,
+    /// The cursor is on a row of its own below its text, which ends at the edge.
+    CursorAfter,
+    /// The last row of the window is the last row of the screen.
+    Bottom,
+}
+
+/// The result of one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Positions {
+    /// The new screen row of each painted row, and of the row after the last one. Negative
+    /// for rows in the scrollback.
+    pub(super) tops: Vec<i64>,
+    pub(super) reflows: bool,
+    styled: bool,
+}
+
+impl Picture {
+    /// Number of painted rows.
+    pub(super) fn n_rows(&self) -> usize {
+        usize::from(self.used.saturating_sub(self.origin))
+    }
+
+    fn is_full(&self) -> bool {
+        self.used >= self.size.height
+    }
+
+    /// Where the rows may be on a screen of `size`, given the reported cursor: one
+    /// entry for each model that fits, at least one.
+    pub(super) fn positions(
+        &self,
+        size: Size,
+        reply: Option<Position>,
+        traits: &ReflowTraits,
+    ) -> Vec<Positions> {
+        let mut found: Vec<Positions> = Vec::new();
+        for model in self.models(size, reply, traits) {
+            let tops = self.tops(model, size, reply, traits);
+            let (reflows, styled) = match model {
+                Model::Rigid => (false, false),
+                Model::Reflow { styled, .. } => (true, styled),
+            };
+            found.push(Positions { tops, reflows, styled });
+        }
+        found
+    }
+
+    /// The traits after a change that only `found` explains.
+    pub(super) fn learned(&self, size: Size, found: &[Positions], traits: ReflowTraits) -> ReflowTraits {
+        let is_sensed = self.is_full() && size.height == self.size.height && size.width < self.size.width;
+        let wraps = self.shapes.iter().any(|shape| shape.n_rows(size.width, true) > 1);
+        let (Some(first), true, true) = (found.first(), is_sensed, wraps) else { return traits };
+        let agree = found.iter().all(|positions| positions.reflows == first.reflows);
+        let agree_on_style = first.reflows && found.iter().all(|positions| positions.styled == first.styled);
+        let styled_differs =
+            self.shapes.iter().any(|shape| shape.n_rows(size.width, true) != shape.n_rows(size.width, false));
+        ReflowTraits {
+            reflows: traits.reflows.or(agree.then_some(first.reflows)),
+            keeps_styled_blanks: traits
+                .keeps_styled_blanks
+                .or((agree && agree_on_style && styled_differs).then_some(first.styled)),
+            ..traits
+        }
+    }
+
+    fn models(&self, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<Model> {
+        if size.width >= self.size.width || traits.reflows == Some(false) {
+            // No painted row wraps, however the terminal does it.
+            return vec![Model::Rigid];
+        }
+        let styles = match traits.keeps_styled_blanks {
+            Some(known) => vec![known],
+            None => vec![true, false],
+        };
+        let reflow = |from| styles.iter().map(move |&styled| Model::Reflow { styled, from });
+        let mut models: Vec<Model> = Vec::new();
+        if reply.is_some() {
+            models.extend(reflow(From::Cursor));
+            if self.cursor.x >= size.width && !self.is_column_as_expected(size, reply, &styles) {
+                // What terminals do with such a cursor differs.
+                models.extend(reflow(From::CursorOnFirst));
+                if self.cursor.x.is_multiple_of(size.width.max(1)) {
+                    models.extend(reflow(From::CursorAfter));
+                }
+            }
+        }
+        let end = |model: Model| self.tops(model, size, reply, traits).last().copied().unwrap_or(0);
+        let bottom = i64::from(size.height);
+        if self.is_full() && size.height == self.size.height {
+            // Rows below the cursor wrap too, so the window reaches the bottom of the
+            // screen, or beyond it where the terminal drops them.
+            models.retain(|model| end(*model) >= bottom);
+            let fits_exactly = models.iter().any(|model| end(*model) == bottom);
+            if traits.keeps_rows_below == Some(true) || traits.keeps_rows_below.is_none() && fits_exactly {
+                models.retain(|model| end(*model) == bottom);
+            }
+        }
+        let may_cut = traits.reflows.is_none()
+            && (size.height != self.size.height || reply.is_none_or(|reply| reply.y == self.cursor.y));
+        if may_cut {
+            models.push(Model::Rigid);
+        }
+        if models.is_empty() && self.is_full() {
+            models.extend(reflow(From::Bottom));
+        }
+        if models.is_empty() {
+            models.push(Model::Rigid);
+        }
+        models
+    }
+
+    fn tops(&self, model: Model, size: Size, reply: Option<Position>, traits: &ReflowTraits) -> Vec<i64> {
+        let at = usize::from(self.cursor.y.saturating_sub(self.origin));
+        let (heights, sub_row) = match model {
+            Model::Rigid => (vec![1; self.shapes.len()], 0),
+            Model::Reflow { styled, from } => {
+                let mut heights = self.heights(size.width, styled, traits.cursor);
+                let mut sub_row = self.sub_row(size, styled, from, traits);
+                if from == From::CursorAfter
+                    && let Some(own) = heights.get_mut(at)
+                {
+                    sub_row = *own;
+                    *own += 1;
+                }
+                (heights, sub_row)
+            }
+        };
+        let before = |n: usize| heights.iter().take(n).sum::<i64>();
+        let n_rows = self.n_rows();
+        let below: i64 = heights.iter().take(n_rows).skip(at + 1).sum();
+        let n_below = i64::try_from(n_rows.saturating_sub(at + 1)).unwrap_or(0);
+        let height = i64::from(size.height);
+        let first = match (model, reply) {
+            (Model::Reflow { from: From::Bottom, .. }, _) => height - before(n_rows),
+            (_, None) => i64::from(self.origin),
+            (Model::Rigid, Some(reply)) => i64::from(reply.y) - before(at),
+            (Model::Reflow { .. }, Some(reply)) => {
+                let row = i64::from(reply.y) - sub_row;
+                let row = match traits.cursor {
+                    CursorRule::IgnoresRowsBelow => {
+                        row.min(height - below - heights.get(at).copied().unwrap_or(1))
+                    }
+                    CursorRule::OwnRowFixed => row - (below - n_below),
+                    CursorRule::Follows | CursorRule::WrapsOnlyAbove => row,
+                };
+                row - before(at)
+            }
+        };
+        (0..=n_rows).map(|n| first + before(n)).collect()
+    }
+
+    /// Whether the cursor is in the column in which its text would take it.
+    fn is_column_as_expected(&self, size: Size, reply: Option<Position>, styles: &[bool]) -> bool {
+        let at = usize::from(self.cursor.y.saturating_sub(self.origin));
+        let (Some(shape), Some(reply)) = (self.shapes.get(at), reply) else { return false };
+        let column = |styled: &bool| shape.place_of(self.cursor.x, size.width, *styled).1;
+        !self.cursor.x.is_multiple_of(size.width.max(1))
+            && styles.iter().all(|styled| column(styled) == reply.x)
+    }
+
+    /// How far below the first row of its text the cursor is.
+    fn sub_row(&self, size: Size, styled: bool, from: From, traits: &ReflowTraits) -> i64 {
+        let wraps = matches!(traits.cursor, CursorRule::Follows | CursorRule::IgnoresRowsBelow);
+        let at = usize::from(self.cursor.y.saturating_sub(self.origin));
+        match self.shapes.get(at) {
+            Some(shape) if from == From::Cursor && wraps => {
+                shape.place_of(self.cursor.x, size.width, styled).0
+            }
+            _ => 0,
+        }
+    }
+
+    /// How many rows each painted row becomes.
+    fn heights(&self, width: u16, styled: bool, rule: CursorRule) -> Vec<i64> {
+        let at = usize::from(self.cursor.y.saturating_sub(self.origin));
+        let wrapped = |n: usize, shape: &RowShape| match rule {
+            CursorRule::WrapsOnlyAbove if n >= at => 1,
+            CursorRule::OwnRowFixed if n == at => 1,
+            _ => shape.n_rows(width, styled),
+        };
+        let mut heights: Vec<i64> =
+            self.shapes.iter().enumerate().map(|(n, shape)| wrapped(n, shape)).collect();
+        if rule == CursorRule::OwnRowFixed {
+            // It wraps from the last row upwards and skips the row it takes for the
+            // cursor's, which it finds by counting the rows added so far.
+            let mut added = 0;
+            for n in (0..heights.len()).rev() {
+                let is_skipped = i64::try_from(n).is_ok_and(|n| n == i64::try_from(at).unwrap_or(0) + added);
+                heights[n] = if is_skipped { 1 } else { self.shapes[n].n_rows(width, styled) };
+                added += heights[n] - 1;
+            }
+        }
+        heights
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cells: usize, styled_blanks: usize) -> RowShape {
+        RowShape { widths: vec![1; cells + styled_blanks], n_plain: cells }
+    }
+
+    /// A full screen of four rows: two of text, the cursor's, and a border.
+    fn full(width: u16, shapes: Vec<RowShape>) -> Picture {
+        let n_rows = u16::try_from(shapes.len()).unwrap();
+        let cursor = Position::new(2, n_rows - 2);
+        Picture { size: Size::new(width, n_rows), origin: 0, used: n_rows, cursor, shapes }
+    }
+
+    #[test]
+    fn rows_wrap_at_cells_and_wide_clusters_move_down_whole() {
+        assert_eq!(flow(&[1; 10], 4), (3, 2));
+        assert_eq!(flow(&[1, 1, 1, 2, 1], 4), (2, 3));
+        assert_eq!(flow(&[], 4), (0, 0));
+        assert_eq!(row(10, 0).place_of(9, 4, true), (2, 1));
+        assert_eq!(row(8, 0).place_of(8, 4, true), (1, 3), "after a full row the cursor stays on it");
+        assert_eq!(row(3, 0).place_of(6, 4, true), (1, 2));
+    }
+
+    #[test]
+    fn the_cursor_decides_between_a_terminal_that_wraps_and_one_that_cuts() {
+        let shapes = vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)];
+        let picture = full(20, shapes);
+        let size = Size::new(10, 4);
+        let unknown = ReflowTraits::default();
+        // The border became two rows, so the cursor moved up by one.
+        let found = picture.positions(size, Some(Position::new(2, 1)), &unknown);
+        assert!(found.iter().all(|positions| positions.reflows), "{found:?}");
+        assert_eq!(found[0].tops, [-1, 0, 1, 2, 4]);
+        assert_eq!(picture.learned(size, &found, unknown).reflows, Some(true));
+        // It did not move.
+        let found = picture.positions(size, Some(Position::new(2, 2)), &unknown);
+        let cut: Vec<_> = found.iter().filter(|positions| !positions.reflows).collect();
+        assert_eq!(cut[0].tops, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn an_impossible_answer_of_a_known_terminal_leaves_the_window_at_the_bottom() {
+        let picture = full(20, vec![row(10, 0), row(3, 0), row(4, 0), row(20, 0)]);
+        let found = picture.positions(Size::new(10, 4), Some(Position::new(2, 3)), &ReflowTraits::of("tmux"));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].tops, [-1, 0, 1, 2, 4]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Marks: where a row begins within its text, independent of the width.
+//!
+//! Rows that are laid out again at another width have other indices. A mark names a row by
+//! the text before it, without blanks and lines drawn with box characters, because wrapping
+//! adds and removes only those.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use super::super::text::Row;
+
+/// The beginning of a row within the rows of one block of text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RowMark {
+    /// The characters before the row, as a sum of hashes: columns of a table interleave
+    /// differently at each width, so their order does not count.
+    sum: u64,
+    n_chars: usize,
+    /// Number of rows before it with the same text before them.
+    nth: usize,
+}
+
+impl RowMark {
+    /// The marks of all rows of a block, in order.
+    pub fn of<'r>(rows: impl IntoIterator<Item = &'r Row>) -> impl Iterator<Item = Self> {
+        let mut next = Self::default();
+        rows.into_iter().map(move |row| {
+            let mark = next;
+            next.nth += 1;
+            for span in &row.line.spans {
+                for c in span.content.chars().filter(|c| is_text(*c)) {
+                    next.sum = next.sum.wrapping_add(hash(c));
+                    next.n_chars += 1;
+                    next.nth = 0;
+                }
+            }
+            mark
+        })
+    }
+
+    /// The row that begins with the same text.
+    pub fn find<'r>(&self, rows: impl IntoIterator<Item = &'r Row>) -> Option<usize> {
+        Self::of(rows).position(|mark| mark == *self)
+    }
+
+    /// The last row that begins no later in the text, or the number of rows if all of them
+    /// are shorter than the text before the mark.
+    pub fn find_before(&self, rows: &[Row]) -> usize {
+        let end = Row::default();
+        let marks: Vec<Self> = Self::of(rows.iter().chain([&end])).collect();
+        let n_rows = marks.len() - 1;
+        if marks[n_rows].n_chars < self.n_chars {
+            return n_rows;
+        }
+        marks[..n_rows].iter().rposition(|mark| mark.n_chars <= self.n_chars).unwrap_or(0)
+    }
+}
+
+fn is_text(c: char) -> bool {
+    !c.is_whitespace() && !('\u{2500}'..='\u{259f}').contains(&c)
+}
+
+fn hash(c: char) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    c.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Style;
+
+    use super::*;
+
+    fn rows(texts: &[&str]) -> Vec<Row> {
+        texts.iter().map(|text| Row::styled(*text, Style::new())).collect()
+    }
+
+    #[test]
+    fn a_row_is_found_at_another_width_if_a_row_begins_there() {
+        let wide = rows(&["", "one two three", "four", "", "five six"]);
+        let slim = rows(&["", "one two", "three", "four", "", "five", "six"]);
+        let found: Vec<_> = RowMark::of(&wide).map(|mark| mark.find(&slim)).collect();
+        assert_eq!(found, [Some(0), Some(1), Some(3), Some(4), Some(5)]);
+        let found: Vec<_> = RowMark::of(&slim).map(|mark| mark.find(&wide)).collect();
+        assert_eq!(found, [Some(0), Some(1), None, Some(2), Some(3), Some(4), None]);
+        let six = RowMark::of(&slim).last().unwrap();
+        assert_eq!(six.find_before(&wide), 4);
+    }
+
+    #[test]
+    fn the_rows_after_a_table_are_found_although_its_cells_wrapped() {
+        let wide = rows(&["a b c │ d e", "──────┼────", "after"]);
+        let slim = rows(&["a b │ d", "c   │ e", "────┼──", "after"]);
+        let after = RowMark::of(&wide).last().unwrap();
+        assert_eq!(after.find(&slim), Some(3));
+        assert_eq!(after.find_before(&slim), 3);
+        assert_eq!(after.find_before(&rows(&["a b"])), 1, "the text went on behind it");
+    }
+}
