@@ -545,6 +545,7 @@ async fn only_redraw_erases_the_scrollback() {
     pty.wait_text("line 039");
     pty.wait_idle();
     pty.keys("\x0f");
+    pty.wait_text("tool output is expanded");
     pty.keys("\x14");
     pty.wait_text("thinking is hidden");
     pty.resize(Size { width: 60, height: 24 });
@@ -563,6 +564,51 @@ async fn only_redraw_erases_the_scrollback() {
     pty.keys("/redraw\r");
     pty.wait("an erased screen", |rows| !rows.iter().any(|row| row.contains("line 0")));
     assert!(String::from_utf8_lossy(&pty.log()).contains("\x1b[3J"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
+    let text: String = (0..60).map(|n| format!("line {n:03}\n\n")).collect();
+    let server = SseServer::start([Reply::sse(chat::text(&text))]).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("many lines\r");
+    pty.wait_text("line 059");
+    pty.wait_idle();
+    let before = pty.everything();
+    pty.keys("\x1bo");
+    pty.wait("the end", |rows| rows[0].contains("entry") && rows.iter().any(|row| row.contains("line 059")));
+    pty.keys("g");
+    pty.wait_text("line 000");
+    pty.keys("/line 030\r");
+    pty.wait_text("n/N: next/previous match");
+    pty.wait_text("line 030");
+    pty.keys("q");
+    pty.wait("the main screen", |rows| rows.iter().any(|row| row.contains("line 059")));
+    assert_eq!(pty.everything(), before);
+    // A change of the size behind the pager is followed afterwards.
+    pty.keys("\x1bo");
+    pty.wait("the pager", |rows| rows[0].contains("entry"));
+    pty.resize(Size { width: 80, height: 18 });
+    pty.wait("the new height", |rows| {
+        rows.len() == 18 && rows[0].contains("entry") && rows[17].contains("q: close")
+    });
+    pty.keys("q");
+    pty.wait_idle();
+    let everything = pty.everything();
+    for n in 0..60 {
+        let line = format!("line {n:03}");
+        assert_eq!(everything.iter().filter(|row| row.trim() == line).count(), 1, "{line}: {everything:#?}");
+    }
+    // Quitting from the pager restores the terminal.
+    pty.keys("\x1bo");
+    pty.wait("the pager", |rows| rows[0].contains("entry"));
+    pty.keys("q/quit\r");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    let log = String::from_utf8_lossy(&log).into_owned();
+    assert!(log.rfind("\x1b[?1049l") > log.rfind("\x1b[?1049h"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ use crate::tui::keymap::{Binding, Context};
 use super::app::App;
 use super::commands;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
+use super::pager::PagerEffect;
 use super::session_picker::SessionsEffect;
 
 /// One action: its binding and its handler.
@@ -60,6 +61,9 @@ pub(super) const ACTIONS: &[Action] = &[
         out.push(ScreenEffect::Suspend.into());
     }),
     action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
+    action("app.transcript.page", "alt+o", "Show the whole transcript, with search", |_, out| {
+        out.push(PagerEffect::Open.into())
+    }),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {
         out.push(Effect::session(SessionCommand::CycleThinking));
@@ -147,7 +151,14 @@ fn exit_if_empty(app: &mut App, out: &mut Vec<Effect>) {
 fn toggle_expanded(app: &mut App, _: &mut Vec<Effect>) {
     let mut view = app.transcript.view().clone();
     view.expanded = !view.expanded;
+    let (hint, key) =
+        (if view.expanded { "expanded" } else { "collapsed" }, app.keymap.hint("app.transcript.page"));
     app.transcript.set_view(view);
+    app.status.hint = Some(if key.is_empty() {
+        format!("tool output is {hint} from here on")
+    } else {
+        format!("tool output is {hint} from here on; {key} shows the whole transcript")
+    });
 }
 
 fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {

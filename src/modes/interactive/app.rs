@@ -31,6 +31,7 @@ use super::input_area::{InputArea, InputOutcome};
 use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
+use super::pager::{self, PagerView};
 use super::prompt::Submission;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
@@ -44,6 +45,8 @@ pub(super) struct App {
     pub(super) transcript: Transcript,
     pub(super) input: InputArea,
     pub(super) dialogs: Dialogs,
+    /// On the alternate screen; it has all input.
+    pub(super) pager: Option<Box<PagerView>>,
     pub(super) status: StatusLine,
     pub(super) footer: Footer,
     pub(super) keymap: Keymap,
@@ -79,6 +82,7 @@ impl App {
             transcript: parts.transcript,
             input: InputArea::new(),
             dialogs: Dialogs::new(parts.models),
+            pager: None,
             status: StatusLine::default(),
             footer: Footer::default(),
             keymap: parts.keymap,
@@ -97,6 +101,9 @@ impl App {
 
     pub(super) fn on_input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
         let quits = self.input.take_quit_wait(self.now);
+        if pager::on_input(self, input, out) {
+            return;
+        }
         if self.dialogs.is_open() {
             if let Some(outcome) = self.dialogs.on_input(input, &self.keymap) {
                 self.on_dialog(outcome, out);
@@ -453,6 +460,7 @@ impl App {
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read, &self.keymap)),
+            EffectDone::Pager(done) => pager::on_done(self, done),
             EffectDone::Branch(branch) => self.footer.branch = branch,
             EffectDone::Edited(Ok(text)) => match self.dialogs.summary() {
                 Some(review) => review.set_text(&text),

@@ -62,6 +62,7 @@ impl Effects {
             WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),
             WorldEffect::Tree(effect) => self.start_tree(effect),
+            WorldEffect::Pager(effect) => self.start_pager(effect),
             WorldEffect::Export(request) => self.export(request),
             WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
         }

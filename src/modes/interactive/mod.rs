@@ -21,6 +21,7 @@ mod layout;
 mod login;
 mod msg;
 mod overlays;
+mod pager;
 mod pending;
 mod prompt;
 mod reference;
@@ -290,8 +291,11 @@ impl Interactive {
     fn paint(&mut self) {
         self.set_time();
         self.app.input.expire(self.app.now);
-        let drawn = self.terminal.ui.draw(&mut self.app);
+        let drawn = self.terminal.draw(&mut self.app);
         self.exit_unless_written(drawn);
+        if let Some(effect) = pager::take_wanted(&mut self.app) {
+            self.effects.start(effect);
+        }
         self.frames.on_drawn();
     }
 
@@ -391,6 +395,9 @@ impl Interactive {
         let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
         self.on_waiting_events();
         self.set_time();
+        self.app.pager = None;
+        let drawn = self.terminal.draw(&mut self.app);
+        self.exit_unless_written(drawn);
         self.settle_size();
         self.app.transcript.settle();
         let Self { mut app, terminal, effects, .. } = self;

@@ -17,6 +17,7 @@ use super::super::trace::CallFilter;
 use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
+use super::pager::{PagerDone, PagerEffect};
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
 
@@ -76,6 +77,8 @@ pub(super) enum WorldEffect {
     Reload,
     /// An effect of keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
+    /// Something about the pager; answers with [`EffectDone::Pager`].
+    Pager(PagerEffect),
     /// Something about the tree of the session; answers with [`EffectDone::Tree`].
     Tree(TreeEffect),
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
@@ -120,6 +123,7 @@ pub(super) enum EffectDone {
     },
     Login(LoginDone),
     Tree(TreeDone),
+    Pager(PagerDone),
     /// Nothing was written yet.
     SecretsFound {
         request: ExportRequest,

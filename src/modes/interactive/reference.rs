@@ -25,7 +25,7 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Tree, "In the session tree"),
     (Context::Trace, "In the trace"),
     (Context::Search, "While searching"),
-    (Context::Fullscreen, "In fullscreen"),
+    (Context::Fullscreen, "In the transcript pager"),
 ];
 
 /// The current keys, by context, and all commands. A key appears once per meaning,

@@ -120,7 +120,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     };
     let mut interactive = Interactive {
         app,
-        terminal: Terminal { ui: Ui::new(screen), guard, signals, input },
+        terminal: Terminal { ui: Ui::new(screen), guard, signals, input, pages: None },
         frames: FrameClock::default(),
         effects,
         effects_done,
@@ -154,6 +154,10 @@ fn app(
     let session = handle.state();
     let settings = &session.settings.values;
     (view.hide_thinking, view.links) = (settings.hide_thinking, links);
+    let page_key = keymap.hint("app.transcript.page");
+    if !page_key.is_empty() {
+        view.page_key = page_key;
+    }
     let transcript = Transcript::new(highlighter.clone(), view);
     let mut app =
         App::new(AppParts { session: Arc::clone(&session), transcript, keymap, theme, models, home });

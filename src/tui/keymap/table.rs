@@ -9,7 +9,7 @@ pub enum Context {
     Editor,
     /// Lists, pickers and confirmations.
     Select,
-    /// The scrolled transcript in fullscreen.
+    /// The transcript on the alternate screen.
     Fullscreen,
     Search,
     Sessions,
@@ -168,6 +168,27 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new("tui.select.pageDown", Context::Select, "pageDown", "Next page"),
     Binding::new("tui.select.confirm", Context::Select, "enter", "Choose"),
     Binding::new("tui.select.cancel", Context::Select, "escape ctrl+c", "Cancel"),
+    Binding::new("tui.altScreen.lineUp", Context::Fullscreen, "up", "Scroll up"),
+    Binding::new("tui.altScreen.lineDown", Context::Fullscreen, "down", "Scroll down"),
+    Binding::new("tui.altScreen.pageUp", Context::Fullscreen, "pageUp", "Scroll up a page"),
+    Binding::new("tui.altScreen.pageDown", Context::Fullscreen, "pageDown", "Scroll down a page"),
+    Binding::new("tui.altScreen.halfPageUp", Context::Fullscreen, "ctrl+u", "Scroll up half a page"),
+    Binding::new("tui.altScreen.halfPageDown", Context::Fullscreen, "ctrl+d", "Scroll down half a page"),
+    Binding::new(
+        "tui.altScreen.previousPrompt",
+        Context::Fullscreen,
+        "ctrl+up ctrl+shift+up",
+        "Go to the previous prompt",
+    ),
+    Binding::new(
+        "tui.altScreen.nextPrompt",
+        Context::Fullscreen,
+        "ctrl+down ctrl+shift+down",
+        "Go to the next prompt",
+    ),
+    Binding::new("tui.altScreen.search", Context::Fullscreen, "ctrl+f ctrl+shift+f", "Search"),
+    Binding::new("tui.altScreen.top", Context::Fullscreen, "ctrl+home", "Go to the start"),
+    Binding::new("tui.altScreen.bottom", Context::Fullscreen, "ctrl+end", "Go to the end"),
 ];
 
 /// The current id in `known` for an id of pi 0.58 or earlier, whose ids lack their

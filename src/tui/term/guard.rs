@@ -97,6 +97,18 @@ impl TerminalGuard {
         Ok(())
     }
 
+    /// Switches to the alternate screen for a while, or back, with the same keyboard flags on
+    /// both. The terminal keeps the main screen and its cursor.
+    ///
+    /// # Errors
+    /// If the terminal cannot be written to.
+    pub fn show_alternate_screen(&mut self, shown: bool) -> io::Result<()> {
+        if !ENTERED.load(Ordering::SeqCst) || ALTERNATE.swap(shown, Ordering::SeqCst) == shown {
+            return Ok(());
+        }
+        write_out(if shown { "\x1b[?1049h\x1b[>5u" } else { "\x1b[<1u\x1b[?1049l" })
+    }
+
     /// Restores the terminal while `outside` runs: an external editor, or the stop
     /// signal of Ctrl+Z. The input stream must be stopped before, because it would
     /// read the other program's keys. Takes over the terminal again even if `outside`

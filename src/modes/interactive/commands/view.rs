@@ -3,6 +3,7 @@
 use super::super::actions;
 use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect};
+use super::super::pager::PagerEffect;
 use super::super::reference;
 use super::Command;
 
@@ -12,6 +13,12 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Copy the last answer",
         run: |app, _, out| actions::copy_answer(app, out),
+    },
+    Command {
+        name: "transcript",
+        args: "",
+        help: "Show the whole transcript, with search",
+        run: |_, _, out| out.push(PagerEffect::Open.into()),
     },
     Command {
         name: "redraw",

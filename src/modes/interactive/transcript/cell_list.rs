@@ -128,6 +128,7 @@ pub(super) struct CellList {
     lead: Vec<Row>,
     key: Option<Key>,
     next_replay: Extent,
+    keeps_all: bool,
     /// Number of cells in the last layout; those after them have no rows yet.
     n_measured: usize,
     stable: usize,
@@ -143,6 +144,11 @@ impl CellList {
         self.n_earlier = n_earlier;
         self.key = None;
         self.next_replay = Extent::Recent;
+    }
+
+    /// Draws all cells in every layout.
+    pub(super) fn keep_all(&mut self) {
+        self.keeps_all = true;
     }
 
     /// Draws as many cells as possible at the next layout; the caller clears the screen.
@@ -269,6 +275,7 @@ impl CellList {
         let first_live = self.slots.iter().position(|slot| !slot.cell.is_settled());
         let first_live = first_live.unwrap_or(self.slots.len());
         let (most, kept) = match std::mem::take(&mut self.next_replay) {
+            _ if self.keeps_all => (usize::MAX, first_live),
             Extent::Recent => (RECENT_ROWS, first_live),
             Extent::Since(index) => (RECENT_ROWS, first_live.min(index)),
             Extent::Whole => (REPLAY_ROWS, first_live),
@@ -290,7 +297,9 @@ impl CellList {
         }
         self.first_live = 0;
         let left_out = self.first_shown.saturating_sub(1);
-        self.lead = lead(self.n_earlier, left_out).map(|text| lead_rows(&text, cx)).unwrap_or_default();
+        let lead = lead(self.n_earlier, left_out);
+        let lead = lead.map(|text| format!("{text} ({} to show)", cx.view.page_key));
+        self.lead = lead.map(|text| lead_rows(&text, cx)).unwrap_or_default();
     }
 
     /// Draws a cell of any age again, and returns its number of rows.

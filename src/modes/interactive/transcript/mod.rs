@@ -57,6 +57,14 @@ impl Transcript {
         Self { cells, live: Live::default(), highlighter, view, last_answer: None }
     }
 
+    /// A transcript without a header that draws every cell in each layout; for one that is not
+    /// long.
+    pub(super) fn whole(highlighter: Highlighter, view: ViewSettings) -> Self {
+        let mut transcript = Self::new(highlighter, view);
+        transcript.cells.keep_all();
+        transcript
+    }
+
     /// Removes everything except the header and shows the entries of a session that
     /// works in `cwd`. The caller starts over on the screen.
     pub(super) fn open(&mut self, opened: &Opened, cwd: &Path) {
@@ -139,6 +147,10 @@ impl Transcript {
     /// The new rows of `places`, after a layout.
     pub(super) fn moved<'a>(&'a self, places: &'a Places) -> MovedRows<'a> {
         MovedRows { places, cells: &self.cells }
+    }
+
+    pub(super) fn highlighter(&self) -> &Highlighter {
+        &self.highlighter
     }
 
     /// Draws thousands of rows at the next layout, for a screen that is cleared.

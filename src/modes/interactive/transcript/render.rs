@@ -21,6 +21,8 @@ pub(crate) struct ViewSettings {
     pub(crate) links: bool,
     /// The key that expands, as shown in hints.
     pub(crate) expand_key: String,
+    /// What opens the pager, as shown in hints.
+    pub(crate) page_key: String,
     /// Paths are shown relative to this directory, or with `~` for `home`.
     pub(crate) cwd: PathBuf,
     pub(crate) home: Option<PathBuf>,
@@ -29,7 +31,8 @@ pub(crate) struct ViewSettings {
 impl ViewSettings {
     /// Collapsed, with thinking and without links.
     pub(crate) fn new(expand_key: String, cwd: PathBuf, home: Option<PathBuf>) -> Self {
-        Self { expanded: false, hide_thinking: false, links: false, expand_key, cwd, home }
+        let page_key = "/transcript".to_owned();
+        Self { expanded: false, hide_thinking: false, links: false, expand_key, page_key, cwd, home }
     }
 }
 

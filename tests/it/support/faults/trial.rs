@@ -12,8 +12,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use pi::ai::{EventStream, FakeAnswer, FakeProvider, Message, Provider, Request, TestBarrier};
 use pi::session::{
-    Deltas, Disk, EntryId, EntryKind, IfBusy, LeftBranch, OpenSession, PromptDraft, Reply, Scope,
-    SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionTree, TakenQueue,
+    Deltas, Disk, EntryId, EntryKind, IfBusy, LeftBranch, OpenSession, OtherCommands, PromptDraft, Reply,
+    Scope, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionTree, TakenQueue,
     WhenBusy,
 };
 use serde_json::json;
@@ -302,7 +302,7 @@ impl<'a> Driver<'a> {
             "run a command" => self.command(false).await,
             "stop a command" => self.command(true).await,
             "compact" => {
-                self.request(SessionCommand::Compact { focus: None }).await?;
+                self.request(SessionCommand::Compact { focus: None, with_review: false }).await?;
                 self.settled().await
             }
             "navigate" => self.navigate().await,
@@ -341,8 +341,8 @@ impl<'a> Driver<'a> {
                 key: "steeringMode".to_owned(),
                 value: Some(json!(if self.dice.chance(50) { "all" } else { "one-at-a-time" })),
             },
-            "clone" => SessionCommand::Clone,
-            _ => SessionCommand::New,
+            "clone" => SessionCommand::Clone { if_busy: IfBusy::Cancel },
+            _ => SessionCommand::New { if_busy: IfBusy::Cancel },
         };
         Ok(Some(command))
     }
@@ -458,16 +458,22 @@ impl<'a> Driver<'a> {
         let word = self.word();
         let command =
             if is_long { format!("echo {word}; exec sleep 100") } else { format!("echo ran {word}") };
-        let run = SessionCommand::RunBash { command, exclude_from_context: self.dice.chance(30) };
+        let run = SessionCommand::RunBash {
+            command,
+            exclude_from_context: self.dice.chance(30),
+            others: OtherCommands::Refuse,
+        };
         if self.request(run).await?.is_none() {
             return Ok(());
         }
         if is_long {
-            self.until(|event| matches!(event, SessionEvent::BashOutput { .. } | SessionEvent::BashEnded(_)))
-                .await?;
+            self.until(|event| {
+                matches!(event, SessionEvent::BashOutput { .. } | SessionEvent::BashEnded { .. })
+            })
+            .await?;
             self.request(SessionCommand::Abort).await?;
         }
-        self.until(|event| matches!(event, SessionEvent::BashEnded(_))).await
+        self.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await
     }
 
     async fn navigate(&mut self) -> Done {
@@ -498,7 +504,7 @@ impl<'a> Driver<'a> {
 
     async fn fork(&mut self) -> Done {
         let Some(target) = self.any_entry(|kind| kind == EntryKind::User).await? else { return Ok(()) };
-        match self.request(SessionCommand::Fork { target }).await? {
+        match self.request(SessionCommand::Fork { target, if_busy: IfBusy::Cancel }).await? {
             Some(Reply::Forked(prompt)) => {
                 self.take(TakenQueue { steering: vec![prompt], ..TakenQueue::default() }).await
             }
@@ -559,8 +565,10 @@ impl<'a> Driver<'a> {
     /// Waits until the session is idle.
     async fn settled(&mut self) -> Done {
         while self.handle().state().is_busy() {
-            self.until(|event| matches!(event, SessionEvent::Settled { .. } | SessionEvent::BashEnded(_)))
-                .await?;
+            self.until(|event| {
+                matches!(event, SessionEvent::Settled { .. } | SessionEvent::BashEnded { .. })
+            })
+            .await?;
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ impl Shown {
                 self.check(&Arc::new(Message::ToolResult(Arc::clone(result))));
             }
             SessionEvent::BashStarted { command, .. } => self.promise(command),
-            SessionEvent::BashEnded(execution) => self.promise(&execution.output),
+            SessionEvent::BashEnded { execution, .. } => self.promise(&execution.output),
             SessionEvent::Notice { text, .. } => self.notices.push(text.clone()),
             SessionEvent::Ended { reason } => self.ended = Some(reason.clone()),
             _ => {}

@@ -65,7 +65,7 @@ fn a_replay_draws_the_end_and_says_that_there_is_more() {
     let n_rows = stage.transcript.len();
     assert!((5_000..5_020).contains(&n_rows), "{n_rows}");
     let first: Vec<&str> = text.lines().take(4).collect();
-    assert_eq!(first, ["|", "| pi v1", "|", "| 4500 blocks above hidden"]);
+    assert_eq!(first, ["|", "| pi v1", "|", "| 4500 blocks above hidden (/transcript to show)"]);
     assert_eq!(stage.transcript.stable(), n_rows);
 }
 
@@ -77,9 +77,9 @@ fn earlier_entries_of_a_session_are_mentioned() {
         assert_eq!(stage.text(80), expected);
     };
     check(Some(0), "");
-    check(Some(1), "|\n| 1 earlier entry hidden");
-    check(Some(200), "|\n| 200 earlier entries hidden");
-    check(None, "|\n| earlier entries hidden");
+    check(Some(1), "|\n| 1 earlier entry hidden (/transcript to show)");
+    check(Some(200), "|\n| 200 earlier entries hidden (/transcript to show)");
+    check(None, "|\n| earlier entries hidden (/transcript to show)");
 }
 
 #[test]

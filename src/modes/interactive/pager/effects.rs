@@ -1,0 +1,43 @@
+//! Does what [`PagerEffect`]s say, on threads that may wait for the disk.
+
+use crate::session::{Reply, SessionCommand, SessionTree};
+
+use super::super::effects::Effects;
+use super::super::msg::EffectDone;
+use super::{PagerDone, PagerEffect};
+
+impl Effects {
+    pub(in super::super) fn start_pager(&mut self, effect: PagerEffect) {
+        let done = self.done.clone();
+        let work: Box<dyn FnOnce() -> PagerDone + Send> = match effect {
+            PagerEffect::Open => {
+                let answer = self.link.handle().post(SessionCommand::ReadTree);
+                tokio::spawn(async move {
+                    if let Ok(Reply::Tree(tree)) = answer.await {
+                        drop(done.send(EffectDone::Pager(PagerDone::Opened { tree })));
+                    }
+                });
+                return;
+            }
+            PagerEffect::Read { tree, sections } => Box::new(move || {
+                let read = |(section, entries): (usize, Vec<usize>)| (section, tree.read_all(&entries));
+                PagerDone::Read { sections: sections.into_iter().map(read).collect(), tree }
+            }),
+            PagerEffect::Search { tree, path, query } => Box::new(move || {
+                let positions = search(&tree, &path, &query);
+                PagerDone::Found { tree, query, positions }
+            }),
+        };
+        tokio::task::spawn_blocking(move || drop(done.send(EffectDone::Pager(work()))));
+    }
+}
+
+/// The positions of entries whose line contains `query`, regardless of case. They include some
+/// whose text does not: what is not shown is found too.
+pub(super) fn search(tree: &SessionTree, path: &[usize], query: &str) -> Vec<usize> {
+    // As it is in a line of JSON.
+    let quoted = serde_json::Value::from(query.to_lowercase()).to_string();
+    let wanted = quoted.trim_matches('"');
+    let contains = |idx: usize| tree.line(idx).is_some_and(|line| line.to_lowercase().contains(wanted));
+    path.iter().enumerate().filter(|(_, idx)| contains(**idx)).map(|(position, _)| position).collect()
+}

@@ -1,0 +1,87 @@
+//! The pager: the whole transcript of the session, or a long text, on the alternate screen.
+//!
+//! `view` scrolls and searches, `section` has the rows of one prompt and its answer,
+//! `effects` reads entries from the session's file. Only sections near the screen are in
+//! memory. The transcript is a picture of the session at the moment the pager was opened.
+
+mod effects;
+mod section;
+mod view;
+
+use std::sync::Arc;
+
+use crate::session::{Entry, SessionTree};
+use crate::tui::term::InputEvent;
+
+use super::app::App;
+use super::msg::{Effect, WorldEffect};
+use view::PagerStep;
+
+pub(super) use view::PagerView;
+
+/// Something for the world to do.
+#[derive(Debug, PartialEq)]
+pub(super) enum PagerEffect {
+    /// Reads the tree; answers with [`PagerDone::Opened`].
+    Open,
+    /// Reads entries of sections; answers with [`PagerDone::Read`].
+    Read { tree: SessionTree, sections: Vec<(usize, Vec<usize>)> },
+    /// Searches the entries at these indices; answers with [`PagerDone::Found`].
+    Search { tree: SessionTree, path: Arc<[usize]>, query: String },
+}
+
+/// The result of such an effect.
+#[derive(Debug)]
+pub(super) enum PagerDone {
+    Opened {
+        tree: SessionTree,
+    },
+    Read {
+        tree: SessionTree,
+        sections: Vec<(usize, Vec<Arc<Entry>>)>,
+    },
+    Found {
+        tree: SessionTree,
+        query: String,
+        /// Positions on the path.
+        positions: Vec<usize>,
+    },
+}
+
+impl From<PagerEffect> for Effect {
+    fn from(effect: PagerEffect) -> Self {
+        Self::World(WorldEffect::Pager(effect))
+    }
+}
+
+/// Passes an input to the pager, if it is open. Returns whether it was.
+pub(super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Vec<Effect>) -> bool {
+    let Some(pager) = &mut app.pager else { return false };
+    match pager.handle(input, &app.keymap) {
+        PagerStep::Stay => {}
+        PagerStep::Close => app.pager = None,
+        PagerStep::Search(effect) => out.push(effect.into()),
+    }
+    true
+}
+
+/// Shows the result of an effect.
+pub(super) fn on_done(app: &mut App, done: PagerDone) {
+    match (done, &mut app.pager) {
+        (PagerDone::Opened { tree }, pager) => {
+            let name = app.session.name.as_deref().unwrap_or("Transcript");
+            let highlighter = app.transcript.highlighter().clone();
+            *pager = Some(Box::new(PagerView::of_session(name, tree, app.transcript.view(), highlighter)));
+        }
+        (PagerDone::Read { tree, sections }, Some(pager)) => pager.on_read(&tree, sections),
+        (PagerDone::Found { tree, query, positions }, Some(pager)) => {
+            pager.on_found(&tree, &query, &positions);
+        }
+        (PagerDone::Read { .. } | PagerDone::Found { .. }, None) => {}
+    }
+}
+
+/// What the pager needs for its next frame.
+pub(super) fn take_wanted(app: &mut App) -> Option<WorldEffect> {
+    app.pager.as_mut()?.take_wanted().map(WorldEffect::Pager)
+}

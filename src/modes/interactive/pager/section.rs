@@ -1,0 +1,106 @@
+//! A part of the pager's text: a prompt and what followed.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::session::{Entry, EntryKind, Opened, SessionTree};
+use crate::tui::markdown::Highlighter;
+use crate::tui::text::Row;
+use crate::tui::theme::Theme;
+
+use super::super::transcript::{Transcript, ViewSettings};
+
+/// Entries of a section at most, approximately.
+const MAX_ENTRIES: usize = 60;
+
+/// The inputs of a section's rows.
+#[derive(Clone, Copy)]
+pub(super) struct SectionCx<'a> {
+    pub(super) width: u16,
+    pub(super) theme: &'a Theme,
+    pub(super) now: Duration,
+}
+
+pub(super) struct Section {
+    /// Positions of its entries on the path.
+    pub(super) entries: Range<usize>,
+    /// Whether it begins with a message of the user.
+    pub(super) is_prompt: bool,
+    body: Body,
+}
+
+enum Body {
+    /// Not in memory; shown as one row.
+    Unread,
+    Entries(Box<Transcript>),
+}
+
+impl Section {
+    /// The sections of a path, none of them read.
+    pub(super) fn of_path(tree: &SessionTree, path: &[usize]) -> Vec<Self> {
+        let kind = |position: usize| path.get(position).map(|idx| tree.entries()[*idx].kind);
+        let mut starts: Vec<usize> = Vec::new();
+        for position in 0..path.len() {
+            let n_entries = starts.last().map_or(usize::MAX, |start| position - start);
+            // A result belongs to its call.
+            let is_full = n_entries >= MAX_ENTRIES && kind(position) != Some(EntryKind::ToolResult);
+            if is_full || kind(position) == Some(EntryKind::User) {
+                starts.push(position);
+            }
+        }
+        let ends = starts.iter().skip(1).copied().chain([path.len()]);
+        let section = |(start, end): (&usize, usize)| Self {
+            entries: *start..end,
+            is_prompt: kind(*start) == Some(EntryKind::User),
+            body: Body::Unread,
+        };
+        starts.iter().zip(ends).map(section).collect()
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        !matches!(self.body, Body::Unread)
+    }
+
+    pub(super) fn show(&mut self, entries: Vec<Arc<Entry>>, view: ViewSettings, highlighter: Highlighter) {
+        let cwd = view.cwd.clone();
+        let mut transcript = Transcript::whole(highlighter, view);
+        transcript.open(&Opened { tail: entries, n_earlier: Some(0) }, &cwd);
+        self.body = Body::Entries(Box::new(transcript));
+    }
+
+    /// Releases the memory of entries.
+    pub(super) fn forget(&mut self) {
+        if let Body::Entries(_) = self.body {
+            self.body = Body::Unread;
+        }
+    }
+
+    pub(super) fn set_view(&mut self, view: &ViewSettings) {
+        if let Body::Entries(transcript) = &mut self.body {
+            transcript.set_view(view.clone());
+        }
+    }
+
+    /// Number of rows.
+    pub(super) fn layout(&mut self, cx: SectionCx<'_>) -> usize {
+        match &mut self.body {
+            Body::Unread => 1,
+            Body::Entries(transcript) => {
+                if !transcript.is_laid_out(cx.width, cx.theme) {
+                    transcript.layout(cx.width, cx.theme, cx.now);
+                }
+                transcript.len()
+            }
+        }
+    }
+
+    /// A row, after a layout.
+    pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {
+        match &self.body {
+            Body::Unread => Cow::Owned(Row::default()),
+            Body::Entries(transcript) => transcript.row(index),
+        }
+    }
+}

@@ -1,0 +1,794 @@
+//! Scrolling and searching in the pager.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyModifiers};
+use ratatui::layout::Size;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Span;
+
+use crate::session::{Entry, SessionTree};
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::markdown::Highlighter;
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Ellipsis, Row, Run, sanitize, truncate_row, width};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::Field;
+
+use super::super::transcript::ViewSettings;
+use super::PagerEffect;
+use super::section::{Section, SectionCx};
+
+/// Sections that are read before and after the visible ones.
+const NEAR: usize = 6;
+/// Sections farther away than this are released.
+const FAR: usize = 24;
+
+/// The outcome of an input.
+#[derive(Debug)]
+pub(super) enum PagerStep {
+    Stay,
+    Close,
+    Search(PagerEffect),
+}
+
+/// A place in the text: a section, and a row of it.
+type Place = (usize, usize);
+
+/// What the next frame does first.
+#[derive(Debug, Clone, Copy)]
+enum Move {
+    Rows(isize),
+    Pages(isize),
+    HalfPages(isize),
+    Top,
+    Bottom,
+    Prompt { forward: bool },
+    Match { forward: bool },
+}
+
+/// The search.
+#[derive(Default)]
+struct Search {
+    /// The query while it is typed.
+    field: Option<Field>,
+    /// In lower case; empty if there is none.
+    query: String,
+    /// Sections that may contain it; `None` while that is not known.
+    sections: Option<Vec<usize>>,
+    current: Option<Place>,
+    /// The direction in which to go on when the next section has been read.
+    waiting: Option<bool>,
+    note: Option<String>,
+}
+
+pub(in super::super) struct PagerView {
+    title: String,
+    tree: Option<SessionTree>,
+    path: Arc<[usize]>,
+    sections: Vec<Section>,
+    /// The first visible row.
+    top: Place,
+    /// Whether `top` was reached from below and is not read yet: its end is to be shown.
+    at_end: bool,
+    moves: Vec<Move>,
+    view: ViewSettings,
+    highlighter: Option<Highlighter>,
+    search: Search,
+    /// Sections to be read.
+    wanted: Vec<usize>,
+    /// Sections that are being read.
+    reading: Vec<usize>,
+    hints: Hints,
+    /// Whether a dialog waits behind the pager.
+    is_waiting: bool,
+}
+
+/// Keys as hints.
+#[derive(Default)]
+struct Hints {
+    expand: String,
+    prompts: String,
+}
+
+impl PagerView {
+    pub(super) fn of_session(
+        title: &str,
+        tree: SessionTree,
+        view: &ViewSettings,
+        highlighter: Highlighter,
+    ) -> Self {
+        let path = tree.path(tree.leaf());
+        let sections = Section::of_path(&tree, &path);
+        let mut pager = Self::new(title, sections, view);
+        (pager.tree, pager.path, pager.highlighter) = (Some(tree), path.into(), Some(highlighter));
+        // Where the main screen is: at the end.
+        pager.moves.push(Move::Bottom);
+        pager
+    }
+
+    fn new(title: &str, sections: Vec<Section>, view: &ViewSettings) -> Self {
+        Self {
+            title: sanitize(title).into_owned(),
+            tree: None,
+            path: Arc::new([]),
+            sections,
+            top: (0, 0),
+            at_end: false,
+            moves: Vec::new(),
+            view: ViewSettings { expanded: true, hide_thinking: false, ..view.clone() },
+            highlighter: None,
+            search: Search::default(),
+            wanted: Vec::new(),
+            reading: Vec::new(),
+            hints: Hints::default(),
+            is_waiting: false,
+        }
+    }
+
+    /// Whether a dialog waits on the main screen.
+    pub(in super::super) fn set_waiting(&mut self, is_waiting: bool) {
+        self.is_waiting = is_waiting;
+    }
+
+    // Input.
+
+    pub(super) fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> PagerStep {
+        if self.search.field.is_some() {
+            return self.handle_query(input, keymap);
+        }
+        let InputEvent::Key(key) = input else { return PagerStep::Stay };
+        self.hints.expand = keymap.hint("app.tools.expand");
+        self.hints.prompts = keymap.hint("tui.altScreen.previousPrompt");
+        self.search.note = None;
+        let plain = key.modifiers == KeyModifiers::NONE || key.modifiers == KeyModifiers::SHIFT;
+        let step = match keymap.lookup(Context::Fullscreen, key).or(keymap.lookup(Context::Select, key)) {
+            Some("tui.select.up" | "tui.altScreen.lineUp") => Move::Rows(-1),
+            Some("tui.select.down" | "tui.altScreen.lineDown" | "tui.select.confirm") => Move::Rows(1),
+            Some("tui.select.pageUp" | "tui.altScreen.pageUp") => Move::Pages(-1),
+            Some("tui.select.pageDown" | "tui.altScreen.pageDown") => Move::Pages(1),
+            Some("tui.altScreen.halfPageUp") => Move::HalfPages(-1),
+            Some("tui.altScreen.halfPageDown") => Move::HalfPages(1),
+            Some("tui.altScreen.top") => Move::Top,
+            Some("tui.altScreen.bottom") => Move::Bottom,
+            Some("tui.altScreen.previousPrompt") => Move::Prompt { forward: false },
+            Some("tui.altScreen.nextPrompt") => Move::Prompt { forward: true },
+            Some("tui.altScreen.search") => return self.begin_query(),
+            Some("tui.select.cancel") => return PagerStep::Close,
+            _ if keymap.is("app.transcript.page", key) => return PagerStep::Close,
+            _ if keymap.is("app.tools.expand", key) => return self.toggle(|view| view.expanded ^= true),
+            _ if keymap.is("app.thinking.toggle", key) => {
+                return self.toggle(|view| view.hide_thinking ^= true);
+            }
+            _ => match key.code {
+                KeyCode::Char('q') if plain => return PagerStep::Close,
+                KeyCode::Char('/') if plain => return self.begin_query(),
+                KeyCode::Char('k') if plain => Move::Rows(-1),
+                KeyCode::Char('j') if plain => Move::Rows(1),
+                KeyCode::Char(' ') if plain => Move::Pages(1),
+                KeyCode::Char('b') if plain => Move::Pages(-1),
+                KeyCode::Char('g') if plain => Move::Top,
+                KeyCode::Home => Move::Top,
+                KeyCode::Char('G') if plain => Move::Bottom,
+                KeyCode::End => Move::Bottom,
+                KeyCode::Char('n') if plain => Move::Match { forward: true },
+                KeyCode::Char('N') if plain => Move::Match { forward: false },
+                _ => return PagerStep::Stay,
+            },
+        };
+        self.moves.push(step);
+        PagerStep::Stay
+    }
+
+    fn toggle(&mut self, change: impl FnOnce(&mut ViewSettings)) -> PagerStep {
+        change(&mut self.view);
+        for section in &mut self.sections {
+            section.set_view(&self.view);
+        }
+        // The section at the top stays.
+        self.top.1 = 0;
+        PagerStep::Stay
+    }
+
+    fn begin_query(&mut self) -> PagerStep {
+        self.search.field = Some(Field::plain());
+        PagerStep::Stay
+    }
+
+    fn handle_query(&mut self, input: &InputEvent, keymap: &Keymap) -> PagerStep {
+        let Some(field) = &mut self.search.field else { return PagerStep::Stay };
+        if field.handle(input) {
+            return PagerStep::Stay;
+        }
+        let InputEvent::Key(key) = input else { return PagerStep::Stay };
+        match keymap.lookup(Context::Select, key) {
+            Some("tui.select.confirm") => {
+                let query = field.text().trim().to_lowercase();
+                self.search = Search::default();
+                self.find(query)
+            }
+            Some("tui.select.cancel") => {
+                self.search = Search::default();
+                PagerStep::Stay
+            }
+            _ => PagerStep::Stay,
+        }
+    }
+
+    fn find(&mut self, query: String) -> PagerStep {
+        if query.is_empty() {
+            return PagerStep::Stay;
+        }
+        self.search.query.clone_from(&query);
+        self.search.waiting = Some(true);
+        match &self.tree {
+            Some(tree) => {
+                let (tree, path) = (tree.clone(), Arc::clone(&self.path));
+                PagerStep::Search(PagerEffect::Search { tree, path, query })
+            }
+            None => {
+                self.search.sections = Some((0..self.sections.len()).collect());
+                PagerStep::Stay
+            }
+        }
+    }
+
+    // Results of effects.
+
+    pub(super) fn on_read(&mut self, tree: &SessionTree, sections: Vec<(usize, Vec<Arc<Entry>>)>) {
+        let Some(highlighter) = self.highlighter.clone().filter(|_| self.tree.as_ref() == Some(tree)) else {
+            return;
+        };
+        for (index, entries) in sections {
+            self.reading.retain(|reading| *reading != index);
+            if let Some(section) = self.sections.get_mut(index) {
+                section.show(entries, self.view.clone(), highlighter.clone());
+            }
+        }
+    }
+
+    pub(super) fn on_found(&mut self, tree: &SessionTree, query: &str, positions: &[usize]) {
+        if self.tree.as_ref() != Some(tree) || self.search.query != query {
+            return;
+        }
+        let section_of =
+            |position: &usize| self.sections.partition_point(|section| section.entries.end <= *position);
+        let mut sections: Vec<usize> = positions.iter().map(section_of).collect();
+        sections.dedup();
+        self.search.sections = Some(sections);
+    }
+
+    /// The sections that the last frame missed.
+    pub(super) fn take_wanted(&mut self) -> Option<PagerEffect> {
+        let tree = self.tree.clone()?;
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.retain(|index| !self.reading.contains(index));
+        self.reading.extend(&wanted);
+        let entries = |index: usize| {
+            let range = self.sections.get(index).map_or(0..0, |section| section.entries.clone());
+            (index, self.path.get(range).unwrap_or_default().to_vec())
+        };
+        let sections: Vec<_> = wanted.into_iter().map(entries).collect();
+        (!sections.is_empty()).then_some(PagerEffect::Read { tree, sections })
+    }
+
+    // Drawing.
+
+    /// As many rows as the screen has.
+    pub(in super::super) fn render(&mut self, size: Size, theme: &Theme, now: Duration) -> Vec<Row> {
+        let cx = SectionCx { width: size.width.max(1), theme, now };
+        let page = usize::from(size.height).saturating_sub(2).max(1);
+        for step in std::mem::take(&mut self.moves) {
+            self.perform(step, page, cx);
+        }
+        if let Some(forward) = self.search.waiting {
+            self.seek(forward, page, cx);
+        }
+        self.settle(page, cx);
+        self.request_near();
+
+        let mut rows = vec![self.title_row(theme)];
+        rows.extend(self.visible(page, cx));
+        rows.resize(page + 1, Row::default());
+        rows.push(self.footer_row(size.width, theme));
+        for row in &mut rows {
+            truncate_row(row, cx.width, Ellipsis::One);
+        }
+        rows.truncate(usize::from(size.height));
+        rows
+    }
+
+    /// Where the query is typed, among the rows of [`Self::render`].
+    pub(in super::super) fn cursor(&self, size: Size) -> Option<(u16, u16)> {
+        let field = self.search.field.as_ref()?;
+        let column = u16::try_from(width(field.text()) + 1).unwrap_or(u16::MAX);
+        Some((size.height.saturating_sub(1), column.min(size.width.saturating_sub(1))))
+    }
+
+    fn perform(&mut self, step: Move, page: usize, cx: SectionCx<'_>) {
+        let page_rows = isize::try_from(page).unwrap_or(isize::MAX);
+        match step {
+            Move::Rows(count) => self.scroll(count, cx),
+            Move::Pages(count) => self.scroll(count * (page_rows - 1).max(1), cx),
+            Move::HalfPages(count) => self.scroll(count * (page_rows / 2).max(1), cx),
+            Move::Top => (self.top, self.at_end) = ((0, 0), false),
+            Move::Bottom => {
+                self.top = (self.sections.len().saturating_sub(1), 0);
+                self.at_end = true;
+            }
+            Move::Prompt { forward } => {
+                let is_prompt = |index: &usize| self.sections[*index].is_prompt;
+                let (at, row) = self.top;
+                let found = if forward {
+                    (at + 1..self.sections.len()).find(is_prompt)
+                } else {
+                    let before = if row > 0 { at + 1 } else { at };
+                    (0..before.min(self.sections.len())).rev().find(is_prompt)
+                };
+                if let Some(index) = found {
+                    (self.top, self.at_end) = ((index, 0), false);
+                }
+            }
+            Move::Match { forward } => self.seek(forward, page, cx),
+        }
+    }
+
+    /// Moves the first row by `count` rows, up to a section that is not read yet.
+    fn scroll(&mut self, count: isize, cx: SectionCx<'_>) {
+        let (mut at, mut row) = self.top;
+        let mut left = count.unsigned_abs();
+        self.at_end = false;
+        if count < 0 {
+            while left > row && at > 0 {
+                left -= row;
+                at -= 1;
+                row = self.sections[at].layout(cx);
+                if !self.sections[at].is_read() {
+                    (self.top, self.at_end) = ((at, 0), true);
+                    return;
+                }
+            }
+            row = row.saturating_sub(left);
+        } else {
+            while let Some(section) = self.sections.get_mut(at) {
+                let n_rows = section.layout(cx);
+                if row + left < n_rows || at + 1 == self.sections.len() {
+                    row = (row + left).min(n_rows.saturating_sub(1));
+                    break;
+                }
+                left -= n_rows.saturating_sub(row);
+                (at, row) = (at + 1, 0);
+            }
+        }
+        self.top = (at, row);
+    }
+
+    /// Corrects the first row after sections were read or changed.
+    fn settle(&mut self, page: usize, cx: SectionCx<'_>) {
+        let Some(section) = self.sections.get_mut(self.top.0) else { return };
+        let n_rows = section.layout(cx);
+        if !section.is_read() {
+            // It is read before the view moves on.
+            return;
+        }
+        self.top.1 = self.top.1.min(n_rows.saturating_sub(1));
+        if self.at_end {
+            self.at_end = false;
+            self.top.1 = n_rows.saturating_sub(1);
+        }
+        let mut below = 0;
+        for (index, section) in self.sections.iter_mut().enumerate().skip(self.top.0) {
+            let n_rows = section.layout(cx);
+            below += if index == self.top.0 { n_rows.saturating_sub(self.top.1) } else { n_rows };
+            if below >= page {
+                return;
+            }
+        }
+        let missing = isize::try_from(page - below).unwrap_or(0);
+        self.scroll(-missing, cx);
+    }
+
+    /// Asks for sections near the screen and releases those far away.
+    fn request_near(&mut self) {
+        if self.tree.is_none() {
+            return;
+        }
+        let at = self.top.0;
+        let near = at.saturating_sub(NEAR)..(at + 2 * NEAR).min(self.sections.len());
+        let is_kept = self.search.current.map(|(index, _)| index);
+        for (index, section) in self.sections.iter_mut().enumerate() {
+            if near.contains(&index) {
+                if !section.is_read() && !self.wanted.contains(&index) {
+                    self.wanted.push(index);
+                }
+            } else if index.abs_diff(at) > FAR && is_kept != Some(index) {
+                section.forget();
+            }
+        }
+    }
+
+    fn visible(&mut self, page: usize, cx: SectionCx<'_>) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(page);
+        let (first, mut skip) = self.top;
+        let mark = cx.theme.style(Token::Accent).add_modifier(Modifier::REVERSED);
+        for (index, section) in self.sections.iter_mut().enumerate().skip(first) {
+            let n_rows = section.layout(cx);
+            if !section.is_read() {
+                rows.push(Row::styled(" reading…", cx.theme.style(Token::Dim)));
+            } else {
+                for row_idx in skip..n_rows {
+                    let row = section.row(row_idx);
+                    let is_current = self.search.current == Some((index, row_idx));
+                    let mark = if is_current { mark } else { Style::new().add_modifier(Modifier::REVERSED) };
+                    rows.push(highlighted(row, &self.search.query, mark));
+                    if rows.len() >= page {
+                        return rows;
+                    }
+                }
+            }
+            skip = 0;
+            if rows.len() >= page {
+                break;
+            }
+        }
+        rows
+    }
+
+    fn title_row(&self, theme: &Theme) -> Row {
+        let mut row = Row::styled(&*self.title, theme.style(Token::Accent).add_modifier(Modifier::BOLD));
+        if let Some(section) = self.sections.get(self.top.0).filter(|_| self.tree.is_some()) {
+            let place = format!(" · entry {} of {}", section.entries.start + 1, self.path.len());
+            row.push(Run::new(place, theme.style(Token::Dim)));
+        }
+        row
+    }
+
+    /// The query, a note, or as many keys as fit.
+    fn footer_row(&self, width_cells: u16, theme: &Theme) -> Row {
+        let dim = theme.style(Token::Dim);
+        if let Some(field) = &self.search.field {
+            return Row::styled(format!("/{}", field.text()), Style::new());
+        }
+        if let Some(note) = &self.search.note {
+            return Row::styled(note.clone(), theme.style(Token::Warning));
+        }
+        if self.is_waiting {
+            return Row::styled("pi is waiting for an answer · q: close", theme.style(Token::Warning));
+        }
+        let mut hints = vec!["q: close".to_owned(), "/: search".to_owned()];
+        if !self.search.query.is_empty() {
+            hints.push("n/N: next/previous match".to_owned());
+        }
+        if self.tree.is_some() {
+            let expand = if self.view.expanded { "collapse" } else { "expand" };
+            let expand_key = if self.hints.expand.is_empty() { "ctrl+o" } else { &self.hints.expand };
+            hints.push(format!("{expand_key}: {expand}"));
+            if !self.hints.prompts.is_empty() {
+                hints.push(format!("{}: previous prompt", self.hints.prompts));
+            }
+        }
+        hints.push("g/G: start/end".to_owned());
+        let mut text = String::new();
+        for hint in hints {
+            let separator = if text.is_empty() { "" } else { " · " };
+            if width(&text) + width(separator) + width(&hint) <= usize::from(width_cells) {
+                text.push_str(separator);
+                text.push_str(&hint);
+            }
+        }
+        Row::styled(text, dim)
+    }
+
+    // Searching.
+
+    /// Goes to the next match; waits if its section must be read first.
+    fn seek(&mut self, forward: bool, page: usize, cx: SectionCx<'_>) {
+        self.search.waiting = Some(forward);
+        let Some(candidates) = self.search.sections.clone().filter(|_| !self.search.query.is_empty()) else {
+            if self.search.query.is_empty() {
+                self.search.waiting = None;
+            }
+            return;
+        };
+        let (at, row) = self.search.current.unwrap_or(self.top);
+        let is_first = self.search.current.is_none();
+        let mut order: Vec<usize> = candidates.iter().copied().filter(|index| *index > at).collect();
+        order.extend(candidates.iter().copied().filter(|index| *index <= at));
+        if !forward {
+            order = candidates.iter().rev().copied().filter(|index| *index < at).collect();
+            order.extend(candidates.iter().rev().copied().filter(|index| *index >= at));
+        }
+        if candidates.contains(&at) {
+            order.insert(0, at);
+        }
+        for (n, index) in order.into_iter().enumerate() {
+            if !self.sections[index].is_read() {
+                if !self.wanted.contains(&index) {
+                    self.wanted.push(index);
+                }
+                return;
+            }
+            let n_rows = self.sections[index].layout(cx);
+            let is_here = n == 0 && index == at;
+            let is_beyond = |other: usize| match (is_here, forward) {
+                (false, _) => true,
+                (true, true) => other > row || is_first && other == row,
+                (true, false) => other < row,
+            };
+            let matches = |other: &usize| is_beyond(*other) && self.is_match(index, *other, n_rows);
+            let found = if forward { (0..n_rows).find(matches) } else { (0..n_rows).rev().find(matches) };
+            if let Some(found) = found {
+                self.search.waiting = None;
+                self.search.current = Some((index, found));
+                self.top = (index, found);
+                let above = isize::try_from(page / 3).unwrap_or(0);
+                return self.scroll(-above, cx);
+            }
+        }
+        self.search.waiting = None;
+        self.search.note = Some(format!("\"{}\" was not found", self.search.query));
+    }
+
+    /// Whether the query begins on a row; it may continue on the next one.
+    fn is_match(&self, section: usize, row: usize, n_rows: usize) -> bool {
+        let text = |index: usize| self.sections[section].row(index).text().to_lowercase();
+        let first = text(row);
+        if first.contains(&self.search.query) {
+            return true;
+        }
+        if !self.search.query.contains(' ') || row + 1 >= n_rows {
+            return false;
+        }
+        let second = text(row + 1);
+        !second.contains(&self.search.query)
+            && format!("{} {}", first.trim(), second.trim()).contains(&self.search.query)
+    }
+}
+
+/// The row with all occurrences of `query`, which is in lower case, in another style.
+fn highlighted(row: Cow<'_, Row>, query: &str, style: Style) -> Row {
+    let mut row = row.into_owned();
+    let text = row.text();
+    let lower = text.to_lowercase();
+    // Offsets in the two differ for the few characters that change their length.
+    if query.is_empty() || lower.len() != text.len() || !lower.contains(query) {
+        return row;
+    }
+    let ranges: Vec<_> = lower.match_indices(query).map(|(at, found)| at..at + found.len()).collect();
+    let mut offset = 0;
+    let mut spans: Vec<Span<'static>> = Vec::new();
+    for span in std::mem::take(&mut row.line.spans) {
+        let mut plain = String::new();
+        for (at, c) in span.content.char_indices() {
+            let is_marked = ranges.iter().any(|range| range.contains(&(offset + at)));
+            if is_marked {
+                if !plain.is_empty() {
+                    spans.push(Span::styled(std::mem::take(&mut plain), span.style));
+                }
+                let marked = span.style.patch(style);
+                match spans.last_mut().filter(|last| last.style == marked) {
+                    Some(last) => last.content.to_mut().push(c),
+                    None => spans.push(Span::styled(c.to_string(), marked)),
+                }
+            } else {
+                plain.push(c);
+            }
+        }
+        offset += span.content.len();
+        if !plain.is_empty() {
+            spans.push(Span::styled(plain, span.style));
+        }
+    }
+    row.line.spans = spans;
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use crossterm::event::KeyEvent;
+
+    use crate::session::{Header, SessionStore};
+    use crate::tui::theme::{Appearance, ColorDepth};
+
+    use super::super::super::keybindings;
+    use super::*;
+
+    /// A session of prompts, each with an answer of `n_lines` lines.
+    fn session(n_prompts: usize, n_lines: usize) -> SessionTree {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(file, r#"{{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}}"#).unwrap();
+        let mut parent = "null".to_owned();
+        for n in 0..n_prompts {
+            let time = r#""timestamp":"2026-11-21T09:23:47.280Z""#;
+            let (user, answer) = (format!("u{n}"), format!("a{n}"));
+            writeln!(
+                file,
+                r#"{{"type":"message","id":"{user}","parentId":{parent},{time},"message":{{"role":"user","content":"question {n:04}"}}}}"#
+            )
+            .unwrap();
+            let lines: Vec<String> = (0..n_lines).map(|line| format!("answer {n:04} line {line}")).collect();
+            let text = serde_json::Value::from(lines.join("\n\n")).to_string();
+            writeln!(
+                file,
+                r#"{{"type":"message","id":"{answer}","parentId":"{user}",{time},"message":{{"role":"assistant","content":[{{"type":"text","text":{text}}}],"api":"x","provider":"x","model":"x","stopReason":"stop","timestamp":0}}}}"#
+            )
+            .unwrap();
+            parent = format!("\"{answer}\"");
+        }
+        let none = || -> Header { unreachable!("the file has a header") };
+        SessionStore::open(file.path(), none).unwrap().tree()
+    }
+
+    /// A pager with the world that reads for it.
+    struct Stage {
+        pager: PagerView,
+        keymap: Keymap,
+        theme: Theme,
+        size: Size,
+    }
+
+    impl Stage {
+        fn new(tree: SessionTree, size: Size) -> Self {
+            let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
+            let pager = PagerView::of_session("A session", tree, &view, Highlighter::new());
+            Self::of(pager, size)
+        }
+
+        fn of(pager: PagerView, size: Size) -> Self {
+            let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+            Self { pager, keymap: keybindings::default_keymap(), theme, size }
+        }
+
+        /// The screen once everything it needs has been read.
+        fn screen(&mut self) -> Vec<String> {
+            loop {
+                let rows = self.pager.render(self.size, &self.theme, Duration::ZERO);
+                match self.pager.take_wanted() {
+                    Some(effect) => self.perform(effect),
+                    None => return rows.iter().map(Row::text).collect(),
+                }
+            }
+        }
+
+        fn perform(&mut self, effect: PagerEffect) {
+            match effect {
+                PagerEffect::Open => unreachable!("it is open"),
+                PagerEffect::Read { tree, sections } => {
+                    let read = sections.into_iter().map(|(n, entries)| (n, tree.read_all(&entries)));
+                    self.pager.on_read(&tree, read.collect());
+                }
+                PagerEffect::Search { tree, path, query } => {
+                    let positions = super::super::effects::search(&tree, &path, &query);
+                    self.pager.on_found(&tree, &query, &positions);
+                }
+            }
+        }
+
+        fn press(&mut self, code: KeyCode) -> bool {
+            let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
+            match self.pager.handle(&key, &self.keymap) {
+                PagerStep::Stay => true,
+                PagerStep::Close => false,
+                PagerStep::Search(effect) => {
+                    self.perform(effect);
+                    true
+                }
+            }
+        }
+
+        fn search(&mut self, query: &str) -> Vec<String> {
+            self.press(KeyCode::Char('/'));
+            for c in query.chars() {
+                self.press(KeyCode::Char(c));
+            }
+            self.press(KeyCode::Enter);
+            self.screen()
+        }
+    }
+
+    #[test]
+    fn every_entry_of_a_long_session_is_reached_from_its_end_and_few_stay_in_memory() {
+        let mut stage = Stage::new(session(400, 3), Size::new(60, 20));
+        let screen = stage.screen();
+        assert!(screen[..19].join("\n").trim_end().ends_with("answer 0399 line 2"), "{screen:#?}");
+        let mut seen = Vec::new();
+        for _ in 0..1_000 {
+            let screen = stage.screen();
+            seen.extend(
+                screen.iter().filter_map(|row| row.trim().strip_prefix("question ")?.parse::<usize>().ok()),
+            );
+            assert!(
+                stage.pager.sections.iter().filter(|section| section.is_read()).count() <= 2 * FAR + 3 * NEAR
+            );
+            if stage.pager.top == (0, 0) {
+                break;
+            }
+            stage.press(KeyCode::PageUp);
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, (0..400).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_search_finds_text_that_is_not_in_memory_and_goes_around() {
+        let mut stage = Stage::new(session(300, 3), Size::new(60, 20));
+        stage.screen();
+        let screen = stage.search("ANSWER 0007 line 1");
+        assert!(screen.iter().any(|row| row.contains("answer 0007 line 1")), "{screen:#?}");
+        stage.search("question 0150");
+        stage.press(KeyCode::Char('n'));
+        let screen = stage.screen();
+        assert!(screen.iter().any(|row| row.contains("question 0150")), "the only one: {screen:#?}");
+        let screen = stage.search("not there");
+        assert_eq!(screen.last().unwrap(), "\"not there\" was not found");
+    }
+
+    #[test]
+    fn matches_are_visited_in_order_in_both_directions() {
+        let mut stage = Stage::new(session(3, 2), Size::new(60, 40));
+        stage.screen();
+        stage.press(KeyCode::Char('g'));
+        stage.search("line 1");
+        let current = |stage: &Stage| {
+            let (section, row) = stage.pager.search.current.unwrap();
+            stage.pager.sections[section].row(row).text().trim().to_owned()
+        };
+        let mut visited = vec![current(&stage)];
+        for key in ['n', 'n', 'n', 'N'] {
+            stage.press(KeyCode::Char(key));
+            stage.screen();
+            visited.push(current(&stage));
+        }
+        let line = |n: usize| format!("answer {n:04} line 1");
+        assert_eq!(visited, [line(0), line(1), line(2), line(0), line(2)]);
+    }
+
+    #[test]
+    fn prompts_are_visited_and_views_toggled() {
+        let mut stage = Stage::new(session(30, 8), Size::new(60, 12));
+        stage.screen();
+        stage.press(KeyCode::Char('g'));
+        stage.screen();
+        let next = InputEvent::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::CONTROL));
+        for _ in 0..3 {
+            stage.pager.handle(&next, &stage.keymap);
+        }
+        let screen = stage.screen();
+        assert!(screen[1..5].iter().any(|row| row.contains("question 0003")), "{screen:#?}");
+        let expand = InputEvent::Key(KeyEvent::new(KeyCode::Char('o'), KeyModifiers::CONTROL));
+        stage.pager.handle(&expand, &stage.keymap);
+        assert!(stage.screen().last().unwrap().contains("ctrl+o: expand"));
+    }
+
+    #[test]
+    fn pager_at_all_widths() {
+        let mut screens = String::new();
+        for width in [20, 40, 80, 120, 200] {
+            let mut stage = Stage::new(session(12, 2), Size::new(width, 12));
+            stage.screen();
+            let screen = stage.search("0010");
+            let rows: Vec<&str> = screen.iter().map(|row| row.trim_end()).collect();
+            screens += &format!("── {width} columns\n{}\n", rows.join("\n"));
+        }
+        insta::assert_snapshot!(screens);
+    }
+
+    #[test]
+    fn an_empty_session_and_tiny_screens_are_survived() {
+        for (width, height) in [(1, 1), (3, 2), (80, 24)] {
+            for n_prompts in [0, 1] {
+                let mut stage = Stage::new(session(n_prompts, 1), Size::new(width, height));
+                for code in [KeyCode::Up, KeyCode::Down, KeyCode::Home, KeyCode::End, KeyCode::Char('n')] {
+                    stage.press(code);
+                    assert!(stage.screen().len() <= usize::from(height));
+                }
+                stage.search("x");
+            }
+        }
+    }
+}
