@@ -103,7 +103,7 @@ impl SummaryReview {
             grouped(draft.tokens_before)
         );
         if draft.usage.cost.total > 0.0 {
-            about.push_str(&format!(" {} wrote it for ${:.4}.", draft.model, draft.usage.cost.total));
+            about = format!("{about} {} wrote it for ${:.4}.", draft.model, draft.usage.cost.total);
         }
         sanitize_line(&about).into_owned()
     }
