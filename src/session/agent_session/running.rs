@@ -238,7 +238,6 @@ impl AgentSession {
         self.publish();
         self.queue.on_settled(aborted);
         self.log.sync().await;
-        self.log.release_unused();
         self.follow_log();
         Budgeting::of(self).save_quotas().await;
         self.outbox.send(SessionEvent::Settled { aborted });

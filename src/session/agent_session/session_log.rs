@@ -89,11 +89,6 @@ impl SessionLog {
         }
     }
 
-    /// Drops what the next request does not need from memory, once nothing is going on.
-    pub(super) fn release_unused(&mut self) {
-        self.store.release_unused();
-    }
-
     /// Finds the pinned messages of the active branch.
     fn read_pins(&mut self) {
         self.pinned = pins::pinned(&self.store.custom_entries()).into();
@@ -322,6 +317,8 @@ impl SessionLog {
             let task = tokio::task::spawn_blocking(move || unsynced.sync());
             self.on_synced(task.await.ok());
         }
+        // Once nothing is going on, what the next request does not need leaves memory.
+        self.store.release_unused();
     }
 
     fn on_synced(&mut self, synced: Option<Synced>) {
