@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
+use std::fs;
+use std::path::Path;
+
 use pi::ai::{FakeAnswer, StopReason, TestBarrier, Usage};
 use pi::session::{
     EntryBody, Refusal, Reply, SessionCommand, SessionError, SessionEvent, SummaryDecision, WhenBusy,
@@ -540,4 +543,32 @@ async fn retries_of_a_summary_are_reported_and_can_be_cancelled() {
     let expected = ["summary retries finished", "compaction end true Some(\"cancelled\")", "settled aborted"];
     assert_eq!(lines[2..], expected);
     assert_eq!(session.on_disk(), before);
+}
+
+#[tokio::test]
+async fn plans_are_those_of_the_original() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions/compacted");
+    let plans = fs::read_to_string(folder.join("plans.json")).unwrap();
+    let plans: Vec<Value> = serde_json::from_str(&plans).unwrap();
+    assert!(plans.len() >= 18);
+    for plan in plans {
+        let settings =
+            json!({ "compaction": { "keepRecentTokens": plan["keepRecentTokens"], "reserveTokens": 100 } });
+        let bench = SessionBench::new(texts(["one", "two"])).settings(settings);
+        let text = fs::read_to_string(folder.join(plan["session"].as_str().unwrap())).unwrap();
+        // The file of the bench has a header of its own.
+        let path = bench.session_file(text.split_once('\n').unwrap().1);
+        let mut session = bench.resume(&path).await;
+        compact(&mut session, None).await;
+        let stored = compaction_of(&session);
+        let found = json!({
+            "firstKeptEntryId": stored.first_kept_entry_id,
+            "tokensBefore": stored.tokens_before,
+            "splitTurn": stored.summary.contains("Turn Context (split turn)"),
+            "details": stored.details,
+        });
+        for (name, found) in found.as_object().unwrap() {
+            assert_eq!(*found, plan[name], "{name} of {plan}");
+        }
+    }
 }

@@ -62,7 +62,7 @@ pub(super) const ACTIONS: &[Action] = &[
     }),
     action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
     action("app.transcript.page", "alt+o", "Show the whole transcript, with search", |_, out| {
-        out.push(PagerEffect::Open.into())
+        out.push(PagerEffect::Open.into());
     }),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {

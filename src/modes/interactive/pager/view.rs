@@ -767,15 +767,15 @@ mod tests {
 
     #[test]
     fn pager_at_all_widths() {
-        let mut screens = String::new();
+        let mut screens = Vec::new();
         for width in [20, 40, 80, 120, 200] {
             let mut stage = Stage::new(session(12, 2), Size::new(width, 12));
             stage.screen();
             let screen = stage.search("0010");
             let rows: Vec<&str> = screen.iter().map(|row| row.trim_end()).collect();
-            screens += &format!("── {width} columns\n{}\n", rows.join("\n"));
+            screens.push(format!("── {width} columns\n{}\n", rows.join("\n")));
         }
-        insta::assert_snapshot!(screens);
+        insta::assert_snapshot!(screens.concat());
     }
 
     #[test]
