@@ -336,10 +336,50 @@ fn paths_and_tests_that_pages_name_exist() {
             let name = span.rsplit("::").next().unwrap();
             let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
             if is_name && name.matches('_').count() >= 3 {
-                let is_known = functions.contains(name) || RPC_COMMANDS.iter().any(|row| row.name == name);
+                let is_known = functions.contains(name)
+                    || RPC_COMMANDS.iter().any(|row| row.name == name)
+                    || is_event(name);
                 assert!(is_known, "{page} names {span}, which is no function");
             }
         }
+    }
+}
+
+/// Whether JSON mode writes events of this type.
+fn is_event(name: &str) -> bool {
+    let variant: String = name
+        .split('_')
+        .map(|word| {
+            word.chars()
+                .next()
+                .unwrap_or_default()
+                .to_uppercase()
+                .chain(word.chars().skip(1))
+                .collect::<String>()
+        })
+        .collect();
+    let events = fs::read_to_string(root().join("src/modes/wire/events.rs")).unwrap();
+    let (_, variants) = events.split_once("enum WireEvent<'a> {").unwrap();
+    variants.lines().take_while(|line| *line != "}").any(|line| {
+        line.strip_prefix("    ")
+            .and_then(|line| line.strip_prefix(variant.as_str()))
+            .is_some_and(|rest| rest.starts_with([' ', ',', '(']))
+    })
+}
+
+#[test]
+fn events_of_json_mode_are_described() {
+    let page = fs::read_to_string(root().join("docs/json.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once(" |"));
+    let names: Vec<String> = rows
+        .flat_map(|(names, _)| {
+            names.split(", ").map(|name| name.trim_matches('`').to_owned()).collect::<Vec<_>>()
+        })
+        .filter(|name| name != "type")
+        .collect();
+    assert!(names.len() > 15);
+    for name in names {
+        assert!(is_event(&name), "{name}");
     }
 }
 

@@ -1188,7 +1188,7 @@ async fn a_command_of_the_user_is_recorded_and_read_by_the_model() {
             exclude_from_context,
             others: OtherCommands::Refuse,
         };
-        assert_eq!(session.request(command).await, Ok(Reply::Started));
+        assert!(matches!(session.request(command).await, Ok(Reply::BashStarted(_))));
         session.until(|event| matches!(event, SessionEvent::BashEnded { .. })).await;
     }
     let lines = session.waiting();

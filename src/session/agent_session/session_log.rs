@@ -82,16 +82,11 @@ impl SessionLog {
     }
 
     fn on_open(&mut self) {
-        self.read_pins();
+        self.pinned = pinned_in(&mut self.store);
         if let Some(outline) = self.store.take_outline() {
             // Nothing waits for it; without it, the next start takes longer.
             drop(tokio::task::spawn_blocking(move || outline.write()));
         }
-    }
-
-    /// Finds the pinned messages of the active branch.
-    fn read_pins(&mut self) {
-        self.pinned = pins::pinned(&self.store.custom_entries()).into();
     }
 
     pub(super) fn store(&self) -> &SessionStore {
@@ -127,7 +122,7 @@ impl SessionLog {
     /// See [`SessionStore::move_leaf`].
     pub(super) fn move_leaf(&mut self, id: Option<&EntryId>) -> bool {
         let moved = self.store.move_leaf(id);
-        self.read_pins();
+        self.pinned = pinned_in(&mut self.store);
         moved
     }
 
@@ -146,7 +141,7 @@ impl SessionLog {
         let is_custom = matches!(body, EntryBody::Custom(_));
         let appended = self.store.append(body, self.clock.now_ms());
         if is_custom {
-            self.read_pins();
+            self.pinned = pinned_in(&mut self.store);
         }
         self.appended(appended)
     }
@@ -361,6 +356,11 @@ impl SessionLog {
         }
         state.unsaved = store.unsaved().map(|reason| self.outbox.shown(reason).into());
     }
+}
+
+/// The pinned messages of the active branch.
+fn pinned_in(store: &mut SessionStore) -> Arc<[EntryId]> {
+    pins::pinned(&store.custom_entries()).into()
 }
 
 /// The result of a sync, once it has ended; never returns without one.

@@ -226,7 +226,9 @@ impl SessionStore {
                 let line = journal::header_line(&header) + "\n";
                 let source = Some((path.to_owned(), File::open(path).map_err(read_error)?));
                 let mut store = Self { journal, source, ..Self::create(header, None) };
-                store.push_raw(line.as_bytes());
+                if let Some(journal) = store.journal.file_mut() {
+                    journal.push(line.as_bytes(), true);
+                }
                 store
             }
             Some(scan) => {
@@ -242,7 +244,9 @@ impl SessionStore {
                 let mut store = Self { journal, notices, ..Self::of(path, scan) };
                 if unterminated {
                     // The next entry must start on a new line.
-                    store.push_raw(b"\n");
+                    if let Some(journal) = store.journal.file_mut() {
+                        journal.push(b"\n", true);
+                    }
                 }
                 store
             }
@@ -261,12 +265,6 @@ impl SessionStore {
         let source = Some((path.to_owned(), file));
         let empty = Self::create(header, None);
         Self { tree, name, totals, damage, damaged_lines, source, outline, reads, ..empty }
-    }
-
-    fn push_raw(&mut self, bytes: &[u8]) {
-        if let Some(journal) = self.journal.file_mut() {
-            journal.push(bytes, true);
-        }
     }
 
     /// Reads the session in `path` without a lease and without changes. Blocks:

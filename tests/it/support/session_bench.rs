@@ -17,8 +17,8 @@ use pi::config::{
 use pi::session::{
     AllowAll, Deltas, Disk, Entry, EntryBody, ModelOptions, OpenError, OpenSession, Opened, Phase,
     PromptOptions, Reply, Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
-    SessionMessage, SessionUpdate, SkillOptions, SystemDisk, TakenQueue, ToolGate, TrustOptions, WhenBusy,
-    start,
+    SessionMessage, SessionState, SessionUpdate, SkillOptions, SystemDisk, TakenQueue, ToolGate,
+    TrustOptions, WhenBusy, start,
 };
 use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
@@ -320,9 +320,9 @@ impl Session {
     pub(crate) async fn next(&mut self) -> SessionEvent {
         let event = tokio::time::timeout(PATIENCE, self.events.recv()).await;
         let event = event.unwrap_or_else(|_| panic!("nothing happens after {:?}", self.lines));
-        let SessionUpdate { event, .. } = event.expect("the session goes on");
-        self.note(&event);
-        event
+        let update = event.expect("the session goes on");
+        self.note(&update);
+        update.event
     }
 
     /// The next event, of a session whose disk may hold less than is shown.
@@ -370,7 +370,7 @@ impl Session {
     /// The events that are there already, as lines.
     pub(crate) fn waiting(&mut self) -> Vec<String> {
         while let Some(update) = self.events.try_recv() {
-            self.note(&update.event);
+            self.note(&update);
         }
         std::mem::take(&mut self.lines)
     }
@@ -413,14 +413,14 @@ impl Session {
         entries(&self.path()).iter().map(entry_line).collect()
     }
 
-    fn note(&mut self, event: &SessionEvent) {
+    fn note(&mut self, SessionUpdate { event, state }: &SessionUpdate) {
         match event {
             SessionEvent::Agent(event) => {
                 self.order.accept(event).unwrap();
                 match event {
-                    AgentEvent::MessageEnd(message) => self.check_on_disk(message),
+                    AgentEvent::MessageEnd(message) => self.check_on_disk(message, state),
                     AgentEvent::ToolEnd { result, .. } => {
-                        self.check_on_disk(&Arc::new(Message::ToolResult(Arc::clone(result))));
+                        self.check_on_disk(&Arc::new(Message::ToolResult(Arc::clone(result))), state);
                     }
                     _ => {}
                 }
@@ -442,9 +442,13 @@ impl Session {
     }
 
     /// Anything shown as finished must survive every later event.
-    fn check_on_disk(&self, message: &Arc<Message>) {
+    fn check_on_disk(&self, message: &Arc<Message>, shown_with: &SessionState) {
         let state = self.handle.state();
-        let Some(path) = state.path.as_ref().filter(|_| state.on_disk) else { return };
+        // The session may have been left since.
+        let is_open = state.path == shown_with.path;
+        let path =
+            shown_with.path.as_ref().filter(|path| if is_open { state.on_disk } else { path.exists() });
+        let Some(path) = path else { return };
         let written = entries(path).iter().any(|entry| {
             matches!(&entry.body, EntryBody::Message { message: SessionMessage::Model(written), .. }
                 if json!(written) == json!(message))

@@ -527,7 +527,7 @@ mod tests {
         cells.layout(&cx(40));
         assert!((RECENT_ROWS..RECENT_ROWS + 20).contains(&cells.len()), "{}", cells.len());
         let lead = (0..9).map(|index| text(&cells, index)).find(|row| row.contains("hidden")).unwrap();
-        assert!(lead.ends_with("blocks above hidden"), "{lead}");
+        assert!(lead.contains("blocks above hidden"), "{lead}");
         let renders = cells.renders();
         cells.restart();
         cells.layout(&cx(40));
