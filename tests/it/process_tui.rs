@@ -585,7 +585,8 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
     pty.wait_text("n/N: next/previous match");
     pty.wait_text("line 030");
     pty.keys("q");
-    pty.wait("the main screen", |rows| rows.iter().any(|row| row.contains("line 059")));
+    // The footer is written last.
+    pty.wait("the main screen", |rows| rows.last().is_some_and(|row| row.trim_end().ends_with("m-1")));
     assert_eq!(pty.everything(), before);
     // A change of the size behind the pager is followed afterwards.
     pty.keys("\x1bo");
@@ -595,6 +596,7 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
         rows.len() == 18 && rows[0].contains("entry") && rows[17].contains("q: close")
     });
     pty.keys("q");
+    pty.wait("the main screen", |rows| rows.last().is_some_and(|row| row.trim_end().ends_with("m-1")));
     pty.wait_idle();
     let everything = pty.everything();
     for n in 0..60 {

@@ -37,9 +37,7 @@ impl<W: Write> Ui<W> {
     /// If the terminal cannot be written to.
     pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
         let size = self.screen.size();
-        if self.screen.pushed() == 0 {
-            app.transcript.restart();
-        }
+        app.transcript.on_pushed(self.screen.pushed());
         self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
         let n_rows = app.transcript.len();
@@ -56,9 +54,7 @@ impl<W: Write> Ui<W> {
             overlays.push(ScreenOverlay { rows: &completion, anchor: Anchor::Above(n_rows + dock.editor) });
         }
         let page = Page { transcript: &app.transcript, dock: &self.dock };
-        self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })?;
-        app.transcript.release(self.screen.pushed());
-        Ok(())
+        self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })
     }
 
     /// Lays the transcript out. If settled rows change, the window continues with the new ones.

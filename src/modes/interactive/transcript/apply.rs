@@ -24,7 +24,7 @@ const SESSION_ENDED: &str = "The session stopped before this finished";
 /// Activities in progress, and their cells.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    answer: Option<StreamingAnswer>,
+    pub(super) answer: Option<StreamingAnswer>,
     calls: OpenCalls,
     /// The user's command in progress.
     bash: Option<CellId<BashCell>>,
@@ -116,13 +116,6 @@ impl Transcript {
     fn begin_answer(&mut self, pending: &AssistantMessage) {
         self.finish_answer();
         self.live.answer = Some(StreamingAnswer::new(pending));
-    }
-
-    /// Parses the arguments received since the last frame.
-    pub(super) fn read_partial_arguments(&mut self) {
-        if let Some(answer) = &mut self.live.answer {
-            answer.read_partial_arguments(&mut self.cells);
-        }
     }
 
     fn end_answer(&mut self, message: &Arc<Message>, answer: &AssistantMessage) {

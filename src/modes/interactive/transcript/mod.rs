@@ -113,21 +113,23 @@ impl Transcript {
     /// Draws changes for a screen of `width` cells. A new width, theme or view
     /// draws the last few hundred rows again, and settled rows change with it.
     pub(super) fn layout(&mut self, width: u16, theme: &Theme, now: Duration) {
-        self.read_partial_arguments();
+        // The arguments received since the last frame.
+        if let Some(answer) = &mut self.live.answer {
+            answer.read_partial_arguments(&mut self.cells);
+        }
         let cx =
             RenderCx { width: width.max(1), theme, highlighter: &self.highlighter, view: &self.view, now };
         self.cells.layout(&cx);
     }
 
-    /// Called before a screen is drawn that has none of the rows.
-    pub(super) fn restart(&mut self) {
-        self.cells.restart();
-    }
-
-    /// Called after a frame: the first `pushed` rows have left the screen, and those far
-    /// above may leave memory.
-    pub(super) fn release(&mut self, pushed: usize) {
-        self.cells.release(pushed);
+    /// Called before a layout: the first `pushed` rows have left the screen, and those far
+    /// above may leave memory. The screen has none of the rows if that is 0.
+    pub(super) fn on_pushed(&mut self, pushed: usize) {
+        if pushed == 0 {
+            self.cells.restart();
+        } else {
+            self.cells.release(pushed);
+        }
     }
 
     /// Whether the next layout for this width and theme keeps settled rows.
