@@ -1131,3 +1131,11 @@ fn a_moved_leaf_starts_a_branch_and_bodies_of_the_other_one_are_read_again() {
     let info = SessionInfo { name: "root".to_owned(), extra: Extra::new() };
     assert_eq!(store.append(EntryBody::SessionInfo(info), 0).0.parent_id, None);
 }
+
+#[test]
+fn a_line_that_became_empty_costs_that_line_alone() {
+    let lines =
+        [HEADER, &user_line("a", ""), &user_line("b", "a"), "", &user_line("d", "c"), &user_line("e", "d")];
+    let file = OnDisk::new(lines.join("\n") + "\n");
+    assert_eq!(context(&mut file.open()), ["user a!", "user b!", "user d!", "user e!"]);
+}

@@ -22,7 +22,7 @@ use super::message_facts::MessageFacts;
 use super::migrate;
 use super::outline::{self, PendingOutline};
 use super::stamp::{End, Stamp};
-use super::tree::{BrokenLinks, EntryKind, Location, Node, Tree};
+use super::tree::{BrokenLinks, EntryKind, Gap, Location, Node, Tree};
 
 /// The result of one pass over a session file.
 #[derive(Debug)]
@@ -236,6 +236,8 @@ impl Progress {
         self.offset += line.len() as u64;
         self.n_lines = self.n_lines.saturating_add(1);
         if body.is_empty() {
+            // All that may be left of an entry.
+            self.lines.tree.push_gap(Gap::default());
             return true;
         }
         if self.header.is_some() {

@@ -324,6 +324,8 @@ impl Tree {
     pub(super) fn push_gap_at(&mut self, n_before: usize, gap: Gap) {
         match gap.id {
             Some(id) => drop(self.gaps_by_id.insert(id, (n_before, gap.parent))),
+            // Where several are missing, one place is enough.
+            None if self.unnamed_gaps.last() == Some(&n_before) => {}
             None => self.unnamed_gaps.push(n_before),
         }
     }
