@@ -21,10 +21,10 @@ use crate::config::{
     self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, EffectiveSettings, Endpoints,
     Env, GoogleAdc, LiveSettings, ProjectSettings, SettingChange, TrustFile, TrustPolicy,
 };
-use crate::modes::{self, Prompt, Terminals};
+use crate::modes::{self, Prompt, RpcStart, Terminals};
 use crate::session::{
-    self, AllowAll, Deltas, ModelOptions, PromptOptions, Services, SessionCommand, SkillOptions, SystemDisk,
-    TrustOptions,
+    self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, Services, SessionCommand,
+    SessionEvents, SessionHandle, SkillOptions, SystemDisk, TrustOptions,
 };
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
@@ -346,20 +346,57 @@ pub(super) fn print(
     if prompts.is_empty() {
         anyhow::bail!("interactive mode needs a terminal; use pi -p \"…\" for one prompt");
     }
-    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
-    let open = sessions::choose(args, &folders, &cwd)?;
-    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Print)?;
-    problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
-    let credentials = services.credentials.clone();
-    runtime.block_on(async move {
-        let (handle, events) = session::start(Arc::new(services), cwd, open, Deltas::Unwanted).await?;
+    let chosen = Chosen::new(args, setup, Front::Print)?;
+    runtime.block_on(chosen.run(args, Deltas::Unwanted, |started| async move {
+        modes::print(&started.handle, started.events, prompts, &started.problems).await
+    }))
+}
+
+/// A session that a front end without a screen is going to open.
+struct Chosen {
+    services: Arc<Services>,
+    folders: SessionFolders,
+    cwd: PathBuf,
+    open: OpenSession,
+    problems: Vec<String>,
+}
+
+/// The same, open.
+struct Started {
+    services: Arc<Services>,
+    folders: SessionFolders,
+    handle: SessionHandle,
+    events: SessionEvents,
+    /// Problems in the user's files, one line each.
+    problems: Vec<String>,
+}
+
+impl Chosen {
+    fn new(args: &Args, setup: Setup, front: Front) -> anyhow::Result<Self> {
+        let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
+        let open = sessions::choose(args, &folders, &cwd)?;
+        let (services, mut problems) = setup.into_services(args, keep(args, &folders), front)?;
+        problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
+        Ok(Self { services: Arc::new(services), folders, cwd, open, problems })
+    }
+
+    /// Opens the session and hands it to `front`, which ends it.
+    async fn run<F: Future<Output = ExitCode>>(
+        self,
+        args: &Args,
+        deltas: Deltas,
+        front: impl FnOnce(Started) -> F,
+    ) -> anyhow::Result<ExitCode> {
+        let Self { services, folders, cwd, open, problems } = self;
+        let credentials = services.credentials.clone();
+        let (handle, events) = session::start(Arc::clone(&services), cwd, open, deltas).await?;
         if let Some(name) = &args.name {
             handle.send(SessionCommand::SetName { name: name.clone() });
         }
-        let code = modes::print(&handle, events, prompts, &problems).await;
+        let code = front(Started { services, folders, handle, events, problems }).await;
         modes::tell_if_slow(credentials.settled()).await;
         Ok(code)
-    })
+    }
 }
 
 /// Runs JSON mode: all events on standard output.
@@ -372,20 +409,11 @@ pub(super) fn json(
     let piped = piped_text(terminals, &args.messages)?;
     words::check(&args.messages, true)?;
     let prompts = first_prompts(&setup, args, piped)?;
-    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
-    let open = sessions::choose(args, &folders, &cwd)?;
-    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Print)?;
-    problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
-    let credentials = services.credentials.clone();
-    runtime.block_on(async move {
-        let (handle, events) = session::start(Arc::new(services), cwd, open, Deltas::Wanted).await?;
-        if let Some(name) = &args.name {
-            handle.send(SessionCommand::SetName { name: name.clone() });
-        }
-        let code = modes::json(&handle, events, prompts, &problems, args.slim_events).await;
-        modes::tell_if_slow(credentials.settled()).await;
-        Ok(code)
-    })
+    let chosen = Chosen::new(args, setup, Front::Print)?;
+    runtime.block_on(chosen.run(args, Deltas::Wanted, |started| async move {
+        let Started { handle, events, problems, .. } = started;
+        modes::json(&handle, events, prompts, &problems, args.slim_events).await
+    }))
 }
 
 /// Runs RPC mode: commands from standard input.
@@ -393,30 +421,14 @@ pub(super) fn rpc(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Resul
     if let Some(word) = args.messages.first() {
         anyhow::bail!("--mode rpc takes no messages (\"{word}\"); send a prompt command on standard input");
     }
-    let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
-    let open = sessions::choose(args, &folders, &cwd)?;
-    let (services, mut problems) = setup.into_services(args, keep(args, &folders), Front::Rpc)?;
-    problems.extend(services.model.model.as_ref().and_then(|model| demo_notice(&services, model)));
-    let credentials = services.credentials.clone();
-    runtime.block_on(async move {
-        let services = Arc::new(services);
-        let (handle, events) = session::start(Arc::clone(&services), cwd, open, Deltas::Wanted).await?;
-        if let Some(name) = &args.name {
-            handle.send(SessionCommand::SetName { name: name.clone() });
-        }
-        let start = modes::RpcStart {
-            services,
-            handle,
-            events,
-            sessions: folders.folder,
-            sessions_root: folders.root,
-            problems,
-            slim_events: args.slim_events,
-        };
-        let code = modes::rpc(start).await;
-        modes::tell_if_slow(credentials.settled()).await;
-        Ok(code)
-    })
+    let chosen = Chosen::new(args, setup, Front::Rpc)?;
+    runtime.block_on(chosen.run(args, Deltas::Wanted, |started| async move {
+        let Started { services, folders, handle, events, problems } = started;
+        let (sessions, sessions_root) = (folders.folder, folders.root);
+        let slim_events = args.slim_events;
+        modes::rpc(RpcStart { services, handle, events, sessions, sessions_root, problems, slim_events })
+            .await
+    }))
 }
 
 /// Runs interactive mode until the user quits.

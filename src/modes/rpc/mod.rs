@@ -25,15 +25,15 @@ use serde_json::{Value, json};
 
 use crate::agent::AgentEvent;
 use crate::session::{
-    BashExecution, BashId, Compaction, Entry, EntryBody, NoticeLevel, Phase, Question, Services,
-    SessionCommand, SessionEvent, SessionEvents, SessionHandle, SessionUpdate,
+    BashExecution, BashId, Entry, NoticeLevel, Phase, Question, Services, SessionCommand, SessionEvent,
+    SessionEvents, SessionHandle, SessionUpdate,
 };
 use crate::util::process;
 
 use super::output::write_err;
 use super::print::shut_down;
 use super::signals;
-use super::wire::{CompactionResult, EventStyle, LineOutput, Lines, Outgoing};
+use super::wire::{CompactionResult, EventStyle, LineOutput, Lines, Outgoing, as_compaction};
 use input::{Answer, Input, Request};
 pub use table::{RPC_COMMANDS, RpcCommandRow};
 
@@ -233,7 +233,7 @@ impl Server {
             SessionEvent::Notice { level, text } => self.notify(*level, text),
             SessionEvent::Question(question) => self.ask(Arc::clone(question)),
             SessionEvent::QuestionClosed { id } => self.questions.retain(|_, question| question.id != *id),
-            SessionEvent::EntryAppended(entry) if matches!(entry.body, EntryBody::Compaction(_)) => {
+            SessionEvent::EntryAppended(entry) if as_compaction(entry).is_some() => {
                 self.waiting.compaction = Some(Arc::clone(entry));
             }
             SessionEvent::Ended { reason } => {
@@ -378,13 +378,6 @@ fn compaction_end(error: &str) -> Value {
         "willRetry": false,
         "errorMessage": error,
     })
-}
-
-fn as_compaction(entry: &Entry) -> Option<&Compaction> {
-    match &entry.body {
-        EntryBody::Compaction(compaction) => Some(compaction),
-        _ => None,
-    }
 }
 
 /// A response as a line: the id first, `data` as it is.

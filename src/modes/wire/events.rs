@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -97,56 +98,28 @@ impl Lines {
                 let (steering, follow_up) = (&queue.steering[..], &queue.follow_up[..]);
                 self.line(&WireEvent::QueueUpdate { steering, follow_up }, out);
             }
-            SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
-                let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-                let (attempt, max_attempts) = (*attempt, *max_attempts);
-                let event =
-                    WireEvent::AutoRetryStart { attempt, max_attempts, delay_ms, error_message: error };
-                self.line(&event, out);
-            }
-            SessionEvent::RetryEnded { success, attempt, final_error } => {
-                let final_error = final_error.as_deref();
-                let event = WireEvent::AutoRetryEnd { success: *success, attempt: *attempt, final_error };
-                self.line(&event, out);
-            }
+            SessionEvent::RetryScheduled { .. }
+            | SessionEvent::RetryEnded { .. }
+            | SessionEvent::SummaryRetryScheduled { .. }
+            | SessionEvent::SummaryRetryStarted { .. }
+            | SessionEvent::SummaryRetriesFinished => self.retry(&update.event, out),
+            SessionEvent::EntryAppended(entry) => self.entry_appended(entry),
             SessionEvent::CompactionStarted { reason } => {
                 self.compaction = None;
                 self.line(&WireEvent::CompactionStart { reason: reason_name(*reason) }, out);
             }
-            SessionEvent::EntryAppended(entry) => self.entry_appended(entry),
             SessionEvent::CompactionEnded { reason, aborted, error, will_retry, tokens_after } => {
-                let entry = self.compaction.take();
-                let result = entry.as_ref().filter(|_| error.is_none()).and_then(|entry| {
-                    let EntryBody::Compaction(compaction) = &entry.body else { return None };
-                    Some(CompactionResult::new(compaction, *tokens_after))
-                });
+                let entry = self.compaction.take().filter(|_| error.is_none());
+                let compaction = entry.as_deref().and_then(as_compaction);
                 let event = WireEvent::CompactionEnd {
                     reason: reason_name(*reason),
-                    result,
+                    result: compaction.map(|compaction| CompactionResult::new(compaction, *tokens_after)),
                     aborted: *aborted,
                     will_retry: *will_retry,
                     error_message: error.as_deref().filter(|_| !aborted),
                 };
                 self.line(&event, out);
             }
-            SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, error } => {
-                let event = WireEvent::SummarizationRetryScheduled {
-                    attempt: *attempt,
-                    max_attempts: *max_attempts,
-                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                    error_message: error,
-                };
-                self.line(&event, out);
-            }
-            SessionEvent::SummaryRetryStarted { source } => {
-                let (source, reason) = match source {
-                    SummarySource::Compaction(reason) => ("compaction", Some(reason_name(*reason))),
-                    SummarySource::Branch => ("branchSummary", None),
-                    SummarySource::Handoff => ("handoff", None),
-                };
-                self.line(&WireEvent::SummarizationRetryAttemptStart { source, reason }, out);
-            }
-            SessionEvent::SummaryRetriesFinished => self.line(&WireEvent::SummarizationRetryFinished, out),
             SessionEvent::BashOutput { id, chunk } => {
                 let id = self.bash_names.get(id).and_then(Option::as_ref);
                 self.line(&WireEvent::BashExecutionUpdate { id, delta: chunk }, out);
@@ -175,6 +148,44 @@ impl Lines {
             | SessionEvent::Notice { .. }
             | SessionEvent::Ended { .. } => {}
         }
+    }
+
+    /// Writes what becomes of a request that failed, of an answer or of a summary.
+    fn retry(&self, event: &SessionEvent, out: &mut String) {
+        let millis = |delay: &Duration| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        let event = match event {
+            SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {
+                WireEvent::AutoRetryStart {
+                    attempt: *attempt,
+                    max_attempts: *max_attempts,
+                    delay_ms: millis(delay),
+                    error_message: error,
+                }
+            }
+            SessionEvent::RetryEnded { success, attempt, final_error } => {
+                let final_error = final_error.as_deref();
+                WireEvent::AutoRetryEnd { success: *success, attempt: *attempt, final_error }
+            }
+            SessionEvent::SummaryRetryScheduled { attempt, max_attempts, delay, error } => {
+                WireEvent::SummarizationRetryScheduled {
+                    attempt: *attempt,
+                    max_attempts: *max_attempts,
+                    delay_ms: millis(delay),
+                    error_message: error,
+                }
+            }
+            SessionEvent::SummaryRetryStarted { source } => {
+                let (source, reason) = match source {
+                    SummarySource::Compaction(reason) => ("compaction", Some(reason_name(*reason))),
+                    SummarySource::Branch => ("branchSummary", None),
+                    SummarySource::Handoff => ("handoff", None),
+                };
+                WireEvent::SummarizationRetryAttemptStart { source, reason }
+            }
+            SessionEvent::SummaryRetriesFinished => WireEvent::SummarizationRetryFinished,
+            _ => return,
+        };
+        self.line(&event, out);
     }
 
     /// Writes an `agent_end` that was held back, now that `next` tells what follows.
@@ -318,7 +329,7 @@ impl Lines {
     }
 
     fn entry_appended(&mut self, entry: &Arc<Entry>) {
-        if let EntryBody::Compaction(_) = &entry.body {
+        if as_compaction(entry).is_some() {
             self.compaction = Some(Arc::clone(entry));
         }
     }
@@ -368,7 +379,14 @@ impl OpenAnswer {
     }
 }
 
-pub(in crate::modes) fn reason_name(reason: CompactionReason) -> &'static str {
+pub(in crate::modes) fn as_compaction(entry: &Entry) -> Option<&Compaction> {
+    match &entry.body {
+        EntryBody::Compaction(compaction) => Some(compaction),
+        _ => None,
+    }
+}
+
+fn reason_name(reason: CompactionReason) -> &'static str {
     match reason {
         CompactionReason::Manual => "manual",
         CompactionReason::Threshold => "threshold",

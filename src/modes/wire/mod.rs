@@ -10,5 +10,5 @@ mod output;
 mod slim;
 
 pub(super) use conversation::conversation;
-pub(super) use events::{CompactionResult, EventStyle, Lines};
+pub(super) use events::{CompactionResult, EventStyle, Lines, as_compaction};
 pub(super) use output::{LineOutput, Outgoing};
