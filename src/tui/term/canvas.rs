@@ -126,12 +126,12 @@ impl<W: Write> Canvas<W> {
         for &y in changed {
             if self.shown.is_uncertain(y) || self.next.is_uncertain(y) {
                 self.erase_row(y)?;
-                self.shown.erase_from(0, y);
+                self.shown.erase_row(y);
             }
             // Written trailing spaces would become text when the row is copied.
             if self.shown.text_end(y) > self.next.text_end(y) {
                 write!(self.bytes, "\x1b[{};1H\x1b[K", y + 1)?;
-                self.shown.erase_from(0, y);
+                self.shown.erase_row(y);
             }
             if self.links {
                 self.next.mark_changed_links(&self.shown, y);

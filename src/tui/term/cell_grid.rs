@@ -14,8 +14,18 @@ use super::reflow::RowShape;
 pub(super) struct CellGrid {
     cells: Buffer,
     links: Vec<Option<LinkTarget>>,
-    /// The row that each screen row was drawn from; `None` if unknown.
-    sources: Vec<Option<Row>>,
+    rows: Vec<RowFacts>,
+}
+
+/// What is known about a screen row without looking at its cells.
+#[derive(Debug, Clone, Default)]
+struct RowFacts {
+    /// The row that it was drawn from; `None` if unknown.
+    source: Option<Row>,
+    /// The column after the last non-blank cell.
+    end: u16,
+    /// Whether it has clusters that terminals measure differently.
+    is_uncertain: bool,
 }
 
 impl CellGrid {
@@ -29,8 +39,8 @@ impl CellGrid {
         }
         self.links.clear();
         self.links.resize(self.cells.content.len(), None);
-        self.sources.clear();
-        self.sources.resize(usize::from(size.height), None);
+        self.rows.clear();
+        self.rows.resize(usize::from(size.height), RowFacts::default());
     }
 
     fn index(&self, x: u16, y: u16) -> usize {
@@ -44,11 +54,11 @@ impl CellGrid {
     /// Replaces screen row `y` and returns whether that changes it. Content beyond the
     /// width is dropped.
     pub(super) fn put(&mut self, y: u16, row: &Row) -> bool {
-        let Some(source) = self.sources.get_mut(usize::from(y)) else { return false };
-        if source.as_ref() == Some(row) {
+        let known = self.rows.get(usize::from(y)).map(|facts| facts.source.as_ref());
+        if known.is_none_or(|source| source == Some(row)) {
             return false;
         }
-        *source = Some(row.clone());
+        let mut facts = RowFacts { source: Some(row.clone()), ..RowFacts::default() };
         let width = self.cells.area.width;
         let (start, end) = (self.index(0, y), self.index(0, y) + usize::from(width));
         self.cells.content[start..end].fill(Cell::EMPTY);
@@ -65,9 +75,14 @@ impl CellGrid {
                 if cell.cell_width() != cells {
                     cell.diff_option = CellDiffOption::ForcedWidth(forced);
                 }
+                facts.is_uncertain |= is_uncertain(grapheme);
                 x = width - room;
+                if *cell != Cell::EMPTY {
+                    facts.end = x;
+                }
             }
         }
+        self.rows[usize::from(y)] = facts;
         for (range, target) in &row.links {
             for x in range.start..range.end.min(width) {
                 self.links[start + usize::from(x)] = Some(target.clone());
@@ -86,12 +101,12 @@ impl CellGrid {
         let range = self.range(y);
         self.cells.content[range.clone()].clone_from_slice(&from.cells.content[range.clone()]);
         self.links[range.clone()].clone_from_slice(&from.links[range]);
-        self.sources[usize::from(y)].clone_from(&from.sources[usize::from(y)]);
+        self.rows[usize::from(y)].clone_from(&from.rows[usize::from(y)]);
     }
 
     /// Whether row `y` contains clusters that terminals measure differently.
     pub(super) fn is_uncertain(&self, y: u16) -> bool {
-        self.cells.content[self.range(y)].iter().any(|cell| is_uncertain(cell.symbol()))
+        self.rows.get(usize::from(y)).is_some_and(|facts| facts.is_uncertain)
     }
 
     /// The index range of row `y`.
@@ -101,10 +116,7 @@ impl CellGrid {
 
     /// The column after the last non-blank cell of a row.
     pub(super) fn text_end(&self, y: u16) -> u16 {
-        let start = self.index(0, y);
-        let row = &self.cells.content[start..start + usize::from(self.cells.area.width)];
-        let last = row.iter().rposition(|cell| *cell != Cell::EMPTY);
-        last.map_or(0, |x| narrow(x).saturating_add(row[x].cell_width().max(1)).min(self.cells.area.width))
+        self.rows.get(usize::from(y)).map_or(0, |facts| facts.end)
     }
 
     /// The widths of the clusters of row `y`.
@@ -123,10 +135,11 @@ impl CellGrid {
         shape
     }
 
-    pub(super) fn erase_from(&mut self, x: u16, y: u16) {
-        let (from, to) = (self.index(x, y), self.index(0, y + 1));
-        self.cells.content[from..to].fill(Cell::EMPTY);
-        self.links[from..to].fill(None);
+    pub(super) fn erase_row(&mut self, y: u16) {
+        let range = self.range(y);
+        self.cells.content[range.clone()].fill(Cell::EMPTY);
+        self.links[range].fill(None);
+        self.rows[usize::from(y)] = RowFacts::default();
     }
 
     pub(super) fn scroll_up(&mut self, rows: u16) {
@@ -136,10 +149,10 @@ impl CellGrid {
         let kept = self.cells.content.len() - gone;
         self.cells.content[kept..].fill(Cell::EMPTY);
         self.links[kept..].fill(None);
-        let n_gone = usize::from(rows).min(self.sources.len());
-        self.sources.rotate_left(n_gone);
-        let kept = self.sources.len() - n_gone;
-        self.sources[kept..].fill(None);
+        let n_gone = usize::from(rows).min(self.rows.len());
+        self.rows.rotate_left(n_gone);
+        let kept = self.rows.len() - n_gone;
+        self.rows[kept..].fill(RowFacts::default());
     }
 
     /// Makes the diff of row `y` include cells whose text is the same but whose link
