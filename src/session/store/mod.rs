@@ -4,6 +4,7 @@
 //! writes a new file beside it, syncs and renames, and keeps the old file. Damaged
 //! lines are skipped and reported.
 
+mod bodies;
 mod context;
 mod damage;
 mod disk;
@@ -59,7 +60,7 @@ use crate::util::clock;
 use super::state::Totals;
 use journal::{Displaced, FileJournal, Journal};
 use lease::{Lease, LeaseOutcome};
-use scan::{LineReader, Scan};
+use scan::Scan;
 use tree::{Body, Location, Node, Tree};
 
 /// The contents of a session file, read without opening the session.
@@ -661,28 +662,23 @@ impl SessionStore {
     }
 
     fn load_each(&mut self, indices: impl IntoIterator<Item = usize>, report: bool) -> Vec<Arc<Entry>> {
-        let mut entries = Vec::new();
-        let mut lost = Vec::new();
-        let mut lines = LineReader::default();
-        for idx in indices {
-            let read = match self.tree.body(idx) {
-                Body::Loaded(entry) => {
-                    entries.push(entry);
-                    continue;
-                }
-                Body::OnDisk(location) => {
-                    self.reads.n_bodies += 1;
-                    self.file().and_then(|file| lines.read_entry(file, location))
-                }
-                Body::Lost => None,
-            };
-            let node = self.tree.node(idx);
+        let indices: Vec<usize> = indices.into_iter().collect();
+        let (missing, locations) = self.not_in_memory(&indices);
+        self.reads.n_bodies += missing.len();
+        let read = self.file().map(|file| bodies::read_entries(file, &locations)).unwrap_or_default();
+        for (idx, entry) in missing.into_iter().zip(read) {
             // Another entry at this offset: the file was changed.
-            if let Some(entry) = read.filter(|entry| entry.id == node.id) {
-                let entry = Arc::new(entry);
-                self.tree.keep_body(idx, Arc::clone(&entry));
+            if let Some(entry) = entry.filter(|entry| entry.id == self.tree.node(idx).id) {
+                self.tree.keep_body(idx, entry);
+            }
+        }
+        let mut entries = Vec::with_capacity(indices.len());
+        let mut lost = Vec::new();
+        for idx in indices {
+            if let Body::Loaded(entry) = self.tree.body(idx) {
                 entries.push(entry);
             } else if self.unreadable.insert(idx) {
+                let node = self.tree.node(idx);
                 lost.push(DamagedLine { line: node.line as usize, what: node.kind.describe() });
             }
         }
@@ -691,6 +687,15 @@ impl SessionStore {
                 .push(format!("{lines} of the session file can no longer be read; the rest is intact"));
         }
         entries
+    }
+
+    /// Those of these entries that can be read, and where they are.
+    fn not_in_memory(&self, indices: &[usize]) -> (Vec<usize>, Vec<Location>) {
+        let on_disk = indices.iter().filter_map(|idx| match self.tree.body(*idx) {
+            Body::OnDisk(location) => Some((*idx, location)),
+            Body::Loaded(_) | Body::Lost => None,
+        });
+        on_disk.unzip()
     }
 
     fn note(&mut self, body: &EntryBody) {

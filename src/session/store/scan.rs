@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -397,76 +396,6 @@ pub(super) fn tail(path: &Path) -> Option<Vec<Arc<Entry>>> {
     }
     branch.reverse();
     Some(branch)
-}
-
-/// The entry at `location`; `None` if it cannot be read.
-pub(super) fn read_entry(file: &File, location: Location) -> Option<Entry> {
-    parse_entry(&read_line(file, location)?)
-}
-
-fn parse_entry(line: &[u8]) -> Option<Entry> {
-    match std::str::from_utf8(line) {
-        Ok(line) => Entry::parse(line).ok(),
-        Err(_) => Entry::parse(&String::from_utf8_lossy(line)).ok(),
-    }
-}
-
-/// Reads lines that follow each other, many with each access to the file.
-#[derive(Debug, Default)]
-pub(super) struct LineReader {
-    bytes: Vec<u8>,
-    /// Where `bytes` begins in the file.
-    start: u64,
-    /// The end of the line that was read last.
-    end: u64,
-}
-
-/// How much [`LineReader`] reads at once, if lines are close to each other.
-const WINDOW_BYTES: u64 = 256 << 10;
-
-impl LineReader {
-    /// The entry at `location`; `None` if it cannot be read.
-    pub(super) fn read_entry(&mut self, file: &File, location: Location) -> Option<Entry> {
-        let (offset, len) = (location.offset(), u64::from(location.len));
-        let is_near = self.end > 0 && offset >= self.end && offset - self.end < WINDOW_BYTES / 4;
-        self.end = offset + len;
-        if !is_near && !self.has(offset, len) || len > WINDOW_BYTES {
-            return read_entry(file, location);
-        }
-        if !self.has(offset, len) {
-            self.fill(file, offset);
-        }
-        if !self.has(offset, len) {
-            return read_entry(file, location);
-        }
-        let at = usize::try_from(offset - self.start).ok()?;
-        parse_entry(&self.bytes[at..at + location.len as usize])
-    }
-
-    fn has(&self, offset: u64, len: u64) -> bool {
-        offset >= self.start && offset + len <= self.start + self.bytes.len() as u64
-    }
-
-    /// Reads from `offset` on as much as there is.
-    fn fill(&mut self, file: &File, offset: u64) {
-        self.start = offset;
-        self.bytes.resize(WINDOW_BYTES as usize, 0);
-        let mut n_read = 0;
-        while n_read < self.bytes.len() {
-            match file.read_at(&mut self.bytes[n_read..], offset + n_read as u64) {
-                Ok(0) | Err(_) => break,
-                Ok(n) => n_read += n,
-            }
-        }
-        self.bytes.truncate(n_read);
-    }
-}
-
-/// The bytes at `location`; `None` if they cannot be read.
-pub(super) fn read_line(file: &File, location: Location) -> Option<Vec<u8>> {
-    let mut line = vec![0; location.len as usize];
-    file.read_exact_at(&mut line, location.offset()).ok()?;
-    Some(line)
 }
 
 /// How much of a file [`tail`] reads.

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::util::clock;
 
+use super::bodies;
 use super::entry::{Entry, EntryBody, EntryId};
-use super::scan;
 use super::tree::{Body, EntryKind, Tree};
 
 /// The entries of a session in file order. Cheap to clone.
@@ -108,7 +108,7 @@ impl SessionTree {
             Body::Loaded(entry) => Some(Arc::clone(entry)),
             Body::Lost => None,
             Body::OnDisk(location) => {
-                let entry = scan::read_entry(self.0.file.as_ref()?, *location)?;
+                let entry = bodies::read_entry(self.0.file.as_ref()?, *location)?;
                 // Another entry where this one was: the file is not what it was.
                 (entry.id == *id).then(|| Arc::new(entry))
             }
@@ -127,7 +127,7 @@ impl SessionTree {
             Body::Loaded(entry) => Some(Cow::Owned(entry.to_line())),
             Body::Lost => None,
             Body::OnDisk(location) => {
-                let line = scan::read_line(self.0.file.as_ref()?, *location)?;
+                let line = bodies::read_line(self.0.file.as_ref()?, *location)?;
                 Some(Cow::Owned(String::from_utf8_lossy(&line).into_owned()))
             }
         }

@@ -1,0 +1,166 @@
+//! Reads bodies of entries whose places are known: one, or many at once.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::thread;
+
+use super::entry::Entry;
+use super::tree::Location;
+
+/// Entries that are worth a thread of their own.
+const ENTRIES_PER_THREAD: usize = 500;
+const MAX_THREADS: usize = 4;
+
+/// The entries at `locations`; `None` for those that cannot be read. Most of a resumed
+/// session's time goes into parsing, so long lists are divided among threads.
+pub(super) fn read_entries(file: &File, locations: &[Location]) -> Vec<Option<Arc<Entry>>> {
+    let n_cores = thread::available_parallelism().map_or(1, usize::from);
+    let n_threads = (locations.len() / ENTRIES_PER_THREAD).clamp(1, n_cores.min(MAX_THREADS));
+    read_with(n_threads, file, locations)
+}
+
+fn read_with(n_threads: usize, file: &File, locations: &[Location]) -> Vec<Option<Arc<Entry>>> {
+    let read = |locations: &[Location]| -> Vec<Option<Arc<Entry>>> {
+        let mut lines = LineReader::default();
+        locations.iter().map(|location| lines.read_entry(file, *location).map(Arc::new)).collect()
+    };
+    let (here, elsewhere) = locations.split_at(share(locations, n_threads));
+    if elsewhere.is_empty() {
+        return read(here);
+    }
+    thread::scope(|scope| {
+        let rest = thread::Builder::new()
+            .name("bodies".to_owned())
+            .spawn_scoped(scope, || read_with(n_threads - 1, file, elsewhere));
+        let mut entries = read(here);
+        // Without another thread, or if it panicked, this one does its work.
+        let rest = rest.ok().and_then(|rest| rest.join().ok());
+        entries.extend(rest.unwrap_or_else(|| read(elsewhere)));
+        entries
+    })
+}
+
+/// How many of `locations` contain the first of `n_shares` equal parts of their bytes.
+fn share(locations: &[Location], n_shares: usize) -> usize {
+    if n_shares < 2 {
+        return locations.len();
+    }
+    let length = |location: &Location| u64::from(location.len);
+    let wanted = locations.iter().map(length).sum::<u64>() / n_shares as u64;
+    let mut n_bytes = 0;
+    let within = locations.iter().take_while(|location| {
+        n_bytes += length(location);
+        n_bytes <= wanted
+    });
+    within.count()
+}
+
+/// The entry at `location`; `None` if it cannot be read.
+pub(super) fn read_entry(file: &File, location: Location) -> Option<Entry> {
+    parse_entry(&read_line(file, location)?)
+}
+
+fn parse_entry(line: &[u8]) -> Option<Entry> {
+    match std::str::from_utf8(line) {
+        Ok(line) => Entry::parse(line).ok(),
+        Err(_) => Entry::parse(&String::from_utf8_lossy(line)).ok(),
+    }
+}
+
+/// Reads lines that follow each other, many with each access to the file.
+#[derive(Debug, Default)]
+struct LineReader {
+    bytes: Vec<u8>,
+    /// Where `bytes` begins in the file.
+    start: u64,
+    /// The end of the line that was read last.
+    end: u64,
+}
+
+/// How much [`LineReader`] reads at once, if lines are close to each other.
+const WINDOW_BYTES: u64 = 256 << 10;
+
+impl LineReader {
+    /// The entry at `location`; `None` if it cannot be read.
+    fn read_entry(&mut self, file: &File, location: Location) -> Option<Entry> {
+        let (offset, len) = (location.offset(), u64::from(location.len));
+        let is_near = self.end > 0 && offset >= self.end && offset - self.end < WINDOW_BYTES / 4;
+        self.end = offset + len;
+        if !is_near && !self.has(offset, len) || len > WINDOW_BYTES {
+            return read_entry(file, location);
+        }
+        if !self.has(offset, len) {
+            self.fill(file, offset);
+        }
+        if !self.has(offset, len) {
+            return read_entry(file, location);
+        }
+        let at = usize::try_from(offset - self.start).ok()?;
+        parse_entry(&self.bytes[at..at + location.len as usize])
+    }
+
+    fn has(&self, offset: u64, len: u64) -> bool {
+        offset >= self.start && offset + len <= self.start + self.bytes.len() as u64
+    }
+
+    /// Reads from `offset` on as much as there is.
+    fn fill(&mut self, file: &File, offset: u64) {
+        self.start = offset;
+        self.bytes.resize(WINDOW_BYTES as usize, 0);
+        let mut n_read = 0;
+        while n_read < self.bytes.len() {
+            match file.read_at(&mut self.bytes[n_read..], offset + n_read as u64) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => n_read += n,
+            }
+        }
+        self.bytes.truncate(n_read);
+    }
+}
+
+/// The bytes at `location`; `None` if they cannot be read.
+pub(super) fn read_line(file: &File, location: Location) -> Option<Vec<u8>> {
+    let mut line = vec![0; location.len as usize];
+    file.read_exact_at(&mut line, location.offset()).ok()?;
+    Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn entries_are_those_of_their_places_however_many_threads_read() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut locations = Vec::new();
+        let mut offset = 0;
+        for at in 0_usize..40 {
+            let text = "x".repeat(at * at % 700);
+            let line = match at {
+                7 => "damaged".to_owned(),
+                _ => format!(
+                    r#"{{"type":"label","id":"{at}","parentId":null,"timestamp":"","label":"{text}"}}"#
+                ),
+            };
+            writeln!(file, "{line}").unwrap();
+            locations.push(Location::new(offset, line.len()).unwrap());
+            offset += line.len() as u64 + 1;
+        }
+        locations.reverse();
+        for n_threads in 1..=6 {
+            for n in [0, 1, 2, 3, 40] {
+                let locations = &locations[..n];
+                let read = read_with(n_threads, &file, locations);
+                let ids: Vec<Option<&str>> =
+                    read.iter().map(|entry| entry.as_ref().map(|entry| entry.id.as_str())).collect();
+                let expected: Vec<String> = (0..n).map(|at| (39 - at).to_string()).collect();
+                let expected: Vec<Option<&str>> =
+                    expected.iter().map(|id| (id != "7").then_some(id.as_str())).collect();
+                assert_eq!(ids, expected, "{n_threads} threads, {n} entries");
+            }
+        }
+    }
+}
