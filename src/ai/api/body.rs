@@ -1,6 +1,7 @@
 //! The body of a request: its JSON and its tool schemas.
 
 use std::borrow::Cow;
+use std::io;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,22 +10,43 @@ use super::EncodeError;
 use crate::ai::models::Dialect;
 use crate::ai::requests::{Prompt, Request, StrictTools};
 
+/// Where the body of a request is written.
+pub(in crate::ai) enum BodyTo<'a> {
+    Memory(&'a mut Vec<u8>),
+    /// In many small writes.
+    Writer(&'a mut dyn io::Write),
+}
+
+impl BodyTo<'_> {
+    fn write(self, body: &impl Serialize, n_bytes: usize) -> Result<(), serde_json::Error> {
+        match self {
+            Self::Memory(bytes) => {
+                // A long conversation would otherwise be copied each time the buffer doubles.
+                bytes.reserve_exact(n_bytes);
+                serde_json::to_writer(bytes, body)
+            }
+            Self::Writer(out) => serde_json::to_writer(out, body),
+        }
+    }
+}
+
 /// Serializes `body`, whose length is about `n_bytes`. The fields of `extra` replace its
 /// own; objects are merged member by member.
 pub(super) fn write_body(
     body: &impl Serialize,
     extra: &Map<String, Value>,
     n_bytes: usize,
-) -> Result<Vec<u8>, EncodeError> {
-    // A long conversation would otherwise be copied each time the buffer doubles.
-    let mut bytes = Vec::with_capacity(n_bytes);
-    serde_json::to_writer(&mut bytes, body)?;
+    to: BodyTo<'_>,
+) -> Result<(), EncodeError> {
     if extra.is_empty() {
-        return Ok(bytes);
+        return Ok(to.write(body, n_bytes)?);
     }
+    let mut bytes = Vec::new();
+    BodyTo::Memory(&mut bytes).write(body, n_bytes)?;
     let mut merged: Map<String, Value> = serde_json::from_slice(&bytes)?;
+    drop(bytes);
     merge(&mut merged, extra);
-    Ok(serde_json::to_vec(&merged)?)
+    Ok(to.write(&merged, n_bytes)?)
 }
 
 pub(super) fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {

@@ -34,7 +34,7 @@ use headers::Headers;
 use lenient::{Count, Str, error_of, filled, lenient, lenient_str, reported_error, with_json};
 use thinking::{fitting_budget, mapped_level, thinking_budget};
 
-pub(super) use body::object_schema;
+pub(super) use body::{BodyTo, object_schema};
 pub(super) use google::json_schema as google_schema;
 pub(super) use openai_responses::TextSignature;
 
@@ -42,12 +42,21 @@ pub(super) use openai_responses::TextSignature;
 pub(super) trait WireApi: Send + Sync {
     /// The URL for requests to this model.
     fn url(&self, request: &Request) -> Result<String, EncodeError>;
-    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError>;
+    /// Writes the body, the same bytes every time, and returns the headers.
+    ///
+    /// # Errors
+    /// If the request cannot be written.
+    fn write(&self, request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError>;
     fn decoder(&self, request: &Request) -> Box<dyn Decode>;
 
     /// The framing of answers.
     fn framing(&self) -> Framing {
         Framing::Text
+    }
+
+    /// Whether [`Self::sign`] needs the whole body.
+    fn signs_body(&self) -> bool {
+        false
     }
 
     /// Adds to `encoded` the parts that depend on the time of sending, in milliseconds
@@ -162,13 +171,6 @@ pub(super) enum EncodeError {
     Strict(#[from] Unmet),
     #[error("the request cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-}
-
-/// A request without its address.
-#[derive(Debug, PartialEq)]
-pub(super) struct Encoded {
-    pub(super) headers: HeaderMap,
-    pub(super) body: Vec<u8>,
 }
 
 /// TABLE: the codec of each supported API.

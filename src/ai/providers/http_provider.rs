@@ -5,23 +5,25 @@
 //! it ends in exactly one `Done`, which contains everything that had arrived.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use reqwest::Response;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Ending, fail, service};
-use crate::ai::api::{self, EncodeError, Encoded, WireApi};
+use crate::ai::api::{self, BodyTo, EncodeError, WireApi};
 use crate::ai::failure::{FailureClass, RequestError};
 use crate::ai::messages::{AssistantMessage, EventStream, Millis, StreamEvent};
 use crate::ai::models::{Model, Server, is_on_plan};
 use crate::ai::providers::Provider;
 use crate::ai::requests::{ImageFitter, Joiner, Refusals, Request, continuation};
-use crate::ai::transport::{HttpRequest, Transport, redact, root_cause, silence};
+use crate::ai::transport::{HttpBody, HttpRequest, Transport, redact, root_cause, silence};
 use crate::util::clock::Clock;
 
 /// Timeouts and retries of a provider.
@@ -127,7 +129,10 @@ pub struct RequestPreview {
 pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    let mut encoded = to_send(codec, request).map_err(|error| error.to_string())?;
+    let (headers, body) = whole_body(codec, request).map_err(|error| error.to_string())?;
+    let body = Bytes::from(body);
+    let mut encoded = addressed(codec, request, headers, HttpBody::Whole(body.clone()))
+        .map_err(|error| error.to_string())?;
     codec.sign(request, &mut encoded, request.options.started_ms).map_err(|error| error.to_string())?;
     let headers = encoded.headers.iter().map(|(name, value)| {
         let shown =
@@ -136,17 +141,42 @@ pub fn preview_request(request: &Request) -> Result<RequestPreview, String> {
     });
     Ok(RequestPreview {
         headers: headers.collect(),
-        body: serde_json::from_slice(&encoded.body).map_err(|error| error.to_string())?,
+        body: serde_json::from_slice(&body).map_err(|error| error.to_string())?,
         url: encoded.url,
     })
 }
 
-fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, EncodeError> {
-    let url = codec.url(request)?;
-    let Encoded { headers, body } = codec.encode(request)?;
+/// A conversation with more text than this is written while it is sent, so that it
+/// is not in memory twice. Hardly any model reads so much, but images count as well.
+const LONG_TEXT_BYTES: usize = 4 << 20;
+
+fn to_send(codec: &'static dyn WireApi, request: &Arc<Request>) -> Result<HttpRequest, EncodeError> {
+    if codec.signs_body() || request.n_text_bytes() <= LONG_TEXT_BYTES {
+        let (headers, body) = whole_body(codec, request)?;
+        return addressed(codec, request, headers, HttpBody::Whole(body.into()));
+    }
+    let mut headers = HeaderMap::new();
+    let measure = |out: &mut dyn io::Write| {
+        headers = codec.write(request, BodyTo::Writer(out))?;
+        Ok::<_, EncodeError>(())
+    };
+    let later = Arc::clone(request);
+    let write = move |out: &mut dyn io::Write| {
+        codec.write(&later, BodyTo::Writer(out)).map(drop).map_err(io::Error::other)
+    };
+    let body = HttpBody::written(measure, Arc::new(write))?;
+    addressed(codec, request, headers, body)
+}
+
+fn addressed(
+    codec: &dyn WireApi,
+    request: &Request,
+    headers: HeaderMap,
+    body: HttpBody,
+) -> Result<HttpRequest, EncodeError> {
     let empty_error_is_overflow = Server::is_any(&request.model, |server| server.empty_error_is_overflow);
     let provider = request.model.provider.clone();
-    Ok(HttpRequest { url, headers, body: body.into(), empty_error_is_overflow, provider })
+    Ok(HttpRequest { url: codec.url(request)?, headers, body, empty_error_is_overflow, provider })
 }
 
 /// The body of `request` as it would be sent to any address.
@@ -156,7 +186,13 @@ fn to_send(codec: &dyn WireApi, request: &Request) -> Result<HttpRequest, Encode
 pub fn request_body(request: &Request) -> Result<Vec<u8>, String> {
     let api = &request.model.api;
     let codec = api::find(api).ok_or_else(|| api::unsupported(api))?;
-    codec.encode(request).map(|encoded| encoded.body).map_err(|error| error.to_string())
+    whole_body(codec, request).map(|(_, body)| body).map_err(|error| error.to_string())
+}
+
+fn whole_body(codec: &dyn WireApi, request: &Request) -> Result<(HeaderMap, Vec<u8>), EncodeError> {
+    let mut body = Vec::new();
+    let headers = codec.write(request, BodyTo::Memory(&mut body))?;
+    Ok((headers, body))
 }
 
 struct Driver {
@@ -262,7 +298,8 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
         Ok(opened) => return Ok(opened),
         Err(error) => error,
     };
-    let Some(repeat) = Refusals::repeat(&request, &error.text, |request| codec.encode(request).ok()) else {
+    let Some(repeat) = Refusals::repeat(&request, &error.text, |request| whole_body(codec, request).ok())
+    else {
         return Err(error);
     };
     let opened = open_with(codec, provider, &repeat.request).await?;
@@ -273,9 +310,9 @@ async fn open(provider: &HttpProvider, request: &Arc<Request>) -> Result<(Respon
 /// Encodes the request once and sends it, repeatedly if that may help, until there is
 /// a response to read.
 async fn open_with(
-    codec: &dyn WireApi,
+    codec: &'static dyn WireApi,
     provider: &HttpProvider,
-    request: &Request,
+    request: &Arc<Request>,
 ) -> Result<(Response, Answer), RequestError> {
     let mut encoded = to_send(codec, request).map_err(|error| match error {
         // Usually caused by the key, which belongs to the provider.
@@ -398,9 +435,12 @@ mod tests {
             Ok(self.url.clone())
         }
 
-        fn encode(&self, _request: &Request) -> Result<Encoded, EncodeError> {
+        fn write(&self, _request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
             self.n_encoded.fetch_add(1, Ordering::Relaxed);
-            Ok(Encoded { headers: Default::default(), body: b"{}".to_vec() })
+            if let BodyTo::Memory(bytes) = to {
+                bytes.extend(b"{}");
+            }
+            Ok(HeaderMap::new())
         }
 
         fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
@@ -422,7 +462,7 @@ mod tests {
                 drop(socket);
             }
         });
-        let codec = Counting { url, n_encoded: AtomicUsize::new(0) };
+        let codec: &Counting = Box::leak(Box::new(Counting { url, n_encoded: AtomicUsize::new(0) }));
         let options = HttpOptions { max_retries: 3, idle_timeout: None, ..HttpOptions::default() };
         let provider = HttpProvider::new(Transport::new(), Clock::manual(1), options);
         let request = Request {
@@ -431,7 +471,7 @@ mod tests {
             messages: Vec::new(),
             options: StreamOptions::default(),
         };
-        assert!(open_with(&codec, &provider, &request).await.is_err());
+        assert!(open_with(codec, &provider, &Arc::new(request)).await.is_err());
         server.abort();
         assert_eq!(codec.n_encoded.load(Ordering::Relaxed), 1);
         assert!(n_sent.load(Ordering::Relaxed) >= 4);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::ai::messages::{Message, ThinkingLevel};
+use crate::ai::messages::{AssistantBlock, ContentBlock, Message, ThinkingLevel, UserContent, UserMessage};
 use crate::ai::transport::Credential;
 
 /// Everything one model call depends on: no environment, no globals.
@@ -29,12 +29,52 @@ impl Request {
         }
     }
 
+    /// About how many bytes its messages have, without the JSON around them.
+    pub(in crate::ai) fn n_text_bytes(&self) -> usize {
+        self.messages.iter().map(|message| text_bytes(message)).sum()
+    }
+
     pub(in crate::ai) fn traits(&self) -> RequestTraits {
         RequestTraits {
             signed_in: matches!(self.credential, Credential::SignedIn(_)),
             long_cache: self.options.long_cache,
             without_updates: self.options.without_updates,
         }
+    }
+}
+
+fn text_bytes(message: &Message) -> usize {
+    let input = |blocks: &[ContentBlock]| -> usize {
+        let sizes = blocks.iter().map(|block| match block {
+            ContentBlock::Text(text) => text.text.len(),
+            ContentBlock::Image(image) => image.data.len(),
+            ContentBlock::ImageUrl(_) | ContentBlock::Unknown(_) => 0,
+        });
+        sizes.sum()
+    };
+    match message {
+        Message::User(UserMessage { content: UserContent::Text(text), .. }) => text.len(),
+        Message::User(_) | Message::ToolResult(_) => input(message.input_blocks()),
+        Message::Assistant(answer) => {
+            let sizes = answer.content.iter().map(|block| match block {
+                AssistantBlock::Text(text) => text.text.len(),
+                AssistantBlock::Thinking(thinking) => thinking.thinking.len(),
+                AssistantBlock::ToolCall(call) => value_bytes(&call.arguments),
+                AssistantBlock::Unknown(_) => 0,
+            });
+            sizes.sum()
+        }
+        // They are as long as instructions and declarations are.
+        Message::System(_) => 0,
+    }
+}
+
+fn value_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(value_bytes).sum(),
+        Value::Object(fields) => fields.values().map(value_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 

@@ -12,11 +12,11 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
 
+use super::http_body::HttpBody;
 use super::quota::Quotas;
 use super::redact;
 use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
@@ -29,12 +29,11 @@ const ERROR_BODY_LIMIT_BYTES: usize = 64 << 10;
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request ready to send, by `POST`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(in crate::ai) struct HttpRequest {
     pub(in crate::ai) url: String,
     pub(in crate::ai) headers: HeaderMap,
-    /// Cheap to clone, so that an attempt does not copy it.
-    pub(in crate::ai) body: Bytes,
+    pub(in crate::ai) body: HttpBody,
     /// The service answers a conversation that is too long with an error without a body.
     pub(in crate::ai) empty_error_is_overflow: bool,
     /// The provider whose limits the response reports.
@@ -145,7 +144,7 @@ impl Transport {
         }
         let client = self.client(Route::to(&url)).map_err(unsendable)?;
         let origin = url.origin().ascii_serialization();
-        let sending = client.post(url).headers(request.headers.clone()).body(request.body.clone()).send();
+        let sending = request.body.attach(client.post(url).headers(request.headers.clone())).send();
         let sent = match silence {
             Some(silence) => tokio::time::timeout(silence, sending).await.map_err(|_| {
                 let seconds = silence.as_secs_f64();

@@ -2,7 +2,7 @@
 //!
 //! `http` sends a request and returns the response or the text of the failure,
 //! `http_call` is for small requests such as signing in, `credential` authenticates
-//! requests, `framing` splits answers into frames with `sse` (server-sent events) or
+//! requests, `http_body` is what is sent, `framing` splits answers into frames with `sse` (server-sent events) or
 //! `event_stream` (Amazon's binary form), `quota` reads the limits that services report, `sigv4` signs, `silence` detects dead
 //! connections, and `redact` removes secrets from error texts. Nothing here knows
 //! messages or models.
@@ -12,6 +12,7 @@ mod credential;
 mod event_stream;
 pub(super) mod framing;
 mod http;
+mod http_body;
 mod http_call;
 mod quota;
 pub(super) mod redact;
@@ -26,6 +27,7 @@ pub use http::Transport;
 pub(super) use http::{
     HttpRequest, Route, client_builder, connection_error, html_text, read_whole, root_cause,
 };
+pub(super) use http_body::HttpBody;
 pub use http_call::{CallBody, CallError, CallReply, HttpCall};
 pub use quota::{Quota, QuotaWindow, Quotas};
 pub(super) use sigv4::Scope;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use pi::ai::{
     EventStream, HttpOptions, HttpProvider, MessageBuilder, Millis, Provider, StopReason, StreamEvent,
-    TestBarrier, Transport, is_retryable,
+    TestBarrier, Transport, is_retryable, request_body,
 };
 use pi::util::clock::Clock;
 use serde_json::json;
@@ -45,6 +45,32 @@ async fn answers_are_the_same_over_a_connection() {
         assert_eq!(sent.method, "POST", "{}", row.api());
         assert_eq!(sent.header("authorization"), Some("Bearer token"), "{}", row.api());
         assert!(sent.body.to_string().contains("hi"), "{}", row.api());
+    }
+}
+
+/// Such a body is written while it is sent, once for each attempt.
+#[tokio::test]
+async fn a_long_request_arrives_as_it_would_be_written() {
+    let options = HttpOptions { max_retries: 1, ..HttpOptions::default() };
+    let provider = HttpProvider::new(Transport::new(), Clock::manual(1), options);
+    let text = "a \"quoted\" line\n".repeat((5 << 20) / 16);
+    for row in ROWS {
+        let answer =
+            row.frames(&everything(*row)).iter().fold(Reply::stream(row.content_type()), Reply::piece);
+        let wait = Reply::status(503, &[("retry-after", "0")], "busy");
+        let server = SseServer::start([wait, answer]).await;
+        let long = json!({"role": "user", "content": text});
+        let request = Arc::new(request(model(*row, server.url()), &[long]));
+        let events: Vec<StreamEvent> =
+            provider.stream(Arc::clone(&request), CancellationToken::new()).collect().await;
+        checked(*row, &events);
+        let expected = String::from_utf8(request_body(&request).unwrap()).unwrap();
+        let sent = server.requests();
+        assert_eq!(sent.len(), 2, "{}", row.api());
+        for sent in sent {
+            assert_eq!(sent.header("content-length"), Some(expected.len().to_string().as_str()));
+            assert!(sent.text == expected, "{}: {} bytes", row.api(), sent.text.len());
+        }
     }
 }
 

@@ -7,10 +7,11 @@
 
 use std::borrow::Cow;
 
+use reqwest::header::HeaderMap;
 use serde_json::json;
 
 use super::super::{
-    EncodeError, Encoded, Headers, fitting_budget, join_url, mapped_level, object_schema, strict_tools,
+    BodyTo, EncodeError, Headers, fitting_budget, join_url, mapped_level, object_schema, strict_tools,
     thinking_budget, vertex, write_body,
 };
 use super::Host;
@@ -30,17 +31,15 @@ pub(super) fn url(request: &Request, host: Host) -> Result<String, EncodeError> 
     }
 }
 
-pub(super) fn encode(request: &Request, host: Host) -> Result<Encoded, EncodeError> {
+pub(super) fn write(request: &Request, host: Host, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
     let compat = AnthropicCompat::for_request(&request.model, request.traits());
     let ids = if compat.strict_ids { IdRule::StrictWord { max: 64 } } else { IdRule::Word { max: 64 } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let thinking = Thinking::of(request, &compat, prompt.max_tokens);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::Claude))?;
     let body = body(request, host, &compat, &prompt, &thinking, &strict);
-    Ok(Encoded {
-        headers: headers(request, host, &compat, &prompt, &thinking)?.0,
-        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
-    })
+    write_body(&body, &request.options.extra_body, prompt.json_bytes(), to)?;
+    Ok(headers(request, host, &compat, &prompt, &thinking)?.0)
 }
 
 /// The thinking setting of the request.

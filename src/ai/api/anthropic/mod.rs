@@ -8,7 +8,9 @@ mod decode;
 mod encode;
 mod wire;
 
-use super::{Decode, EncodeError, Encoded, WireApi};
+use reqwest::header::HeaderMap;
+
+use super::{BodyTo, Decode, EncodeError, WireApi};
 use crate::ai::requests::Request;
 
 /// The host of the model.
@@ -31,8 +33,8 @@ impl WireApi for AnthropicMessages {
         encode::url(request, self.host)
     }
 
-    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
-        encode::encode(request, self.host)
+    fn write(&self, request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
+        encode::write(request, self.host, to)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {

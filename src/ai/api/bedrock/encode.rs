@@ -8,9 +8,10 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::super::{EncodeError, Encoded, Headers, object_schema, strict_tools, write_body};
+use super::super::{BodyTo, EncodeError, Headers, object_schema, strict_tools, write_body};
 use super::family::{Family, Thinking};
 use super::images::Images;
 use super::wire::{
@@ -25,15 +26,13 @@ use crate::ai::requests::{
 };
 use crate::ai::transport::Credential;
 
-pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
+pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
     let prompt = transform::prompt(request, IdRule::StrictWord { max: 64 }, Updates::None);
     let compat = BedrockCompat::of(&request.model);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::Claude))?;
     let body = body(request, &compat, &prompt, &strict);
-    Ok(Encoded {
-        headers: headers(request)?.0,
-        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
-    })
+    write_body(&body, &request.options.extra_body, prompt.json_bytes(), to)?;
+    Ok(headers(request)?.0)
 }
 
 fn headers(request: &Request) -> Result<Headers, EncodeError> {

@@ -12,13 +12,14 @@ mod images;
 mod wire;
 
 use reqwest::Url;
+use reqwest::header::HeaderMap;
 
-use super::{Decode, EncodeError, Encoded, WireApi, join_url};
+use super::{BodyTo, Decode, EncodeError, WireApi, join_url};
 use crate::ai::models::{
     BEDROCK_DEFAULT_REGION, BEDROCK_TEMPLATE, arn_region, bedrock_base_url, bedrock_region, is_region,
 };
 use crate::ai::requests::Request;
-use crate::ai::transport::{Credential, Framing, HttpRequest, Scope, escape_segment, sigv4};
+use crate::ai::transport::{Credential, Framing, HttpBody, HttpRequest, Scope, escape_segment, sigv4};
 
 #[derive(Debug)]
 pub(super) struct BedrockConverse;
@@ -28,8 +29,8 @@ impl WireApi for BedrockConverse {
         Ok(url(request))
     }
 
-    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
-        encode::encode(request)
+    fn write(&self, request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
+        encode::write(request, to)
     }
 
     fn decoder(&self, _request: &Request) -> Box<dyn Decode> {
@@ -40,13 +41,18 @@ impl WireApi for BedrockConverse {
         Framing::AmazonEventStream
     }
 
+    fn signs_body(&self) -> bool {
+        true
+    }
+
     fn sign(&self, request: &Request, encoded: &mut HttpRequest, now_ms: u64) -> Result<(), EncodeError> {
         let Credential::Aws(keys) = &request.credential else { return Ok(()) };
         // The transport reports addresses that are invalid.
         let Ok(url) = encoded.url.parse::<Url>() else { return Ok(()) };
+        let HttpBody::Whole(body) = &encoded.body else { return Ok(()) };
         let region = region(request);
         let scope = Scope { region, service: "bedrock" };
-        sigv4::sign_post(keys, scope, &url, &mut encoded.headers, &encoded.body, now_ms)
+        sigv4::sign_post(keys, scope, &url, &mut encoded.headers, body, now_ms)
             .map_err(|_| EncodeError::Header("authorization".to_owned()))
     }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::super::{EncodeError, Encoded, Headers, write_body};
+use super::super::{BodyTo, EncodeError, Headers, write_body};
 use super::family::Family;
 use super::schema;
 use super::wire::{
@@ -19,18 +19,17 @@ use crate::ai::requests::{
     AssistantTurn, Block, IdRule, Picture, Prompt, Request, ToolChoice, ToolResult, Turn, transform,
 };
 use crate::ai::transport::Credential;
+use reqwest::header::HeaderMap;
 
 /// Replaces the signature of a call that another model made, or that lost
 /// its own: <https://ai.google.dev/gemini-api/docs/thought-signatures#faqs>.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
+pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
     let prompt = transform::prompt(request, IdRule::Word { max: 64 }, Updates::None);
     let body = body(request, &prompt);
-    Ok(Encoded {
-        headers: headers(request)?.0,
-        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
-    })
+    write_body(&body, &request.options.extra_body, prompt.json_bytes(), to)?;
+    Ok(headers(request)?.0)
 }
 
 fn headers(request: &Request) -> Result<Headers, EncodeError> {

@@ -12,7 +12,9 @@ mod partial_args;
 mod schema;
 mod wire;
 
-use super::{Decode, EncodeError, Encoded, WireApi, join_url, vertex};
+use reqwest::header::HeaderMap;
+
+use super::{BodyTo, Decode, EncodeError, WireApi, join_url, vertex};
 use crate::ai::requests::Request;
 use crate::ai::transport::escape_segment;
 
@@ -34,8 +36,8 @@ impl WireApi for GoogleGenerativeAi {
         Ok(join_url(request.base_url(), &path))
     }
 
-    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
-        encode::encode(request)
+    fn write(&self, request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
+        encode::write(request, to)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {
@@ -52,8 +54,8 @@ impl WireApi for GoogleVertex {
         vertex::model_url(request, "google", "streamGenerateContent?alt=sse")
     }
 
-    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
-        encode::encode(request)
+    fn write(&self, request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
+        encode::write(request, to)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {

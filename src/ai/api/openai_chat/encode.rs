@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
+    BodyTo, EncodeError, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
     thinking_budget, write_body,
 };
 use super::wire::{
@@ -29,16 +30,14 @@ pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> 
     }
 }
 
-pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
+pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
     let compat = ChatCompat::for_request(&request.model, request.traits());
     let ids = if compat.nine_character_ids { IdRule::Nine } else { IdRule::Word { max: MAX_ID } };
     let prompt = transform::prompt(request, ids, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools)?;
     let body = body(request, &compat, &prompt, &strict);
-    Ok(Encoded {
-        headers: headers(request, &compat, &prompt)?.0,
-        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
-    })
+    write_body(&body, &request.options.extra_body, prompt.json_bytes(), to)?;
+    Ok(headers(request, &compat, &prompt)?.0)
 }
 
 fn headers(request: &Request, compat: &ChatCompat, prompt: &Prompt<'_>) -> Result<Headers, EncodeError> {

@@ -7,7 +7,9 @@ mod decode;
 mod encode;
 mod wire;
 
-use super::{Decode, EncodeError, Encoded, WireApi};
+use reqwest::header::HeaderMap;
+
+use super::{BodyTo, Decode, EncodeError, WireApi};
 use crate::ai::messages::GrammarParameters;
 use crate::ai::models::ChatCompat;
 use crate::ai::requests::Request;
@@ -23,8 +25,8 @@ impl WireApi for OpenAiChat {
         encode::url(request, self.path)
     }
 
-    fn encode(&self, request: &Request) -> Result<Encoded, EncodeError> {
-        encode::encode(request)
+    fn write(&self, request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
+        encode::write(request, to)
     }
 
     fn decoder(&self, request: &Request) -> Box<dyn Decode> {

@@ -9,10 +9,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use reqwest::header::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    EncodeError, Encoded, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
+    BodyTo, EncodeError, Headers, azure, cache_key, join_url, mapped_level, object_schema, strict_tools,
     write_body,
 };
 use super::wire::{
@@ -35,16 +36,14 @@ const TOOLS_FOLLOW: &str =
     "The tools declared next come on top of those before. Of two with one name the later counts.";
 const ENCRYPTED_REASONING: &[&str] = &["reasoning.encrypted_content"];
 
-pub(super) fn encode(request: &Request) -> Result<Encoded, EncodeError> {
+pub(super) fn write(request: &Request, to: BodyTo<'_>) -> Result<HeaderMap, EncodeError> {
     let compat = ResponsesCompat::for_request(&request.model, request.traits());
     let prompt = transform::prompt(request, IdRule::CallAndItem { max: MAX_ID }, compat.updates);
     let strict = strict_tools(request, &prompt, compat.strict_tools.then_some(Dialect::OpenAi))?;
     let effort = effort(request);
     let body = body(request, &compat, &prompt, &strict, effort.as_deref());
-    Ok(Encoded {
-        headers: headers(request, &compat, &prompt)?.0,
-        body: write_body(&body, &request.options.extra_body, prompt.json_bytes())?,
-    })
+    write_body(&body, &request.options.extra_body, prompt.json_bytes(), to)?;
+    Ok(headers(request, &compat, &prompt)?.0)
 }
 
 pub(super) fn url(request: &Request, path: &str) -> Result<String, EncodeError> {
