@@ -128,7 +128,15 @@ pub struct Args {
     #[arg(long)]
     pub no_skills: bool,
 
-    /// Trust this directory for this run and load its skills
+    /// Load an additional prompt template or a directory of them; repeatable
+    #[arg(long, value_name = "PATH")]
+    pub prompt_template: Vec<PathBuf>,
+
+    /// Load no prompt templates except those given with --prompt-template [short: -np]
+    #[arg(long)]
+    pub no_prompt_templates: bool,
+
+    /// Trust this directory for this run and load its skills, templates and settings
     #[arg(short, long, conflicts_with = "no_approve")]
     pub approve: bool,
 
@@ -245,8 +253,6 @@ pub const IGNORED: &[IgnoredFlag] = &[
     ignored("--extension", "-e", true, "there are no extensions yet"),
     ignored("--no-extensions", "-ne", false, "there are no extensions yet"),
     ignored("--no-mcp", "", false, "there are no MCP servers yet"),
-    ignored("--prompt-template", "", true, "there are no prompt templates yet"),
-    ignored("--no-prompt-templates", "-np", false, "there are no prompt templates yet"),
     ignored("--theme", "", true, "themes are in ~/.pi/agent/themes; choose one with --use-theme"),
     ignored("--no-themes", "", false, "pi reads a theme only when it is chosen"),
     ignored("--tui-mode", "", true, "there is no fullscreen mode yet"),
@@ -268,6 +274,7 @@ const SHORT: &[(&str, &str)] = &[
     ("--no-builtin-tools", "--no-tools"),
     ("-nc", "--no-context-files"),
     ("-ns", "--no-skills"),
+    ("-np", "--no-prompt-templates"),
     ("-na", "--no-approve"),
 ];
 

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::ai::{Extra, Image};
-use crate::modes::Prompt;
+use crate::modes::{self, Prompt};
 use crate::tools::{ImageLimits, prepare_image, resolve_existing, sniff_mime};
 
 /// Builds the prompts. The first one consists of the piped text, the attached files and
-/// the first message; each further message is a prompt of its own. A message that invokes
-/// a skill comes before its input, because the command must be at the start.
+/// the first message; each further message is a prompt of its own. A message that calls a
+/// skill or template comes before its input, because the command must be at the start.
 ///
 /// # Errors
 /// If an attached file is missing or cannot be read.
@@ -38,7 +38,8 @@ pub(super) fn prompts(
     }
     let mut messages = messages.into_iter();
     if let Some(message) = messages.next() {
-        if message.starts_with("/skill:") && !first.text.is_empty() {
+        let is_call = message.starts_with("/skill:") || modes::command_name(message).is_some();
+        if is_call && !first.text.is_empty() {
             first.text.insert_str(0, &format!("{message}\n\n"));
         } else {
             first.text.push_str(message);
@@ -128,6 +129,8 @@ mod tests {
             &["in\n<file name=\"DIR/a.txt\">\nalpha\n</file>\nask", "then"],
         );
         check(Some("in"), &["/skill:review it"], &["/skill:review it\n\nin\n"]);
+        check(Some("in"), &["/review it"], &["/review it\n\nin\n"]);
+        check(Some("in"), &["/etc/hosts is odd"], &["in\n/etc/hosts is odd"]);
         check(Some("/skill:review it\n"), &[], &["/skill:review it"]);
     }
 

@@ -23,8 +23,8 @@ use crate::config::{
 };
 use crate::modes::{self, Prompt, RpcStart, Terminals};
 use crate::session::{
-    self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, Services, SessionCommand,
-    SessionEvents, SessionHandle, SkillOptions, SystemDisk, TrustOptions,
+    self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
+    SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions,
 };
 use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
@@ -174,7 +174,8 @@ impl Setup {
             addendum: self.addendum(args),
             no_context_files: args.no_context_files,
         };
-        let skills = self.skill_options(args);
+        let skills = self.resource_options(&args.skill, args.no_skills);
+        let templates = self.resource_options(&args.prompt_template, args.no_prompt_templates);
         let trust = TrustOptions { flag: trust_flag(args), can_ask: front != Front::Print };
         let clock = self.clock;
         let idle = settings.http_idle_timeout;
@@ -204,6 +205,7 @@ impl Setup {
             model,
             prompt,
             skills,
+            templates,
             trust,
             gate: Arc::new(AllowAll),
             disk: Arc::new(SystemDisk),
@@ -213,12 +215,12 @@ impl Setup {
         Ok((services, problems))
     }
 
-    fn skill_options(&self, args: &Args) -> SkillOptions {
+    fn resource_options(&self, paths: &[PathBuf], only_paths: bool) -> ResourceOptions {
         let absolute = |path: &PathBuf| match path.to_str() {
             Some(text) => self.cwd.join(paths::expand_home(text, self.dirs.home.as_deref())),
             None => self.cwd.join(path),
         };
-        SkillOptions { paths: args.skill.iter().map(absolute).collect(), only_paths: args.no_skills }
+        ResourceOptions { paths: paths.iter().map(absolute).collect(), only_paths }
     }
 
     fn tool_names(&self, args: &Args) -> anyhow::Result<Vec<String>> {

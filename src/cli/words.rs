@@ -33,14 +33,14 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Rejects messages that are not for a model: a single word that looks like a
-/// command, and slash commands. With `is_print`, the user asked for an answer with
+/// command, and slash commands of the interactive mode, which are no prompt templates. With `is_print`, the user asked for an answer with
 /// `--print`, which makes any word a prompt.
 ///
 /// # Errors
 /// Names the command to type instead.
 pub(super) fn check(messages: &[String], is_print: bool) -> anyhow::Result<()> {
     for message in messages {
-        if let Some(name) = modes::command_name(message) {
+        if let Some(name) = modes::command_name(message).filter(|name| modes::is_command(name)) {
             anyhow::bail!("/{name} is a command of the interactive mode; start pi and type it there");
         }
     }
@@ -120,6 +120,7 @@ mod tests {
             &["Hello"],
             &["@a.txt"],
             &["/etc/hosts what is this"],
+            &["/my-template an argument"],
             &["日本"],
             &[],
         ] {

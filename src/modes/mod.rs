@@ -24,7 +24,9 @@ use crate::ai::Image;
 
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
-pub use interactive::{InteractiveStart, commands_markdown, keybindings_markdown, run as interactive};
+pub use interactive::{
+    InteractiveStart, commands_markdown, is_command, keybindings_markdown, run as interactive,
+};
 pub use json::json;
 pub use models::list_models;
 pub use output::{Terminals, report_error, report_notes, report_usage, tell_if_slow};

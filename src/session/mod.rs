@@ -66,12 +66,14 @@ pub use question::{
 };
 pub use quota_file::read_quotas;
 pub use refusal::Refusal;
-pub use resources::{ContextFile, ContextFiles, OutsideLink, Skill, SkillBlock, SkillOrigin, context_files};
+pub use resources::{
+    ContextFile, ContextFiles, OutsideLink, PromptTemplate, ResourceOrigin, Skill, SkillBlock, context_files,
+};
 pub use secrets::{
     FoundSecret, SecretReport, find_secrets, mask_secrets, mask_secrets_in, read_masked, secrets_in,
 };
 pub use selection::assumed;
-pub use services::{ModelOptions, PromptOptions, Services, SkillOptions, TrustOptions};
+pub use services::{ModelOptions, PromptOptions, ResourceOptions, Services, TrustOptions};
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Deleted,

@@ -1,5 +1,5 @@
 //! Project and user files that shape a session: instruction files,
-//! skills, and whether the folder is trusted.
+//! skills, prompt templates, and whether the folder is trusted.
 //!
 //! Everything is read when a session is opened and when trust is decided. `resources`
 //! and `config` know where to look.
@@ -14,7 +14,10 @@ use crate::config::{
 use crate::util::paths;
 
 use super::event::NoticeLevel;
-use super::resources::{ContextFile, ContextFiles, Skill, SkillPlaces, context_files, load_skills};
+use super::resources::{
+    ContextFile, ContextFiles, PromptTemplate, Skill, SkillPlaces, TemplatePlaces, context_files,
+    load_skills, load_templates,
+};
 use super::services::Services;
 use super::state::ProjectState;
 
@@ -25,10 +28,12 @@ pub(super) struct ProjectContext {
     pub(super) context_files: Vec<ContextFile>,
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
+    /// Sorted by name.
+    pub(super) templates: Arc<[PromptTemplate]>,
     pub(super) state: ProjectState,
     /// Empty unless the project is trusted.
     pub(super) settings: ProjectSettings,
-    /// Problems with settings, skills, instruction files or `trust.json`, one line each.
+    /// Problems with settings, skills, templates, instruction files or `trust.json`, one line each.
     pub(super) problems: Vec<String>,
     /// A notice about content left out because the project is not trusted.
     pub(super) untrusted: Option<(NoticeLevel, String)>,
@@ -64,8 +69,10 @@ impl ProjectContext {
         let protected: Arc<[PathBuf]> = protected_resources(cwd, home).into();
         let mut project = ProjectState { trust, protected, links: context.links.into() };
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
+        let has_templates = !services.templates.only_paths && project.template_folder().is_some();
         let has_settings = project.settings_file().is_some();
-        if trust == Trust::Undecided && !has_skills && !has_settings && project.links.is_empty() {
+        let has_any = has_skills || has_templates || has_settings || !project.links.is_empty();
+        if trust == Trust::Undecided && !has_any {
             // The project has nothing else that needs trust, so there is nothing to ask.
             project.trust = Trust::Unasked;
         }
@@ -83,10 +90,22 @@ impl ProjectContext {
             with_project: trust.is_trusted(),
         });
         problems.extend(wrong.iter().map(ToString::to_string));
-        let untrusted = untrusted(&project, !services.skills.only_paths, cwd, home);
+        let (templates, wrong) = load_templates(&TemplatePlaces {
+            agent: &dirs.agent,
+            home,
+            cwd,
+            settings: &user.values.prompts,
+            project_settings: &settings.prompts(),
+            named: &services.templates.paths,
+            only_named: services.templates.only_paths,
+            with_project: trust.is_trusted(),
+        });
+        problems.extend(wrong.iter().map(ToString::to_string));
+        let untrusted = untrusted(&project, has_skills, has_templates, cwd, home);
         Self {
             context_files: context.files,
             skills: skills.into(),
+            templates: templates.into(),
             state: project,
             settings,
             problems,
@@ -99,6 +118,7 @@ impl ProjectContext {
 fn untrusted(
     project: &ProjectState,
     with_skills: bool,
+    with_templates: bool,
     cwd: &Path,
     home: Option<&Path>,
 ) -> Option<(NoticeLevel, String)> {
@@ -109,9 +129,11 @@ fn untrusted(
     let folders = project.skill_folders().filter(|_| with_skills);
     let folders: Vec<String> = folders.map(|folder| shown(folder, cwd, home)).collect();
     let skills = (!folders.is_empty()).then(|| format!("skills in {}", folders.join(", ")));
+    let templates = project.template_folder().filter(|_| with_templates);
+    let templates = templates.map(|folder| format!("prompt templates in {}", shown(folder, cwd, home)));
     let settings = project.settings_file().map(|file| format!("settings in {}", shown(file, cwd, home)));
-    let has_several = skills.is_some() || settings.is_some();
-    let left_out: Vec<String> = skills.into_iter().chain(settings).chain(links).collect();
+    let has_several = skills.is_some() || templates.is_some() || settings.is_some();
+    let left_out: Vec<String> = skills.into_iter().chain(templates).chain(settings).chain(links).collect();
     let (are, them) = if has_several || left_out.len() > 1 { ("are", "them") } else { ("is", "it") };
     let left_out = left_out.join(" and ");
     if left_out.is_empty() {
@@ -124,10 +146,7 @@ fn untrusted(
             format!("{left_out} {are} not loaded because this folder isn't trusted; --approve loads {them}"),
         )),
         Trust::Refused => {
-            let left_out = match left_out.strip_prefix('s') {
-                Some(rest) if has_several => format!("S{rest}"),
-                _ => left_out,
-            };
+            let left_out = if has_several { capitalised(&left_out) } else { left_out };
             Some((
                 NoticeLevel::Info,
                 format!(
@@ -136,6 +155,12 @@ fn untrusted(
             ))
         }
     }
+}
+
+/// `text` with its first letter in upper case.
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// `path` relative to `cwd`, for display.
@@ -158,7 +183,7 @@ mod tests {
             let link = |path: &&str| OutsideLink { path: path.into(), target: "/h/secret".into() };
             let links: Vec<OutsideLink> = links.iter().map(link).collect();
             let project = ProjectState { trust, protected: protected.into(), links: links.into() };
-            let said = untrusted(&project, true, Path::new("/h/p"), Some(Path::new("/h")));
+            let said = untrusted(&project, true, true, Path::new("/h/p"), Some(Path::new("/h")));
             assert_eq!(said.as_ref().map(|(level, text)| (*level, text.as_str())), expected, "{trust:?}");
         };
         let both = ["/h/p/.pi/skills", "/h/.agents/skills"];
@@ -171,6 +196,9 @@ mod tests {
         check(Trust::Trusted, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Undecided, &both, &["/h/p/AGENTS.md"], None);
         check(Trust::Unasked, &["/h/p/.pi/mcp.json"], &[], None);
+        let text = "Prompt templates in .pi/prompts are not loaded because this folder isn't trusted; use \
+                    /trust or --approve";
+        check(Trust::Refused, &["/h/p/.pi/prompts"], &[], Some((NoticeLevel::Info, text)));
         let text = "settings in .pi/settings.json are not loaded because this folder isn't trusted; \
                     --approve loads them";
         check(Trust::Unasked, &["/h/p/.pi/settings.json"], &[], Some((NoticeLevel::Warning, text)));

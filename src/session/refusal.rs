@@ -35,9 +35,9 @@ pub enum Refusal {
     /// The model cannot be asked.
     #[error(transparent)]
     Credential(#[from] CredentialError),
-    /// The text calls a skill that does not exist or cannot be read.
+    /// The text calls a skill that does not exist, or a skill or template that cannot be read.
     #[error("{reason}")]
-    Skill { reason: String },
+    Resource { reason: String },
     #[error(transparent)]
     Compaction(#[from] NothingToCompact),
     /// The spec of a tool would be rejected with every request.
@@ -98,7 +98,7 @@ impl Refusal {
     /// Shows the home directory as `~`.
     pub(super) fn with_tilde(mut self, home: Option<&Path>) -> Self {
         let text = match &mut self {
-            Self::Skill { reason }
+            Self::Resource { reason }
             | Self::Tool { reason }
             | Self::CannotOpen { reason }
             | Self::CannotCopy { reason }

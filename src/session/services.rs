@@ -29,7 +29,8 @@ pub struct Services {
     pub clock: Clock,
     pub model: ModelOptions,
     pub prompt: PromptOptions,
-    pub skills: SkillOptions,
+    pub skills: ResourceOptions,
+    pub templates: ResourceOptions,
     pub trust: TrustOptions,
     /// Decides about tool calls.
     pub gate: Arc<dyn ToolGate>,
@@ -68,9 +69,9 @@ pub struct PromptOptions {
     pub no_context_files: bool,
 }
 
-/// Command line options for skills.
+/// Command line options for skills, or for prompt templates.
 #[derive(Debug, Clone, Default)]
-pub struct SkillOptions {
+pub struct ResourceOptions {
     /// Additional files and folders; absolute.
     pub paths: Vec<PathBuf>,
     /// Whether to leave out all others.

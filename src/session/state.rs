@@ -8,7 +8,7 @@ use crate::ai::{AssistantMessage, Message, Model, Quota, ScopedModel, ThinkingLe
 use crate::config::{EffectiveSettings, Trust};
 
 use super::question::Question;
-use super::resources::{OutsideLink, Skill};
+use super::resources::{OutsideLink, PromptTemplate, Skill};
 use super::store::{EntryId, Header};
 use super::summary_draft::SummaryDraft;
 
@@ -46,6 +46,8 @@ pub struct SessionState {
     pub scope: Arc<[ScopedModel]>,
     /// Sorted by name.
     pub skills: Arc<[Skill]>,
+    /// Sorted by name.
+    pub templates: Arc<[PromptTemplate]>,
     pub project: ProjectState,
     /// Names of the tools the model may call.
     pub tools: Arc<[String]>,
@@ -87,6 +89,7 @@ impl SessionState {
             instead_of_demo: None,
             scope: Arc::from([]),
             skills: Arc::from([]),
+            templates: Arc::from([]),
             project: ProjectState::default(),
             tools: Arc::from([]),
             settings: Arc::default(),
@@ -123,6 +126,11 @@ impl ProjectState {
     /// Those of the protected paths that contain skills.
     pub fn skill_folders(&self) -> impl Iterator<Item = &Path> {
         self.protected.iter().map(PathBuf::as_path).filter(|path| path.ends_with("skills"))
+    }
+
+    /// The folder of prompt templates among the protected paths.
+    pub fn template_folder(&self) -> Option<&Path> {
+        self.protected.iter().map(PathBuf::as_path).find(|path| path.ends_with(".pi/prompts"))
     }
 }
 

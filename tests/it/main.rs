@@ -41,6 +41,7 @@ mod session_store;
 mod session_task;
 mod skills;
 mod support;
+mod templates;
 mod tools_bash;
 mod tools_files;
 mod tools_search;

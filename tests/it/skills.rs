@@ -4,9 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use pi::agent::ToolOutput;
 use pi::ai::{FakeAnswer, Message, TestBarrier, system_state};
@@ -17,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::agent_bench::TestTool;
 use crate::support::chat;
+use crate::support::program::{pi, run};
 use crate::support::pty::{Pty, TestHome};
 use crate::support::session_bench::{Session, SessionBench, sent};
 use crate::support::sse_server::{Reply as Answer, SseServer};
@@ -208,7 +207,7 @@ async fn what_is_wrong_with_skills_is_told_once() {
     let (a, b) = (bench.path("agent/skills/a/SKILL.md"), bench.path("agent/skills/b/SKILL.md"));
     let (a, b) = (a.display(), b.display());
     assert_eq!(*told[0], format!("Warning: two skills are named \"same\"; using {a}, ignoring {b}"));
-    assert_eq!(told[5], "Warning: skills: 2 more problems of this kind");
+    assert_eq!(told[5], "Warning: 2 more problems with settings, skills or prompt templates");
     session.request(SessionCommand::New { if_busy: IfBusy::Cancel }).await.unwrap();
     assert_eq!(session.waiting().iter().filter(|line| line.starts_with("Warning")).count(), 0);
 }
@@ -319,27 +318,6 @@ async fn a_decision_that_cannot_be_kept_counts_for_now() {
 fn put_skill(folder: &Path, text: &str) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("SKILL.md"), text).unwrap();
-}
-
-fn pi(home: &TestHome, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
-    command.env_clear().env("HOME", home.home()).env("PATH", "/usr/bin:/bin").env("PI_LOCAL_SERVERS", "none");
-    command.current_dir(home.project()).stdin(Stdio::null()).args(args);
-    command
-}
-
-/// Runs it off the server's threads, with `piped` on its standard input.
-async fn run(mut command: Command, piped: Option<&'static str>) -> (Output, String) {
-    let output = tokio::task::spawn_blocking(move || {
-        let Some(piped) = piped else { return command.output().unwrap() };
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(piped.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
-    });
-    let output = output.await.unwrap();
-    let told = String::from_utf8(output.stderr.clone()).unwrap();
-    (output, told)
 }
 
 /// System prompt and last message of the last request.

@@ -108,8 +108,17 @@ impl ProjectSettings {
 
     /// The setting `skills` of the project.
     pub fn skills(&self) -> Vec<String> {
-        let skills = layers::lookup(&self.values, "skills").cloned().unwrap_or_default();
-        serde_json::from_value(skills).unwrap_or_default()
+        self.list("skills")
+    }
+
+    /// The setting `prompts` of the project.
+    pub fn prompts(&self) -> Vec<String> {
+        self.list("prompts")
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        let entries = layers::lookup(&self.values, key).cloned().unwrap_or_default();
+        serde_json::from_value(entries).unwrap_or_default()
     }
 }
 

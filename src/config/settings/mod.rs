@@ -90,6 +90,8 @@ pub struct Settings {
     pub skills: Vec<String>,
     /// Whether skills are offered as commands while one is typed.
     pub skill_commands: bool,
+    /// Places of prompt templates, and filters over those of the user.
+    pub prompts: Vec<String>,
     pub project_trust: TrustDefault,
     pub session_dir: Option<String>,
     /// GitHub OAuth app that Copilot sign-ins use.
@@ -239,6 +241,7 @@ impl Settings {
             default_tools: reader.get("defaultTools"),
             skills: reader.get("skills"),
             skill_commands: reader.get("enableSkillCommands"),
+            prompts: reader.get("prompts"),
             project_trust: reader.get("defaultProjectTrust"),
             session_dir: reader.get("sessionDir"),
             copilot_client_id: reader.get("copilotClientId"),

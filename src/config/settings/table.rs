@@ -118,6 +118,7 @@ pub const ROWS: &[Row] = &[
     Row::new("defaultTools", Kind::TextList, "[\"read\",\"bash\",\"edit\",\"write\"]", "Tools the model may call").at_start(),
     Row::new("skills", Kind::TextList, "[]", "Additional skill files or directories; !GLOB and -PATH exclude skills of yours, +PATH includes one anyway").beside_project(),
     Row::new("enableSkillCommands", Kind::Bool, "true", "Suggest skills as /skill:NAME while you type a command"),
+    Row::new("prompts", Kind::TextList, "[]", "Additional prompt templates or directories of them; !GLOB and -PATH exclude templates of yours, +PATH includes one anyway").beside_project(),
     Row::new("defaultProjectTrust", Kind::Choice(&["ask", "always", "never"]), "\"ask\"", "Whether to load skills of projects you have not decided about").user_only(),
     Row::new("sessionDir", Kind::Text, "null", "Directory for all session files").at_start(),
     Row::new("copilotClientId", Kind::Text, "null", "Client id of the GitHub OAuth app used for Copilot sign-ins").user_only().at_start(),

@@ -32,7 +32,7 @@ use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
 use super::pager::{self, PagerView};
-use super::prompt::Submission;
+use super::prompt::{SlashName, Submission};
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
 use super::transcript::{Transcript, ViewSettings};
@@ -147,7 +147,12 @@ impl App {
             self.status.hint = Some("a command is still running; press Escape to cancel it".to_owned());
             return;
         }
-        let submission = self.input.prompt.take(|name| commands::all().any(|command| command.name == name));
+        let templates = &self.session.templates;
+        let submission = self.input.prompt.take(|name| match name {
+            name if commands::is_command(name) => SlashName::Command,
+            name if templates.iter().any(|template| template.name == name) => SlashName::Template,
+            _ => SlashName::Unknown,
+        });
         match submission {
             Submission::Nothing => {
                 if self.session.phase != Phase::Idle && !self.session.queue.is_empty() {
@@ -157,7 +162,9 @@ impl App {
             Submission::Command(line) => self.run_command(&line, out),
             Submission::Unknown(line) => {
                 let name = line.split_whitespace().next().unwrap_or_default();
-                let known: Vec<&str> = commands::all().map(|command| command.name).collect();
+                let commands = commands::all().map(|command| command.name);
+                let templates = self.session.templates.iter().map(|template| template.name.as_str());
+                let known: Vec<&str> = commands.chain(templates).collect();
                 self.refuse_command(&line, &unknown_command(name, &known));
             }
             Submission::Bash { command, exclude_from_context } => {

@@ -1,6 +1,6 @@
-//! Completion of slash commands, including those of skills.
+//! Completion of slash commands, including those of prompt templates and skills.
 
-use crate::session::{Skill, SkillOrigin};
+use crate::session::{PromptTemplate, ResourceOrigin, Skill};
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::fuzzy_rank;
@@ -31,13 +31,20 @@ pub(super) struct Completion {
 struct Suggestion {
     name: String,
     /// The arguments; empty if there are none.
-    args: &'static str,
+    args: String,
     help: String,
 }
 
+/// What the user's and the project's files add to the commands.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Callable<'a> {
+    pub(super) templates: &'a [PromptTemplate],
+    pub(super) skills: &'a [Skill],
+}
+
 impl Completion {
-    /// Follows the editor's text. `skills` are offered as commands.
-    pub(super) fn update(&mut self, text: &str, skills: &[Skill]) {
+    /// Follows the editor's text. `callable` are offered beside the commands.
+    pub(super) fn update(&mut self, text: &str, callable: Callable<'_>) {
         if self.dismissed.as_deref() == Some(text) {
             return;
         }
@@ -45,7 +52,7 @@ impl Completion {
         let typed = text.strip_prefix('/').filter(|name| !name.contains(char::is_whitespace));
         let matches = match typed {
             None => Vec::new(),
-            Some(name) => ranked(name, skills),
+            Some(name) => ranked(name, callable),
         };
         if !matches.iter().map(|one| &one.name).eq(self.matches.iter().map(|one| &one.name)) {
             self.selected = 0;
@@ -129,17 +136,19 @@ impl Completion {
 
 impl Suggestion {
     fn command(command: &Command) -> Self {
-        Self { name: command.name.to_owned(), args: command.args, help: command.help.to_owned() }
+        Self { name: command.name.to_owned(), args: command.args.to_owned(), help: command.help.to_owned() }
+    }
+
+    fn template(template: &PromptTemplate) -> Self {
+        let help = format!("{} {}", tag(template.origin), sanitize_line(&template.description));
+        let args = sanitize_line(&template.argument_hint).into_owned();
+        Self { name: sanitize_line(&template.name).into_owned(), args, help }
     }
 
     fn skill(skill: &Skill) -> Self {
-        let origin = match skill.origin {
-            SkillOrigin::User => "[u]",
-            SkillOrigin::Project => "[p]",
-            SkillOrigin::CommandLine => "[t]",
-        };
-        let help = format!("{origin} {}", sanitize_line(&skill.description));
-        Self { name: format!("skill:{}", sanitize_line(&skill.name)), args: "[TEXT]", help }
+        let help = format!("{} {}", tag(skill.origin), sanitize_line(&skill.description));
+        let name = format!("skill:{}", sanitize_line(&skill.name));
+        Self { name, args: "[TEXT]".to_owned(), help }
     }
 
     fn usage(&self) -> String {
@@ -147,16 +156,27 @@ impl Suggestion {
     }
 }
 
+fn tag(origin: ResourceOrigin) -> &'static str {
+    match origin {
+        ResourceOrigin::User => "[u]",
+        ResourceOrigin::Project => "[p]",
+        ResourceOrigin::CommandLine => "[t]",
+    }
+}
+
 /// Names that begin with the typed text, then those that contain its letters.
-/// Commands come before skills, so that no skill can displace one.
-fn ranked(typed: &str, skills: &[Skill]) -> Vec<Suggestion> {
+/// Commands come before templates and skills, so that none of these can displace one.
+fn ranked(typed: &str, callable: Callable<'_>) -> Vec<Suggestion> {
+    // A command hides a template of the same name.
+    let templates = callable.templates.iter().filter(|template| !commands::is_command(&template.name));
     // A name that contains a space cannot be typed.
-    let skills = skills.iter().filter(|skill| !skill.name.contains(char::is_whitespace));
+    let skills = callable.skills.iter().filter(|skill| !skill.name.contains(char::is_whitespace));
     let begins = |one: &Suggestion| {
         one.name.starts_with(typed)
             || one.name.strip_prefix("skill:").is_some_and(|name| name.starts_with(typed))
     };
-    let all = commands::all().map(Suggestion::command).chain(skills.map(Suggestion::skill));
+    let files = templates.map(Suggestion::template).chain(skills.map(Suggestion::skill));
+    let all = commands::all().map(Suggestion::command).chain(files);
     let (mut matches, rest): (Vec<_>, Vec<_>) = all.partition(begins);
     let best = fuzzy_rank(typed, rest.iter().map(|one| one.name.as_str()));
     matches.extend(best.into_iter().filter_map(|idx| rest.get(idx).cloned()));
@@ -170,13 +190,17 @@ mod tests {
     fn skill(name: &str) -> Skill {
         let description = "Does\u{1b}[2J it".to_owned();
         let path = "/s/SKILL.md".into();
-        Skill { name: name.to_owned(), description, path, origin: SkillOrigin::Project, is_listed: true }
+        Skill { name: name.to_owned(), description, path, origin: ResourceOrigin::Project, is_listed: true }
+    }
+
+    fn of_skills(skills: &[Skill]) -> Callable<'_> {
+        Callable { skills, ..Callable::default() }
     }
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         let mut completion = Completion::default();
-        completion.update(text, &[skill("quit"), skill("model-cards"), skill("a b")]);
+        completion.update(text, of_skills(&[skill("quit"), skill("model-cards"), skill("a b")]));
         let names: Vec<&str> = completion.matches.iter().map(|one| one.name.as_str()).collect();
         assert!(names.starts_with(expected) && names.is_empty() == expected.is_empty(), "{text}: {names:?}");
     }
@@ -197,19 +221,19 @@ mod tests {
         texts.push("/".to_owned());
         for text in texts {
             let mut completion = Completion::default();
-            completion.update(&text, &[]);
+            completion.update(&text, Callable::default());
             let first = completion.matches.first().map(|one| one.name.clone()).unwrap_or_default();
             let ends = commands::ENDING.contains(&first.as_str());
             assert!(!ends || completion.is_surprising(), "{text} and Enter runs /{first}");
         }
         let surprises = |text: &str| {
             let mut completion = Completion::default();
-            completion.update(text, &[]);
+            completion.update(text, Callable::default());
             completion.is_surprising()
         };
         assert!(!surprises("/") && !surprises("/ne") && !surprises("/quit") && !surprises("/mod"));
         let mut completion = Completion::default();
-        completion.update("/", &[]);
+        completion.update("/", Callable::default());
         while completion.matches[completion.selected].name != "new" {
             completion.select_next();
         }
@@ -219,24 +243,24 @@ mod tests {
     #[test]
     fn a_dismissed_list_stays_closed_until_the_text_changes() {
         let mut completion = Completion::default();
-        completion.update("/n", &[]);
+        completion.update("/n", Callable::default());
         assert!(completion.is_open());
         completion.dismiss("/n");
-        completion.update("/n", &[]);
+        completion.update("/n", Callable::default());
         assert!(!completion.is_open());
-        completion.update("/ne", &[]);
+        completion.update("/ne", Callable::default());
         assert!(completion.is_open());
     }
 
     #[test]
     fn accepting_leaves_room_for_arguments() {
         let mut completion = Completion::default();
-        completion.update("/qui", &[]);
+        completion.update("/qui", Callable::default());
         assert_eq!(completion.accept(), Some("/quit".to_owned()));
-        completion.update("/mod", &[]);
+        completion.update("/mod", Callable::default());
         assert_eq!(completion.accept(), Some("/model ".to_owned()));
         let mut completion = Completion::default();
-        completion.update("/skill:mo", &[skill("model-cards")]);
+        completion.update("/skill:mo", of_skills(&[skill("model-cards")]));
         assert_eq!(completion.accept(), Some("/skill:model-cards ".to_owned()));
     }
 
@@ -245,11 +269,35 @@ mod tests {
         let theme =
             Theme::builtin("dark", crate::tui::theme::Appearance::Dark, crate::tui::theme::ColorDepth::True);
         let mut completion = Completion::default();
-        completion.update("/skill:", &[skill("pdf")]);
+        completion.update("/skill:", of_skills(&[skill("pdf")]));
         let rows: Vec<String> = completion.rows(60, &theme.unwrap()).iter().map(Row::text).collect();
         assert_eq!(
             rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>(),
             ["→ /skill:pdf [TEXT]  [p] Does it"]
         );
+    }
+
+    #[test]
+    fn templates_show_their_hint_and_a_command_hides_one_of_its_name() {
+        let template = |name: &str, hint: &str| PromptTemplate {
+            name: name.to_owned(),
+            description: "Reviews\u{7} it".to_owned(),
+            argument_hint: hint.to_owned(),
+            path: "/p/x.md".into(),
+            origin: ResourceOrigin::User,
+        };
+        let templates = [template("model", ""), template("modest", ""), template("review", "<file> [focus]")];
+        let callable = Callable { templates: &templates, ..Callable::default() };
+        let theme =
+            Theme::builtin("dark", crate::tui::theme::Appearance::Dark, crate::tui::theme::ColorDepth::True);
+        let mut completion = Completion::default();
+        completion.update("/rev", callable);
+        let rows: Vec<String> = completion.rows(60, &theme.unwrap()).iter().map(Row::text).collect();
+        assert_eq!(rows[0].trim_end(), "→ /review <file> [focus]  [u] Reviews it");
+        assert_eq!(completion.accept(), Some("/review ".to_owned()));
+        completion.update("/mod", callable);
+        let names: Vec<&str> = completion.matches.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names.iter().filter(|name| **name == "model").count(), 1);
+        assert!(names.starts_with(&["model", "modest"]), "{names:?}");
     }
 }

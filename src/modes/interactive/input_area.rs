@@ -8,7 +8,7 @@ use crate::session::{SessionState, WhenBusy};
 use crate::tui::composer::EditorAction;
 use crate::tui::keymap::{Chord, Context, Keymap};
 
-use super::completion::Completion;
+use super::completion::{Callable, Completion};
 use super::prompt::PromptEditor;
 
 /// The time within which a second press of the key that clears the editor quits. With a
@@ -119,7 +119,8 @@ impl InputArea {
     pub(super) fn update_completion(&mut self, session: &SessionState) {
         let text = self.prompt.composer.text();
         let offers_skills = session.settings.values.skill_commands;
-        self.completion.update(&text, if offers_skills { &session.skills } else { &[] });
+        let skills = if offers_skills { &session.skills[..] } else { &[] };
+        self.completion.update(&text, Callable { templates: &session.templates, skills });
     }
 
     /// Clears the editor and starts the wait for the second key, which quits.
@@ -171,7 +172,7 @@ mod tests {
 
     use crate::ai::Catalog;
     use crate::config::EffectiveSettings;
-    use crate::session::{Skill, SkillOrigin};
+    use crate::session::{ResourceOrigin, Skill};
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::actions;
@@ -211,7 +212,7 @@ mod tests {
     fn skills_are_offered_unless_the_settings_leave_them_out() {
         let check = |skill_commands: bool| {
             let path = "/s/SKILL.md".into();
-            let (name, description, origin) = ("pdf".to_owned(), "Does it".to_owned(), SkillOrigin::User);
+            let (name, description, origin) = ("pdf".to_owned(), "Does it".to_owned(), ResourceOrigin::User);
             let skill = Skill { name, description, path, origin, is_listed: true };
             let mut settings = EffectiveSettings::default();
             settings.values.skill_commands = skill_commands;

@@ -61,6 +61,7 @@ use overlays::SummaryReview;
 use session_picker::SessionsEffect;
 use terminal::Terminal;
 
+pub use commands::is_command;
 pub use reference::{commands_markdown, keybindings_markdown};
 pub use start::{InteractiveStart, run};
 

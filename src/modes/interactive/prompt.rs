@@ -50,14 +50,15 @@ impl PromptEditor {
         self.composer.text().starts_with('!')
     }
 
-    /// Removes the text from the editor and classifies it. `is_command` knows the table.
-    pub(super) fn take(&mut self, is_command: impl Fn(&str) -> bool) -> Submission {
+    /// Removes the text from the editor and classifies it. `look_up` knows what a word after
+    /// a slash names.
+    pub(super) fn take(&mut self, look_up: impl Fn(&str) -> SlashName) -> Submission {
         let text = self.composer.expanded_text();
         let trimmed = text.trim();
         if trimmed.is_empty() && self.images.is_empty() {
             return Submission::Nothing;
         }
-        let mut submission = classify(trimmed, is_command);
+        let mut submission = classify(trimmed, look_up);
         if matches!(submission, Submission::Nothing) {
             return submission;
         }
@@ -216,7 +217,16 @@ fn may_hold_key(submission: &Submission) -> bool {
     matches!(words.next(), Some("login" | "logout")) && words.nth(1).is_some()
 }
 
-fn classify(trimmed: &str, is_command: impl Fn(&str) -> bool) -> Submission {
+/// What a word after a slash names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SlashName {
+    Command,
+    /// The session replaces the call by the template's text.
+    Template,
+    Unknown,
+}
+
+fn classify(trimmed: &str, look_up: impl Fn(&str) -> SlashName) -> Submission {
     if let Some(rest) = trimmed.strip_prefix('!') {
         let (command, exclude_from_context) = match rest.strip_prefix('!') {
             Some(hidden) => (hidden, true),
@@ -230,11 +240,13 @@ fn classify(trimmed: &str, is_command: impl Fn(&str) -> bool) -> Submission {
     }
     if let Some(line) = trimmed.strip_prefix('/') {
         let name = line.split_whitespace().next().unwrap_or_default();
-        if !line.contains('\n') && is_command(name) {
-            return Submission::Command(line.to_owned());
-        }
-        if line.is_empty() || command_name(trimmed).is_some() {
-            return Submission::Unknown(line.to_owned());
+        let is_one_line = !line.contains('\n');
+        match look_up(name) {
+            SlashName::Command if is_one_line => return Submission::Command(line.to_owned()),
+            SlashName::Unknown if line.is_empty() || command_name(trimmed).is_some() => {
+                return Submission::Unknown(line.to_owned());
+            }
+            SlashName::Command | SlashName::Template | SlashName::Unknown => {}
         }
     }
     Submission::Prompt(trimmed.into())
@@ -290,12 +302,17 @@ mod tests {
     #[test]
     fn what_is_typed_decides_what_it_is() {
         let check = |text: &str, expected: Submission| {
-            let known = |name: &str| name == "model";
-            assert_eq!(classify(text, known), expected, "{text}");
+            let look_up = |name: &str| match name {
+                "model" => SlashName::Command,
+                "review" => SlashName::Template,
+                _ => SlashName::Unknown,
+            };
+            assert_eq!(classify(text, look_up), expected, "{text}");
         };
         check("hello", Submission::Prompt("hello".into()));
         check("/model opus", Submission::Command("model opus".to_owned()));
         check("/etc/hosts is odd", Submission::Prompt("/etc/hosts is odd".into()));
+        check("/review it", Submission::Prompt("/review it".into()));
         check("/modle opus", Submission::Unknown("modle opus".to_owned()));
         check("/", Submission::Unknown(String::new()));
         check("/tmp/x", Submission::Prompt("/tmp/x".into()));

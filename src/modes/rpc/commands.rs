@@ -174,7 +174,8 @@ impl Client {
             RpcCommand::GetCommands => {
                 let state = self.state();
                 let wants = state.settings.values.skill_commands;
-                ready(Outcome::data(&data::commands(if wants { &state.skills } else { &[] })))
+                let skills = if wants { &state.skills[..] } else { &[] };
+                ready(Outcome::data(&data::commands(&state.templates, skills)))
             }
             RpcCommand::ListSessions { all, search } => self.list_sessions(all, search),
             RpcCommand::GetTrace { session, limit, before } => self.of_trace(session, move |trace| {

@@ -1,13 +1,14 @@
 //! The data of responses, from snapshots and trees.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::ai::{Message, Model};
 use crate::session::{
-    BashExecution, Entry, EntryBody, EntryKind, Phase, SessionMessage, SessionState, SessionTree, Skill,
-    SkillOrigin,
+    BashExecution, Entry, EntryBody, EntryKind, Phase, PromptTemplate, ResourceOrigin, SessionMessage,
+    SessionState, SessionTree, Skill,
 };
 use crate::util::clock;
 
@@ -280,29 +281,37 @@ pub(super) fn bash(execution: &BashExecution) -> Value {
 }
 
 /// `get_commands`.
-pub(super) fn commands(skills: &[Skill]) -> Value {
-    let commands: Vec<Value> = skills
-        .iter()
-        .map(|skill| {
-            let scope = match skill.origin {
-                SkillOrigin::User => "user",
-                SkillOrigin::Project => "project",
-                SkillOrigin::CommandLine => "temporary",
-            };
-            let info = json!({
-                "path": skill.path.to_string_lossy(),
-                "source": "local",
-                "scope": scope,
-                "origin": "top-level",
-                "baseDir": skill.path.parent().map(|folder| folder.to_string_lossy()),
-            });
-            json!({
-                "name": format!("skill:{}", skill.name),
-                "description": skill.description,
-                "source": "skill",
-                "sourceInfo": info,
-            })
+pub(super) fn commands(templates: &[PromptTemplate], skills: &[Skill]) -> Value {
+    let templates = templates.iter().map(|template| {
+        json!({
+            "name": template.name,
+            "description": template.description,
+            "source": "prompt",
+            "sourceInfo": source(&template.path, template.origin),
         })
-        .collect();
-    json!({ "commands": commands })
+    });
+    let skills = skills.iter().map(|skill| {
+        json!({
+            "name": format!("skill:{}", skill.name),
+            "description": skill.description,
+            "source": "skill",
+            "sourceInfo": source(&skill.path, skill.origin),
+        })
+    });
+    json!({ "commands": templates.chain(skills).collect::<Vec<Value>>() })
+}
+
+fn source(path: &Path, origin: ResourceOrigin) -> Value {
+    let scope = match origin {
+        ResourceOrigin::User => "user",
+        ResourceOrigin::Project => "project",
+        ResourceOrigin::CommandLine => "temporary",
+    };
+    json!({
+        "path": path.to_string_lossy(),
+        "source": "local",
+        "scope": scope,
+        "origin": "top-level",
+        "baseDir": path.parent().map(|folder| folder.to_string_lossy()),
+    })
 }

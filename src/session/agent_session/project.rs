@@ -1,4 +1,4 @@
-//! The project a session works in: its directory, its instructions and skills, and
+//! The project a session works in: its directory, its instructions, skills and templates, and
 //! whether it is trusted.
 
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
 use super::super::project_context::{ProjectContext, TrustOverrides};
 use super::super::refusal::Refusal;
-use super::super::resources::{expand_skill, skill_call};
+use super::super::resources::{expand_skill, expand_template, skill_call, template_call};
 use super::super::services::Services;
 use super::super::state::{Phase, ProjectState, SessionState};
 use super::AgentSession;
@@ -70,17 +70,25 @@ impl Project {
         &self.overrides
     }
 
-    /// The text for the model: a skill's text replaces its command.
+    /// The text for the model: the text of a skill or template replaces its command.
     pub(super) async fn expanded(&self, text: &str) -> Result<String, SessionError> {
-        let Some((name, args)) = skill_call(text) else { return Ok(text.to_owned()) };
-        let (name, args) = (name.to_owned(), args.to_owned());
-        let skills = Arc::clone(&self.context.skills);
-        let reading = tokio::task::spawn_blocking(move || expand_skill(&name, &args, &skills));
-        match reading.await {
-            Ok(Ok(expanded)) => Ok(expanded),
-            Ok(Err(error)) => Err(Refusal::Skill { reason: format!("{error}{}", self.trust_hint()) }.into()),
-            Err(error) => Err(Refusal::Internal { problem: error.to_string() }.into()),
+        if let Some((name, args)) = skill_call(text) {
+            let (name, args) = (name.to_owned(), args.to_owned());
+            let skills = Arc::clone(&self.context.skills);
+            let reading = tokio::task::spawn_blocking(move || expand_skill(&name, &args, &skills));
+            return reading.await.map_err(internal)?.map_err(|error| {
+                Refusal::Resource { reason: format!("{error}{}", self.trust_hint()) }.into()
+            });
         }
+        if let Some((template, args)) = template_call(text, &self.context.templates) {
+            let (template, args) = (template.clone(), args.to_owned());
+            let reading = tokio::task::spawn_blocking(move || expand_template(&template, &args));
+            return reading
+                .await
+                .map_err(internal)?
+                .map_err(|error| Refusal::Resource { reason: error.to_string() }.into());
+        }
+        Ok(text.to_owned())
     }
 
     /// A hint that a missing skill may be in an untrusted project.
@@ -101,7 +109,7 @@ impl Project {
         let n_more = problems.len().saturating_sub(MAX_SHOWN);
         problems.truncate(MAX_SHOWN);
         if n_more > 0 {
-            problems.push(format!("skills: {n_more} more problems of this kind"));
+            problems.push(format!("{n_more} more problems with settings, skills or prompt templates"));
         }
         for problem in problems {
             self.outbox.notice(NoticeLevel::Warning, problem);
@@ -167,6 +175,7 @@ impl Project {
     pub(super) fn show(&self, state: &mut SessionState) {
         state.cwd.clone_from(&self.cwd);
         state.skills = Arc::clone(&self.context.skills);
+        state.templates = Arc::clone(&self.context.templates);
         state.project = self.context.state.clone();
     }
 }

@@ -1,7 +1,13 @@
 //! Markdown files that begin with YAML between two lines of `---`.
 //!
-//! Splits the two parts; callers interpret the YAML.
-//! Pure, and works for any text.
+//! Splits the two parts; callers interpret the YAML. Works for any text.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// Maximum number of bytes read for the frontmatter.
+const MAX_HEAD_BYTES: u64 = 32 << 10;
 
 /// A text without a byte order mark, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +42,24 @@ pub(super) fn split(text: &str) -> Frontmatter<'_> {
         at = end;
     }
     Frontmatter::Unclosed
+}
+
+/// The beginning of a file, long enough for any reasonable frontmatter. Blocks.
+pub(super) fn read_head(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Why a file whose frontmatter has no end is not used.
+pub(super) fn unclosed() -> String {
+    format!("its frontmatter has no closing --- line in the first {} KiB", MAX_HEAD_BYTES >> 10)
+}
+
+/// `text` with single spaces in place of line breaks and other control characters.
+pub(super) fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

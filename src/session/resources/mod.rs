@@ -1,14 +1,28 @@
-//! The parts of the prompt outside the conversation: instruction files, skills,
-//! and the system prompt.
+//! The parts of the prompt outside the conversation: instruction files, skills, prompt
+//! templates and the system prompt.
 
 mod agents_md;
+mod filter;
 mod frontmatter;
 mod skills;
 mod system_prompt;
+mod templates;
 
 pub use agents_md::{ContextFile, ContextFiles, OutsideLink, context_files};
-pub use skills::{Skill, SkillBlock, SkillOrigin};
+pub use skills::{Skill, SkillBlock};
 pub(super) use skills::{SkillPlaces, call as skill_call, expand as expand_skill, load as load_skills};
 pub(super) use system_prompt::{PromptParts, sections};
+pub use templates::PromptTemplate;
+pub(super) use templates::{
+    TemplatePlaces, call as template_call, expand as expand_template, load as load_templates,
+};
 
 pub(super) use system_prompt::delta;
+
+/// Where a skill or prompt template comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceOrigin {
+    User,
+    Project,
+    CommandLine,
+}

@@ -11,6 +11,7 @@ pub(crate) mod files;
 pub(crate) mod google;
 pub(crate) mod lifeline;
 pub(crate) mod long_session;
+pub(crate) mod program;
 pub(crate) mod pty;
 pub(crate) mod reflowing_terminal;
 pub(crate) mod rpc_client;

@@ -16,9 +16,9 @@ use pi::config::{
 };
 use pi::session::{
     AllowAll, Deltas, Disk, Entry, EntryBody, ModelOptions, OpenError, OpenSession, Opened, Phase,
-    PromptOptions, Reply, Services, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
-    SessionMessage, SessionState, SessionUpdate, SkillOptions, SystemDisk, TakenQueue, ToolGate,
-    TrustOptions, WhenBusy, start,
+    PromptOptions, Reply, ResourceOptions, Services, SessionCommand, SessionError, SessionEvent,
+    SessionEvents, SessionHandle, SessionMessage, SessionState, SessionUpdate, SystemDisk, TakenQueue,
+    ToolGate, TrustOptions, WhenBusy, start,
 };
 use pi::tools::{BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::util::clock::Clock;
@@ -256,7 +256,8 @@ impl SessionBench {
                 addendum: None,
                 no_context_files: true,
             },
-            skills: SkillOptions::default(),
+            skills: ResourceOptions::default(),
+            templates: ResourceOptions::default(),
             trust: TrustOptions { flag: self.trust.flag, can_ask: self.trust.can_ask },
             gate: Arc::clone(&self.gate),
             disk: Arc::clone(&self.disk),

@@ -34,6 +34,11 @@ pub(super) fn all() -> impl Iterator<Item = &'static Command> {
     TABLES.iter().copied().flatten()
 }
 
+/// Whether the interactive mode has a command of this name.
+pub fn is_command(name: &str) -> bool {
+    all().any(|command| command.name == name)
+}
+
 /// The command that a line invokes; one without arguments matches only a line without any.
 pub(super) fn find(line: &str) -> Option<(&'static Command, &str)> {
     let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -100,13 +100,13 @@ pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "trust",
         args: "",
-        help: "Choose whether to trust this directory and load its skills",
+        help: "Choose whether to trust this directory and load its skills, templates and settings",
         run: |app, _, _| app.open_trust(),
     },
     Command {
         name: "reload",
         args: "",
-        help: "Reload settings, theme, keybindings, skills and instructions",
+        help: "Reload settings, theme, keybindings, skills, templates and instructions",
         run: |app, _, out| app.reload(out),
     },
     Command {

@@ -138,7 +138,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::SkillOrigin;
+    use super::super::super::ResourceOrigin;
     use super::*;
 
     fn skill(name: &str, path: PathBuf) -> Skill {
@@ -146,7 +146,7 @@ mod tests {
             name: name.to_owned(),
             description: "d".to_owned(),
             path,
-            origin: SkillOrigin::User,
+            origin: ResourceOrigin::User,
             is_listed: true,
         }
     }

@@ -3,6 +3,8 @@
 
 use serde::Deserialize;
 
+use super::super::frontmatter::one_line;
+
 /// Maximum length of a description, in characters.
 pub(super) const MAX_DESCRIPTION: usize = 1024;
 /// Maximum length of a name, in characters.
@@ -44,12 +46,6 @@ impl Fields {
             is_listed: !["true", "yes", "on"].contains(&disabled.as_str()),
         })
     }
-}
-
-/// `text` with single spaces in place of line breaks and other control characters.
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The problem with a name; the skill can be used nevertheless.

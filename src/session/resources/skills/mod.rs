@@ -3,7 +3,7 @@
 //!
 //! [`load`] searches the locations of skills in order of precedence: of two
 //! skills with the same name, the first one wins. `discover` searches a location,
-//! `filter` applies the settings, `fields` parses the head of a file,
+//! [`Filter`] applies the settings, `fields` parses the head of a file,
 //! `prompt` lists skills for the model, `command` inserts one into a message. A
 //! problem of a skill is a [`SkillProblem`], never an error. The result depends
 //! only on the files, so that prompts stay identical to the byte.
@@ -11,30 +11,28 @@
 mod command;
 mod discover;
 mod fields;
-mod filter;
 mod prompt;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::project_skill_folders;
 use crate::util::paths;
 
+use super::ResourceOrigin;
+use super::filter::Filter;
 use super::frontmatter::{self, Frontmatter};
 use discover::{Candidate, Found};
 use fields::Fields;
-use filter::Filter;
 
 pub use command::SkillBlock;
 pub(crate) use command::{call, expand};
 pub(super) use prompt::section;
 
 /// The file that makes a folder a skill.
-const SKILL_FILE: &str = "SKILL.md";
-/// Maximum number of bytes read for the frontmatter.
-const MAX_HEAD_BYTES: u64 = 32 << 10;
+pub(super) const SKILL_FILE: &str = "SKILL.md";
 /// Maximum number of skills per session.
 const MAX_SKILLS: usize = 500;
 
@@ -46,17 +44,9 @@ pub struct Skill {
     pub description: String,
     /// The file with its instructions, absolute.
     pub path: PathBuf,
-    pub origin: SkillOrigin,
+    pub origin: ResourceOrigin,
     /// Whether the system prompt lists it; otherwise only the command invokes it.
     pub is_listed: bool,
-}
-
-/// The owner of a skill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SkillOrigin {
-    User,
-    Project,
-    CommandLine,
 }
 
 /// The locations of skills.
@@ -110,16 +100,16 @@ pub(crate) enum SkillProblem {
 pub(crate) fn load(places: &SkillPlaces<'_>) -> (Vec<Skill>, Vec<SkillProblem>) {
     let mut set = SkillSet::default();
     if !places.only_named {
-        set.add(user_skills(places), SkillOrigin::User);
+        set.add(user_skills(places), ResourceOrigin::User);
         if places.with_project {
-            set.add(project_skills(places), SkillOrigin::Project);
+            set.add(project_skills(places), ResourceOrigin::Project);
         }
     }
     let mut named = Found::default();
     for path in places.named {
         named.look_at(path);
     }
-    set.add(named, SkillOrigin::CommandLine);
+    set.add(named, ResourceOrigin::CommandLine);
     (set.by_name.into_values().collect(), set.problems)
 }
 
@@ -141,7 +131,7 @@ fn project_skills(places: &SkillPlaces<'_>) -> Found {
 fn found_and_named(folders: &[PathBuf], settings: &[String], base: &Path, home: Option<&Path>) -> Found {
     let mut found = in_folders(folders);
     let (filter, plain, problems) = Filter::new(settings, base, home);
-    found.problems.extend(problems);
+    found.problems.extend(problems.into_iter().map(|cause| SkillProblem::Pattern { cause }));
     for path in &plain {
         found.look_at(path);
     }
@@ -167,7 +157,7 @@ struct SkillSet {
 }
 
 impl SkillSet {
-    fn add(&mut self, found: Found, origin: SkillOrigin) {
+    fn add(&mut self, found: Found, origin: ResourceOrigin) {
         self.problems.extend(found.problems);
         for candidate in found.candidates {
             let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
@@ -182,9 +172,9 @@ impl SkillSet {
         }
     }
 
-    fn add_one(&mut self, candidate: Candidate, origin: SkillOrigin) {
+    fn add_one(&mut self, candidate: Candidate, origin: ResourceOrigin) {
         let path = paths::normalise(&candidate.path);
-        let head = match read_head(&path) {
+        let head = match frontmatter::read_head(&path) {
             Ok(head) => head,
             Err(source) => return self.problems.push(SkillProblem::Unreadable { path, source }),
         };
@@ -194,11 +184,7 @@ impl SkillSet {
             _ if candidate.is_lone => return,
             Frontmatter::None(_) => return self.problems.push(SkillProblem::NoDescription { path }),
             Frontmatter::Unclosed => {
-                let cause = format!(
-                    "its frontmatter has no closing --- line in the first {} KiB",
-                    MAX_HEAD_BYTES >> 10
-                );
-                return self.problems.push(SkillProblem::Malformed { path, cause });
+                return self.problems.push(SkillProblem::Malformed { path, cause: frontmatter::unclosed() });
             }
         };
         let fields = match Fields::parse(yaml) {
@@ -226,13 +212,6 @@ impl SkillSet {
         let skill = Skill { name: name.clone(), description, path, origin, is_listed: fields.is_listed };
         self.by_name.insert(name, skill);
     }
-}
-
-/// The beginning of a file, long enough for any reasonable frontmatter.
-fn read_head(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(super) fn unescape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SkillOrigin;
+    use super::super::super::ResourceOrigin;
     use super::*;
 
     fn skill(name: &str, is_listed: bool) -> Skill {
@@ -97,7 +97,7 @@ mod tests {
             name: name.to_owned(),
             description: "A & <B>".to_owned(),
             path,
-            origin: SkillOrigin::User,
+            origin: ResourceOrigin::User,
             is_listed,
         }
     }

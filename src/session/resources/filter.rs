@@ -1,9 +1,9 @@
-//! The setting `skills`: locations to search, and filters for the user's
-//! skills.
+//! The settings `skills` and `prompts`: locations to search, and filters for what the
+//! folders of the same layer contain.
 //!
-//! `path` is a location. `!glob` excludes matching skills, `+path` includes one
-//! nevertheless, `-path` always excludes one. Relative paths start
-//! in the agent's folder. Pure.
+//! `path` is a location. `!glob` excludes matching files, `+path` includes one
+//! nevertheless, `-path` always excludes one. Relative paths start in the folder of the
+//! settings file. Pure.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,9 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::util::paths;
 
-use super::{SKILL_FILE, SkillProblem};
+use super::skills::SKILL_FILE;
 
-/// The user's skills that the settings exclude.
+/// The files that the settings exclude.
 #[derive(Debug)]
 pub(super) struct Filter {
     base: PathBuf,
@@ -23,12 +23,13 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Splits the entries into the filter, the locations, and problems.
+    /// Splits the entries into the filter, the locations, and problems with globs, one line
+    /// each.
     pub(super) fn new(
         entries: &[String],
         base: &Path,
         home: Option<&Path>,
-    ) -> (Self, Vec<PathBuf>, Vec<SkillProblem>) {
+    ) -> (Self, Vec<PathBuf>, Vec<String>) {
         let absolute = |path: &str| paths::normalise(&base.join(paths::expand_home(path, home)));
         let mut excluded = GlobSetBuilder::new();
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
@@ -38,7 +39,7 @@ impl Filter {
                 let glob = paths::expand_home(glob.trim_start_matches("./"), home);
                 match Glob::new(&glob.to_string_lossy()) {
                     Ok(glob) => drop(excluded.add(glob)),
-                    Err(error) => problems.push(SkillProblem::Pattern { cause: error.to_string() }),
+                    Err(error) => problems.push(error.to_string()),
                 }
             } else if let Some(path) = entry.strip_prefix('+') {
                 kept.push(absolute(path));
@@ -49,13 +50,13 @@ impl Filter {
             }
         }
         let excluded = excluded.build().unwrap_or_else(|error| {
-            problems.push(SkillProblem::Pattern { cause: error.to_string() });
+            problems.push(error.to_string());
             GlobSet::empty()
         });
         (Self { base: base.to_owned(), excluded, kept, dropped }, places, problems)
     }
 
-    /// Whether the skill in the file `path` is used.
+    /// Whether the file `path` is used.
     pub(super) fn keeps(&self, path: &Path) -> bool {
         let path = paths::normalise(path);
         // A path refers to a skill by its file or by its folder.
@@ -109,6 +110,6 @@ mod tests {
         let entries = ["more", "/abs", "~/mine", " ", "!x[", "./a/../b"].map(str::to_owned);
         let (_, places, problems) = Filter::new(&entries, Path::new("/agent"), Some(Path::new("/home/me")));
         assert_eq!(places, ["/agent/more", "/abs", "/home/me/mine", "/agent/b"].map(PathBuf::from));
-        assert!(matches!(&problems[..], [SkillProblem::Pattern { .. }]), "{problems:?}");
+        assert!(matches!(&problems[..], [problem] if problem.contains("x[")), "{problems:?}");
     }
 }
