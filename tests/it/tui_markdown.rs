@@ -91,7 +91,6 @@ fn tables_fit_the_width() {
          │ Name │   What it does │\n\
          ├──────┼────────────────┤\n\
          │ a    │          short │\n\
-         ├──────┼────────────────┤\n\
          │ bb   │ something long │\n\
          └──────┴────────────────┘",
     );

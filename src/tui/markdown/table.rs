@@ -32,7 +32,8 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
     let border = base.patch(cx.theme.style(Token::MdCodeBlockBorder));
     let mut rows = vec![rule("┌", "┬", "┐", &widths, border)];
     for (row_idx, row) in cells.iter().enumerate() {
-        if row_idx > 0 {
+        // Only the head is ruled off: lines between all rows are harder to read.
+        if row_idx == 1 {
             rows.push(rule("├", "┼", "┤", &widths, border));
         }
         rows.extend(table_row(row, &widths, &table.alignments, border));
