@@ -1,18 +1,13 @@
 //! Commands from standard input: one JSON object per line.
 
-use std::io::{BufRead, BufReader, Read};
-use std::thread;
+use std::io::Read;
 
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use super::super::wire::{LineInput, MAX_LINE_BYTES, read_lines};
 use super::table::{RPC_COMMANDS, RpcCommand};
-
-/// Longest line that is read. A prompt with several images fits.
-const MAX_LINE_BYTES: u64 = 64 << 20;
-/// Lines that wait before the client has to.
-const MAX_WAITING: usize = 16;
 
 /// What the client sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,61 +33,16 @@ pub(super) struct Answer {
     pub(super) value: Option<String>,
 }
 
-/// Reads `source` on a thread of its own, which ends with it. The channel closes at the end
-/// of the input.
+/// Reads commands from `source` on a thread of its own. The channel closes at the end of the
+/// input.
 ///
 /// # Errors
 /// If the system cannot start a thread.
 pub(super) fn read(source: impl Read + Send + 'static) -> std::io::Result<mpsc::Receiver<Input>> {
-    let (sender, inputs) = mpsc::channel(MAX_WAITING);
-    thread::Builder::new().name("input".to_owned()).spawn(move || {
-        let mut source = BufReader::new(source);
-        while let Some(line) = next_line(&mut source) {
-            let input = match line {
-                Line::Whole(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => continue,
-                Line::Whole(bytes) => parse(&bytes),
-                Line::TooLong => unreadable(format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20)),
-            };
-            if sender.blocking_send(input).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(inputs)
-}
-
-enum Line {
-    Whole(Vec<u8>),
-    TooLong,
-}
-
-/// The next line, without its break; `None` at the end or when reading fails.
-fn next_line(source: &mut impl BufRead) -> Option<Line> {
-    let mut line = Vec::new();
-    source.take(MAX_LINE_BYTES).read_until(b'\n', &mut line).ok()?;
-    if line.is_empty() {
-        return None;
-    }
-    if line.last() != Some(&b'\n') && line.len() as u64 == MAX_LINE_BYTES {
-        skip_line(source);
-        return Some(Line::TooLong);
-    }
-    while matches!(line.last(), Some(b'\n' | b'\r')) {
-        line.pop();
-    }
-    Some(Line::Whole(line))
-}
-
-fn skip_line(source: &mut impl BufRead) {
-    loop {
-        let Ok(bytes) = source.fill_buf() else { return };
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let n_bytes = end.map_or(bytes.len(), |end| end + 1);
-        source.consume(n_bytes);
-        if end.is_some() || n_bytes == 0 {
-            return;
-        }
-    }
+    read_lines(source, |line| match line {
+        LineInput::Whole(bytes) => parse(&bytes),
+        LineInput::TooLong => unreadable(format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20)),
+    })
 }
 
 fn parse(line: &[u8]) -> Input {

@@ -82,12 +82,12 @@ impl Lines {
     }
 
     /// The output of this command is marked with the client's own id.
-    pub(in crate::modes) fn name_bash(&mut self, id: BashId, name: Option<Value>) {
+    pub(super) fn name_bash(&mut self, id: BashId, name: Option<Value>) {
         self.bash_names.insert(id, name);
     }
 
     /// Appends the lines of an event, each with its line break.
-    pub(in crate::modes) fn push(&mut self, update: &SessionUpdate, out: &mut String) {
+    pub(super) fn push_update(&mut self, update: &SessionUpdate, out: &mut String) {
         self.settle_end(&update.event, out);
         match &update.event {
             SessionEvent::Agent(event) => self.agent_event(event, out),

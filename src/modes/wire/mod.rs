@@ -1,14 +1,17 @@
-//! The events of a session as lines of JSON, for other programs.
+//! Lines of JSON, from and to other programs.
 //!
-//! Names, fields and their order are those of the original (`docs/json.md`). `events` turns
-//! each event of a session into lines, `slim` bounds a line, `output` writes lines to standard
-//! output on a thread of its own, `conversation` is the message list of a session.
+//! `input` reads lines on a thread of its own, `output` writes them on another; both know no
+//! protocol. The others are for JSON and RPC mode, with names, fields and order of the
+//! original (`docs/json.md`): `events` turns each event of a session into lines, `slim` bounds
+//! a line, `conversation` is the message list of a session.
 
 mod conversation;
 mod events;
+mod input;
 mod output;
 mod slim;
 
 pub(super) use conversation::conversation;
 pub(super) use events::{CompactionResult, EventStyle, Lines, as_compaction};
-pub(super) use output::{LineOutput, Outgoing};
+pub(super) use input::{LineInput, MAX_LINE_BYTES, read_lines};
+pub(super) use output::{LineFormat, LineOutput, Outgoing, Waiting, join_updates};

@@ -4,6 +4,7 @@
 //! Events wait as events, not as text: they share their messages with the session. While a
 //! piece of an answer waits, the next one is joined to it, and an interim result of a tool
 //! replaces the one before, so what waits is never larger than the conversation.
+//! A [`LineFormat`] turns them into lines on that thread; each protocol has its own.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -23,7 +24,22 @@ use super::events::Lines;
 /// Bytes collected for one write, if so many wait.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// What is written, in order.
+/// What waits to be written.
+pub(in crate::modes) trait Waiting: Sized + Send + 'static {
+    /// Adds `next` to this one, which waits last, if the two are one; returns it otherwise.
+    fn join(&mut self, next: Self) -> Option<Self>;
+}
+
+/// Turns what waits into lines.
+pub(in crate::modes) trait LineFormat: Send + 'static {
+    type Item: Waiting;
+
+    /// Appends the lines of `item`, each with its line break. Returns what is left of an
+    /// item that is too long for one write.
+    fn push(&mut self, item: Self::Item, out: &mut String) -> Option<Self::Item>;
+}
+
+/// What JSON and RPC mode write, in order.
 #[derive(Debug)]
 pub(in crate::modes) enum Outgoing {
     Update(SessionUpdate),
@@ -34,8 +50,8 @@ pub(in crate::modes) enum Outgoing {
 }
 
 /// The way out. Dropping it leaves the thread to write what waits.
-pub(in crate::modes) struct LineOutput {
-    shared: Arc<Shared>,
+pub(in crate::modes) struct LineOutput<I = Outgoing> {
+    shared: Arc<Shared<I>>,
     state: watch::Receiver<Written>,
 }
 
@@ -48,44 +64,48 @@ struct Written {
     broken: bool,
 }
 
-#[derive(Default)]
-struct Shared {
-    queue: Mutex<Queue>,
+struct Shared<I> {
+    queue: Mutex<Queue<I>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Outgoing>,
+struct Queue<I> {
+    waiting: VecDeque<I>,
     /// No more will come.
     closed: bool,
     broken: bool,
 }
 
-impl LineOutput {
+impl<I: Waiting> LineOutput<I> {
     /// Starts the thread.
     ///
     /// # Errors
     /// If the system cannot start one.
-    pub(in crate::modes) fn start(lines: Lines, sink: impl Write + Send + 'static) -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+    pub(in crate::modes) fn start(
+        format: impl LineFormat<Item = I>,
+        sink: impl Write + Send + 'static,
+    ) -> io::Result<Self> {
+        let queue = Queue { waiting: VecDeque::new(), closed: false, broken: false };
+        let shared = Arc::new(Shared { queue: Mutex::new(queue), changed: Condvar::new() });
         let (written, state) = watch::channel(Written::default());
         let own = Arc::clone(&shared);
         thread::Builder::new()
             .name("output".to_owned())
-            .spawn(move || own.write_all(lines, sink, &written))?;
+            .spawn(move || own.write_all(format, sink, &written))?;
         Ok(Self { shared, state })
     }
 
     /// Never blocks. After the client is gone, drops everything.
-    pub(in crate::modes) fn send(&self, next: Outgoing) {
+    pub(in crate::modes) fn send(&self, next: I) {
         let mut queue = self.shared.lock();
         if queue.broken {
             return;
         }
-        if let Some(next) = joined(queue.waiting.back_mut(), next) {
-            queue.waiting.push_back(next);
-        }
+        let next = match queue.waiting.back_mut() {
+            Some(last) => last.join(next),
+            None => Some(next),
+        };
+        queue.waiting.extend(next);
         self.shared.changed.notify_one();
     }
 
@@ -99,7 +119,7 @@ impl LineOutput {
 
     /// Waits until everything is written, or the client is gone, or has read nothing for
     /// `patience`. Whether everything was written.
-    pub(in crate::modes) async fn finish(self, patience: Option<Duration>) -> bool {
+    pub(in crate::modes) async fn finish(&self, patience: Option<Duration>) -> bool {
         self.shared.lock().closed = true;
         self.shared.changed.notify_one();
         let mut state = self.state.clone();
@@ -119,10 +139,18 @@ impl LineOutput {
     }
 }
 
-/// Adds `next` to what waits last if the two are one; returns it otherwise.
-fn joined(last: Option<&mut Outgoing>, next: Outgoing) -> Option<Outgoing> {
-    let (Some(Outgoing::Update(last)), Outgoing::Update(new)) = (last, &next) else { return Some(next) };
-    match (&mut last.event, &new.event) {
+impl Waiting for Outgoing {
+    fn join(&mut self, next: Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Update(last), Self::Update(new)) => join_updates(last, new).map(Self::Update),
+            (_, next) => Some(next),
+        }
+    }
+}
+
+/// Adds `next` to the event that waits last if the two are one; returns it otherwise.
+pub(in crate::modes) fn join_updates(last: &mut SessionUpdate, next: SessionUpdate) -> Option<SessionUpdate> {
+    match (&mut last.event, &next.event) {
         (
             SessionEvent::Agent(AgentEvent::MessageUpdate(StreamEvent::Delta { index, text })),
             SessionEvent::Agent(AgentEvent::MessageUpdate(StreamEvent::Delta { index: other, text: more })),
@@ -141,10 +169,31 @@ fn joined(last: Option<&mut Outgoing>, next: Outgoing) -> Option<Outgoing> {
     None
 }
 
-impl Shared {
-    fn write_all(&self, mut lines: Lines, mut sink: impl Write, written: &watch::Sender<Written>) {
+impl LineFormat for Lines {
+    type Item = Outgoing;
+
+    fn push(&mut self, item: Outgoing, out: &mut String) -> Option<Outgoing> {
+        match item {
+            Outgoing::Update(update) => self.push_update(&update, out),
+            Outgoing::Line(line) => {
+                out.push_str(&line);
+                out.push('\n');
+            }
+            Outgoing::NameBash(id, name) => self.name_bash(id, name),
+        }
+        None
+    }
+}
+
+impl<I: Waiting> Shared<I> {
+    fn write_all(
+        &self,
+        mut format: impl LineFormat<Item = I>,
+        mut sink: impl Write,
+        written: &watch::Sender<Written>,
+    ) {
         let mut text = String::new();
-        while self.next_text(&mut lines, &mut text) {
+        while self.next_text(&mut format, &mut text) {
             if sink.write_all(text.as_bytes()).and_then(|()| sink.flush()).is_err() {
                 let mut queue = self.lock();
                 queue.broken = true;
@@ -161,7 +210,7 @@ impl Shared {
     }
 
     /// Collects lines; `false` once all are written and no more will come.
-    fn next_text(&self, lines: &mut Lines, text: &mut String) -> bool {
+    fn next_text(&self, format: &mut impl LineFormat<Item = I>, text: &mut String) -> bool {
         while text.len() < WRITE_BYTES {
             let mut queue = self.lock();
             while queue.waiting.is_empty() && text.is_empty() {
@@ -172,19 +221,14 @@ impl Shared {
             }
             let Some(next) = queue.waiting.pop_front() else { break };
             drop(queue);
-            match next {
-                Outgoing::Update(update) => lines.push(&update, text),
-                Outgoing::Line(line) => {
-                    text.push_str(&line);
-                    text.push('\n');
-                }
-                Outgoing::NameBash(id, name) => lines.name_bash(id, name),
+            if let Some(rest) = format.push(next, text) {
+                self.lock().waiting.push_front(rest);
             }
         }
         true
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, Queue<I>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
