@@ -9,6 +9,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::ai::ThinkingLevel;
 use crate::modes;
 
+use super::acp::AcpArgs;
 use super::auth::AuthArgs;
 use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
@@ -167,6 +168,8 @@ pub struct Args {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum SubCommand {
+    /// Serve an editor that speaks the Agent Client Protocol
+    Acp(AcpArgs),
     /// Manage keys and sign-ins: status, login, logout
     Auth(AuthArgs),
     /// Turn a conversation in a provider's request format into a session
@@ -441,6 +444,7 @@ mod tests {
         let (_, listed) = help.split_once("\nCommands:\n").unwrap();
         let listed: Vec<&str> = listed.lines().map_while(|line| line.strip_prefix("  ")).collect();
         let expected = [
+            "acp       Serve an editor that speaks the Agent Client Protocol",
             "auth      Manage keys and sign-ins: status, login, logout",
             "import    Turn a conversation in a provider's request format into a session",
             "export    Write a session as a web page, as Markdown or in a provider's request format",

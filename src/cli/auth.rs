@@ -71,18 +71,7 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
             let problem = credentials.file().and_then(|file| file.known().problem().map(str::to_owned));
             Ok(modes::auth_status(&providers, problem.as_deref(), setup.clock.now_ms(), json))
         }
-        AuthCommand::Login { provider, with, domain } => {
-            let known = credentials.providers(&setup.catalog);
-            if !known.iter().any(|known| known.is_known && known.id == provider) {
-                let known: Vec<String> =
-                    known.into_iter().filter(|known| known.is_known).map(|known| known.id).collect();
-                anyhow::bail!("there is no provider \"{provider}\"; choose one of {}", known.join(", "));
-            }
-            match way(&provider, with)? {
-                None => store_key(credentials, &setup.dirs, &provider),
-                Some(method) => sign_in(credentials, provider, method, domain),
-            }
-        }
+        AuthCommand::Login { provider, with, domain } => log_in_to(&setup, provider, with, domain),
         AuthCommand::Logout { provider } => {
             let file = credentials.file().context("keys cannot be saved here")?;
             if !file.remove(&provider)? {
@@ -91,6 +80,40 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
             modes::say(&format!("Removed the credentials of {provider}."));
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+/// Asks on the terminal which provider is meant, and logs in to it.
+pub(super) fn log_in(setup: &Setup) -> anyhow::Result<ExitCode> {
+    if !Terminals::detect().can_interact() {
+        anyhow::bail!("logging in needs a terminal; use pi auth login PROVIDER there");
+    }
+    let known = known_providers(setup);
+    modes::say(&format!("Providers: {}", known.join(", ")));
+    modes::say("Which one do you use?");
+    let mut provider = String::new();
+    std::io::stdin().read_line(&mut provider).context("cannot read the name of the provider")?;
+    log_in_to(setup, provider.trim().to_owned(), None, None)
+}
+
+fn known_providers(setup: &Setup) -> Vec<String> {
+    let providers = setup.credentials.providers(&setup.catalog);
+    providers.into_iter().filter(|known| known.is_known).map(|known| known.id).collect()
+}
+
+fn log_in_to(
+    setup: &Setup,
+    provider: String,
+    with: Option<How>,
+    domain: Option<String>,
+) -> anyhow::Result<ExitCode> {
+    let known = known_providers(setup);
+    if !known.contains(&provider) {
+        anyhow::bail!("there is no provider \"{provider}\"; choose one of {}", known.join(", "));
+    }
+    match way(&provider, with)? {
+        None => store_key(&setup.credentials, &setup.dirs, &provider),
+        Some(method) => sign_in(&setup.credentials, provider, method, domain),
     }
 }
 

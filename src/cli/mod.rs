@@ -1,5 +1,6 @@
 //! The command line: arguments in, a running mode out.
 
+mod acp;
 mod args;
 mod auth;
 mod initial;
@@ -42,6 +43,10 @@ pub fn main() -> ExitCode {
         Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),
     };
     let done = match args.command.take() {
+        Some(SubCommand::Acp(args)) => {
+            modes::report_notes(&sorted.notes);
+            acp::run(args, env)
+        }
         Some(SubCommand::Auth(args)) => auth::run(args, env),
         Some(SubCommand::Import(args)) => transfer::import(&args, env),
         Some(SubCommand::Export(args)) => transfer::export(&args, env),

@@ -19,9 +19,9 @@ use crate::ai::{
 };
 use crate::config::{
     self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, EffectiveSettings, Endpoints,
-    Env, GoogleAdc, LiveSettings, ProjectSettings, SettingChange, TrustFile, TrustPolicy,
+    Env, GoogleAdc, LiveSettings, ProjectSettings, SettingChange, Settings, TrustFile, TrustPolicy,
 };
-use crate::modes::{self, Prompt, RpcStart, Terminals};
+use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals};
 use crate::session::{
     self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
     SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions,
@@ -160,15 +160,9 @@ impl Setup {
         }
         let settings = Arc::clone(&self.settings);
         let settings = &settings.values;
-        let bash = BashConfig {
-            shell_path: settings.shell_path.clone().map(PathBuf::from),
-            command_prefix: settings.shell_command_prefix.clone(),
-            search_path: self.env.path("PATH").map(PathBuf::into_os_string),
-            bin_dir: Some(self.dirs.agent.join("bin")),
-            env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
-            ..BashConfig::new(std::env::temp_dir())
-        };
-        let tools = tools::registry(&self.tools_config(&bash), &self.tool_names(args)?);
+        let bash = bash_config(settings, &self.env, &self.dirs);
+        let config = tools_config(settings, &self.dirs, &bash);
+        let tools = tools::registry(&config, &tool_names(args, settings)?);
         let prompt = PromptOptions {
             custom: self.prompt_text(args.system_prompt.as_deref(), "SYSTEM.md"),
             addendum: self.addendum(args),
@@ -223,23 +217,6 @@ impl Setup {
         ResourceOptions { paths: paths.iter().map(absolute).collect(), only_paths }
     }
 
-    fn tool_names(&self, args: &Args) -> anyhow::Result<Vec<String>> {
-        let wanted = if args.no_tools { Vec::new() } else { self.settings.values.default_tools.clone() };
-        let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
-        if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-            anyhow::bail!("unknown tool \"{unknown}\"; choose from {}", known.join(", "));
-        }
-        Ok(wanted)
-    }
-
-    fn tools_config(&self, bash: &BashConfig) -> ToolsConfig {
-        ToolsConfig { home: self.dirs.home.clone(), images: self.image_limits(), bash: bash.clone() }
-    }
-
-    fn image_limits(&self) -> ImageLimits {
-        ImageLimits { auto_resize: self.settings.values.images_auto_resize, ..ImageLimits::default() }
-    }
-
     /// A prompt text: from the command line (a text, or the name of a file), otherwise
     /// from the user's file `name`.
     fn prompt_text(&self, argument: Option<&str>, name: &str) -> Option<String> {
@@ -262,6 +239,34 @@ impl Setup {
     pub(super) fn folders(&self, args: &Args) -> SessionFolders {
         SessionFolders::new(args, &self.env, &self.settings.values, &self.dirs, &self.cwd)
     }
+}
+
+fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
+    BashConfig {
+        shell_path: settings.shell_path.clone().map(PathBuf::from),
+        command_prefix: settings.shell_command_prefix.clone(),
+        search_path: env.path("PATH").map(PathBuf::into_os_string),
+        bin_dir: Some(dirs.agent.join("bin")),
+        env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
+        ..BashConfig::new(std::env::temp_dir())
+    }
+}
+
+fn tools_config(settings: &Settings, dirs: &Dirs, bash: &BashConfig) -> ToolsConfig {
+    ToolsConfig { home: dirs.home.clone(), images: image_limits(settings), bash: bash.clone() }
+}
+
+fn image_limits(settings: &Settings) -> ImageLimits {
+    ImageLimits { auto_resize: settings.images_auto_resize, ..ImageLimits::default() }
+}
+
+fn tool_names(args: &Args, settings: &Settings) -> anyhow::Result<Vec<String>> {
+    let wanted = if args.no_tools { Vec::new() } else { settings.default_tools.clone() };
+    let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        anyhow::bail!("unknown tool \"{unknown}\"; choose from {}", known.join(", "));
+    }
+    Ok(wanted)
 }
 
 /// The settings that the command line overrides.
@@ -314,6 +319,7 @@ enum Front {
     Interactive,
     /// Print and JSON mode: nobody can answer questions.
     Print,
+    /// RPC and ACP mode.
     Rpc,
 }
 
@@ -433,6 +439,67 @@ pub(super) fn rpc(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Resul
     }))
 }
 
+/// Runs ACP mode: sessions for an editor, over standard input and output.
+pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::Result<ExitCode> {
+    if let Some(word) = args.messages.first() {
+        anyhow::bail!("pi acp takes no messages (\"{word}\"); the client sends prompts");
+    }
+    // The directory that pi starts in is none of a session.
+    setup.settings = setup.live_settings.get();
+    let (env, dirs) = (setup.env.clone(), setup.dirs.clone());
+    let (services, problems) = setup.into_services(args, None, Front::Rpc)?;
+    let credentials = services.credentials.clone();
+    let program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let host = Arc::new(AcpSessions { services, args: args.clone(), env, dirs });
+    let start = AcpStart { host, program, problems };
+    let code = runtime.block_on(async move {
+        let code = modes::acp(start, std::io::stdin(), std::io::stdout()).await;
+        modes::tell_if_slow(credentials.settled()).await;
+        code
+    });
+    Ok(code)
+}
+
+/// What the sessions of an ACP client work with.
+struct AcpSessions {
+    /// Those of a session that is not saved, in no directory.
+    services: Services,
+    args: Args,
+    env: Env,
+    dirs: Dirs,
+}
+
+impl AcpSessions {
+    fn folders(&self, cwd: &Path) -> SessionFolders {
+        let settings = self.services.settings.get();
+        SessionFolders::new(&self.args, &self.env, &settings.values, &self.dirs, cwd)
+    }
+}
+
+impl AcpHost for AcpSessions {
+    fn services(&self, cwd: &Path) -> Arc<Services> {
+        let settings = starting_settings(&self.services.settings, &self.args, &self.dirs, cwd);
+        let settings = &settings.values;
+        let bash = bash_config(settings, &self.env, &self.dirs);
+        let config = tools_config(settings, &self.dirs, &bash);
+        // The project may name a tool that does not exist; then it has those of the user.
+        let tools = match tool_names(&self.args, settings) {
+            Ok(names) => tools::registry(&config, &names),
+            Err(_) => self.services.tools.clone(),
+        };
+        let sessions = keep(&self.args, &self.folders(cwd));
+        Arc::new(Services { bash, tools, sessions, ..self.services.clone() })
+    }
+
+    fn folder(&self, cwd: &Path) -> PathBuf {
+        self.folders(cwd).folder
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folders(Path::new("/")).root
+    }
+}
+
 /// Runs interactive mode until the user quits.
 pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyhow::Result<ExitCode> {
     words::check(&args.messages, false)?;
@@ -464,7 +531,13 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
 }
 
 fn first_prompts(setup: &Setup, args: &Args, piped: Option<String>) -> anyhow::Result<Vec<Prompt>> {
-    initial::prompts(piped, &args.messages, &setup.cwd, setup.dirs.home.as_deref(), &setup.image_limits())
+    initial::prompts(
+        piped,
+        &args.messages,
+        &setup.cwd,
+        setup.dirs.home.as_deref(),
+        &image_limits(&setup.settings.values),
+    )
 }
 
 fn keep(args: &Args, folders: &SessionFolders) -> Option<PathBuf> {

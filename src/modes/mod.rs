@@ -3,6 +3,7 @@
 //! Only this layer writes to standard output and error. `interactive` is the
 //! only one that knows the terminal toolkit.
 
+mod acp;
 mod auth;
 mod export;
 mod interactive;
@@ -22,6 +23,7 @@ mod wire;
 
 use crate::ai::Image;
 
+pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, AcpStart, acp};
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{

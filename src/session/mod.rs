@@ -80,7 +80,7 @@ pub use store::{
     Disk, Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
     ManageError, ModelChange, OpenError, ReadCounts, Replacement, SessionInfo, SessionMessage, SessionStore,
     SessionTree, StoredTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session,
-    file_name, find, latest, project_folder, read_tree, rename_session,
+    file_name, find, latest, project_folder, read_header, read_tree, rename_session,
 };
 pub use summary_draft::SummaryDraft;
 pub use trace::{

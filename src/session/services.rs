@@ -14,7 +14,8 @@ use crate::util::clock::Clock;
 use super::question::ToolGate;
 use super::store::Disk;
 
-/// Shared by all sessions of a process; created by `cli::start` and by tests.
+/// Shared by the sessions of a process that work alike; created by `cli::start` and by tests.
+#[derive(Clone)]
 pub struct Services {
     /// Also finds the key of a request without one (`config::Authorised`).
     pub provider: Arc<dyn Provider>,

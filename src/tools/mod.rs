@@ -43,7 +43,7 @@ pub use output::{
     ANY_LINES, Head, MAX_BYTES, MAX_LINES, Tail, TruncatedBy, Truncation, format_size, truncate_head,
     truncate_tail,
 };
-pub use path::resolve_existing;
+pub use path::{resolve, resolve_existing};
 pub use read::Read;
 pub use user_bash::{UserBashOutcome, run_user_command};
 pub use write::Write;

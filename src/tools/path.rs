@@ -12,7 +12,7 @@ use crate::util::paths;
 ///
 /// Models copy paths from prose: unusual spaces become plain ones, one leading
 /// `@` of a file mention is dropped, `~` and `file://` are understood.
-pub(super) fn resolve(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+pub fn resolve(input: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     let spaced: String = input.chars().map(|c| if is_unusual_space(c) { ' ' } else { c }).collect();
     let bare = spaced.strip_prefix('@').unwrap_or(&spaced);
     let local = from_file_url(bare);

@@ -15,7 +15,7 @@ use clap::{Arg, Command, CommandFactory};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{Args, IGNORED};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
-use pi::modes::{RPC_COMMANDS, commands_markdown, keybindings_markdown};
+use pi::modes::{ACP_COMMANDS, ACP_METHODS, RPC_COMMANDS, commands_markdown, keybindings_markdown};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
 use ratatui::layout::Size;
@@ -89,6 +89,18 @@ fn commands_of_rpc_mode_are_listed() {
     });
     let header = ["command", "fields", "data", "what it does"];
     assert_generated("docs/rpc.md", "rpc commands", &table(&header, rows));
+}
+
+#[test]
+fn methods_and_commands_of_acp_are_listed() {
+    let rows = ACP_METHODS.iter().map(|method| row(&[&code(method.name), method.help]));
+    assert_generated("docs/acp.md", "acp methods", &table(&["method", "what it does"], rows));
+    let rows = ACP_COMMANDS.iter().map(|command| {
+        let hint = command.hint.to_uppercase();
+        let usage = if hint.is_empty() { String::new() } else { format!(" [{hint}]") };
+        row(&[&code(&format!("/{}{usage}", command.name)), command.help])
+    });
+    assert_generated("docs/acp.md", "acp commands", &table(&["command", "what it does"], rows));
 }
 
 #[test]
@@ -445,6 +457,9 @@ fn examples_are_accepted() {
                 assert_eq!(Catalog::builtin().add_user_models(&block), Ok(()), "{page}:\n{block}");
             } else if page == "docs/rpc.md" {
                 check_rpc_line(&values);
+            } else if page == "docs/acp.md" {
+                let Value::Object(servers) = &values["agent_servers"] else { panic!("{block}") };
+                assert!(servers.values().all(|server| server["args"][0] == "acp"), "{block}");
             } else if page == "docs/sessions.md" {
                 let content: ContentBlock = serde_json::from_str(&block).unwrap();
                 assert!(content.is_image(), "{page}:\n{block}");

@@ -29,6 +29,7 @@ mod google_adc;
 mod house;
 mod layers;
 mod local_servers;
+mod process_acp;
 mod process_json;
 mod process_print;
 mod process_rpc;

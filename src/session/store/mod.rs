@@ -46,10 +46,8 @@ pub use list::{FoundSessions, file_name, find, latest, project_folder};
 pub(super) use list::{session_files, works_in};
 pub use manage::{Deleted, ManageError, delete_session, rename_session};
 pub(super) use outline::PendingOutline;
-pub use scan::OpenError;
-pub(super) use scan::{
-    clean_name, is_entry, parse_header, past_bad_blocks, read_header, start_of_entry_at_the_end,
-};
+pub use scan::{OpenError, read_header};
+pub(super) use scan::{clean_name, is_entry, parse_header, past_bad_blocks, start_of_entry_at_the_end};
 pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
 pub(super) use stamp::{End, Stamp};
 pub use tree::EntryKind;

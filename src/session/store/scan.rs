@@ -404,7 +404,7 @@ pub(super) const TAIL_BYTES: u64 = 512 * 1024;
 const TAIL_ENTRIES: usize = 200;
 
 /// The header of a session file, reading at most the first mebibyte.
-pub(in crate::session) fn read_header(path: &Path) -> Option<Header> {
+pub fn read_header(path: &Path) -> Option<Header> {
     let mut reader = BufReader::with_capacity(4096, File::open(path).ok()?.take(1 << 20));
     let mut line = Vec::new();
     let mut damaged = Vec::new();

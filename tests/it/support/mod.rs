@@ -1,5 +1,6 @@
 //! Shared parts of the tests at the boundaries.
 
+pub(crate) mod acp_client;
 pub(crate) mod agent_bench;
 pub(crate) mod agent_order;
 pub(crate) mod bedrock;

@@ -1,0 +1,139 @@
+//! The way to the client: responses, updates and requests, as lines in one order.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent_client_protocol_schema::v1::{
+    CancelRequestNotification, Error, ErrorCode, RequestId, SessionId, SessionUpdate,
+};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::super::wire::LineOutput;
+use super::message;
+use super::outgoing::{Outgoing, update_line};
+
+/// Shared by the connection, its sessions and their tools. Never blocks.
+pub(super) struct Client {
+    output: LineOutput<Outgoing>,
+    requests: Mutex<OpenRequests>,
+    /// Requests of the client that have no response yet.
+    unanswered: Mutex<HashSet<RequestId>>,
+}
+
+#[derive(Default)]
+struct OpenRequests {
+    last_id: i64,
+    /// `None` once the client is gone.
+    replies: Option<HashMap<i64, oneshot::Sender<Result<Value, Error>>>>,
+}
+
+impl Client {
+    pub(super) fn new(output: LineOutput<Outgoing>) -> Self {
+        let requests = OpenRequests { last_id: 0, replies: Some(HashMap::new()) };
+        Self { output, requests: Mutex::new(requests), unanswered: Mutex::default() }
+    }
+
+    pub(super) fn output(&self) -> &LineOutput<Outgoing> {
+        &self.output
+    }
+
+    pub(super) fn send(&self, next: Outgoing) {
+        self.output.send(next);
+    }
+
+    /// Notes a request of the client; `false` if another with its id is open.
+    pub(super) fn accept(&self, id: &RequestId) -> bool {
+        *id == RequestId::Null || self.unanswered().insert(id.clone())
+    }
+
+    pub(super) fn respond<T: Serialize>(&self, id: &RequestId, result: Result<T, Error>) {
+        self.unanswered().remove(id);
+        let line = message::response(id, result.as_ref());
+        self.output.send(Outgoing::Line(line));
+    }
+
+    pub(super) fn fail(&self, id: &RequestId, error: Error) {
+        self.respond::<Value>(id, Err(error));
+    }
+
+    /// Answers a message that was not accepted; it may have the id of an open request.
+    pub(super) fn reject(&self, id: &RequestId, error: &Error) {
+        let line = message::response::<Value>(id, Err(error));
+        self.output.send(Outgoing::Line(line));
+    }
+
+    pub(super) fn update(&self, session: &SessionId, update: SessionUpdate) {
+        self.output.send(Outgoing::Line(update_line(session, update)));
+    }
+
+    /// Sends a request. Dropping the result cancels it.
+    pub(super) fn request<T: Serialize>(self: &Arc<Self>, method: &str, params: &T) -> ClientReply {
+        let (sender, reply) = oneshot::channel();
+        let mut requests = self.lock();
+        requests.last_id += 1;
+        let id = requests.last_id;
+        if let Some(replies) = &mut requests.replies {
+            replies.insert(id, sender);
+        }
+        drop(requests);
+        self.output.send(Outgoing::Line(message::request(id, method, params)));
+        ClientReply { client: Arc::clone(self), id, reply }
+    }
+
+    /// Passes on the response to a request. One that nobody waits for is dropped.
+    pub(super) fn on_response(&self, id: &RequestId, result: Result<Value, Error>) {
+        let RequestId::Number(id) = id else { return };
+        let reply = self.lock().replies.as_mut().and_then(|replies| replies.remove(id));
+        if let Some(reply) = reply {
+            // Whoever waited may have stopped.
+            drop(reply.send(result));
+        }
+    }
+
+    /// The client will answer nothing any more: what waits for it fails.
+    pub(super) fn on_gone(&self) {
+        self.lock().replies = None;
+    }
+
+    fn unanswered(&self) -> MutexGuard<'_, HashSet<RequestId>> {
+        self.unanswered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenRequests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The reply to a request of pi. A request that is given up is cancelled.
+pub(super) struct ClientReply {
+    client: Arc<Client>,
+    id: i64,
+    reply: oneshot::Receiver<Result<Value, Error>>,
+}
+
+impl ClientReply {
+    /// # Errors
+    /// The client's own error, or that it is gone.
+    pub(super) async fn wait(mut self) -> Result<Value, Error> {
+        (&mut self.reply).await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl Drop for ClientReply {
+    fn drop(&mut self) {
+        let is_open =
+            self.client.lock().replies.as_mut().is_some_and(|replies| replies.remove(&self.id).is_some());
+        if is_open {
+            let mut line = String::new();
+            let params = CancelRequestNotification::new(RequestId::Number(self.id));
+            message::push_notification("$/cancel_request", &params, &mut line);
+            self.client.send(Outgoing::Line(line));
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorCode::InternalError.into(), "the client has closed the connection")
+}
