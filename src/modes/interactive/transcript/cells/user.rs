@@ -49,8 +49,10 @@ impl UserCell {
             content.extend(render(&skill.body));
             content.push(Row::default());
         }
-        if !self.text.trim().is_empty() {
-            content.extend(render(&self.text));
+        match LongText::of(&self.text).filter(|_| !cx.view.expanded) {
+            Some(long) => content.extend(long.rows(&inner, render)),
+            None if self.text.trim().is_empty() => {}
+            None => content.extend(render(&self.text)),
         }
         for label in &self.images {
             content.extend(wrap_plain(label, inner.width, cx.style(Token::Muted)));
@@ -59,6 +61,54 @@ impl UserCell {
             return content;
         }
         boxed(content, cx.width, cx.style(Token::UserMessageBg))
+    }
+}
+
+/// A prompt of which only both ends are shown, because the user pasted most of it.
+struct LongText<'a> {
+    head: &'a str,
+    n_hidden: usize,
+    tail: &'a str,
+}
+
+/// A prompt with more lines or bytes is shown in part.
+const LONG_LINES: usize = 30;
+const LONG_BYTES: usize = 6_000;
+/// What is shown of it at both ends: the question often follows what was pasted.
+const HEAD_LINES: usize = 10;
+const TAIL_LINES: usize = 4;
+const HEAD_BYTES: usize = 1_200;
+const TAIL_BYTES: usize = 400;
+
+impl<'a> LongText<'a> {
+    /// `None` if the whole text is shown.
+    fn of(text: &'a str) -> Option<Self> {
+        let text = text.trim_end();
+        let n_lines = text.lines().count();
+        if n_lines <= LONG_LINES && text.len() <= LONG_BYTES {
+            return None;
+        }
+        let line_starts = || text.match_indices('\n').map(|(at, _)| at + 1);
+        let head_end = line_starts().nth(HEAD_LINES - 1).unwrap_or(text.len()).min(HEAD_BYTES);
+        let tail_start =
+            line_starts().rev().nth(TAIL_LINES - 1).unwrap_or(0).max(text.len().saturating_sub(TAIL_BYTES));
+        let head = &text[..text.floor_char_boundary(head_end)];
+        let tail = &text[text.ceil_char_boundary(tail_start)..];
+        let hidden = text.get(head.len()..text.len() - tail.len())?;
+        let n_hidden = hidden.trim_matches('\n').lines().count();
+        Some(Self { head: head.trim_end(), n_hidden, tail })
+    }
+
+    fn rows(&self, cx: &RenderCx<'_>, render: impl Fn(&str) -> Vec<Row>) -> Vec<Row> {
+        let mut rows = render(self.head);
+        rows.push(tool_view::hint(self.n_hidden, "more", cx));
+        // Without its beginning it is not the Markdown it was.
+        rows.extend(
+            self.tail.lines().flat_map(|line| {
+                wrap_plain(&sanitize_line(line), cx.width, cx.style(Token::UserMessageText))
+            }),
+        );
+        rows
     }
 }
 

@@ -43,6 +43,27 @@ fn a_conversation() {
 }
 
 #[test]
+fn long_prompt_shows_both_ends_until_it_is_expanded() {
+    let mut stage = Stage::with([user(&format!("{}\nWhat is **wrong**?", numbered(100)))]);
+    insta::assert_snapshot!(stage.text(40));
+    let rows = stage.text(40).lines().count();
+    for width in [20, 80, 120, 200] {
+        assert_eq!(stage.text(width).lines().count(), rows, "{width}");
+    }
+    let expanded = stage.expanded(true).text(40);
+    assert!(expanded.contains("line 50") && expanded.contains("What is wrong?"), "{expanded}");
+
+    let mut stage = Stage::with([user(&"漢字 and words, ".repeat(3_000))]);
+    let rows = stage.text(80);
+    assert!(rows.lines().count() < 40 && rows.contains("1 more line, ctrl+o to expand"), "{rows}");
+    let short_lines: String = (1..=40).map(|n| format!("{n}\n")).collect();
+    let rows = Stage::with([user(&short_lines)]).text(40);
+    assert!(rows.contains("(26 more lines") && rows.contains("| 40"), "{rows}");
+    let mut stage = Stage::with([user(&numbered(30))]);
+    assert!(stage.text(40).contains("line 15"), "it is not long");
+}
+
+#[test]
 fn a_skill_of_the_user_is_a_row() {
     let block = "<skill name=\"pdf\" location=\"/s/pdf/SKILL.md\">\nReferences are relative to /s/pdf.\n\n\
                  # Reading\n\nUse `pdftotext`.\n</skill>";
