@@ -164,8 +164,12 @@ impl Setup {
         let config = tools_config(settings, &self.dirs, &bash);
         let tools = tools::registry(&config, &tool_names(args, settings)?);
         let prompt = PromptOptions {
-            custom: self.prompt_text(args.system_prompt.as_deref(), "SYSTEM.md"),
-            addendum: self.addendum(args),
+            custom: args
+                .system_prompt
+                .as_deref()
+                .map(|text| text_or_file("--system-prompt", text))
+                .transpose()?,
+            addendum: addendum(args)?,
             no_context_files: args.no_context_files,
         };
         let skills = self.resource_options(&args.skill, args.no_skills);
@@ -215,25 +219,6 @@ impl Setup {
             None => self.cwd.join(path),
         };
         ResourceOptions { paths: paths.iter().map(absolute).collect(), only_paths }
-    }
-
-    /// A prompt text: from the command line (a text, or the name of a file), otherwise
-    /// from the user's file `name`.
-    fn prompt_text(&self, argument: Option<&str>, name: &str) -> Option<String> {
-        match argument {
-            Some(text) => Some(text_or_file(text)),
-            None => std::fs::read_to_string(self.dirs.agent.join(name)).ok(),
-        }
-        .map(|text| text.trim().to_owned())
-        .filter(|text| !text.is_empty())
-    }
-
-    fn addendum(&self, args: &Args) -> Option<String> {
-        if args.append_system_prompt.is_empty() {
-            return self.prompt_text(None, "APPEND_SYSTEM.md");
-        }
-        let texts: Vec<String> = args.append_system_prompt.iter().map(|text| text_or_file(text)).collect();
-        Some(texts.join("\n\n"))
     }
 
     pub(super) fn folders(&self, args: &Args) -> SessionFolders {
@@ -304,13 +289,20 @@ fn starting_settings(live: &LiveSettings, args: &Args, dirs: &Dirs, cwd: &Path) 
     live.for_session(project).get()
 }
 
-fn text_or_file(text: &str) -> String {
-    let path = Path::new(text);
-    if path.is_file() {
-        std::fs::read_to_string(path).unwrap_or_else(|_| text.to_owned())
-    } else {
-        text.to_owned()
+/// What `--append-system-prompt` adds to the prompt.
+fn addendum(args: &Args) -> anyhow::Result<Option<String>> {
+    let texts = args.append_system_prompt.iter().map(|text| text_or_file("--append-system-prompt", text));
+    let texts = texts.collect::<anyhow::Result<Vec<String>>>()?;
+    Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+}
+
+/// The text of a flag, or that of the file it names.
+fn text_or_file(flag: &str, text: &str) -> anyhow::Result<String> {
+    if !Path::new(text).is_file() {
+        return Ok(text.to_owned());
     }
+    let read = std::fs::read(text).with_context(|| format!("{flag}: cannot read {text}"))?;
+    Ok(String::from_utf8_lossy(&read).trim().to_owned())
 }
 
 /// The front end of the session.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::agent::{QueueKind, QueueSlot, Tool};
 use crate::ai::{Image, ThinkingLevel};
 
+use super::context_report::ContextReport;
 use super::copies::Secrets;
 use super::question::QuestionId;
 use super::store::{Entry, EntryId, SessionTree};
@@ -137,6 +138,8 @@ pub enum SessionCommand {
     ReadTree,
     /// Reads the entries that the next request depends on. Replies [`Reply::Context`].
     ReadContext,
+    /// Estimates the parts of the next request. Replies [`Reply::ContextReport`].
+    DescribeContext,
     /// Continues at another entry, in the same session. A message of the user is taken back
     /// to be sent anew: the branch ends before it. Replies [`Reply::Done`], or
     /// [`Reply::Started`] if a summary is written first; `SessionEvent::Navigated` follows.
@@ -315,6 +318,7 @@ pub enum Reply {
     Tree(SessionTree),
     /// Part of the active branch, oldest first.
     Context(Vec<Arc<Entry>>),
+    ContextReport(Box<ContextReport>),
     /// A command of the user runs; its events have this id.
     BashStarted(BashId),
     /// The message that was taken back.

@@ -10,6 +10,7 @@ mod cache_prefix;
 mod cache_watch;
 mod command;
 mod compaction;
+mod context_report;
 mod copies;
 mod deferred;
 mod draft_file;
@@ -49,6 +50,7 @@ pub use command::{
     TakenQueue, TrustChoice, WhenBusy,
 };
 pub use compaction::{CompactionPreview, NothingToCompact, preview_compaction};
+pub use context_report::{ContextPart, ContextReport};
 pub use copies::{Secrets, fork_session, prompt_of, write_branch};
 pub use event::{
     CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate, SummarySource,

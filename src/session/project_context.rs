@@ -15,8 +15,8 @@ use crate::util::paths;
 
 use super::event::NoticeLevel;
 use super::resources::{
-    ContextFile, ContextFiles, PromptTemplate, Skill, SkillPlaces, TemplatePlaces, context_files,
-    load_skills, load_templates,
+    ContextFile, ContextFiles, PromptFiles, PromptTemplate, Skill, SkillPlaces, TemplatePlaces,
+    context_files, load_skills, load_templates, prompt_files,
 };
 use super::services::Services;
 use super::state::ProjectState;
@@ -26,6 +26,7 @@ pub(super) type TrustOverrides = HashMap<PathBuf, bool>;
 
 pub(super) struct ProjectContext {
     pub(super) context_files: Vec<ContextFile>,
+    pub(super) prompt_files: PromptFiles,
     /// Sorted by name.
     pub(super) skills: Arc<[Skill]>,
     /// Sorted by name.
@@ -71,13 +72,16 @@ impl ProjectContext {
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
         let has_templates = !services.templates.only_paths && project.template_folder().is_some();
         let has_settings = project.settings_file().is_some();
-        let has_any = has_skills || has_templates || has_settings || !project.links.is_empty();
+        let has_prompt = project.prompt_files().next().is_some();
+        let has_any = has_skills || has_templates || has_settings || has_prompt || !project.links.is_empty();
         if trust == Trust::Undecided && !has_any {
             // The project has nothing else that needs trust, so there is nothing to ask.
             project.trust = Trust::Unasked;
         }
         let (settings, wrong) =
             if trust.is_trusted() { ProjectSettings::load(cwd) } else { Default::default() };
+        problems.extend(wrong);
+        let (prompt_files, wrong) = prompt_files(&dirs.agent, cwd, trust.is_trusted());
         problems.extend(wrong);
         let (skills, wrong) = load_skills(&SkillPlaces {
             agent: &dirs.agent,
@@ -104,6 +108,7 @@ impl ProjectContext {
         let untrusted = untrusted(&project, has_skills, has_templates, cwd, home);
         Self {
             context_files: context.files,
+            prompt_files,
             skills: skills.into(),
             templates: templates.into(),
             state: project,
@@ -132,8 +137,11 @@ fn untrusted(
     let templates = project.template_folder().filter(|_| with_templates);
     let templates = templates.map(|folder| format!("prompt templates in {}", shown(folder, cwd, home)));
     let settings = project.settings_file().map(|file| format!("settings in {}", shown(file, cwd, home)));
-    let has_several = skills.is_some() || templates.is_some() || settings.is_some();
-    let left_out: Vec<String> = skills.into_iter().chain(templates).chain(settings).chain(links).collect();
+    let prompts: Vec<String> = project.prompt_files().map(|file| shown(file, cwd, home)).collect();
+    let prompts = (!prompts.is_empty()).then(|| format!("system prompts in {}", prompts.join(", ")));
+    let several: Vec<String> = [skills, templates, settings, prompts].into_iter().flatten().collect();
+    let has_several = !several.is_empty();
+    let left_out: Vec<String> = several.into_iter().chain(links).collect();
     let (are, them) = if has_several || left_out.len() > 1 { ("are", "them") } else { ("is", "it") };
     let left_out = left_out.join(" and ");
     if left_out.is_empty() {
@@ -199,6 +207,9 @@ mod tests {
         let text = "Prompt templates in .pi/prompts are not loaded because this folder isn't trusted; use \
                     /trust or --approve";
         check(Trust::Refused, &["/h/p/.pi/prompts"], &[], Some((NoticeLevel::Info, text)));
+        let text = "system prompts in .pi/SYSTEM.md are not loaded because this folder isn't trusted; \
+                    --approve loads them";
+        check(Trust::Unasked, &["/h/p/.pi/SYSTEM.md"], &[], Some((NoticeLevel::Warning, text)));
         let text = "settings in .pi/settings.json are not loaded because this folder isn't trusted; \
                     --approve loads them";
         check(Trust::Unasked, &["/h/p/.pi/settings.json"], &[], Some((NoticeLevel::Warning, text)));

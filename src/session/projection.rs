@@ -27,6 +27,11 @@ pub fn messages(branch: &[Arc<Entry>]) -> Vec<Arc<Message>> {
     sources(branch).into_iter().map(|source| source.message).collect()
 }
 
+/// Whether a message of the user with this text is a summary, of a compaction or a branch.
+pub(super) fn is_summary(text: &str) -> bool {
+    text.starts_with(COMPACTION_LEAD) || text.starts_with(BRANCH_LEAD)
+}
+
 /// A message of a request, and its origin.
 #[derive(Debug, Clone)]
 pub(super) struct Source {

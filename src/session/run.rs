@@ -139,9 +139,10 @@ pub(super) fn system_delta(
     cwd: &Path,
     said: &SystemState,
 ) -> Option<SystemMessage> {
+    let (flags, files) = (&services.prompt, &project.prompt_files);
     let prompt = PromptParts {
-        custom: services.prompt.custom.as_deref(),
-        addendum: services.prompt.addendum.as_deref(),
+        custom: flags.custom.as_deref().or(files.system.as_deref()),
+        addendum: flags.addendum.as_deref().or(files.append.as_deref()),
         context_files: &project.context_files,
         skills: &project.skills,
     };

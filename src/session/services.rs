@@ -61,7 +61,8 @@ pub struct TrustOptions {
     pub can_ask: bool,
 }
 
-/// Command line options for the system prompt.
+/// Command line options for the system prompt. They replace `SYSTEM.md` and
+/// `APPEND_SYSTEM.md`.
 #[derive(Debug, Clone, Default)]
 pub struct PromptOptions {
     pub custom: Option<String>,

@@ -128,6 +128,12 @@ impl ProjectState {
         self.protected.iter().map(PathBuf::as_path).filter(|path| path.ends_with("skills"))
     }
 
+    /// The files among the protected paths that change the system prompt.
+    pub fn prompt_files(&self) -> impl Iterator<Item = &Path> {
+        let is_one = |path: &&Path| path.ends_with(".pi/SYSTEM.md") || path.ends_with(".pi/APPEND_SYSTEM.md");
+        self.protected.iter().map(PathBuf::as_path).filter(is_one)
+    }
+
     /// The folder of prompt templates among the protected paths.
     pub fn template_folder(&self) -> Option<&Path> {
         self.protected.iter().map(PathBuf::as_path).find(|path| path.ends_with(".pi/prompts"))

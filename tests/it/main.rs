@@ -20,6 +20,7 @@ mod aws;
 mod bad_input;
 mod budget;
 mod compaction;
+mod context;
 mod docs;
 mod export;
 mod faults;

@@ -55,6 +55,7 @@ impl Effects {
             }
             WorldEffect::TakeLeftOver => self.take_queue(SessionCommand::TakeLeftOver, EffectDone::LeftOver),
             WorldEffect::DescribeSession => self.describe_session(),
+            WorldEffect::DescribeContext => self.describe_context(),
             WorldEffect::ReadTrace { path, filter } => self.read_trace(path, filter),
             WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),

@@ -9,6 +9,7 @@ mod app;
 mod appearance;
 mod commands;
 mod completion;
+mod context_facts;
 mod dialogs;
 mod draft;
 mod effects;

@@ -58,6 +58,8 @@ pub(super) enum WorldEffect {
     TakeLeftOver,
     /// Reads what the session cost; answers with [`EffectDone::Block`].
     DescribeSession,
+    /// Estimates the parts of the next request; answers with [`EffectDone::Block`].
+    DescribeContext,
     /// Reads the trace of the session in this file; answers with [`EffectDone::Trace`].
     ReadTrace {
         path: PathBuf,

@@ -186,6 +186,10 @@ impl Client {
             RpcCommand::GetToolStats { session } => {
                 self.of_trace(session, |trace| Ok(json!({ "tools": trace.tool_stats() })))
             }
+            RpcCommand::GetContext => self.then(SessionCommand::DescribeContext, |reply| match reply {
+                Reply::ContextReport(report) => Outcome::data(&json!(report)),
+                _ => Outcome::Done(None),
+            }),
             RpcCommand::GetUsage { days } => self.usage(days.unwrap_or(DEFAULT_DAYS).max(1)),
         }
     }

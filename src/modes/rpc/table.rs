@@ -66,6 +66,12 @@ pub const RPC_COMMANDS: &[RpcCommandRow] = &[
         "sessionFile, sessionId, userMessages, assistantMessages, toolCalls, toolResults, totalMessages, tokens, cost, contextUsage",
         "Counts, tokens and cost",
     ),
+    row(
+        "get_context",
+        "",
+        "parts, tokens, counted, window, reserve, nTemplates, nPinned",
+        "The parts of the next request, with estimated tokens",
+    ),
     row("set_session_name", "name", "", "Name the session"),
     row("set_model", "provider, modelId", "the model", "Select a model"),
     row(
@@ -231,6 +237,7 @@ pub(super) enum RpcCommand {
     GetToolStats {
         session: Option<String>,
     },
+    GetContext,
     GetUsage {
         days: Option<u64>,
     },

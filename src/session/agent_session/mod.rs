@@ -12,6 +12,7 @@
 mod branching;
 mod budgeting;
 mod compacting;
+mod describing;
 mod handoff;
 mod held_prompts;
 mod model_control;
@@ -329,6 +330,9 @@ impl AgentSession {
             SessionCommand::RemoveTool { name } => self.tools.remove(name)?,
             SessionCommand::ReadTree => return Ok(Reply::Tree(self.log.store().tree())),
             SessionCommand::ReadContext => return Ok(Reply::Context(self.log.context_branch())),
+            SessionCommand::DescribeContext => {
+                return Ok(Reply::ContextReport(Box::new(describing::context_report(self))));
+            }
             SessionCommand::Navigate { target, summary, if_busy } => {
                 return Branching::of(self).navigate(&target, summary, if_busy).await;
             }

@@ -9,7 +9,7 @@ use super::super::store::{Entry, EntryBody, SessionMessage};
 /// Average number of characters per token.
 const CHARS_PER_TOKEN: u64 = 4;
 /// The size of an image, in characters.
-const IMAGE_CHARS: u64 = 4_800;
+pub(in super::super) const IMAGE_CHARS: u64 = 4_800;
 
 /// Tokens of one message, from its length.
 pub(super) fn message_tokens(message: &Message) -> u64 {
@@ -22,7 +22,12 @@ pub(super) fn message_tokens(message: &Message) -> u64 {
         Message::Assistant(answer) => answer.content.iter().map(answer_chars).sum(),
         Message::ToolResult(result) => blocks_chars(&result.content),
     };
-    chars.div_ceil(CHARS_PER_TOKEN)
+    tokens_of_chars(chars)
+}
+
+/// Tokens of a text with that many characters.
+pub(in super::super) fn tokens_of_chars(n_chars: u64) -> u64 {
+    n_chars.div_ceil(CHARS_PER_TOKEN)
 }
 
 /// Tokens of a conversation: the count of the latest answer on `branch`, if it is still

@@ -12,7 +12,7 @@ mod prompts;
 mod summarize;
 
 pub(super) use branch::{BranchPlan, plan_branch};
-pub(super) use estimate::context_tokens;
+pub(super) use estimate::{IMAGE_CHARS, context_tokens, tokens_of_chars};
 pub(super) use plan::{CompactionPlan, plan, with_quotes};
 pub use plan::{CompactionPreview, NothingToCompact, preview_compaction};
 pub(super) use summarize::{Announce, Summarizer, Summary, SummaryError};

@@ -4,11 +4,13 @@
 mod agents_md;
 mod filter;
 mod frontmatter;
+mod prompt_files;
 mod skills;
 mod system_prompt;
 mod templates;
 
 pub use agents_md::{ContextFile, ContextFiles, OutsideLink, context_files};
+pub(super) use prompt_files::{PromptFiles, prompt_files};
 pub use skills::{Skill, SkillBlock};
 pub(super) use skills::{SkillPlaces, call as skill_call, expand as expand_skill, load as load_skills};
 pub(super) use system_prompt::{PromptParts, sections};

@@ -12,7 +12,7 @@ use pi::ai::{
     Quotas, Transport,
 };
 use pi::config::{
-    Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, LiveSettings, TrustPolicy,
+    Accounts, AuthFile, Authorised, Credentials, Dirs, Endpoints, Env, LiveSettings, Settings, TrustPolicy,
 };
 use pi::session::{
     AllowAll, Deltas, Disk, Entry, EntryBody, ModelOptions, OpenError, OpenSession, Opened, Phase,
@@ -95,6 +95,14 @@ impl SessionBench {
         self
     }
 
+    /// The tools that pi offers by default.
+    pub(crate) fn default_tools(mut self) -> Self {
+        self = self.builtin_tools();
+        let defaults = Settings::default().default_tools;
+        self.tools.retain(|tool| defaults.contains(&tool.spec().name));
+        self
+    }
+
     pub(crate) fn settings(mut self, settings: Value) -> Self {
         self.settings = settings;
         self
@@ -131,7 +139,7 @@ impl SessionBench {
         self
     }
 
-    /// The beginning of the system prompt.
+    /// The beginning of the system prompt; empty for that of pi.
     pub(crate) fn prompt(mut self, prompt: &'static str) -> Self {
         self.prompt = prompt;
         self
@@ -252,7 +260,7 @@ impl SessionBench {
             clock: self.clock.clone(),
             model: ModelOptions::default(),
             prompt: PromptOptions {
-                custom: Some(self.prompt.to_owned()),
+                custom: Some(self.prompt.to_owned()).filter(|prompt| !prompt.is_empty()),
                 addendum: None,
                 no_context_files: true,
             },

@@ -92,6 +92,12 @@ pub(super) const COMMANDS: &[Command] = &[
         run: |_, _, out| out.push(WorldEffect::DescribeSession.into()),
     },
     Command {
+        name: "context",
+        args: "",
+        help: "Show what the model gets with the next request, by part, with tokens",
+        run: |_, _, out| out.push(WorldEffect::DescribeContext.into()),
+    },
+    Command {
         name: "trace",
         args: "[--failed] [--slow] [--tool NAME]",
         help: "Show prompts, steps and tool calls with their durations",

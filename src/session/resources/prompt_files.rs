@@ -1,0 +1,107 @@
+//! `SYSTEM.md` and `APPEND_SYSTEM.md`: files that replace the beginning of the system prompt,
+//! and that add to it.
+//!
+//! The file of a trusted project replaces the user's; they are never combined.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// Maximum size of a file, in bytes; it is part of every request.
+const MAX_BYTES: u64 = 256 << 10;
+
+/// The texts of both files, trimmed; `None` for a missing or empty file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PromptFiles {
+    /// Replaces preamble, tool list and rules.
+    pub(crate) system: Option<String>,
+    /// Added after the rules.
+    pub(crate) append: Option<String>,
+}
+
+/// Reads the files for `cwd`; also returns problems, one line each. Blocks.
+pub(crate) fn prompt_files(agent: &Path, cwd: &Path, is_trusted: bool) -> (PromptFiles, Vec<String>) {
+    let project = is_trusted.then(|| cwd.join(".pi"));
+    let folders: Vec<&Path> = project.as_deref().into_iter().chain([agent]).collect();
+    let mut problems = Vec::new();
+    let mut first = |name: &str| {
+        for path in folders.iter().map(|folder| folder.join(name)) {
+            match read(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    problems.push(format!("{} is not loaded: {error}", path.display()));
+                    return None;
+                }
+                Ok(text) => return (!text.is_empty()).then_some(text),
+            }
+        }
+        None
+    };
+    let files = PromptFiles { system: first("SYSTEM.md"), append: first("APPEND_SYSTEM.md") };
+    (files, problems)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let file = File::open(path)?;
+    // Opening a pipe could wait forever, and reading a device never end.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    if file.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it is longer than {} KiB", MAX_BYTES >> 10)));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(
+        files: &[(&str, &str)],
+        is_trusted: bool,
+        system: Option<&str>,
+        append: Option<&str>,
+    ) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let (files, problems) =
+            prompt_files(&root.path().join("agent"), &root.path().join("work"), is_trusted);
+        assert_eq!((files.system.as_deref(), files.append.as_deref()), (system, append));
+        problems
+    }
+
+    #[test]
+    fn file_of_a_trusted_project_replaces_the_users() {
+        let files = [
+            ("agent/SYSTEM.md", "\u{feff}mine\n"),
+            ("agent/APPEND_SYSTEM.md", "more"),
+            ("work/.pi/SYSTEM.md", " theirs "),
+        ];
+        assert_eq!(check(&files, true, Some("theirs"), Some("more")), [""; 0]);
+        assert_eq!(check(&files, false, Some("mine"), Some("more")), [""; 0]);
+        assert_eq!(check(&[], true, None, None), [""; 0]);
+        // An empty file says that nothing replaces the default.
+        let emptied = [("agent/SYSTEM.md", "mine"), ("work/.pi/SYSTEM.md", "\n")];
+        assert_eq!(check(&emptied, true, None, None), [""; 0]);
+    }
+
+    #[test]
+    fn file_that_cannot_be_used_is_named_with_its_path() {
+        let long = "x".repeat(300 << 10);
+        let problems =
+            check(&[("agent/SYSTEM.md", &long), ("agent/APPEND_SYSTEM.md/x", "")], true, None, None);
+        let [long, folder] = &problems[..] else { panic!("{problems:?}") };
+        assert!(long.ends_with("agent/SYSTEM.md is not loaded: it is longer than 256 KiB"), "{long}");
+        assert!(folder.contains("agent/APPEND_SYSTEM.md is not loaded: "), "{folder}");
+    }
+}
