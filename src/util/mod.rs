@@ -7,6 +7,7 @@ mod file_identity;
 pub mod git;
 pub mod image;
 pub mod panics;
+pub mod parts;
 pub mod paths;
 pub mod process;
 mod watchdog;

@@ -3,57 +3,23 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
-use std::thread;
+
+use crate::util::parts;
 
 use super::entry::Entry;
 use super::tree::Location;
 
 /// Entries that are worth a thread of their own.
 const ENTRIES_PER_THREAD: usize = 500;
-const MAX_THREADS: usize = 4;
 
 /// The entries at `locations`; `None` for those that cannot be read. Most of a resumed
 /// session's time goes into parsing, so long lists are divided among threads.
 pub(super) fn read_entries(file: &File, locations: &[Location]) -> Vec<Option<Arc<Entry>>> {
-    let n_cores = thread::available_parallelism().map_or(1, usize::from);
-    let n_threads = (locations.len() / ENTRIES_PER_THREAD).clamp(1, n_cores.min(MAX_THREADS));
-    read_with(n_threads, file, locations)
-}
-
-fn read_with(n_threads: usize, file: &File, locations: &[Location]) -> Vec<Option<Arc<Entry>>> {
-    let read = |locations: &[Location]| -> Vec<Option<Arc<Entry>>> {
+    let n_threads = parts::threads_for(locations.len(), ENTRIES_PER_THREAD);
+    parts::in_parts(locations, n_threads, &|location| location.len as usize, &|locations| {
         let mut lines = LineReader::default();
         locations.iter().map(|location| lines.read_entry(file, *location).map(Arc::new)).collect()
-    };
-    let (here, elsewhere) = locations.split_at(share(locations, n_threads));
-    if elsewhere.is_empty() {
-        return read(here);
-    }
-    thread::scope(|scope| {
-        let rest = thread::Builder::new()
-            .name("bodies".to_owned())
-            .spawn_scoped(scope, || read_with(n_threads - 1, file, elsewhere));
-        let mut entries = read(here);
-        // Without another thread, or if it panicked, this one does its work.
-        let rest = rest.ok().and_then(|rest| rest.join().ok());
-        entries.extend(rest.unwrap_or_else(|| read(elsewhere)));
-        entries
     })
-}
-
-/// How many of `locations` contain the first of `n_shares` equal parts of their bytes.
-fn share(locations: &[Location], n_shares: usize) -> usize {
-    if n_shares < 2 {
-        return locations.len();
-    }
-    let length = |location: &Location| u64::from(location.len);
-    let wanted = locations.iter().map(length).sum::<u64>() / n_shares as u64;
-    let mut n_bytes = 0;
-    let within = locations.iter().take_while(|location| {
-        n_bytes += length(location);
-        n_bytes <= wanted
-    });
-    within.count()
 }
 
 /// The entry at `location`; `None` if it cannot be read.
@@ -133,11 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_those_of_their_places_however_many_threads_read() {
+    fn entries_are_those_of_their_places() {
         let mut file = tempfile::tempfile().unwrap();
         let mut locations = Vec::new();
         let mut offset = 0;
-        for at in 0_usize..40 {
+        // More than one thread has.
+        let n = ENTRIES_PER_THREAD * 2;
+        for at in 0..n {
             let text = "x".repeat(at * at % 700);
             let line = match at {
                 7 => "damaged".to_owned(),
@@ -150,17 +118,9 @@ mod tests {
             offset += line.len() as u64 + 1;
         }
         locations.reverse();
-        for n_threads in 1..=6 {
-            for n in [0, 1, 2, 3, 40] {
-                let locations = &locations[..n];
-                let read = read_with(n_threads, &file, locations);
-                let ids: Vec<Option<&str>> =
-                    read.iter().map(|entry| entry.as_ref().map(|entry| entry.id.as_str())).collect();
-                let expected: Vec<String> = (0..n).map(|at| (39 - at).to_string()).collect();
-                let expected: Vec<Option<&str>> =
-                    expected.iter().map(|id| (id != "7").then_some(id.as_str())).collect();
-                assert_eq!(ids, expected, "{n_threads} threads, {n} entries");
-            }
-        }
+        let read = read_entries(&file, &locations);
+        let ids = read.iter().map(|entry| entry.as_ref().map(|entry| entry.id.as_str().to_owned()));
+        let expected = (0..n).rev().map(|at| (at != 7).then(|| at.to_string()));
+        assert!(ids.eq(expected));
     }
 }

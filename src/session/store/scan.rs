@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::ai::Usage;
-use crate::util::clock;
+use crate::util::{clock, parts};
 
 use super::super::state::Totals;
 use super::damage::{self, DamagedLine};
@@ -113,14 +113,16 @@ pub(super) fn scan(path: &Path) -> Result<Option<Scan>, OpenError> {
     };
     let mut outline = None;
     let mut unterminated = false;
-    while let Some(line) = lines.next().map_err(read_error)? {
-        unterminated = line.last() != Some(&b'\n');
-        if unterminated {
-            // A line without its end may still grow.
-            outline = outline_of(&read);
-        }
-        if !read.add_line(line) {
-            return Err(OpenError::NotASession { path: path.to_owned() });
+    while let Some(block) = lines.next_block().map_err(read_error)? {
+        for line in read_lines(block) {
+            unterminated = line.text.last() != Some(&b'\n');
+            if unterminated {
+                // A line without its end may still grow.
+                outline = outline_of(&read);
+            }
+            if !read.add_line(line) {
+                return Err(OpenError::NotASession { path: path.to_owned() });
+            }
         }
     }
     if !unterminated {
@@ -173,8 +175,8 @@ fn rebuilt_header(path: &Path, damaged: &[u8]) -> Header {
     }
 }
 
-/// The lines of a file, with their line breaks, where they were read: most of a gigabyte is
-/// not copied again.
+/// The lines of a file, in blocks, where they were read: most of a gigabyte is not copied
+/// again.
 struct FileLines<R> {
     file: R,
     buffer: Vec<u8>,
@@ -182,22 +184,29 @@ struct FileLines<R> {
     rest: Range<usize>,
 }
 
+/// Length of a block, unless a line is longer.
+const BLOCK_OF_LINES: usize = 2 << 20;
+
 impl<R: Read> FileLines<R> {
     fn new(file: R) -> Self {
-        Self { file, buffer: vec![0; 1 << 20], rest: 0..0 }
+        Self { file, buffer: vec![0; BLOCK_OF_LINES], rest: 0..0 }
     }
 
-    /// `None` at the end of the file; its last line may lack the line break.
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+    /// Whole lines with their line breaks; the last line of the file may lack it. `None` at
+    /// the end.
+    fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
         let mut n_searched = 0;
         loop {
+            let is_end = self.fill()? == 0;
             let rest = &self.buffer[self.rest.clone()];
-            if let Some(at) = memchr::memchr(b'\n', &rest[n_searched..]) {
-                return Ok(Some(self.take(n_searched + at + 1)));
-            }
-            n_searched = rest.len();
-            if self.fill()? == 0 {
-                return Ok((n_searched > 0).then(|| self.take(n_searched)));
+            let end = memchr::memrchr(b'\n', &rest[n_searched..]).map(|at| n_searched + at + 1);
+            let is_full = self.rest.end == self.buffer.len();
+            match end {
+                Some(end) if is_full || is_end => return Ok(Some(self.take(end))),
+                None if is_end && self.rest.is_empty() => return Ok(None),
+                None if is_end => return Ok(Some(self.take(self.rest.len()))),
+                None => n_searched = rest.len(),
+                Some(_) => {}
             }
         }
     }
@@ -226,13 +235,42 @@ impl<R: Read> FileLines<R> {
     }
 }
 
+/// A line, and what is read of it without knowing the lines before it.
+struct ReadLine<'a> {
+    /// With its line break.
+    text: &'a [u8],
+    head: Option<EntryHead<'a>>,
+    is_utf8: bool,
+}
+
+impl<'a> ReadLine<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        let body = trim(text);
+        let head = if body.is_empty() { None } else { serde_json::from_slice(body).ok() };
+        Self { text, head, is_utf8: std::str::from_utf8(body).is_ok() }
+    }
+}
+
+/// Bytes that are worth a thread of their own.
+const BYTES_PER_THREAD: usize = 256 << 10;
+
+/// The lines of a block, read by several threads if there is much to read.
+fn read_lines(block: &[u8]) -> Vec<ReadLine<'_>> {
+    let lines: Vec<&[u8]> = block.split_inclusive(|byte| *byte == b'\n').collect();
+    let n_threads = parts::threads_for(block.len(), BYTES_PER_THREAD);
+    parts::in_parts(&lines, n_threads, &|line| line.len(), &|lines| {
+        lines.iter().map(|line| ReadLine::new(line)).collect()
+    })
+}
+
 impl Progress {
     /// Adds the next line. `false` if the file turns out not to be a session.
-    fn add_line(&mut self, line: &[u8]) -> bool {
-        let body = trim(line);
-        let start = line.len() - line.trim_ascii_start().len();
+    fn add_line(&mut self, line: ReadLine<'_>) -> bool {
+        let text = line.text;
+        let body = trim(text);
+        let start = text.len() - text.trim_ascii_start().len();
         let offset = self.offset + start as u64;
-        self.offset += line.len() as u64;
+        self.offset += text.len() as u64;
         self.n_lines = self.n_lines.saturating_add(1);
         if body.is_empty() {
             // All that may be left of an entry.
@@ -240,7 +278,7 @@ impl Progress {
             return true;
         }
         if self.header.is_some() {
-            self.lines.add(body, offset, self.n_lines);
+            self.lines.add(line, offset, self.n_lines);
             return true;
         }
         self.header = parse_header(body);
@@ -249,7 +287,7 @@ impl Progress {
         }
         if is_entry(body) {
             // The header is damaged, missing, or further down.
-            self.lines.add(body, offset, self.n_lines);
+            self.lines.add(line, offset, self.n_lines);
         } else if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
             return false;
         } else {
@@ -310,11 +348,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Adds line number `line`, whose text `body` begins at `offset`.
-    fn add(&mut self, body: &[u8], offset: u64, line: u32) {
+    /// Adds line number `line`, whose body begins at `offset`.
+    fn add(&mut self, read: ReadLine<'_>, offset: u64, line: u32) {
         let line_no = line as usize;
-        if let Ok(head) = serde_json::from_slice::<EntryHead<'_>>(body) {
-            if std::str::from_utf8(body).is_err() {
+        let body = trim(read.text);
+        if let Some(head) = read.head {
+            if !read.is_utf8 {
                 // Read with replacement characters, like the original.
                 self.damage.push(DamagedLine { line: line_no, what: head.describe() });
             }
@@ -615,13 +654,15 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_any_length_are_returned_whole() {
+    fn blocks_have_whole_lines_of_any_length() {
         let long = "x".repeat(40);
         for text in ["", "\n", "a", "a\n", "\n\nb\nccccccccccc\n\nd", &format!("{long}\n{long}\n")] {
             let mut lines = FileLines { buffer: vec![0; 4], ..FileLines::new(Slow(text.as_bytes())) };
             let mut read = Vec::new();
-            while let Some(line) = lines.next().unwrap() {
-                read.push(String::from_utf8(line.to_vec()).unwrap());
+            while let Some(block) = lines.next_block().unwrap() {
+                let block = std::str::from_utf8(block).unwrap();
+                assert!(block.ends_with('\n') || text.ends_with(block), "{block:?} of {text:?}");
+                read.extend(block.split_inclusive('\n').map(str::to_owned));
             }
             assert_eq!(read, text.split_inclusive('\n').collect::<Vec<_>>(), "{text:?}");
         }
