@@ -93,7 +93,7 @@ impl<'h> Watched<'h> {
             error_message: Some(error.to_owned()),
             ..(*pending).clone()
         };
-        let answer = Arc::new(Message::Assistant(answer));
+        let answer = Arc::new(Message::from(answer));
         self.emit(AgentEvent::MessageEnd(Arc::clone(&answer))).await;
         self.close_turn().await;
         let messages = std::mem::take(&mut self.messages);

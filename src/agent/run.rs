@@ -98,7 +98,7 @@ async fn run_to_end(run: &Run<'_>, hooks: &mut dyn Hooks) -> RunOutcome {
             }
             hooks.emit(AgentEvent::TurnStart).await;
             if let Some(system) = state.next.system.take() {
-                state.append(Arc::new(Message::System(system)), hooks).await;
+                state.append(Arc::new(Message::from(system)), hooks).await;
             }
         }
         first = false;
@@ -172,7 +172,7 @@ impl State {
         let Answered { answer, panic } =
             turn::stream_answer(run.provider, &self.next.request, cancel, hooks).await;
         self.panic = panic;
-        let message = Arc::new(Message::Assistant(answer));
+        let message = Arc::new(Message::from(answer));
         hooks.emit(AgentEvent::MessageEnd(Arc::clone(&message))).await;
         self.keep(Arc::clone(&message));
         self.last = Some(Arc::clone(&message));

@@ -80,7 +80,7 @@ async fn settled(events: &mut SessionEvents, last: &mut Option<AssistantMessage>
         match event {
             SessionEvent::Agent(AgentEvent::MessageEnd(message)) => {
                 if let Message::Assistant(answer) = &*message {
-                    *last = Some(answer.clone());
+                    *last = Some(AssistantMessage::clone(answer));
                 }
             }
             SessionEvent::RetryScheduled { attempt, max_attempts, delay, error } => {

@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_is_continued_is_caught_up_with() {
-        let messages = [Arc::new(Message::Assistant(answer(10, 0, 20_000, 0)))];
+        let messages = [Arc::new(Message::from(answer(10, 0, 20_000, 0)))];
         let mut watch = CacheWatch::default();
         watch.catch_up(&messages);
         assert_eq!(watch.answered(&answer(20_060, 0, 0, 600), &messages, SHORT_MS).unwrap().tokens, 20_010);

@@ -253,7 +253,7 @@ mod tests {
         let answer: AssistantMessage = serde_json::from_value(answer).unwrap();
         let branch = [
             entry(Message::User(UserMessage::new("u".repeat(40), Vec::new(), Millis(0)))),
-            entry(Message::Assistant(answer)),
+            entry(Message::from(answer)),
         ];
         let report = ContextReport::of(&ContextInput {
             system: Some(&system),

@@ -216,7 +216,7 @@ fn application_message(message: &Value) -> Option<Arc<Message>> {
 }
 
 fn summary(compaction: &Compaction, timestamp: &str) -> (Option<Arc<Message>>, Arc<Message>) {
-    let system = compaction.system_message.clone().map(|system| Arc::new(Message::System(system)));
+    let system = compaction.system_message.clone().map(|system| Arc::new(Message::from(system)));
     let text = format!("{COMPACTION_LEAD}\n\n<summary>\n{}\n</summary>", compaction.summary);
     (system, user(text, time(timestamp)))
 }

@@ -93,7 +93,7 @@ pub(super) fn spawn(parts: RunParts<'_>, mut prompts: Vec<Message>) -> ActiveRun
     let services = Arc::clone(parts.services);
     let said = ai::system_state(&parts.messages);
     if let Some(system) = system_delta(&services, parts.project, parts.tools, parts.cwd, &said) {
-        prompts.insert(0, Message::System(system));
+        prompts.insert(0, Message::from(system));
     }
     let thinking = if parts.again.thinking_off { ThinkingLevel::Off } else { parts.selection.thinking() };
     let settings = parts.settings.clone();

@@ -355,7 +355,7 @@ fn answered(api: &str, events: &[Value]) -> (AssistantMessage, Vec<Value>) {
     let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     let events = decode_recorded(&request, [stream.as_bytes()]);
     let Some(StreamEvent::Done(message)) = events.into_iter().last() else { panic!("no end") };
-    conversation.push(serde_json::to_value(Message::Assistant((*message).clone())).unwrap());
+    conversation.push(serde_json::to_value(Message::from((*message).clone())).unwrap());
     let call = message.tool_calls().next().unwrap();
     conversation.push(json!({"role": "toolResult", "toolCallId": call.id, "toolName": "patch",
         "content": [{"type": "text", "text": "ok"}]}));

@@ -42,7 +42,7 @@ fn compaction_of(session: &Session) -> pi::session::Compaction {
         EntryBody::Compaction(compaction) => Some(compaction),
         _ => None,
     });
-    found.unwrap()
+    *found.unwrap()
 }
 
 #[tokio::test]

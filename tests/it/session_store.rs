@@ -595,7 +595,7 @@ fn arguments_nested_too_deeply_are_cut_marked_and_read_back() {
     let answer: AssistantMessage = serde_json::from_value(json!({"content": [call]})).unwrap();
     let file = OnDisk::new(format!("{HEADER}\n"));
     let mut store = file.open();
-    let (entry, written) = store.append(EntryBody::message(Arc::new(Message::Assistant(answer))), 1);
+    let (entry, written) = store.append(EntryBody::message(Arc::new(Message::from(answer))), 1);
     written.unwrap();
     assert!(store.take_notices()[0].contains("nested too deeply"));
     drop(store);

@@ -145,7 +145,10 @@ impl Draft {
         let is_system = |message: &&Message| matches!(message, Message::System(_));
         let n_leading = messages.iter().take_while(is_system).count();
         system.extend(messages.drain(..n_leading).filter_map(|message| match message {
-            Message::System(SystemMessage { content: SystemContent::Text(text), .. }) => Some(text),
+            Message::System(system) => match system.content {
+                SystemContent::Text(text) => Some(text),
+                SystemContent::Blocks(_) => None,
+            },
             _ => None,
         }));
         let says = |message: &Message| matches!(message, Message::User(_) | Message::Assistant(_));
@@ -378,7 +381,7 @@ impl Tied {
             if answer.tool_calls().next().is_some() {
                 answer.stop_reason = StopReason::ToolUse;
             }
-            messages.push(Message::Assistant(*answer));
+            messages.push(Message::Assistant(answer));
             messages.append(&mut answered);
         }
         messages

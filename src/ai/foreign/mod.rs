@@ -163,7 +163,7 @@ pub struct Imported {
 impl Imported {
     /// The whole conversation, the system prompt first.
     pub fn into_messages(self) -> Vec<Message> {
-        self.system.into_iter().map(Message::System).chain(self.messages).collect()
+        self.system.into_iter().map(Message::from).chain(self.messages).collect()
     }
 }
 

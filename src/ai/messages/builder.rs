@@ -40,7 +40,7 @@ use crate::ai::messages::Api;
 
 impl From<SystemMessage> for Message {
     fn from(message: SystemMessage) -> Self {
-        Self::System(message)
+        Self::System(Box::new(message))
     }
 }
 
@@ -52,7 +52,7 @@ impl From<UserMessage> for Message {
 
 impl From<AssistantMessage> for Message {
     fn from(message: AssistantMessage) -> Self {
-        Self::Assistant(message)
+        Self::Assistant(Box::new(message))
     }
 }
 

@@ -20,11 +20,10 @@ pub type Extra = Map<String, Value>;
 /// One message of the conversation, as every provider sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
-#[expect(clippy::large_enum_variant, reason = "messages live behind an `Arc`; most are the large ones")]
 pub enum Message {
-    System(SystemMessage),
+    System(Box<SystemMessage>),
     User(UserMessage),
-    Assistant(AssistantMessage),
+    Assistant(Box<AssistantMessage>),
     /// Shared: the event, the session and the screen hold the same result.
     ToolResult(Arc<ToolResultMessage>),
 }

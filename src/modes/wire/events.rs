@@ -214,7 +214,7 @@ impl Lines {
                 self.answer = OpenAnswer { usage: pending.usage.clone(), open: Vec::new() };
                 // The original adds the level at the end.
                 let message = AssistantMessage { thinking_level: None, ..AssistantMessage::clone(pending) };
-                let message = Message::Assistant(message);
+                let message = Message::from(message);
                 self.line(&WireEvent::MessageStart { message: &message }, out);
             }
             AgentEvent::MessageUpdate(update) => self.update(update, out),

@@ -124,14 +124,14 @@ impl<'s> Branching<'s> {
         session.log.move_leaf(departure.leaf.as_ref());
         if let Some(Summary { text, usage }) = summary {
             let cost_usd = usage.cost.total;
-            session.append(EntryBody::BranchSummary(BranchSummary {
+            session.append(EntryBody::BranchSummary(Box::new(BranchSummary {
                 from_id: departure.from.map_or_else(|| "root".to_owned(), |id| id.to_string()),
                 summary: text,
                 details: departure.plan.as_ref().map(BranchPlan::details),
                 usage: Some(usage),
                 from_hook: Some(false),
                 extra: Extra::new(),
-            }));
+            })));
             if cost_usd > 0.0 {
                 session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));
             }

@@ -315,7 +315,7 @@ impl<'s> Compacting<'s> {
         let now_ms = session.services.clock.now_ms();
         let Replacement { text, quotes, first_kept_entry_id, tokens_before, details, usage } = replacement;
         let cost_usd = usage.cost.total;
-        session.append(EntryBody::Compaction(Compaction {
+        session.append(EntryBody::Compaction(Box::new(Compaction {
             summary: text + &quotes,
             first_kept_entry_id,
             tokens_before,
@@ -324,7 +324,7 @@ impl<'s> Compacting<'s> {
             from_hook: Some(false),
             system_message: run::replayed_system(&ai::system_state(&messages), now_ms),
             extra: Extra::new(),
-        }));
+        })));
         session.run.on_compacted();
         if cost_usd > 0.0 {
             session.outbox.notice(NoticeLevel::Info, format!("Writing the summary cost ${cost_usd:.4}."));

@@ -74,7 +74,7 @@ async fn continue_in_new_session(session: &mut AgentSession, draft: Summary) -> 
         ("model".to_owned(), json!(id)),
     ]);
     let cost_usd = draft.usage.cost.total;
-    session.append(EntryBody::Usage(UsageEntry { usage: draft.usage, extra }));
+    session.append(EntryBody::Usage(Box::new(UsageEntry { usage: draft.usage, extra })));
     let store = session.log.store();
     let parent = store.path().filter(|_| store.is_on_disk()).map(std::path::Path::to_owned);
     let folder = parent.as_deref().and_then(std::path::Path::parent).map(std::path::Path::to_owned);

@@ -88,7 +88,7 @@ impl<'s> Recovering<'s> {
         session.outbox.notice(NoticeLevel::Warning, notice);
         session.run.on_repair(&repair);
         for edit in repair.edits {
-            session.append(EntryBody::ContextEdit(edit));
+            session.append(EntryBody::ContextEdit(Box::new(edit)));
         }
         session.retry().await;
         true

@@ -175,7 +175,7 @@ impl<'s> Reviewing<'s> {
             ("provider".to_owned(), json!(provider)),
             ("model".to_owned(), json!(model)),
         ]);
-        session.append(EntryBody::Usage(UsageEntry { usage: draft.usage.clone(), extra }));
+        session.append(EntryBody::Usage(Box::new(UsageEntry { usage: draft.usage.clone(), extra })));
         session.drafted.set(None);
         session.outbox.send(SessionEvent::SummaryDecided { accepted: false });
     }

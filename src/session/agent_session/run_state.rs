@@ -205,7 +205,7 @@ impl RunState {
     pub(super) fn hide_answer(&mut self) -> Option<EntryBody> {
         let target_id = self.last_answer.take()?;
         let edit = ContextEdit { target_id, replacement: None, extra: ai::Extra::new() };
-        Some(EntryBody::ContextEdit(edit))
+        Some(EntryBody::ContextEdit(Box::new(edit)))
     }
 
     // The model and its window.

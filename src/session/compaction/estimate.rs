@@ -106,7 +106,7 @@ mod tests {
         let usage = Usage { input: tokens, total_tokens: tokens, ..Usage::default() };
         let answer: AssistantMessage =
             serde_json::from_value(json!({"content": [{"type": "text", "text": "12345678"}]})).unwrap();
-        Message::Assistant(AssistantMessage { usage, ..answer })
+        Message::from(AssistantMessage { usage, ..answer })
     }
 
     #[track_caller]

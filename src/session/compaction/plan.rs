@@ -187,7 +187,7 @@ pub(in super::super) fn plan(
     let summarised: Vec<&Arc<Message>> = history.iter().chain(&turn_prefix).collect();
     let quotes = pins::quotes(branch, steps[first_kept].at);
     let before = previous.and_then(|at| match &branch[at].body {
-        EntryBody::Compaction(compaction) => Some(compaction),
+        EntryBody::Compaction(compaction) => Some(&**compaction),
         _ => None,
     });
     Ok(CompactionPlan {

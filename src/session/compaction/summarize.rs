@@ -167,7 +167,7 @@ impl Summarizer {
         let request = Request {
             model: Arc::clone(&self.model),
             credential: self.credential.clone(),
-            messages: vec![Arc::new(Message::System(system)), Arc::new(Message::User(user))],
+            messages: vec![Arc::new(Message::from(system)), Arc::new(Message::User(user))],
             options: StreamOptions { started_ms: now.0, ..self.options.clone() },
         };
         let mut events = self.provider.stream(Arc::new(request), self.cancel.clone());

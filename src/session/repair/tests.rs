@@ -41,7 +41,7 @@ fn planned_by(messages: &[Value], model: Arc<Model>, error: &str, breadth: Bread
 fn repaired(messages: &[Value], repair: &Repair) -> Vec<Arc<Message>> {
     let mut branch = branch(messages);
     for (at, edit) in repair.edits.iter().enumerate() {
-        let body = EntryBody::ContextEdit(edit.clone());
+        let body = EntryBody::ContextEdit(Box::new(edit.clone()));
         let id = EntryId::new(&format!("e{at}"));
         let entry = Entry { id, parent_id: None, timestamp: String::new(), body };
         // As it is after the session was opened again.

@@ -89,7 +89,6 @@ pub struct Entry {
 
 /// The content of an entry. `docs/sessions.md` describes each kind.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "an entry lives behind an Arc, one of thousands")]
 pub enum EntryBody {
     Message {
         message: SessionMessage,
@@ -97,12 +96,12 @@ pub enum EntryBody {
     },
     ModelChange(ModelChange),
     ThinkingLevelChange(ThinkingLevelChange),
-    Usage(UsageEntry),
-    Compaction(Compaction),
-    BranchSummary(BranchSummary),
-    ContextEdit(ContextEdit),
+    Usage(Box<UsageEntry>),
+    Compaction(Box<Compaction>),
+    BranchSummary(Box<BranchSummary>),
+    ContextEdit(Box<ContextEdit>),
     Custom(CustomState),
-    CustomMessage(CustomMessage),
+    CustomMessage(Box<CustomMessage>),
     Label(Label),
     SessionInfo(SessionInfo),
     /// A kind this version does not know: part of the tree, not of the context.
@@ -155,7 +154,7 @@ impl EntryBody {
 
     /// A user's `!` command.
     pub fn bash(execution: BashExecution) -> Self {
-        Self::Message { message: SessionMessage::BashExecution(execution), extra: Extra::new() }
+        Self::Message { message: SessionMessage::BashExecution(Box::new(execution)), extra: Extra::new() }
     }
 
     /// Whether it contains the bytes of an image.
@@ -165,9 +164,10 @@ impl EntryBody {
             Self::Message { message: SessionMessage::Model(message), .. } => {
                 message.input_blocks().iter().any(is_image)
             }
-            Self::CustomMessage(CustomMessage { content: Some(UserContent::Blocks(blocks)), .. }) => {
-                blocks.iter().any(is_image)
-            }
+            Self::CustomMessage(custom) => match &custom.content {
+                Some(UserContent::Blocks(blocks)) => blocks.iter().any(is_image),
+                Some(UserContent::Text(_)) | None => false,
+            },
             _ => false,
         }
     }
@@ -189,7 +189,7 @@ impl EntryBody {
 #[serde(untagged)]
 pub enum SessionMessage {
     Model(Arc<Message>),
-    BashExecution(BashExecution),
+    BashExecution(Box<BashExecution>),
     /// A role this version does not know; kept, never sent.
     Unknown(Value),
 }
@@ -225,14 +225,12 @@ impl Entry {
     fn parse_known(line: &str) -> Result<Self, serde_json::Error> {
         let head = Head::read(line)?;
         let body = match (head.kind.as_ref(), head.role.as_deref()) {
-            ("message", Some("user")) => message::<UserMessage>(line, Message::User)?,
-            ("message", Some("assistant")) => message::<AssistantMessage>(line, Message::Assistant)?,
-            ("message", Some("toolResult")) => {
-                message::<ToolResultMessage>(line, |result| Message::ToolResult(Arc::new(result)))?
-            }
-            ("message", Some("system")) => message::<SystemMessage>(line, Message::System)?,
+            ("message", Some("user")) => message::<UserMessage>(line)?,
+            ("message", Some("assistant")) => message::<AssistantMessage>(line)?,
+            ("message", Some("toolResult")) => message::<ToolResultMessage>(line)?,
+            ("message", Some("system")) => message::<SystemMessage>(line)?,
             ("message", Some("bashExecution")) => {
-                let MessageLine::<BashExecution> { mut message, extra } = serde_json::from_str(line)?;
+                let MessageLine::<Box<BashExecution>> { mut message, extra } = serde_json::from_str(line)?;
                 message.extra.shift_remove("role");
                 EntryBody::Message { message: SessionMessage::BashExecution(message), extra }
             }
@@ -360,13 +358,13 @@ struct Bare<'a> {
     timestamp: Option<Cow<'a, str>>,
 }
 
-fn message<'a, M: Deserialize<'a> + Tidy>(
-    line: &'a str,
-    wrap: impl Fn(M) -> Message,
-) -> Result<EntryBody, serde_json::Error> {
+fn message<'a, M>(line: &'a str) -> Result<EntryBody, serde_json::Error>
+where
+    M: Deserialize<'a> + Tidy + Into<Message>,
+{
     let MessageLine::<M> { mut message, extra } = serde_json::from_str(line)?;
     message.tidy();
-    let message = SessionMessage::Model(Arc::new(wrap(message)));
+    let message = SessionMessage::Model(Arc::new(message.into()));
     Ok(EntryBody::Message { message, extra })
 }
 

@@ -704,10 +704,12 @@ impl SessionStore {
                 let provider = usage.extra.get("provider").and_then(|name| name.as_str()).unwrap_or_default();
                 self.totals.add_usage(provider, &usage.usage);
             }
-            EntryBody::Compaction(Compaction { usage: Some(usage), .. })
-            | EntryBody::BranchSummary(BranchSummary { usage: Some(usage), .. }) => {
+            EntryBody::Compaction(compaction) => compaction.usage.iter().for_each(|usage| {
                 self.totals.add_usage("", usage);
-            }
+            }),
+            EntryBody::BranchSummary(branch) => branch.usage.iter().for_each(|usage| {
+                self.totals.add_usage("", usage);
+            }),
             _ => {}
         }
     }

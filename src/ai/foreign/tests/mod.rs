@@ -11,7 +11,7 @@ const PNG: &str = "iVBORw0KGgo=";
 
 /// A line per message: `role part+part`.
 fn outline(imported: &Imported) -> Vec<String> {
-    let system = imported.system.iter().cloned().map(Message::System);
+    let system = imported.system.iter().cloned().map(Message::from);
     let messages: Vec<Message> = system.chain(imported.messages.iter().cloned()).collect();
     messages.iter().map(outline_of).collect()
 }

@@ -714,15 +714,15 @@ fn summaries_and_custom_messages() {
         stage.event(SessionEvent::EntryAppended(Arc::new(entry)));
     };
     let parse = |body: Value| serde_json::from_value::<Compaction>(body).unwrap();
-    append(EntryBody::Compaction(parse(
+    append(EntryBody::Compaction(Box::new(parse(
         json!({ "summary": "## Goal\n\nShip it.", "tokensBefore": 111_616 }),
-    )));
+    ))));
     let branch: BranchSummary = serde_json::from_value(json!({ "summary": "Tried a thing." })).unwrap();
-    append(EntryBody::BranchSummary(branch));
+    append(EntryBody::BranchSummary(Box::new(branch)));
     let custom = json!({ "customType": "note", "content": "Remember.", "display": true });
     let custom: CustomMessage = serde_json::from_value(custom).unwrap();
-    append(EntryBody::CustomMessage(custom.clone()));
-    append(EntryBody::CustomMessage(CustomMessage { display: false, ..custom }));
+    append(EntryBody::CustomMessage(Box::new(custom.clone())));
+    append(EntryBody::CustomMessage(Box::new(CustomMessage { display: false, ..custom })));
     insta::assert_snapshot!(stage.text(40), @"
     |
     |

@@ -124,13 +124,13 @@ fn assistant(stop_reason: StopReason, content: Vec<AssistantBlock>) -> Assistant
 }
 
 fn answer(stop_reason: StopReason, content: Vec<AssistantBlock>) -> Message {
-    Message::Assistant(assistant(stop_reason, content))
+    Message::from(assistant(stop_reason, content))
 }
 
 fn failed(stop_reason: StopReason, content: Vec<AssistantBlock>, error: &str) -> Message {
     let mut message = assistant(stop_reason, content);
     message.error_message = Some(error.to_owned());
-    Message::Assistant(message)
+    Message::from(message)
 }
 
 fn says(text: &str) -> AssistantBlock {
