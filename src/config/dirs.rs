@@ -56,6 +56,11 @@ impl Dirs {
         self.agent.join("trust.json")
     }
 
+    /// The user's prompts, for other sessions.
+    pub fn prompt_history_file(&self) -> PathBuf {
+        self.agent.join("prompt-history.jsonl")
+    }
+
     pub fn keybindings_file(&self) -> PathBuf {
         self.agent.join("keybindings.json")
     }

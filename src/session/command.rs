@@ -1,5 +1,6 @@
 //! Commands a mode can send to a session.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -331,6 +332,9 @@ pub struct PromptDraft {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
+    /// Bytes of `text` that were pasted and that the editor shows folded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pastes: Vec<Range<usize>>,
 }
 
 impl PromptDraft {
@@ -341,7 +345,7 @@ impl PromptDraft {
 
 impl From<&str> for PromptDraft {
     fn from(text: &str) -> Self {
-        Self { text: text.to_owned(), images: Vec::new() }
+        Self { text: text.to_owned(), ..Self::default() }
     }
 }
 

@@ -172,5 +172,5 @@ pub fn prompt_of(entry: &Entry) -> Option<PromptDraft> {
             .collect(),
         UserContent::Text(_) => Vec::new(),
     };
-    Some(PromptDraft { text, images })
+    Some(PromptDraft { text, images, ..PromptDraft::default() })
 }

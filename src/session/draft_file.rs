@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn draft(text: &str) -> PromptDraft {
-        PromptDraft { text: text.to_owned(), images: Vec::new() }
+        PromptDraft::from(text)
     }
 
     fn files(folder: &Path) -> Vec<String> {

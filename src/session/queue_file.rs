@@ -39,7 +39,7 @@ enum StoredPrompt {
 impl From<StoredPrompt> for PromptDraft {
     fn from(stored: StoredPrompt) -> Self {
         match stored {
-            StoredPrompt::Text(text) => Self { text, images: Vec::new() },
+            StoredPrompt::Text(text) => Self { text, ..Self::default() },
             StoredPrompt::WithImages(prompt) => prompt,
         }
     }
@@ -512,7 +512,7 @@ mod tests {
         let image = Image { data: "aGk=".to_owned(), mime_type: "image/png".to_owned(), extra: Extra::new() };
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("s.jsonl");
-        let prompt = PromptDraft { text: "see".to_owned(), images: vec![image] };
+        let prompt = PromptDraft { text: "see".to_owned(), images: vec![image], ..PromptDraft::default() };
         let queues = StoredQueues { follow_up: [prompt].into(), ..queue(&["a"]) };
         open(&session).save(&queues).unwrap();
         assert_eq!(found(&session), queues);

@@ -15,7 +15,7 @@ use base64::engine::{DecodePaddingMode, Engine as _};
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgb, RgbImage, RgbaImage};
 
 /// Limits for an image in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,6 +126,12 @@ pub fn prepare_image(bytes: &[u8], limits: &ImageLimits) -> Result<PreparedImage
         ));
     }
     Ok(PreparedImage { data: STANDARD.encode(&encoded.bytes), mime: encoded.mime, hints })
+}
+
+/// A PNG file of pixels with red, green, blue and alpha; `None` if their number is not that of
+/// the size.
+pub fn png_of_rgba(width: u32, height: u32, pixels: Vec<u8>) -> Option<Vec<u8>> {
+    png(&DynamicImage::ImageRgba8(RgbaImage::from_raw(width, height, pixels)?))
 }
 
 /// [`prepare_image`] for an image in base64.

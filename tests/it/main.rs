@@ -33,6 +33,7 @@ mod local_servers;
 mod process_acp;
 mod process_json;
 mod process_print;
+mod process_prompt;
 mod process_rpc;
 mod process_tui;
 mod recovery;

@@ -679,7 +679,11 @@ async fn kill_at_any_step_of_taking_messages_back_leaves_each_on_disk_once() {
     assert_eq!(left_by(&bench, &path).await, queued, "taken, and in no stored draft");
 
     // A draft that was written before the messages arrived in the editor.
-    let draft = |text: &str| PromptDraft { text: text.to_owned(), images: vec![image.clone()] };
+    let draft = |text: &str| PromptDraft {
+        text: text.to_owned(),
+        images: vec![image.clone()],
+        ..PromptDraft::default()
+    };
     let save = |draft, ticket| SessionCommand::SaveDraft { draft, ticket };
     session.request(save(draft("typing"), 0)).await.unwrap();
     assert_eq!(texts(&left_by(&bench, &path).await), ["rather", "and then", "typing"]);

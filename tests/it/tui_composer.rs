@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use pi::tui::composer::{Composer, ComposerView, EditorAction};
+use pi::tui::composer::{Composer, ComposerView, EditorAction, backslash_to_new_line};
 use pi::tui::text::Row;
 use pi::tui::theme::{Appearance, ColorDepth, Theme};
 use proptest::prelude::*;
@@ -70,8 +70,8 @@ fn check(text: &str, actions: &[EditorAction], expected: &str) {
 use EditorAction::{
     CursorDown, CursorLeft, CursorLineStart, CursorRight, CursorUp, CursorWordLeft, CursorWordRight,
     DeleteCharBackward, DeleteCharForward, DeleteToLineEnd, DeleteToLineStart, DeleteWordBackward,
-    DeleteWordForward, HistoryNext, HistoryPrevious, JumpBackward, JumpForward, NewLine, PageUp, Undo, Yank,
-    YankPop,
+    DeleteWordForward, ExpandPaste, HistoryNext, HistoryPrevious, JumpBackward, JumpForward, NewLine, PageUp,
+    Redo, Undo, Yank, YankPop,
 };
 
 #[test]
@@ -108,6 +108,39 @@ fn undo_takes_back_words_pastes_and_kills() {
         seen.push(with_cursor(&composer));
     }
     assert_eq!(seen, ["two wordsxyz|", "two words|", "two|", "|"]);
+}
+
+#[test]
+fn redo_brings_back_steps_until_the_text_is_edited() {
+    let mut composer = editor("one");
+    composer.insert(" two");
+    composer.handle(DeleteWordBackward);
+    assert!(!composer.handle(Redo));
+    press(&mut composer, &[CursorLineStart, Undo, Undo]);
+    assert_eq!(with_cursor(&composer), "one|");
+    composer.handle(Redo);
+    assert_eq!(with_cursor(&composer), "one two|");
+    composer.handle(Redo);
+    assert_eq!(with_cursor(&composer), "|one ", "the cursor is where it was before the undo");
+    press(&mut composer, &[Undo, NewLine]);
+    assert!(!composer.handle(Redo));
+    assert_eq!(composer.text(), "one two\n");
+}
+
+#[test]
+fn marker_at_the_cursor_expands_as_one_step() {
+    let big = "line\n".repeat(12);
+    let mut composer = editor("see ");
+    composer.paste(&big);
+    composer.insert(" ok");
+    assert!(!composer.handle(ExpandPaste), "the cursor is elsewhere");
+    press(&mut composer, &[CursorWordLeft, CursorLeft]);
+    assert!(composer.handle(ExpandPaste));
+    assert_eq!(with_cursor(&composer), format!("see {big}| ok"));
+    assert!(!composer.handle(ExpandPaste));
+    composer.handle(Undo);
+    assert_eq!(composer.text(), "see [paste #1 +13 lines] ok");
+    assert_eq!(composer.expanded_text(), format!("see {big} ok"));
 }
 
 #[test]
@@ -187,9 +220,9 @@ fn jumps_go_to_the_next_typed_character() {
 #[test]
 fn a_backslash_before_enter_is_a_line_end() {
     let mut composer = editor("a\\");
-    assert!(composer.backslash_to_new_line());
+    assert!(backslash_to_new_line(&mut composer));
     assert_eq!(with_cursor(&composer), "a\n|");
-    assert!(!composer.backslash_to_new_line());
+    assert!(!backslash_to_new_line(&mut composer));
 }
 
 #[test]
@@ -331,19 +364,26 @@ proptest! {
             let (row, column) = rendered.cursor;
             prop_assert!(row >= 1 && usize::from(row) + 1 < rendered.rows.len() && column < width);
         }
-        while composer.handle(Undo) {}
+        let mut texts = vec![composer.text()];
+        while composer.handle(Undo) {
+            texts.push(composer.text());
+        }
         prop_assert_eq!(composer.text(), "");
+        while let Some(text) = texts.pop() {
+            prop_assert_eq!(composer.text(), text);
+            prop_assert_eq!(composer.handle(Redo), !texts.is_empty());
+        }
     }
 
     #[test]
     fn any_keys_on_any_text_are_survived(
-        text in any::<String>(), keys in prop::collection::vec(0_usize..25, 0..40), width in 0_u16..12,
+        text in any::<String>(), keys in prop::collection::vec(0_usize..27, 0..40), width in 0_u16..12,
     ) {
-        const ACTIONS: [EditorAction; 24] = [
+        const ACTIONS: [EditorAction; 26] = [
             CursorUp, CursorDown, CursorLeft, CursorRight, CursorWordLeft, CursorWordRight, CursorLineStart,
             EditorAction::CursorLineEnd, JumpForward, JumpBackward, PageUp, EditorAction::PageDown, HistoryPrevious,
             HistoryNext, DeleteCharBackward, DeleteCharForward, DeleteWordBackward, DeleteWordForward,
-            DeleteToLineStart, DeleteToLineEnd, Yank, YankPop, Undo, NewLine,
+            DeleteToLineStart, DeleteToLineEnd, Yank, YankPop, Undo, Redo, ExpandPaste, NewLine,
         ];
         let mut composer = editor(&text);
         composer.paste(&"p\n".repeat(20));

@@ -100,6 +100,8 @@ pub struct Settings {
     pub shell_command_prefix: Option<String>,
     pub theme: String,
     pub quiet_startup: bool,
+    /// Whether prompts are kept for later sessions.
+    pub prompt_history: bool,
     pub hyperlinks: Capability,
     pub true_color: Capability,
     pub resize: ResizeMode,
@@ -249,6 +251,7 @@ impl Settings {
             shell_command_prefix: reader.get("shellCommandPrefix"),
             theme: reader.get("theme"),
             quiet_startup: reader.get("quietStartup"),
+            prompt_history: reader.get("promptHistory"),
             hyperlinks: reader.get("terminal.hyperlinks"),
             true_color: reader.get("terminal.trueColor"),
             resize: reader.get("resize"),

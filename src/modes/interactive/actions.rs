@@ -4,9 +4,11 @@ use crate::session::{SessionCommand, WhenBusy};
 use crate::tui::keymap::{Binding, Context};
 
 use super::app::App;
+use super::clipboard::AttachEffect;
 use super::commands;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::pager::PagerEffect;
+use super::prompt_history::HistoryEffect;
 use super::session_picker::SessionsEffect;
 
 /// One action: its binding and its handler.
@@ -75,6 +77,26 @@ pub(super) const ACTIONS: &[Action] = &[
     action("app.model.cycleBackward", "shift+ctrl+p", "Previous model", |_, out| {
         out.push(Effect::session(SessionCommand::CycleModel { forward: false }));
     }),
+    Action {
+        binding: Binding::new(
+            "app.clipboard.pasteImage",
+            Context::App,
+            "ctrl+v",
+            "Paste an image, files or text",
+        )
+        .on_windows("ctrl+v alt+v")
+        .on_wsl("ctrl+v alt+v"),
+        run: |_, out| out.push(AttachEffect::Clipboard.into()),
+    },
+    action("app.history.search", "ctrl+r", "Search your earlier prompts", |_, out| {
+        out.push(HistoryEffect::Search.into());
+    }),
+    listed(
+        "app.history.toggleScope",
+        Context::History,
+        "tab",
+        "Switch between prompts of this directory and all",
+    ),
     action("app.editor.external", "ctrl+g", "Edit the message in $VISUAL or $EDITOR", open_editor),
     listed("app.models.save", Context::Models, "ctrl+s", "Choose and save as default"),
     listed("app.models.scope", Context::Models, "tab", "Switch between all models and the cycle list"),

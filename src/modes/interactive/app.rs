@@ -23,7 +23,9 @@ use crate::util::paths;
 
 use super::super::slash::unknown_command;
 use super::actions;
+use super::clipboard;
 use super::commands;
+use super::completion;
 use super::dialogs::Dialogs;
 use super::export;
 use super::footer::Footer;
@@ -33,6 +35,7 @@ use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
 use super::pager::{self, PagerView};
 use super::prompt::{SlashName, Submission};
+use super::prompt_history::{self, HistoryEffect};
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
 use super::transcript::{Transcript, ViewSettings};
@@ -119,9 +122,9 @@ impl App {
                     InputOutcome::Submit(when_busy) => self.submit(when_busy, out),
                     InputOutcome::Quit => return out.push(ScreenEffect::Quit.into()),
                 }
-                self.input.update_completion(&self.session);
+                completion::follow(self, out);
             }
-            InputEvent::Paste(text) => self.input.on_paste(text),
+            InputEvent::Paste(text) => clipboard::paste(self, text, out),
             InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
         }
     }
@@ -133,6 +136,7 @@ impl App {
                 out.push(Effect::session(SessionCommand::DecideTrust { choice }));
             }
             DialogOutcome::SessionChosen(chosen) => self.open_chosen(chosen, out),
+            DialogOutcome::PromptChosen(text) => self.input.prompt.composer.set_text(&text),
             DialogOutcome::SignInCancelled => {
                 out.push(LoginEffect::Cancel.into());
                 self.tell("The sign-in was cancelled.");
@@ -153,6 +157,8 @@ impl App {
             name if templates.iter().any(|template| template.name == name) => SlashName::Template,
             _ => SlashName::Unknown,
         });
+        let kept = self.input.prompt.take_new_history();
+        out.extend(kept.into_iter().map(|text| HistoryEffect::Keep(text).into()));
         match submission {
             Submission::Nothing => {
                 if self.session.phase != Phase::Idle && !self.session.queue.is_empty() {
@@ -171,7 +177,7 @@ impl App {
                 let others = OtherCommands::Refuse;
                 out.push(Effect::session(SessionCommand::RunBash { command, exclude_from_context, others }));
             }
-            Submission::Prompt(PromptDraft { text, images }) => {
+            Submission::Prompt(PromptDraft { text, images, .. }) => {
                 out.push(Effect::session(SessionCommand::Prompt { text, images, when_busy }));
             }
         }
@@ -203,7 +209,7 @@ impl App {
         if self.session.is_busy() {
             out.push(Effect::session(SessionCommand::Interrupt));
         } else if editor.is_bash() {
-            drop(editor.composer.take());
+            editor.composer.set_text("");
         } else if self.input.is_second_escape(self.now) {
             match self.session.settings.values.double_escape {
                 DoubleEscape::Tree => commands::open_tree(self, out),
@@ -468,10 +474,13 @@ impl App {
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read, &self.keymap)),
             EffectDone::Pager(done) => pager::on_done(self, done),
+            EffectDone::Attached(done) => clipboard::on_done(self, done, out),
+            EffectDone::Files(found) => completion::on_found(self, &found, out),
+            EffectDone::History(done) => prompt_history::on_done(self, done),
             EffectDone::Branch(branch) => self.footer.branch = branch,
             EffectDone::Edited(Ok(text)) => match self.dialogs.summary() {
                 Some(review) => review.set_text(&text),
-                None => self.input.prompt.composer.set_text(&text),
+                None => self.input.prompt.set_edited(&text),
             },
             EffectDone::Edited(Err(error)) | EffectDone::Failed(error) => {
                 self.fail(&paths::with_tilde(&error, self.home.as_deref()));

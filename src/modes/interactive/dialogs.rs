@@ -109,6 +109,11 @@ impl Dialogs {
 
     // Models.
 
+    /// Models with a key.
+    pub(super) fn models(&self) -> &[ModelChoice] {
+        &self.models
+    }
+
     /// Whether `reference` selects exactly one of the models.
     pub(super) fn has_model(&self, reference: &str) -> bool {
         self.models.iter().any(|choice| choice.is_named(reference))

@@ -18,10 +18,12 @@ use crate::util::git::{Head, Repository};
 
 use super::super::trace::CallFilter;
 use super::appearance::in_tmux;
+use super::completion::FileFinder;
 use super::keybindings;
 use super::login::SignInTask;
 use super::msg::{EffectDone, WorldEffect};
 use super::overlays::ReadTrace;
+use super::prompt_history::{HistoryEffect, HistoryWriter};
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFinder, SessionFolders};
 use super::tree::TreeDone;
@@ -34,6 +36,9 @@ pub(super) struct Effects {
     /// Reads for the open list of sessions; dropping it ends that.
     pub(super) finder: Option<SessionFinder>,
     pub(super) index_update: IndexUpdate,
+    /// Finds files for completion, since the first one was wanted.
+    pub(super) files: Option<FileFinder>,
+    pub(super) history: HistoryWriter,
     pub(super) custom_sessions: bool,
     pub(super) env: Env,
     pub(super) highlighter: Highlighter,
@@ -65,6 +70,9 @@ impl Effects {
             WorldEffect::Tree(effect) => self.start_tree(effect),
             WorldEffect::Pager(effect) => self.start_pager(effect),
             WorldEffect::Export(request) => self.export(request),
+            WorldEffect::History(effect) => self.start_history(effect),
+            WorldEffect::Attach(effect) => self.attach(effect),
+            WorldEffect::FindFiles(request) => self.find_files(request),
             WorldEffect::LoadGrammars => self.highlighter.load_in_background(|| {}),
         }
     }
@@ -76,6 +84,7 @@ impl Effects {
         let model = Arc::clone(&self.link.handle().state().model);
         let (provider, warmed) = (Arc::clone(&self.services.provider), Arc::clone(&model));
         tokio::task::spawn_blocking(move || provider.warm_up(&warmed));
+        self.start_history(HistoryEffect::Recall);
         // Only without a remote model, because not every user wants local ports to be
         // queried. The response also contains the context window of a local model.
         if self.services.is_local_or_demo(&model) {
@@ -91,7 +100,7 @@ impl Effects {
         let prompt = match &command {
             SessionCommand::Prompt { text, images, .. } => {
                 self.index_update.cancel();
-                PromptDraft { text: text.clone(), images: images.clone() }
+                PromptDraft { text: text.clone(), images: images.clone(), ..PromptDraft::default() }
             }
             SessionCommand::RunBash { command, exclude_from_context, .. } => {
                 let mark = if *exclude_from_context { "!!" } else { "!" };

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
-use crate::session::{SessionState, WhenBusy};
-use crate::tui::composer::EditorAction;
+use crate::session::WhenBusy;
+use crate::tui::composer::{EditorAction, backslash_to_new_line};
 use crate::tui::keymap::{Chord, Context, Keymap};
 
-use super::completion::{Callable, Completion};
+use super::completion::{Completion, CompletionCx, FoundFiles, OnEnter, Replacement};
 use super::prompt::PromptEditor;
 
 /// The time within which a second press of the key that clears the editor quits. With a
@@ -19,6 +19,8 @@ const QUIT_WAIT: Duration = Duration::from_millis(500);
 pub(super) struct InputArea {
     pub(super) prompt: PromptEditor,
     pub(super) completion: Completion,
+    /// Whether the last key asked for the completion of a path.
+    wants_path: bool,
     /// The end of the wait for the second key, during which a hint is shown.
     quit_until: Option<Duration>,
     /// Until when Escape in an empty editor is the second one.
@@ -39,7 +41,7 @@ pub(super) enum InputOutcome {
 impl InputArea {
     pub(super) fn new() -> Self {
         let (prompt, completion) = (PromptEditor::new(), Completion::default());
-        Self { prompt, completion, quit_until: None, escape_until: None }
+        Self { prompt, completion, wants_path: false, quit_until: None, escape_until: None }
     }
 
     /// Completion handles a key first, then the actions, then the editor. `quits`, from
@@ -64,10 +66,11 @@ impl InputArea {
         }
         match keymap.lookup(Context::Editor, key) {
             Some("tui.input.submit") => {
-                if !self.prompt.composer.backslash_to_new_line() {
+                if !backslash_to_new_line(&mut self.prompt.composer) {
                     return InputOutcome::Submit(WhenBusy::Steer);
                 }
             }
+            Some("tui.input.tab") => self.wants_path = true,
             Some(id) => {
                 if let Some(action) = EditorAction::from_id(id) {
                     self.prompt.composer.handle(action);
@@ -85,42 +88,56 @@ impl InputArea {
     /// Keys with another meaning while suggestions are shown.
     fn completion_key(&mut self, key: &KeyEvent, keymap: &Keymap) -> Option<InputOutcome> {
         if keymap.is("app.interrupt", key) {
-            let text = self.prompt.composer.text();
-            self.completion.dismiss(&text);
+            self.completion.dismiss(self.prompt.composer.before_cursor());
             return Some(InputOutcome::Handled);
         }
         match keymap.lookup(Context::Editor, key) {
             Some("tui.editor.cursorUp") => self.completion.select_previous(),
             Some("tui.editor.cursorDown") => self.completion.select_next(),
             Some("tui.input.tab") => {
-                if let Some(text) = self.completion.accept() {
-                    self.prompt.composer.set_text(&text);
-                }
+                let replacement = self.completion.accept();
+                self.replace(replacement);
             }
-            Some("tui.input.submit") => {
-                let ends_something = self.completion.is_surprising();
-                let text = self.completion.accept()?;
-                self.prompt.composer.set_text(&text);
-                // Enter again runs it.
-                if !ends_something {
+            Some("tui.input.submit") => match self.completion.on_enter() {
+                OnEnter::Submit => return None,
+                OnEnter::Insert(replacement) => self.replace(Some(replacement)),
+                OnEnter::InsertAndSubmit(replacement) => {
+                    self.replace(Some(replacement));
                     return Some(InputOutcome::Submit(WhenBusy::Steer));
                 }
-            }
+            },
             _ => return None,
         }
         Some(InputOutcome::Handled)
     }
 
+    fn replace(&mut self, replacement: Option<Replacement>) {
+        if let Some(Replacement { n_bytes, with }) = replacement {
+            self.prompt.composer.replace_before_cursor(n_bytes, &with);
+        }
+    }
+
     pub(super) fn on_paste(&mut self, text: &str) {
+        self.completion.close();
         self.prompt.composer.paste(text);
     }
 
     /// Shows the suggestions for the text that is in the editor now.
-    pub(super) fn update_completion(&mut self, session: &SessionState) {
-        let text = self.prompt.composer.text();
-        let offers_skills = session.settings.values.skill_commands;
-        let skills = if offers_skills { &session.skills[..] } else { &[] };
-        self.completion.update(&text, Callable { templates: &session.templates, skills });
+    pub(super) fn update_completion(&mut self, cx: &CompletionCx<'_>) {
+        if std::mem::take(&mut self.wants_path) {
+            self.completion.force(&self.prompt.composer, cx);
+        } else {
+            self.completion.update(&self.prompt.composer, cx);
+        }
+    }
+
+    /// Shows files that were found, or inserts the only one.
+    pub(super) fn on_files(&mut self, found: &FoundFiles, cx: &CompletionCx<'_>) {
+        let only = self.completion.on_found(found);
+        if only.is_some() {
+            self.replace(only);
+            self.completion.update(&self.prompt.composer, cx);
+        }
     }
 
     /// Clears the editor and starts the wait for the second key, which quits.
@@ -172,7 +189,7 @@ mod tests {
 
     use crate::ai::Catalog;
     use crate::config::EffectiveSettings;
-    use crate::session::{ResourceOrigin, Skill};
+    use crate::session::{ResourceOrigin, SessionState, Skill};
     use crate::tui::keymap::{BINDINGS, Platform};
 
     use super::super::actions;
@@ -203,6 +220,18 @@ mod tests {
         check(500, InputOutcome::Action("app.clear"));
     }
 
+    #[test]
+    fn cleared_text_comes_back_with_undo() {
+        let mut input = InputArea::new();
+        input.on_paste(&"x\n".repeat(20));
+        input.on_paste("and more");
+        let text = input.prompt.composer.expanded_text();
+        input.clear_or_quit(Duration::ZERO);
+        assert!(input.prompt.is_blank());
+        input.prompt.composer.handle(EditorAction::Undo);
+        assert_eq!(input.prompt.composer.expanded_text(), text);
+    }
+
     fn session() -> SessionState {
         let catalog = Catalog::builtin();
         SessionState::of(catalog.get("demo", "pi").unwrap(), Path::new("/"))
@@ -219,7 +248,7 @@ mod tests {
             let session = SessionState { skills: [skill].into(), settings: settings.into(), ..session() };
             let mut input = InputArea::new();
             input.prompt.composer.set_text("/skill:p");
-            input.update_completion(&session);
+            input.update_completion(&CompletionCx { session: &session, models: &[], home: None });
             assert_eq!(input.completion.is_open(), skill_commands);
         };
         check(true);
@@ -254,7 +283,7 @@ mod tests {
             let (keymap, mut input, session) = (keymap(), InputArea::new(), session());
             for char in typed.chars() {
                 input.on_key(&KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), false, &keymap);
-                input.update_completion(&session);
+                input.update_completion(&CompletionCx { session: &session, models: &[], home: None });
             }
             let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
             assert_eq!(input.on_key(&enter, false, &keymap), expected, "{typed}");

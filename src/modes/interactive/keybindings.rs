@@ -21,7 +21,9 @@ pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok((keymap, Vec::new())) };
     match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
         Ok(Value::Object(overrides)) => {
-            let problems = keymap.apply(&overrides).iter().map(|problem| named(problem)).collect();
+            let mut problems: Vec<String> =
+                keymap.apply(&overrides).iter().map(|problem| named(problem)).collect();
+            problems.extend(keymap.conflicts().iter().map(|conflict| named(conflict)));
             Ok((keymap, problems))
         }
         Ok(_) => Err(named(&"expected an object")),
@@ -32,4 +34,37 @@ pub(super) fn load(dirs: &Dirs) -> Result<(Keymap, Vec<String>), String> {
 /// The keys of the tables.
 pub(super) fn default_keymap() -> Keymap {
     Keymap::new(&[BINDINGS, &actions::bindings()], Platform::Unix)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::config::Env;
+
+    use super::*;
+
+    #[track_caller]
+    fn problems(file: &str) -> Vec<String> {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::new(&Env::of(&[("HOME", home.path().to_str().unwrap())]));
+        fs::create_dir_all(dirs.keybindings_file().parent().unwrap()).unwrap();
+        fs::write(dirs.keybindings_file(), file).unwrap();
+        load(&dirs).unwrap().1
+    }
+
+    #[test]
+    fn key_bound_twice_in_one_context_is_reported_with_its_actions() {
+        let path = "~/.pi/agent/keybindings.json";
+        assert_eq!(
+            problems(r#"{"app.message.copy": "ctrl+t", "tui.editor.undo": ["f2", "ctrl+z"]}"#),
+            [
+                format!(
+                    "{path}: ctrl+t is bound to app.message.copy and app.thinking.toggle; app.message.copy gets it"
+                ),
+                format!("{path}: ctrl+z is bound to app.suspend and tui.editor.undo; app.suspend gets it"),
+            ]
+        );
+        assert_eq!(problems(r#"{"app.suspend": [], "tui.editor.undo": "ctrl+z"}"#), [""; 0]);
+    }
 }

@@ -7,12 +7,15 @@
 mod actions;
 mod app;
 mod appearance;
+mod attachments;
+mod clipboard;
 mod commands;
 mod completion;
 mod context_facts;
 mod dialogs;
 mod draft;
 mod effects;
+mod enter_label;
 mod export;
 mod footer;
 mod frames;
@@ -25,6 +28,7 @@ mod overlays;
 mod pager;
 mod pending;
 mod prompt;
+mod prompt_history;
 mod reference;
 mod session_facts;
 mod session_link;
@@ -72,6 +76,8 @@ const EVENTS_PER_TURN: usize = 512;
 const KEYS_PER_FRAME: usize = 256;
 /// Maximum time for the session to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+/// Maximum time to write the last prompts for later sessions.
+const HISTORY_LIMIT: Duration = Duration::from_millis(500);
 /// The exit code if the terminal is gone, as after SIGHUP.
 const TERMINAL_GONE: u8 = 129;
 
@@ -98,7 +104,9 @@ impl Interactive {
         }
         if !start.prompts.is_empty() {
             let prompts = start.prompts.into_iter();
-            let prompts = prompts.map(|Prompt { text, images }| PromptDraft { text, images }).collect();
+            let prompts = prompts
+                .map(|Prompt { text, images }| PromptDraft { text, images, ..PromptDraft::default() })
+                .collect();
             self.effects.link.send(SessionCommand::Begin { prompts });
         }
         if start.pick_session {
@@ -395,6 +403,7 @@ impl Interactive {
         self.save_draft();
         let ending = self.effects.link.handle().request(SessionCommand::Shutdown);
         let ended = tokio::time::timeout(SHUTDOWN_LIMIT, ending).await;
+        self.effects.history.finish(HISTORY_LIMIT).await;
         self.on_waiting_events();
         self.set_time();
         self.app.pager = None;

@@ -14,10 +14,13 @@ use crate::tui::keymap::Keymap;
 use crate::tui::term::StartOver;
 
 use super::super::trace::CallFilter;
+use super::clipboard::{AttachDone, AttachEffect};
+use super::completion::{FileRequest, FoundFiles};
 use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
 use super::pager::{PagerDone, PagerEffect};
+use super::prompt_history::{HistoryDone, HistoryEffect};
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
 
@@ -86,6 +89,12 @@ pub(super) enum WorldEffect {
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
     /// secrets that nobody decided about.
     Export(ExportRequest),
+    /// Finds files for completion; answers with [`EffectDone::Files`].
+    FindFiles(FileRequest),
+    /// Reads the clipboard or dropped files; answers with [`EffectDone::Attached`].
+    Attach(AttachEffect),
+    /// Something about prompts of earlier sessions; answers with [`EffectDone::History`].
+    History(HistoryEffect),
     /// Loads the grammars for highlighting, on a separate thread.
     LoadGrammars,
 }
@@ -126,6 +135,9 @@ pub(super) enum EffectDone {
     Login(LoginDone),
     Tree(TreeDone),
     Pager(PagerDone),
+    Files(FoundFiles),
+    History(HistoryDone),
+    Attached(AttachDone),
     /// Nothing was written yet.
     SecretsFound {
         request: ExportRequest,

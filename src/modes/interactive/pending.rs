@@ -29,6 +29,8 @@ pub(super) fn rows(queue: &QueueView, dequeue_key: &str, width: u16, theme: &The
     if queued.len() > MAX_SHOWN {
         rows.push(row(format!(" … and {} more", queued.len() - MAX_SHOWN)));
     }
-    rows.push(row(format!(" ↳ {dequeue_key} to return them to the editor · /queue to reorder")));
+    let take_back =
+        if dequeue_key.is_empty() { String::new() } else { format!("{dequeue_key} to edit them · ") };
+    rows.push(row(format!(" ↳ {take_back}/queue to change, reorder or remove one")));
     rows
 }

@@ -1,27 +1,33 @@
-//! The composer with pi's rules: the meaning of Enter, the label in the border.
+//! The composer with pi's rules: what a submitted text is, and what goes with it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ratatui::style::Style;
 
-use crate::agent::SteeringDelivery;
-use crate::session::{
-    Entry, EntryBody, Phase, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue, is_urgent,
-};
-use crate::tui::composer::{Composer, ComposerRows, ComposerView};
+use crate::session::{Entry, EntryBody, PromptDraft, SessionMessage, SessionState, SkillBlock, TakenQueue};
+use crate::tui::composer::{Composer, ComposerRows, ComposerView, paste_ranges, set_text_with};
+use crate::tui::keymap::Keymap;
 use crate::tui::theme::{Theme, Token};
 
-use crate::ai::{Image, Message, ThinkingLevel};
+use crate::ai::{Message, ThinkingLevel};
 
 use super::super::slash::command_name;
+use super::attachments::Attachments;
+use super::enter_label::enter_label;
 
 /// The editor at the bottom of the screen.
 pub(super) struct PromptEditor {
     pub(super) composer: Composer,
-    /// Images sent with the text.
-    images: Vec<Image>,
+    /// Images that the text names.
+    pub(super) attachments: Attachments,
     /// The highest ticket of messages that were taken back into the editor.
     ticket: u64,
+    /// Prompts for the arrow keys, oldest first: of earlier sessions, and of this one.
+    recalled: Vec<String>,
+    sent: Vec<String>,
+    /// Prompts that are not yet kept for later sessions.
+    unkept: Vec<String>,
 }
 
 /// The kind of a submitted text.
@@ -42,7 +48,14 @@ pub(super) enum Submission {
 
 impl PromptEditor {
     pub(super) fn new() -> Self {
-        Self { composer: Composer::new(), images: Vec::new(), ticket: 0 }
+        Self {
+            composer: Composer::new(),
+            attachments: Attachments::default(),
+            ticket: 0,
+            recalled: Vec::new(),
+            sent: Vec::new(),
+            unkept: Vec::new(),
+        }
     }
 
     /// Whether a `!` command is being typed.
@@ -55,7 +68,7 @@ impl PromptEditor {
     pub(super) fn take(&mut self, look_up: impl Fn(&str) -> SlashName) -> Submission {
         let text = self.composer.expanded_text();
         let trimmed = text.trim();
-        if trimmed.is_empty() && self.images.is_empty() {
+        if trimmed.is_empty() {
             return Submission::Nothing;
         }
         let mut submission = classify(trimmed, look_up);
@@ -65,16 +78,19 @@ impl PromptEditor {
         self.composer.take();
         if !trimmed.is_empty() && !may_hold_key(&submission) {
             self.composer.add_to_history(trimmed);
+            self.sent.push(trimmed.to_owned());
+            self.unkept.push(trimmed.to_owned());
         }
         if let Submission::Prompt(prompt) = &mut submission {
-            prompt.images = std::mem::take(&mut self.images);
+            *prompt = self.attachments.prompt(&prompt.text);
+            self.attachments.clear();
         }
         submission
     }
 
     /// Whether nothing is in the editor.
     pub(super) fn is_blank(&self) -> bool {
-        self.composer.is_empty() && self.images.is_empty()
+        self.composer.is_empty()
     }
 
     /// Puts a message that was taken back into the editor. A draft stays there instead, and
@@ -88,40 +104,49 @@ impl PromptEditor {
         false
     }
 
-    /// Empties the editor.
+    /// Empties the editor; undo brings the text back.
     pub(super) fn clear(&mut self) {
-        self.composer.take();
-        self.images.clear();
+        self.composer.set_text("");
     }
 
     /// The contents of the editor, for the session to store, and the ticket of the messages
     /// it contains.
     pub(super) fn draft(&self) -> (PromptDraft, u64) {
-        let draft = PromptDraft { text: self.composer.expanded_text(), images: self.images.clone() };
-        (draft, self.ticket)
+        let text = self.composer.expanded_text();
+        let draft = self.attachments.prompt(&text);
+        // The ranges are those of the text as it is.
+        let pastes = if draft.text == text { paste_ranges(&self.composer) } else { Vec::new() };
+        (PromptDraft { pastes, ..draft }, self.ticket)
+    }
+
+    /// The prompts and commands that were submitted since the last call.
+    pub(super) fn take_new_history(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.unkept)
+    }
+
+    /// Sets the prompts of earlier sessions, oldest first; those of this session follow.
+    pub(super) fn recall(&mut self, texts: Vec<String>) {
+        self.recalled = texts;
+        self.fill_history();
     }
 
     /// Sets the history to the user's prompts and commands among `entries`, replacing that of
     /// an earlier session.
     pub(super) fn set_history(&mut self, entries: &[Arc<Entry>]) {
-        self.composer.clear_history();
-        for entry in entries {
-            let EntryBody::Message { message, .. } = &entry.body else { continue };
-            match message {
-                SessionMessage::Model(message) => {
-                    if let Message::User(user) = &**message {
-                        let text = user.content.text();
-                        let typed = SkillBlock::parse(&text).map(|block| block.command());
-                        self.composer.add_to_history(typed.as_deref().unwrap_or(text.trim()));
-                    }
-                }
-                SessionMessage::BashExecution(execution) => {
-                    let mark = if execution.exclude_from_context == Some(true) { "!!" } else { "!" };
-                    self.composer.add_to_history(&format!("{mark}{}", execution.command));
-                }
-                SessionMessage::Unknown(_) => {}
-            }
-        }
+        let of_session: Vec<String> = entries.iter().filter_map(|entry| typed_text(&entry.body)).collect();
+        // What was sent here stays within reach in the sessions that follow.
+        self.recalled.append(&mut self.sent);
+        self.sent = of_session;
+        self.fill_history();
+    }
+
+    /// Of texts that were sent several times, only the last one counts.
+    fn fill_history(&mut self) {
+        let mut seen = HashSet::new();
+        let newest_first = self.recalled.iter().chain(&self.sent).rev();
+        let once: Vec<&str> =
+            newest_first.map(|text| text.trim()).filter(|text| seen.insert(*text)).collect();
+        self.composer.set_history(once.into_iter().rev());
     }
 
     /// Inserts queued messages before the editor's contents.
@@ -129,9 +154,8 @@ impl PromptEditor {
         self.ticket = self.ticket.max(taken.ticket);
         // The session was reopened while its draft was in the editor.
         let current = self.composer.expanded_text();
-        taken
-            .draft
-            .take_if(|draft| current.contains(draft.text.trim()) && draft.images.len() <= self.images.len());
+        let n_images = self.attachments.count(&current);
+        taken.draft.take_if(|draft| current.contains(draft.text.trim()) && draft.images.len() <= n_images);
         self.prepend(taken.into_prompts());
     }
 
@@ -140,17 +164,17 @@ impl PromptEditor {
         if prompts.is_empty() {
             return;
         }
-        let mut parts = Vec::new();
-        let mut images = Vec::new();
+        let mut joined = PromptDraft::default();
         for prompt in prompts {
-            parts.push(prompt.text);
-            images.extend(prompt.images);
+            join(&mut joined, self.attachments.adopt(prompt));
         }
-        parts.push(self.composer.expanded_text());
-        parts.retain(|part| !part.trim().is_empty());
-        self.composer.set_text(&parts.join("\n\n"));
-        images.append(&mut self.images);
-        self.images = images;
+        join(&mut joined, self.composer.expanded_text().as_str().into());
+        set_text_with(&mut self.composer, &joined.text, &joined.pastes, self.attachments.numbers());
+    }
+
+    /// Replaces the text with what an editor made of it.
+    pub(super) fn set_edited(&mut self, text: &str) {
+        set_text_with(&mut self.composer, text, &[], self.attachments.numbers());
     }
 
     pub(super) fn render(
@@ -159,17 +183,24 @@ impl PromptEditor {
         max_rows: u16,
         theme: &Theme,
         session: &SessionState,
+        keymap: &Keymap,
     ) -> ComposerRows {
-        let images = match self.images.len() {
+        let images = match self.attachments.count(&self.composer.text()) {
             0 => String::new(),
+            n if !session.model.reads_images() => {
+                format!("{} does not see images: {n} attached", session.model.id)
+            }
             1 => "1 image attached".to_owned(),
             n => format!("{n} images attached"),
         };
-        let label = match self.label(session) {
-            "" => images,
-            label if images.is_empty() => label.to_owned(),
-            label => format!("{images} · {label}"),
+        let enter = if self.composer.is_jumping() {
+            "type a character to jump to it".to_owned()
+        } else {
+            enter_label(&self.composer.text(), session, keymap)
         };
+        let parts = [images, enter];
+        let label: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        let label = label.join(" · ");
         let border = if self.is_bash() {
             theme.style(Token::BashMode)
         } else {
@@ -179,33 +210,35 @@ impl PromptEditor {
             ComposerView { width, max_rows, padding: 0, theme, border, label: &label, placeholder: "" };
         self.composer.render(&view)
     }
+}
 
-    /// The effect of Enter, unless it just sends.
-    fn label(&self, session: &SessionState) -> &'static str {
-        let text = self.composer.text();
-        if self.composer.is_jumping() {
-            return "type a character to jump to it";
+/// Adds a prompt at the end, after a blank line.
+fn join(joined: &mut PromptDraft, prompt: PromptDraft) {
+    if prompt.text.trim().is_empty() {
+        return;
+    }
+    if !joined.text.is_empty() {
+        joined.text.push_str("\n\n");
+    }
+    let start = joined.text.len();
+    joined.text.push_str(&prompt.text);
+    joined.pastes.extend(prompt.pastes.into_iter().map(|range| range.start + start..range.end + start));
+}
+
+/// What the user typed for this entry.
+fn typed_text(body: &EntryBody) -> Option<String> {
+    let EntryBody::Message { message, .. } = body else { return None };
+    match message {
+        SessionMessage::Model(message) => {
+            let Message::User(user) = &**message else { return None };
+            let text = user.content.text();
+            Some(SkillBlock::parse(&text).map_or_else(|| text.trim().to_owned(), |block| block.command()))
         }
-        if text.starts_with("!!") {
-            return "enter: run, hidden from the model";
+        SessionMessage::BashExecution(execution) => {
+            let mark = if execution.exclude_from_context == Some(true) { "!!" } else { "!" };
+            Some(format!("{mark}{}", execution.command))
         }
-        if text.starts_with('!') {
-            return "enter: run and show the model";
-        }
-        if session.phase == Phase::Idle {
-            return "";
-        }
-        if text.trim().is_empty() {
-            return if session.queue.is_empty() { "" } else { "enter: deliver queued messages now" };
-        }
-        if is_urgent(&text, &session.urgent_words) {
-            return "enter: interrupt with this";
-        }
-        match session.steering_delivery {
-            SteeringDelivery::Tools => "enter: steer at the next tool · alt+enter: when done",
-            SteeringDelivery::Turn => "enter: steer after this turn · alt+enter: when done",
-            SteeringDelivery::Now => "enter: interrupt with this · alt+enter: when done",
-        }
+        SessionMessage::Unknown(_) => None,
     }
 }
 
@@ -267,6 +300,9 @@ fn thinking_style(theme: &Theme, level: ThinkingLevel) -> Style {
 
 #[cfg(test)]
 mod tests {
+    use crate::ai::{Extra, Image};
+    use crate::tui::composer::{EditorAction, insert_image};
+
     use super::*;
 
     #[test]
@@ -281,12 +317,67 @@ mod tests {
     }
 
     #[test]
+    fn pastes_and_images_survive_the_queue_a_crash_and_an_editor() {
+        let image = |name: &str| Image {
+            data: name.to_owned(),
+            mime_type: "image/png".to_owned(),
+            extra: Extra::new(),
+        };
+        let mut prompt = PromptEditor::new();
+        let number = prompt.attachments.add(image("a"));
+        insert_image(&mut prompt.composer, number);
+        prompt.composer.paste(&"line\n".repeat(12));
+        let shown = "[image #1] [paste #1 +13 lines]";
+        let (draft, _) = prompt.draft();
+        assert_eq!(prompt.composer.text(), shown);
+
+        let Submission::Prompt(sent) = prompt.take(|_| SlashName::Unknown) else { panic!("it is a prompt") };
+        assert_eq!((sent.images.len(), sent.text.lines().count()), (1, 12));
+        prompt.prepend(vec![sent.clone()]);
+        assert_eq!(prompt.composer.text(), shown, "from the queue");
+        prompt.set_edited(&format!("see {}", sent.text));
+        assert_eq!(prompt.composer.text(), format!("see {shown}"), "from an editor");
+
+        let mut later = PromptEditor::new();
+        later.prepend(vec![draft]);
+        assert_eq!(later.composer.text(), shown, "after a crash");
+        later.composer.handle(EditorAction::DeleteCharBackward);
+        assert_eq!(later.draft().0.images, [image("a")]);
+        later.composer.set_text("no image");
+        assert_eq!(later.draft().0.images, []);
+        later.composer.handle(EditorAction::Undo);
+        assert_eq!(later.draft().0.images, [image("a")]);
+    }
+
+    #[test]
     fn message_taken_back_does_not_replace_a_draft() {
         let mut prompt = PromptEditor::new();
         assert!(prompt.take_back("first".into()));
         assert_eq!(prompt.draft().0.text, "first");
         assert!(!prompt.take_back("second".into()));
         assert_eq!(prompt.draft().0.text, "first");
+    }
+
+    #[test]
+    fn prompts_of_earlier_sessions_come_after_those_of_this_one() {
+        let mut prompt = PromptEditor::new();
+        let submit = |prompt: &mut PromptEditor, text: &str| {
+            prompt.composer.set_text(text);
+            prompt.take(|name| if name == "login" { SlashName::Command } else { SlashName::Unknown });
+        };
+        submit(&mut prompt, "here");
+        submit(&mut prompt, "/login openai sk-canary");
+        prompt.recall(vec!["older".to_owned(), "here".to_owned(), "old".to_owned()]);
+        submit(&mut prompt, "now");
+        assert_eq!(prompt.take_new_history(), ["here", "now"], "a key is not kept");
+        let mut seen = Vec::new();
+        while prompt.composer.handle(EditorAction::HistoryPrevious) {
+            seen.push(prompt.composer.text());
+        }
+        assert_eq!(seen, ["now", "here", "old", "older"]);
+        prompt.set_history(&[]);
+        prompt.composer.handle(EditorAction::HistoryPrevious);
+        assert_eq!(prompt.composer.text(), "now", "in the next session too");
     }
 
     #[test]

@@ -20,6 +20,7 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::App, "While typing a prompt"),
     (Context::Editor, "Editing the prompt"),
     (Context::Select, "In lists"),
+    (Context::History, "In the list of earlier prompts"),
     (Context::Models, "In the list of models"),
     (Context::Sessions, "In the list of sessions"),
     (Context::Tree, "In the session tree"),

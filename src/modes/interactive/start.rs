@@ -25,6 +25,7 @@ use super::effects::Effects;
 use super::frames::FrameClock;
 use super::keybindings;
 use super::overlays::ModelChoice;
+use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
 use super::terminal::Terminal;
@@ -111,6 +112,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         },
         finder: None,
         index_update: IndexUpdate::default(),
+        files: None,
+        history: HistoryWriter::default(),
         custom_sessions: start.custom_sessions,
         env: start.env.clone(),
         highlighter,

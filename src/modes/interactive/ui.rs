@@ -103,7 +103,7 @@ fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
         rows.extend(pending::rows(&app.session.queue, &dequeue_key, width, theme));
     }
     let editor = rows.len();
-    let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session);
+    let drawn = app.input.prompt.render(width, editor_rows(height), theme, &app.session, &app.keymap);
     let (mut cursor_row, column) = (usize::from(drawn.cursor.0), drawn.cursor.1);
     let mut editor_rows = drawn.rows;
     if height < 5 && editor_rows.len() > 2 {

@@ -311,5 +311,5 @@ fn draft_of(queued: &Queued) -> PromptDraft {
         ContentBlock::Image(image) => Some(image.clone()),
         _ => None,
     });
-    PromptDraft { text: queued.text.clone(), images: images.collect() }
+    PromptDraft { text: queued.text.clone(), images: images.collect(), ..PromptDraft::default() }
 }

@@ -6,6 +6,7 @@ use super::kill_ring::{KillRing, Side};
 use super::layout::Layout;
 use super::markers::Markers;
 use super::model::{Model, Place};
+use super::placeholders;
 use super::words::{atoms, words};
 
 /// The editor's actions. The ids of the keymap's editor context refer to these.
@@ -35,6 +36,9 @@ pub enum EditorAction {
     Yank,
     YankPop,
     Undo,
+    Redo,
+    /// Replaces the marker at the cursor with its pasted text.
+    ExpandPaste,
     NewLine,
 }
 
@@ -65,6 +69,8 @@ impl EditorAction {
             "tui.editor.yank" => Self::Yank,
             "tui.editor.yankPop" => Self::YankPop,
             "tui.editor.undo" => Self::Undo,
+            "tui.editor.redo" => Self::Redo,
+            "tui.editor.expandPaste" => Self::ExpandPaste,
             "tui.input.newLine" => Self::NewLine,
             _ => return None,
         })
@@ -174,8 +180,10 @@ impl Composer {
         self.history.add(text);
     }
 
-    pub fn clear_history(&mut self) {
+    /// Replaces the history; the last text is the newest.
+    pub fn set_history<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) {
         self.history.clear();
+        texts.into_iter().for_each(|text| self.history.add(text));
     }
 
     /// Inserts typed text, or after a jump action searches for it. Control characters
@@ -214,8 +222,7 @@ impl Composer {
         }
         let marker = self.markers.add(text).map(str::to_owned);
         self.model.insert(marker.as_deref().unwrap_or(text));
-        self.history.stop();
-        self.settle(Last::Other);
+        self.edited();
     }
 
     /// The current line up to the cursor, for completion.
@@ -245,18 +252,7 @@ impl Composer {
             self.model.remove(Place::new(cursor.line, start), cursor);
         }
         self.model.insert(with);
-        self.history.stop();
-        self.settle(Last::Other);
-    }
-
-    /// Replaces a backslash directly before the cursor with a line break; `false` if there is
-    /// none. Enter tries this first, for terminals that cannot report Shift+Enter.
-    pub fn backslash_to_new_line(&mut self) -> bool {
-        if !self.before_cursor().ends_with('\\') {
-            return false;
-        }
-        self.replace_before_cursor(1, "\n");
-        true
+        self.edited();
     }
 
     /// Whether the editor will search for the next typed character instead of inserting it.
@@ -283,8 +279,7 @@ impl Composer {
             EditorAction::CursorWordRight => self.move_to(self.word_after(cursor)),
             EditorAction::CursorLineStart => self.move_to(Place::new(cursor.line, 0)),
             EditorAction::CursorLineEnd => self.move_to(self.line_end(cursor)),
-            EditorAction::JumpForward => self.start_jump(Jump::Forward),
-            EditorAction::JumpBackward => self.start_jump(Jump::Backward),
+            EditorAction::JumpForward | EditorAction::JumpBackward => self.start_jump(action),
             EditorAction::HistoryPrevious => self.browse(Browse::Older),
             EditorAction::HistoryNext => self.browse(Browse::Newer),
             EditorAction::DeleteCharBackward => self.delete(self.before(cursor), Last::Other),
@@ -302,9 +297,17 @@ impl Composer {
             }
             EditorAction::Yank => self.yank(),
             EditorAction::YankPop => self.yank_pop(),
-            EditorAction::Undo => self.undo(),
+            EditorAction::Undo => self.travel(Model::undo),
+            EditorAction::Redo => self.travel(Model::redo),
+            EditorAction::ExpandPaste => placeholders::expand_paste(self),
             EditorAction::NewLine => self.new_line(),
         }
+    }
+
+    /// Ends what depends on the previous action, after an edit.
+    pub(super) fn edited(&mut self) {
+        self.history.stop();
+        self.settle(Last::Other);
     }
 
     fn settle(&mut self, last: Last) {
@@ -322,8 +325,7 @@ impl Composer {
     fn new_line(&mut self) -> bool {
         self.model.begin();
         self.model.insert("\n");
-        self.history.stop();
-        self.settle(Last::Other);
+        self.edited();
         true
     }
 
@@ -365,11 +367,11 @@ impl Composer {
         true
     }
 
-    fn undo(&mut self) -> bool {
-        let undone = self.model.undo();
-        self.history.stop();
-        self.settle(Last::Other);
-        undone
+    /// Undoes or redoes one step.
+    fn travel(&mut self, step: fn(&mut Model) -> bool) -> bool {
+        let has_changed = step(&mut self.model);
+        self.edited();
+        has_changed
     }
 
     fn replace_all(&mut self, text: &str) {
@@ -379,9 +381,10 @@ impl Composer {
         self.model.insert(&normalize_paste(text));
     }
 
-    fn start_jump(&mut self, jump: Jump) -> bool {
+    fn start_jump(&mut self, action: EditorAction) -> bool {
         self.settle(Last::Other);
-        self.jump = Some(jump);
+        let is_forward = action == EditorAction::JumpForward;
+        self.jump = Some(if is_forward { Jump::Forward } else { Jump::Backward });
         true
     }
 

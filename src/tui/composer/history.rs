@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-const MAX_ENTRIES: usize = 100;
+const MAX_ENTRIES: usize = 500;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {

@@ -1,17 +1,36 @@
-//! Large pastes, shown as `[paste #1 +120 lines]`.
+//! Large pastes, shown as `[paste #1 +120 lines]`, and images, shown as `[image #1]`.
 //!
 //! A marker is ordinary text in the editor with a known number and an exact label.
-//! Undo, kill and yank therefore need no special cases.
+//! Undo, kill and yank therefore need no special cases. The owner of the editor has the images.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 const MAX_PLAIN_LINES: usize = 10;
 const MAX_PLAIN_CHARS: usize = 1_000;
 
+/// Pastes that are remembered after they were sent, and their bytes.
+const MAX_SENT: usize = 16;
+const MAX_SENT_BYTES: usize = 2 * 1024 * 1024;
+
+/// What every label of a paste begins with.
+const PASTE: &str = "[paste #";
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Markers {
     pastes: BTreeMap<usize, Paste>,
+    /// Numbers of the images.
+    images: BTreeSet<usize>,
+    /// Pastes that were sent, oldest first. A queued prompt may come back to the editor.
+    sent: VecDeque<String>,
+}
+
+/// A marker in a text.
+struct Found<'a> {
+    range: Range<usize>,
+    /// `None` for an image.
+    content: Option<&'a str>,
 }
 
 #[derive(Debug, Clone)]
@@ -27,9 +46,9 @@ impl Markers {
         let n_chars = content.chars().count();
         let number = self.pastes.last_key_value().map_or(1, |(last, _)| last + 1);
         let label = if n_lines > MAX_PLAIN_LINES {
-            format!("[paste #{number} +{n_lines} lines]")
+            format!("{PASTE}{number} +{n_lines} lines]")
         } else if n_chars > MAX_PLAIN_CHARS {
-            format!("[paste #{number} {n_chars} chars]")
+            format!("{PASTE}{number} {n_chars} chars]")
         } else {
             return None;
         };
@@ -37,48 +56,123 @@ impl Markers {
         Some(&paste.label)
     }
 
-    /// Forgets all pastes; numbers start at 1 again.
+    /// Makes `[image #number]` a marker.
+    pub(super) fn add_image(&mut self, number: usize) {
+        self.images.insert(number);
+    }
+
+    /// Forgets all images, and pastes unless they come back soon; numbers start at 1 again.
     pub(super) fn clear(&mut self) {
-        self.pastes.clear();
+        self.images.clear();
+        self.sent.extend(std::mem::take(&mut self.pastes).into_values().map(|paste| paste.content));
+        let n_bytes = |sent: &VecDeque<String>| sent.iter().map(String::len).sum::<usize>();
+        while self.sent.len() > MAX_SENT || n_bytes(&self.sent) > MAX_SENT_BYTES {
+            self.sent.pop_front();
+        }
     }
 
     /// The ranges of markers in `line`, ascending.
     pub(super) fn ranges(&self, line: &str) -> Vec<Range<usize>> {
-        self.find(line).map(|(range, _)| range).collect()
+        self.find(line).map(|found| found.range).collect()
     }
 
-    /// The text with every marker replaced by its pasted text.
+    /// The marker of a paste in `line` that contains or touches the byte, with the pasted text.
+    /// The marker that begins there wins over the one that ends there.
+    pub(super) fn paste_at<'a>(&'a self, line: &'a str, byte: usize) -> Option<(Range<usize>, &'a str)> {
+        let touching = self.find(line).filter(|found| found.range.start <= byte && byte <= found.range.end);
+        touching.filter_map(|found| Some((found.range, found.content?))).last()
+    }
+
+    /// The text with every marker of a paste replaced by the pasted text.
     pub(super) fn expand(&self, text: &str) -> String {
         let mut expanded = String::with_capacity(text.len());
         let mut done = 0;
-        for (range, paste) in self.find(text) {
+        for Found { range, content } in self.find(text) {
             expanded.push_str(&text[done..range.start]);
-            expanded.push_str(&paste.content);
+            expanded.push_str(content.unwrap_or(&text[range.clone()]));
             done = range.end;
         }
         expanded.push_str(&text[done..]);
         expanded
     }
 
-    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (Range<usize>, &'a Paste)> {
+    /// The text with markers in place of the pasted texts in it that are as they were, also of
+    /// those that were sent and came back.
+    pub(super) fn collapse(&mut self, text: &str) -> String {
+        let come_back: Vec<String> =
+            self.sent.iter().filter(|content| text.contains(content.trim_end())).cloned().collect();
+        for content in come_back {
+            if !self.pastes.values().any(|paste| paste.content == content) {
+                self.add(&content);
+            }
+        }
+        let mut pastes: Vec<&Paste> = self.pastes.values().collect();
+        // A paste may contain another one.
+        pastes.sort_by_key(|paste| Reverse(paste.content.len()));
+        let mut collapsed = text.to_owned();
+        for Paste { label, content } in pastes {
+            let trimmed = content.trim_end();
+            if collapsed.contains(content) {
+                collapsed = collapsed.replacen(content, label, 1);
+            } else if !trimmed.is_empty() && collapsed.ends_with(trimmed) {
+                // Blanks at the end of a text do not survive everywhere.
+                collapsed.truncate(collapsed.len() - trimmed.len());
+                collapsed.push_str(label);
+            }
+        }
+        collapsed
+    }
+
+    /// Where the pasted texts are in the expanded text.
+    pub(super) fn expanded_ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let (mut ranges, mut grown) = (Vec::new(), 0_usize);
+        for Found { range, content } in self.find(text) {
+            if let Some(content) = content {
+                let start = range.start + grown;
+                ranges.push(start..start + content.len());
+                grown = grown + content.len() - range.len();
+            }
+        }
+        ranges
+    }
+
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Found<'a>> {
         let mut from = 0;
         std::iter::from_fn(move || {
-            if self.pastes.is_empty() {
+            if self.pastes.is_empty() && self.images.is_empty() {
                 return None;
             }
             loop {
-                let start = from + text.get(from..)?.find("[paste #")?;
-                let rest = &text[start..];
-                let digits = rest["[paste #".len()..].split(' ').next().unwrap_or_default();
-                let paste = digits.parse().ok().and_then(|number: usize| self.pastes.get(&number));
-                if let Some(paste) = paste.filter(|paste| rest.starts_with(&paste.label)) {
-                    from = start + paste.label.len();
-                    return Some((start..from, paste));
-                }
+                let start = from + text.get(from..)?.find('[')?;
                 from = start + 1;
+                if let Some((len, content)) = self.marker_at_start(&text[start..]) {
+                    from = start + len;
+                    return Some(Found { range: start..from, content });
+                }
             }
         })
     }
+
+    /// The length of the marker that `text` begins with, and its pasted text.
+    fn marker_at_start(&self, text: &str) -> Option<(usize, Option<&str>)> {
+        if let Some(rest) = text.strip_prefix(PASTE) {
+            let number = rest.split(' ').next()?.parse().ok()?;
+            let paste = self.pastes.get(&number).filter(|paste| text.starts_with(&paste.label))?;
+            return Some((paste.label.len(), Some(&paste.content)));
+        }
+        let number = text.strip_prefix(IMAGE)?.split(']').next()?;
+        // A number with leading zeros is none of ours.
+        let label = image_label(number.parse().ok().filter(|number| self.images.contains(number))?);
+        text.starts_with(&label).then_some((label.len(), None))
+    }
+}
+
+/// What the label of every image begins with.
+const IMAGE: &str = "[image #";
+
+/// The marker of an image in the text.
+pub fn image_label(number: usize) -> String {
+    format!("{IMAGE}{number}]")
 }
 
 #[cfg(test)]
@@ -95,6 +189,33 @@ mod tests {
     }
 
     #[test]
+    fn images_are_markers_that_expand_to_themselves() {
+        let mut markers = Markers::default();
+        markers.add_image(2);
+        let text = "[image #1] [image #2][image #02] [image #2";
+        assert_eq!(markers.ranges(text), [11..21]);
+        assert_eq!(markers.expand(text), text);
+        assert_eq!(markers.paste_at(text, 12), None);
+    }
+
+    #[test]
+    fn pasted_text_that_came_back_is_a_marker_again() {
+        let mut markers = Markers::default();
+        let big = format!("{}\n", "line of text\n".repeat(20));
+        let label = markers.add(&big).unwrap().to_owned();
+        let expanded = markers.expand(&format!("see {label} ok {label}"));
+        assert_eq!(markers.collapse(&expanded), format!("see {label} ok {big}"));
+        // An editor may have removed the blank lines at the end.
+        assert_eq!(markers.collapse(&format!("see {}", big.trim_end())), format!("see {label}"));
+        assert_eq!(markers.collapse("see line of text"), "see line of text");
+        markers.clear();
+        assert_eq!(markers.collapse(&format!("{expanded} more")), format!("see {label} ok {big} more"));
+        let expanded = markers.expand(&format!("é {label} {label}"));
+        let ranges = markers.expanded_ranges(&format!("é {label} {label}"));
+        assert_eq!(ranges.iter().map(|range| &expanded[range.clone()]).collect::<Vec<_>>(), [&big, &big]);
+    }
+
+    #[test]
     fn only_known_labels_are_expanded() {
         let mut markers = Markers::default();
         let big = "y".repeat(1_001);
@@ -103,5 +224,12 @@ mod tests {
         let expected = format!("{big} [paste #2 1001 chars] [paste #1 5 chars] [{big}");
         assert_eq!(markers.expand(text), expected);
         assert_eq!(markers.ranges("a [paste #1 1001 chars] [paste #1 1001 chars]"), [2..23, 24..45]);
+        let at = |byte| {
+            markers.paste_at("a [paste #1 1001 chars][paste #1 1001 chars] b", byte).map(|(range, _)| range)
+        };
+        assert_eq!(
+            [at(1), at(2), at(9), at(23), at(44), at(45)],
+            [None, Some(2..23), Some(2..23), Some(23..44), Some(23..44), None]
+        );
     }
 }

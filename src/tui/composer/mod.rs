@@ -12,8 +12,11 @@ mod kill_ring;
 mod layout;
 mod markers;
 mod model;
+mod placeholders;
 mod view;
 mod words;
 
 pub use editor::{Composer, EditorAction};
+pub use markers::image_label;
+pub use placeholders::{backslash_to_new_line, insert_image, paste_ranges, replace_by_image, set_text_with};
 pub use view::{ComposerRows, ComposerView};

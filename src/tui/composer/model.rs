@@ -1,7 +1,7 @@
 //! The text and its cursor in byte positions, over `tui-textarea`.
 //!
 //! The only edits are insert and remove, and each is one step of the text area's
-//! undo log, which lets [`Model::undo`] revert groups of them.
+//! undo log, which lets [`Model::undo`] and [`Model::redo`] travel in groups of them.
 
 use tui_textarea::{CursorMove, TextArea, WrapMode};
 
@@ -25,6 +25,7 @@ const MAX_EDITS: usize = 20_000;
 pub(super) struct Model {
     area: TextArea<'static>,
     groups: Vec<Group>,
+    undone: Vec<UndoneGroup>,
     revision: u64,
 }
 
@@ -35,9 +36,16 @@ struct Group {
     before: Place,
 }
 
+/// A group that can be redone, and where the cursor was before it was undone.
+#[derive(Debug)]
+struct UndoneGroup {
+    group: Group,
+    after: Place,
+}
+
 impl Model {
     pub(super) fn new() -> Self {
-        Self { area: new_area(), groups: Vec::new(), revision: 0 }
+        Self { area: new_area(), groups: Vec::new(), undone: Vec::new(), revision: 0 }
     }
 
     pub(super) fn lines(&self) -> &[String] {
@@ -133,6 +141,7 @@ impl Model {
 
     fn edited(&mut self) {
         self.revision += 1;
+        self.undone.clear();
         if self.groups.is_empty() {
             self.begin();
         }
@@ -145,21 +154,36 @@ impl Model {
     pub(super) fn undo(&mut self) -> bool {
         while let Some(group) = self.groups.pop() {
             if group.edits > 0 {
+                let after = self.cursor();
                 for _ in 0..group.edits {
                     self.area.undo();
                 }
                 self.revision += 1;
                 self.go_to(group.before);
+                self.undone.push(UndoneGroup { group, after });
                 return true;
             }
         }
         false
     }
 
+    /// Redoes the group undone last; `false` if there is none, as after an edit.
+    pub(super) fn redo(&mut self) -> bool {
+        let Some(UndoneGroup { group, after }) = self.undone.pop() else { return false };
+        for _ in 0..group.edits {
+            self.area.redo();
+        }
+        self.revision += 1;
+        self.go_to(after);
+        self.groups.push(group);
+        true
+    }
+
     /// Removes the text and the undo log.
     pub(super) fn clear(&mut self) {
         self.area = new_area();
         self.groups.clear();
+        self.undone.clear();
         self.revision += 1;
     }
 }

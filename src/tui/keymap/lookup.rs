@@ -1,6 +1,7 @@
 //! Maps key presses to ids, with the user's overrides.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use crossterm::event::KeyEvent;
 use thiserror::Error;
@@ -19,11 +20,19 @@ pub enum OverrideError {
     WrongType { id: String },
 }
 
-/// One key that is bound twice in the same context.
+/// One key of several actions where only one can have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     pub chord: Chord,
+    /// The first one gets the key.
     pub ids: Vec<&'static str>,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.ids.first().copied().unwrap_or_default();
+        write!(f, "{} is bound to {}; {first} gets it", self.chord, self.ids.join(" and "))
+    }
 }
 
 /// The current key bindings.
@@ -37,6 +46,8 @@ pub struct Keymap {
 struct Row {
     binding: Binding,
     chords: Vec<Chord>,
+    /// Whether the keys are the user's.
+    is_custom: bool,
 }
 
 impl Keymap {
@@ -48,7 +59,8 @@ impl Keymap {
             .flat_map(|table| table.iter())
             .map(|&binding| {
                 let keys = binding.keys_on(platform).split(' ').filter(|key| !key.is_empty());
-                Row { binding, chords: keys.filter_map(|key| key.parse().ok()).collect() }
+                let chords = keys.filter_map(|key| key.parse().ok()).collect();
+                Row { binding, chords, is_custom: false }
             })
             .collect();
         let mut keymap = Self { rows, by_chord: HashMap::new() };
@@ -86,20 +98,23 @@ impl Keymap {
         };
         let chords: Result<Vec<Chord>, ChordError> = keys.into_iter().map(str::parse).collect();
         row.chords = chords.map_err(|source| OverrideError::BadChord { id: id.to_owned(), source })?;
+        row.is_custom = true;
         Ok(())
     }
 
+    /// A key that the user chose goes before a default.
     fn index(&mut self) {
         self.by_chord.clear();
-        for row in &self.rows {
+        let (custom, defaults): (Vec<_>, Vec<_>) = self.rows.iter().partition(|row| row.is_custom);
+        for row in custom.into_iter().chain(defaults) {
             for &chord in &row.chords {
                 self.by_chord.entry((row.binding.context, chord)).or_default().push(row.binding.id);
             }
         }
     }
 
-    /// The id that a key press is bound to in a context; the first one of its table if the
-    /// key is bound twice.
+    /// The id that a key press is bound to in a context. If the key is bound twice, the user's
+    /// choice goes before a default, and the first one of a table before the others.
     pub fn lookup(&self, context: Context, event: &KeyEvent) -> Option<&'static str> {
         self.by_chord.get(&(context, Chord::from_event(event)))?.first().copied()
     }
@@ -125,7 +140,8 @@ impl Keymap {
         self.rows.iter().map(|row| (&row.binding, row.chords.as_slice()))
     }
 
-    /// Keys that are bound more than once in one context.
+    /// Keys that are bound more than once in one context, and keys of the user that never reach
+    /// the editor.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let mut conflicts: Vec<Conflict> = self
             .by_chord
@@ -133,8 +149,23 @@ impl Keymap {
             .filter(|(_, ids)| ids.len() > 1)
             .map(|((_, chord), ids)| Conflict { chord: *chord, ids: ids.clone() })
             .collect();
+        conflicts.extend(self.keys_before_the_editor());
         conflicts.sort_by_key(|conflict| conflict.ids.clone());
         conflicts
+    }
+
+    /// Keys of the app and of the editor, where the user chose one of both. The defaults share
+    /// keys on purpose.
+    fn keys_before_the_editor(&self) -> impl Iterator<Item = Conflict> {
+        let of = |context| self.rows.iter().filter(move |row| row.binding.context == context);
+        of(Context::Editor).flat_map(move |row| {
+            row.chords.iter().filter_map(move |&chord| {
+                let mut apps = of(Context::App).filter(|app| app.is_custom || row.is_custom);
+                // It leaves the key to an editor that is not empty.
+                let app = apps.find(|app| app.chords.contains(&chord) && app.binding.id != "app.exit")?;
+                Some(Conflict { chord, ids: vec![app.binding.id, row.binding.id] })
+            })
+        })
     }
 }
 
@@ -212,6 +243,7 @@ mod tests {
         let conflicts = keymap.conflicts();
         assert_eq!(conflicts.len(), 1);
         assert_eq!(conflicts[0].chord.to_string(), "ctrl+k");
-        assert_eq!(conflicts[0].ids, ["tui.editor.deleteToLineEnd", "tui.editor.yank"]);
+        assert_eq!(conflicts[0].ids, ["tui.editor.yank", "tui.editor.deleteToLineEnd"]);
+        assert_eq!(keymap.lookup(Context::Editor, &ctrl('k')), Some("tui.editor.yank"));
     }
 }

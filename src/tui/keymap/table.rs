@@ -12,6 +12,8 @@ pub enum Context {
     /// The transcript on the alternate screen.
     Fullscreen,
     Search,
+    /// Prompts of earlier sessions.
+    History,
     Sessions,
     Models,
     Tree,
@@ -158,6 +160,15 @@ pub const BINDINGS: &[Binding] = &[
         "Replace the pasted text with an earlier deletion",
     ),
     Binding::new("tui.editor.undo", Context::Editor, "ctrl+-", "Undo").on_windows("ctrl+z").on_wsl("alt+z"),
+    Binding::new("tui.editor.redo", Context::Editor, "ctrl+alt+-", "Redo")
+        .on_windows("ctrl+shift+z")
+        .on_wsl("alt+shift+z"),
+    Binding::new(
+        "tui.editor.expandPaste",
+        Context::Editor,
+        "alt+e",
+        "Show the text of the paste marker at the cursor",
+    ),
     Binding::new("tui.input.newLine", Context::Editor, "shift+enter ctrl+j", "Insert a line break"),
     Binding::new("tui.input.submit", Context::Editor, "enter", "Send"),
     Binding::new("tui.input.tab", Context::Editor, "tab", "Complete"),

@@ -125,6 +125,16 @@ impl<T: Clone> Picker<T> {
         self.title = title.into();
     }
 
+    pub fn set_hints(&mut self, hints: impl Into<String>) {
+        self.hints = hints.into();
+    }
+
+    /// Selects the next item, or the first one after the last.
+    pub fn select_next(&mut self) {
+        let last = self.shown.len().saturating_sub(1);
+        self.selected = if self.selected < last { self.selected + 1 } else { 0 };
+    }
+
     pub fn set_query(&mut self, query: &str) {
         query.clone_into(&mut self.query);
         self.filter();
@@ -169,9 +179,7 @@ impl<T: Clone> Picker<T> {
         match keymap.lookup(Context::Select, key) {
             // Wraps around at both ends.
             Some("tui.select.up") => self.selected = self.selected.checked_sub(1).unwrap_or(last),
-            Some("tui.select.down") => {
-                self.selected = if self.selected < last { self.selected + 1 } else { 0 }
-            }
+            Some("tui.select.down") => self.select_next(),
             Some("tui.select.pageUp") => self.selected = self.selected.saturating_sub(self.page),
             Some("tui.select.pageDown") => self.selected = (self.selected + self.page).min(last),
             Some("tui.select.confirm") => {

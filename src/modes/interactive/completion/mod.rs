@@ -1,303 +1,391 @@
-//! Completion of slash commands, including those of prompt templates and skills.
+//! Completion: of commands and their arguments, files after `@`, and paths.
+//!
+//! `token` finds what is typed, `commands` and `arguments` know the choices, `finder` finds
+//! files on a thread of its own, in what `index` holds. The list never waits: it shows what is
+//! known, and answers that are no longer wanted are dropped.
 
-use crate::session::{PromptTemplate, ResourceOrigin, Skill};
-use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, width};
-use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::fuzzy_rank;
+mod arguments;
+mod commands;
+mod finder;
+mod index;
+mod token;
 
-use super::commands::{self, Command};
+use std::path::Path;
 
-/// Maximum number of suggestions.
+use crate::session::{SessionState, Skill};
+use crate::tui::composer::Composer;
+use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_middle, width};
+use crate::tui::theme::{Theme, Token as Colour};
+
+use super::app::App;
+use super::msg::{Effect, WorldEffect};
+use super::overlays::ModelChoice;
+use arguments::Argument;
+use commands::Callable;
+use token::{Token, Typed};
+
+pub(super) use finder::{FileFinder, FileRequest, FoundFiles, Wanted};
+
+/// Maximum number of rows with suggestions.
 const MAX_ROWS: usize = 6;
 
-/// Maximum width of the name column, in cells.
-const MAX_NAME_CELLS: usize = 40;
+/// Maximum width of the first column, in cells, if there is a second one.
+const MAX_LABEL_CELLS: usize = 40;
 
-/// Suggestions for the command being typed; none are shown when it is empty.
+/// What the choices depend on.
+pub(super) struct CompletionCx<'a> {
+    pub(super) session: &'a SessionState,
+    /// Models with a key.
+    pub(super) models: &'a [ModelChoice],
+    pub(super) home: Option<&'a Path>,
+}
+
+/// Suggestions for what is being typed; none are shown when it is empty.
 #[derive(Default)]
 pub(super) struct Completion {
-    matches: Vec<Suggestion>,
+    suggestions: Vec<Suggestion>,
     selected: usize,
-    /// The typed part of the name.
-    typed: String,
     /// Whether the user selected it with the arrow keys.
     is_chosen: bool,
-    /// The text for which the user closed the list; it stays closed until the text changes.
+    replaced: Replaced,
+    /// The line up to the cursor for which the user closed the list; it stays closed until that
+    /// changes.
     dismissed: Option<String>,
+    /// Files that are wanted, until the app takes the request.
+    request: Option<FileRequest>,
+    /// What was asked last, and the number of the request.
+    asked: Option<(u64, Wanted)>,
+    n_requests: u64,
+    /// Whether the suggestions belong to an earlier text, until an answer arrives.
+    is_stale: bool,
+    /// Whether the user asked for paths, where none are offered otherwise.
+    is_forced: bool,
 }
 
-/// A name that can follow the slash.
+/// A choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Suggestion {
-    name: String,
-    /// The arguments; empty if there are none.
-    args: String,
+    label: String,
+    /// May be empty.
     help: String,
+    insertion: Insertion,
 }
 
-/// What the user's and the project's files add to the commands.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Callable<'a> {
-    pub(super) templates: &'a [PromptTemplate],
-    pub(super) skills: &'a [Skill],
+/// What takes the place of the typed text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Insertion {
+    text: String,
+    /// Whether there is more to complete, as in a folder.
+    goes_on: bool,
+}
+
+/// The typed text that a suggestion replaces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Replaced {
+    kind: Kind,
+    text: String,
+    /// Before the cursor.
+    n_bytes: usize,
+    quote: Option<char>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Command,
+    /// An argument that is one of a few.
+    Choice,
+    /// An argument that is also fine as typed.
+    Words,
+    PathArgument,
+    File,
+    Path,
+}
+
+/// An edit before the cursor.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replacement {
+    pub(super) n_bytes: usize,
+    pub(super) with: String,
+}
+
+/// What Enter does while the list is open.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum OnEnter {
+    /// The text is submitted as typed.
+    Submit,
+    /// The suggestion replaces what was typed.
+    Insert(Replacement),
+    /// Both.
+    InsertAndSubmit(Replacement),
+}
+
+/// Lets completion follow the editor.
+pub(super) fn follow(app: &mut App, out: &mut Vec<Effect>) {
+    let cx = CompletionCx { session: &app.session, models: app.dialogs.models(), home: app.home.as_deref() };
+    app.input.update_completion(&cx);
+    out.extend(app.input.completion.take_request().map(|request| WorldEffect::FindFiles(request).into()));
+}
+
+/// Shows files that were found.
+pub(super) fn on_found(app: &mut App, found: &FoundFiles, out: &mut Vec<Effect>) {
+    let cx = CompletionCx { session: &app.session, models: app.dialogs.models(), home: app.home.as_deref() };
+    app.input.on_files(found, &cx);
+    out.extend(app.input.completion.take_request().map(|request| WorldEffect::FindFiles(request).into()));
 }
 
 impl Completion {
-    /// Follows the editor's text. `callable` are offered beside the commands.
-    pub(super) fn update(&mut self, text: &str, callable: Callable<'_>) {
-        if self.dismissed.as_deref() == Some(text) {
+    /// Follows the editor.
+    pub(super) fn update(&mut self, editor: &Composer, cx: &CompletionCx<'_>) {
+        let before = editor.before_cursor();
+        if self.dismissed.as_deref() == Some(before) {
             return;
         }
         self.dismissed = None;
-        let typed = text.strip_prefix('/').filter(|name| !name.contains(char::is_whitespace));
-        let matches = match typed {
-            None => Vec::new(),
-            Some(name) => ranked(name, callable),
-        };
-        if !matches.iter().map(|one| &one.name).eq(self.matches.iter().map(|one| &one.name)) {
-            self.selected = 0;
-            self.is_chosen = false;
+        match Typed::find(before, editor.is_on_first_line()) {
+            Some(Typed::Command(name)) if editor.after_cursor().is_empty() => {
+                let values = &cx.session.settings.values;
+                let skills: &[Skill] = if values.skill_commands { &cx.session.skills } else { &[] };
+                let replaced = Replaced { n_bytes: before.len(), ..Replaced::of(Kind::Command, name) };
+                let callable = Callable { templates: &cx.session.templates, skills };
+                self.show(replaced, commands::suggest(name, callable));
+            }
+            Some(Typed::Argument { command, text }) if editor.after_cursor().is_empty() => {
+                self.update_argument(command, text, cx);
+            }
+            Some(Typed::File(token)) => {
+                let is_new = self.replaced.kind != Kind::File || !self.is_open();
+                let wanted = Wanted::Matching { query: token.text.to_owned(), is_new };
+                self.ask(Replaced::token(Kind::File, token), wanted, cx);
+            }
+            Some(Typed::Path(token)) => self.ask_path(token, cx),
+            _ if self.is_forced && Token::last(before).n_bytes > 0 => {
+                self.ask_path(Token::last(before), cx);
+            }
+            _ => self.close(),
         }
-        self.typed = typed.unwrap_or_default().to_owned();
-        self.matches = matches;
+    }
+
+    fn update_argument(&mut self, command: &str, text: &str, cx: &CompletionCx<'_>) {
+        let kind = match arguments::argument_of(command) {
+            None => return self.close(),
+            Some(Argument::Path) => {
+                let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
+                let path = quote.and_then(|quote| text.strip_prefix(quote)).unwrap_or(text);
+                let replaced =
+                    Replaced { n_bytes: text.len(), quote, ..Replaced::of(Kind::PathArgument, path) };
+                return self.ask(replaced, Wanted::Beginning { path: path.to_owned() }, cx);
+            }
+            Some(Argument::Words(_)) => Kind::Words,
+            Some(Argument::Model | Argument::ThinkingLevel | Argument::Provider) => Kind::Choice,
+        };
+        let suggestions = arguments::argument_of(command)
+            .map(|argument| arguments::suggest(argument, text, cx.session, cx.models));
+        self.show(Replaced::of(kind, text), suggestions.unwrap_or_default());
+    }
+
+    /// The user asks for a completion where none is offered: of the path at the cursor.
+    pub(super) fn force(&mut self, editor: &Composer, cx: &CompletionCx<'_>) {
+        self.dismissed = None;
+        self.update(editor, cx);
+        if !self.is_open() && self.request.is_none() && !editor.before_cursor().trim().is_empty() {
+            self.ask_path(Token::last(editor.before_cursor()), cx);
+        }
+        self.is_forced = self.request.is_some() || self.is_stale;
+    }
+
+    fn ask_path(&mut self, token: Token<'_>, cx: &CompletionCx<'_>) {
+        let wanted = Wanted::Beginning { path: token.text.to_owned() };
+        self.ask(Replaced::token(Kind::Path, token), wanted, cx);
+    }
+
+    /// Wants files. Until the answer arrives, the list stays as it is.
+    fn ask(&mut self, replaced: Replaced, wanted: Wanted, cx: &CompletionCx<'_>) {
+        if self.replaced.kind != replaced.kind {
+            self.suggestions.clear();
+        }
+        let same = |(_, asked): &(u64, Wanted)| match (asked, &wanted) {
+            (Wanted::Matching { query, .. }, Wanted::Matching { query: other, .. }) => query == other,
+            (asked, wanted) => asked == wanted,
+        };
+        let is_same = self.replaced.kind == replaced.kind && self.asked.as_ref().is_some_and(same);
+        self.replaced = replaced;
+        if is_same {
+            return;
+        }
+        self.n_requests += 1;
+        self.is_stale = true;
+        self.asked = Some((self.n_requests, wanted.clone()));
+        let (cwd, home) = (cx.session.cwd.clone(), cx.home.map(Path::to_owned));
+        self.request = Some(FileRequest { id: self.n_requests, cwd, home, wanted });
+    }
+
+    /// What is to be found, once.
+    pub(super) fn take_request(&mut self) -> Option<FileRequest> {
+        self.request.take()
+    }
+
+    /// Shows the files that were found. If the user asked for them and there is one, it is
+    /// returned and replaces what was typed.
+    pub(super) fn on_found(&mut self, found: &FoundFiles) -> Option<Replacement> {
+        if self.asked.as_ref().is_none_or(|(id, _)| *id != found.id) {
+            return None;
+        }
+        let replaced = self.replaced.clone();
+        // What is complete needs no list.
+        let is_complete = found.paths.len() == 1 && found.paths[0] == replaced.text;
+        let paths = found.paths.iter().filter(|_| !is_complete);
+        self.show_same(paths.map(|path| Suggestion::path(path, &replaced)).collect());
+        self.is_stale = false;
+        let is_single = found.is_done && found.paths.len() == 1;
+        if std::mem::take(&mut self.is_forced) && is_single { self.accept() } else { None }
+    }
+
+    fn show(&mut self, replaced: Replaced, suggestions: Vec<Suggestion>) {
+        (self.replaced, self.asked, self.request) = (replaced, None, None);
+        (self.is_stale, self.is_forced) = (false, false);
+        self.show_same(suggestions);
+    }
+
+    fn show_same(&mut self, suggestions: Vec<Suggestion>) {
+        if suggestions != self.suggestions {
+            (self.selected, self.is_chosen) = (0, false);
+        }
+        self.suggestions = suggestions;
     }
 
     pub(super) fn is_open(&self) -> bool {
-        !self.matches.is_empty()
+        !self.suggestions.is_empty()
     }
 
-    pub(super) fn dismiss(&mut self, text: &str) {
-        self.matches.clear();
-        self.dismissed = Some(text.to_owned());
+    pub(super) fn close(&mut self) {
+        self.show(Replaced::default(), Vec::new());
+    }
+
+    /// Closes the list until `before`, the line up to the cursor, changes.
+    pub(super) fn dismiss(&mut self, before: &str) {
+        self.close();
+        self.dismissed = Some(before.to_owned());
     }
 
     pub(super) fn select_next(&mut self) {
-        self.selected = (self.selected + 1) % self.matches.len().max(1);
+        self.selected = (self.selected + 1) % self.suggestions.len().max(1);
         self.is_chosen = true;
     }
 
     pub(super) fn select_previous(&mut self) {
-        let n = self.matches.len().max(1);
+        let n = self.suggestions.len().max(1);
         self.selected = (self.selected + n - 1) % n;
         self.is_chosen = true;
     }
 
-    /// Whether the selected command ends something and was neither selected nor typed
-    /// by half, so that Enter may mean something else.
-    pub(super) fn is_surprising(&self) -> bool {
-        self.matches.get(self.selected).is_some_and(|one| {
-            let is_typed = one.name.starts_with(&self.typed) && self.typed.len() * 2 >= one.name.len();
-            commands::ENDING.contains(&one.name.as_str()) && !self.is_chosen && !is_typed
-        })
+    /// What Enter does, by what is completed and how it was selected.
+    pub(super) fn on_enter(&mut self) -> OnEnter {
+        let typed = self.replaced.text.clone();
+        let Some(selected) = self.suggestions.get(self.selected).filter(|_| !self.is_stale) else {
+            return OnEnter::Submit;
+        };
+        let is_surprising = !self.is_chosen && commands::is_surprising(selected, &typed);
+        let is_as_typed = selected.label == typed;
+        let (kind, is_chosen) = (self.replaced.kind, self.is_chosen);
+        let Some(replacement) = self.accept() else { return OnEnter::Submit };
+        match kind {
+            // Enter again runs it.
+            Kind::Command if is_surprising => OnEnter::Insert(replacement),
+            Kind::Command => OnEnter::InsertAndSubmit(replacement),
+            Kind::Choice if is_chosen || !typed.is_empty() => OnEnter::InsertAndSubmit(replacement),
+            Kind::File if is_chosen || !is_as_typed => OnEnter::Insert(replacement),
+            Kind::Words | Kind::Path | Kind::PathArgument if is_chosen => OnEnter::Insert(replacement),
+            Kind::Choice | Kind::File | Kind::Words | Kind::Path | Kind::PathArgument => OnEnter::Submit,
+        }
     }
 
-    /// The selected command, as text for the editor; a space follows if it takes
-    /// arguments.
-    pub(super) fn accept(&mut self) -> Option<String> {
-        let suggestion = self.matches.get(self.selected)?;
-        let blank = if suggestion.args.is_empty() { "" } else { " " };
-        let text = format!("/{}{blank}", suggestion.name);
-        self.dismiss(&text);
-        Some(text)
+    /// Puts the selected suggestion in place of what was typed. `None` while the list is being
+    /// brought up to date.
+    pub(super) fn accept(&mut self) -> Option<Replacement> {
+        let suggestion = self.suggestions.get(self.selected).filter(|_| !self.is_stale)?;
+        let Insertion { text, goes_on } = suggestion.insertion.clone();
+        let n_bytes = self.replaced.n_bytes;
+        self.close();
+        if !goes_on && !text.ends_with(' ') {
+            self.dismissed = Some(text.clone());
+        }
+        Some(Replacement { n_bytes, with: text })
     }
 
     pub(super) fn rows(&self, columns: u16, theme: &Theme) -> Vec<Row> {
         let first = self.selected.saturating_sub(MAX_ROWS - 1);
-        let usages = self.matches.iter().map(Suggestion::usage);
-        let name_width = usages.map(|usage| width(&usage)).max().unwrap_or_default().min(MAX_NAME_CELLS);
-        let shown = self.matches.iter().enumerate().skip(first).take(MAX_ROWS);
+        let has_help = self.suggestions.iter().any(|one| !one.help.is_empty());
+        let widest = self.suggestions.iter().map(|one| width(&one.label)).max().unwrap_or_default();
+        let label_width = if has_help { widest.min(MAX_LABEL_CELLS) } else { usize::from(columns) };
+        let shown = self.suggestions.iter().enumerate().skip(first).take(MAX_ROWS);
         let mut rows: Vec<Row> = shown
-            .map(|(suggestion_idx, suggestion)| {
-                let (arrow, style) = if suggestion_idx == self.selected {
-                    ("→ ", theme.style(Token::Accent))
-                } else {
-                    ("  ", theme.style(Token::Text))
-                };
-                let usage = suggestion.usage();
-                let gap = " ".repeat(name_width.saturating_sub(width(&usage)));
-                let name = format!("{arrow}{usage}{gap}");
-                let room = usize::from(columns).saturating_sub(width(&name) + 2);
-                let help = truncate(&suggestion.help, room, Ellipsis::One).into_owned();
-                let mut row = Row::from_runs([
-                    Run::new(name, style),
-                    Run::new(format!("  {help}"), theme.style(Token::Muted)),
-                ]);
-                row.clip(columns);
-                row
-            })
+            .map(|(idx, one)| one.row(idx == self.selected, label_width, has_help, columns, theme))
             .collect();
-        if self.matches.len() > MAX_ROWS {
-            let count = format!("  ({}/{})", self.selected + 1, self.matches.len());
-            rows.push(Row::styled(count, theme.style(Token::Dim)));
+        if self.suggestions.len() > MAX_ROWS {
+            let count = format!("  ({}/{})", self.selected + 1, self.suggestions.len());
+            rows.push(Row::styled(count, theme.style(Colour::Dim)));
         }
+        rows.iter_mut().for_each(|row| row.clip(columns));
         rows
     }
 }
 
+impl Replaced {
+    fn of(kind: Kind, text: &str) -> Self {
+        Self { kind, text: text.to_owned(), n_bytes: text.len(), quote: None }
+    }
+
+    fn token(kind: Kind, token: Token<'_>) -> Self {
+        Self { kind, text: token.text.to_owned(), n_bytes: token.n_bytes, quote: token.quote }
+    }
+}
+
 impl Suggestion {
-    fn command(command: &Command) -> Self {
-        Self { name: command.name.to_owned(), args: command.args.to_owned(), help: command.help.to_owned() }
+    /// A file or folder. Its name is quoted if it would otherwise end early; a folder leaves the
+    /// quote open.
+    fn path(path: &str, replaced: &Replaced) -> Self {
+        let is_folder = path.ends_with('/');
+        let needs_quote = path.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '(' | '['));
+        let quote = match (replaced.kind, replaced.quote) {
+            (_, Some(quote)) => quote.to_string(),
+            // The rest of the line is the path.
+            (Kind::PathArgument, None) => String::new(),
+            (_, None) if !needs_quote => String::new(),
+            (_, None) => if path.contains('"') { "'" } else { "\"" }.to_owned(),
+        };
+        let at = if replaced.kind == Kind::File { "@" } else { "" };
+        let end = match (is_folder, replaced.kind) {
+            (true, _) => String::new(),
+            (false, Kind::PathArgument) => quote.clone(),
+            (false, _) => format!("{quote} "),
+        };
+        let insertion = Insertion { text: format!("{at}{quote}{path}{end}"), goes_on: is_folder };
+        Self { label: path.to_owned(), help: String::new(), insertion }
     }
 
-    fn template(template: &PromptTemplate) -> Self {
-        let help = format!("{} {}", tag(template.origin), sanitize_line(&template.description));
-        let args = sanitize_line(&template.argument_hint).into_owned();
-        Self { name: sanitize_line(&template.name).into_owned(), args, help }
+    fn row(&self, is_selected: bool, label_width: usize, has_help: bool, columns: u16, theme: &Theme) -> Row {
+        let (arrow, style) = if is_selected {
+            ("→ ", theme.style(Colour::Accent))
+        } else {
+            ("  ", theme.style(Colour::Text))
+        };
+        let label = sanitize_line(&self.label);
+        let total = usize::from(columns);
+        if has_help {
+            let gap = " ".repeat(label_width.saturating_sub(width(&label)));
+            let label = format!("{arrow}{label}{gap}");
+            let room = total.saturating_sub(width(&label) + 2);
+            let help = truncate(&sanitize_line(&self.help), room, Ellipsis::One).into_owned();
+            let help = Run::new(format!("  {help}"), theme.style(Colour::Muted));
+            Row::from_runs([Run::new(label, style), help])
+        } else {
+            // The end of a path says more than its middle.
+            let label = truncate_middle(&label, total.saturating_sub(2)).into_owned();
+            Row::styled(format!("{arrow}{label}"), style)
+        }
     }
-
-    fn skill(skill: &Skill) -> Self {
-        let help = format!("{} {}", tag(skill.origin), sanitize_line(&skill.description));
-        let name = format!("skill:{}", sanitize_line(&skill.name));
-        Self { name, args: "[TEXT]".to_owned(), help }
-    }
-
-    fn usage(&self) -> String {
-        format!("/{} {}", self.name, self.args).trim_end().to_owned()
-    }
-}
-
-fn tag(origin: ResourceOrigin) -> &'static str {
-    match origin {
-        ResourceOrigin::User => "[u]",
-        ResourceOrigin::Project => "[p]",
-        ResourceOrigin::CommandLine => "[t]",
-    }
-}
-
-/// Names that begin with the typed text, then those that contain its letters.
-/// Commands come before templates and skills, so that none of these can displace one.
-fn ranked(typed: &str, callable: Callable<'_>) -> Vec<Suggestion> {
-    // A command hides a template of the same name.
-    let templates = callable.templates.iter().filter(|template| !commands::is_command(&template.name));
-    // A name that contains a space cannot be typed.
-    let skills = callable.skills.iter().filter(|skill| !skill.name.contains(char::is_whitespace));
-    let begins = |one: &Suggestion| {
-        one.name.starts_with(typed)
-            || one.name.strip_prefix("skill:").is_some_and(|name| name.starts_with(typed))
-    };
-    let files = templates.map(Suggestion::template).chain(skills.map(Suggestion::skill));
-    let all = commands::all().map(Suggestion::command).chain(files);
-    let (mut matches, rest): (Vec<_>, Vec<_>) = all.partition(begins);
-    let best = fuzzy_rank(typed, rest.iter().map(|one| one.name.as_str()));
-    matches.extend(best.into_iter().filter_map(|idx| rest.get(idx).cloned()));
-    matches
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn skill(name: &str) -> Skill {
-        let description = "Does\u{1b}[2J it".to_owned();
-        let path = "/s/SKILL.md".into();
-        Skill { name: name.to_owned(), description, path, origin: ResourceOrigin::Project, is_listed: true }
-    }
-
-    fn of_skills(skills: &[Skill]) -> Callable<'_> {
-        Callable { skills, ..Callable::default() }
-    }
-
-    #[track_caller]
-    fn check(text: &str, expected: &[&str]) {
-        let mut completion = Completion::default();
-        completion.update(text, of_skills(&[skill("quit"), skill("model-cards"), skill("a b")]));
-        let names: Vec<&str> = completion.matches.iter().map(|one| one.name.as_str()).collect();
-        assert!(names.starts_with(expected) && names.is_empty() == expected.is_empty(), "{text}: {names:?}");
-    }
-
-    #[test]
-    fn a_slash_suggests_commands_and_an_exact_name_comes_first() {
-        check("/mo", &["model", "skill:model-cards"]);
-        check("/quit", &["quit", "skill:quit"]);
-        check("/skill:q", &["skill:quit"]);
-        check("/cards", &["skill:model-cards"]);
-        check("hello", &[]);
-        check("/model opus", &[]);
-    }
-
-    #[test]
-    fn nothing_that_ends_something_is_run_by_surprise() {
-        let mut texts: Vec<String> = ('a'..='z').map(|c| format!("/{c}")).collect();
-        texts.push("/".to_owned());
-        for text in texts {
-            let mut completion = Completion::default();
-            completion.update(&text, Callable::default());
-            let first = completion.matches.first().map(|one| one.name.clone()).unwrap_or_default();
-            let ends = commands::ENDING.contains(&first.as_str());
-            assert!(!ends || completion.is_surprising(), "{text} and Enter runs /{first}");
-        }
-        let surprises = |text: &str| {
-            let mut completion = Completion::default();
-            completion.update(text, Callable::default());
-            completion.is_surprising()
-        };
-        assert!(!surprises("/") && !surprises("/ne") && !surprises("/quit") && !surprises("/mod"));
-        let mut completion = Completion::default();
-        completion.update("/", Callable::default());
-        while completion.matches[completion.selected].name != "new" {
-            completion.select_next();
-        }
-        assert!(!completion.is_surprising(), "it was chosen");
-    }
-
-    #[test]
-    fn a_dismissed_list_stays_closed_until_the_text_changes() {
-        let mut completion = Completion::default();
-        completion.update("/n", Callable::default());
-        assert!(completion.is_open());
-        completion.dismiss("/n");
-        completion.update("/n", Callable::default());
-        assert!(!completion.is_open());
-        completion.update("/ne", Callable::default());
-        assert!(completion.is_open());
-    }
-
-    #[test]
-    fn accepting_leaves_room_for_arguments() {
-        let mut completion = Completion::default();
-        completion.update("/qui", Callable::default());
-        assert_eq!(completion.accept(), Some("/quit".to_owned()));
-        completion.update("/mod", Callable::default());
-        assert_eq!(completion.accept(), Some("/model ".to_owned()));
-        let mut completion = Completion::default();
-        completion.update("/skill:mo", of_skills(&[skill("model-cards")]));
-        assert_eq!(completion.accept(), Some("/skill:model-cards ".to_owned()));
-    }
-
-    #[test]
-    fn skills_are_told_apart() {
-        let theme =
-            Theme::builtin("dark", crate::tui::theme::Appearance::Dark, crate::tui::theme::ColorDepth::True);
-        let mut completion = Completion::default();
-        completion.update("/skill:", of_skills(&[skill("pdf")]));
-        let rows: Vec<String> = completion.rows(60, &theme.unwrap()).iter().map(Row::text).collect();
-        assert_eq!(
-            rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>(),
-            ["→ /skill:pdf [TEXT]  [p] Does it"]
-        );
-    }
-
-    #[test]
-    fn templates_show_their_hint_and_a_command_hides_one_of_its_name() {
-        let template = |name: &str, hint: &str| PromptTemplate {
-            name: name.to_owned(),
-            description: "Reviews\u{7} it".to_owned(),
-            argument_hint: hint.to_owned(),
-            path: "/p/x.md".into(),
-            origin: ResourceOrigin::User,
-        };
-        let templates = [template("model", ""), template("modest", ""), template("review", "<file> [focus]")];
-        let callable = Callable { templates: &templates, ..Callable::default() };
-        let theme =
-            Theme::builtin("dark", crate::tui::theme::Appearance::Dark, crate::tui::theme::ColorDepth::True);
-        let mut completion = Completion::default();
-        completion.update("/rev", callable);
-        let rows: Vec<String> = completion.rows(60, &theme.unwrap()).iter().map(Row::text).collect();
-        assert_eq!(rows[0].trim_end(), "→ /review <file> [focus]  [u] Reviews it");
-        assert_eq!(completion.accept(), Some("/review ".to_owned()));
-        completion.update("/mod", callable);
-        let names: Vec<&str> = completion.matches.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names.iter().filter(|name| **name == "model").count(), 1);
-        assert!(names.starts_with(&["model", "modest"]), "{names:?}");
-    }
-}
+mod tests;

@@ -71,6 +71,8 @@ pub(super) enum DialogOutcome {
     TrustChosen(TrustChoice),
     SignInCancelled,
     SessionChosen(ChosenSession),
+    /// A prompt of an earlier session, for the editor.
+    PromptChosen(String),
 }
 
 impl DialogOutcome {

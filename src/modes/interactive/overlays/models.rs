@@ -30,7 +30,7 @@ impl ModelChoice {
         models.iter().map(choice).collect()
     }
 
-    pub(super) fn reference(&self) -> String {
+    pub(in super::super) fn reference(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
 

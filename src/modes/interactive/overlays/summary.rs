@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::{SessionCommand, SessionState, SummaryDecision, SummaryDraft};
-use crate::tui::composer::{Composer, ComposerView, EditorAction};
+use crate::tui::composer::{Composer, ComposerView, EditorAction, backslash_to_new_line};
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, sanitize_line, wrap_plain};
@@ -129,7 +129,7 @@ impl Overlay for SummaryReview {
         }
         match keymap.lookup(Context::Editor, key) {
             Some("tui.input.submit") => {
-                if !self.composer.backslash_to_new_line() {
+                if !backslash_to_new_line(&mut self.composer) {
                     return self.close(SummaryDecision::Accept { text: self.text() });
                 }
             }

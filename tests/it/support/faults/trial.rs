@@ -364,7 +364,7 @@ impl<'a> Driver<'a> {
     }
 
     async fn save_draft(&mut self) -> Done {
-        let draft = PromptDraft { text: self.draft.clone(), images: Vec::new() };
+        let draft = PromptDraft::from(self.draft.as_str());
         let saved = self.request(SessionCommand::SaveDraft { draft, ticket: self.ticket }).await?;
         if saved.is_some() {
             lock(&self.witness).promise(&self.draft);

@@ -1,0 +1,251 @@
+//! The images of the prompt that is being written. Each is named by a marker in its text,
+//! `[image #1]`; one whose marker was deleted is not sent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use percent_encoding::percent_decode_str;
+
+use crate::ai::Image;
+use crate::session::PromptDraft;
+use crate::tui::composer::image_label;
+use crate::util::paths;
+
+/// Files that are looked at when they are dropped together.
+const MAX_DROPPED: usize = 20;
+
+/// Names of files that may be images.
+const ENDINGS: [&str; 6] = ["png", "jpg", "jpeg", "gif", "webp", "bmp"];
+
+/// The images by number. They stay until the prompt is sent, because undo may bring a marker
+/// back.
+#[derive(Debug, Default)]
+pub(super) struct Attachments {
+    images: BTreeMap<usize, Image>,
+}
+
+impl Attachments {
+    /// Keeps an image, and returns its number.
+    pub(super) fn add(&mut self, image: Image) -> usize {
+        let number = self.images.last_key_value().map_or(1, |(last, _)| last + 1);
+        self.images.insert(number, image);
+        number
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.images.clear();
+    }
+
+    pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.images.keys().copied()
+    }
+
+    /// How many images `text` names.
+    pub(super) fn count(&self, text: &str) -> usize {
+        self.named(text).len()
+    }
+
+    /// The numbers that `text` names, in the order of their first markers.
+    fn named(&self, text: &str) -> Vec<usize> {
+        let mut named: Vec<(usize, usize)> =
+            self.numbers().filter_map(|number| Some((text.find(&image_label(number))?, number))).collect();
+        named.sort_unstable();
+        named.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The prompt as it is sent or stored: the images that `text` names, numbered from 1 in the
+    /// order of their markers.
+    pub(super) fn prompt(&self, text: &str) -> PromptDraft {
+        let named = self.named(text);
+        let renamed: Vec<(usize, usize)> = named.iter().copied().zip(1..).collect();
+        let images = named.iter().filter_map(|number| self.images.get(number).cloned()).collect();
+        PromptDraft { text: rename(text, &renamed), images, ..PromptDraft::default() }
+    }
+
+    /// Takes the images of a prompt over. Its text is returned with the numbers they have here;
+    /// images that it does not name are named at its end.
+    pub(super) fn adopt(&mut self, prompt: PromptDraft) -> PromptDraft {
+        let PromptDraft { text, images, pastes } = prompt;
+        let renamed: Vec<(usize, usize)> =
+            (1..).zip(images).map(|(old, image)| (old, self.add(image))).collect();
+        let unnamed: Vec<String> = renamed
+            .iter()
+            .filter(|(old, _)| !text.contains(&image_label(*old)))
+            .map(|(_, new)| image_label(*new))
+            .collect();
+        let mut adopted = rename(&text, &renamed);
+        // The ranges are those of the text as it was.
+        let pastes = if adopted == text { pastes } else { Vec::new() };
+        for label in unnamed {
+            let gap = if adopted.is_empty() || adopted.ends_with(char::is_whitespace) { "" } else { " " };
+            adopted.push_str(&[gap, &label].concat());
+        }
+        PromptDraft { text: adopted, images: Vec::new(), pastes }
+    }
+}
+
+/// The text with other numbers in its markers, all changed at once.
+fn rename(text: &str, numbers: &[(usize, usize)]) -> String {
+    let mut renamed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        renamed.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let found = numbers.iter().find(|(old, _)| rest.starts_with(&image_label(*old)));
+        match found {
+            Some((old, new)) => {
+                renamed.push_str(&image_label(*new));
+                rest = &rest[image_label(*old).len()..];
+            }
+            None => {
+                renamed.push('[');
+                rest = &rest[1..];
+            }
+        }
+    }
+    renamed.push_str(rest);
+    renamed
+}
+
+/// A file that was dropped on the terminal, which pastes its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DroppedFile {
+    /// As it was pasted.
+    pub(super) text: String,
+    pub(super) path: PathBuf,
+}
+
+/// The files whose paths a pasted text consists of, if all have names of images. Terminals
+/// quote paths, escape blanks with a backslash, or paste addresses.
+pub(super) fn dropped_images(pasted: &str, home: Option<&Path>) -> Vec<DroppedFile> {
+    let words = shell_words(pasted.trim()).unwrap_or_default();
+    let files: Vec<DroppedFile> = words
+        .iter()
+        .filter_map(|(text, word)| Some(DroppedFile { text: text.clone(), path: absolute(word, home)? }))
+        .collect();
+    let are_all = files.len() == words.len() && files.len() <= MAX_DROPPED;
+    if are_all { files } else { Vec::new() }
+}
+
+/// The absolute path of an image's name.
+fn absolute(word: &str, home: Option<&Path>) -> Option<PathBuf> {
+    let path = match word.strip_prefix("file://") {
+        Some(address) => {
+            let path = address.strip_prefix("localhost").unwrap_or(address);
+            PathBuf::from(percent_decode_str(path).decode_utf8().ok()?.into_owned())
+        }
+        None if word.starts_with("~/") => paths::expand_home(word, home),
+        None => PathBuf::from(word),
+    };
+    let ending = path.extension()?.to_str()?;
+    (path.is_absolute() && ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))).then_some(path)
+}
+
+/// The words of a line as a shell reads them, each with how it was written. `None` if a quote
+/// is open or there are several lines.
+fn shell_words(line: &str) -> Option<Vec<(String, String)>> {
+    let (mut words, mut written, mut word) = (Vec::new(), String::new(), String::new());
+    let mut quote = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\n' || c == '\r' {
+            return None;
+        }
+        if c.is_whitespace() && quote.is_none() {
+            if !written.is_empty() {
+                words.push((std::mem::take(&mut written), std::mem::take(&mut word)));
+            }
+            continue;
+        }
+        written.push(c);
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '\\') => {
+                let escaped = chars.next()?;
+                written.push(escaped);
+                word.push(escaped);
+            }
+            _ => word.push(c),
+        }
+    }
+    if !written.is_empty() {
+        words.push((written, word));
+    }
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ai::Extra;
+
+    use super::*;
+
+    fn image(name: &str) -> Image {
+        Image { data: name.to_owned(), mime_type: "image/png".to_owned(), extra: Extra::new() }
+    }
+
+    fn names(prompt: &PromptDraft) -> Vec<&str> {
+        prompt.images.iter().map(|image| image.data.as_str()).collect()
+    }
+
+    #[test]
+    fn images_are_sent_in_the_order_of_their_markers_and_numbered_anew() {
+        let mut attachments = Attachments::default();
+        for name in ["a", "b", "c"] {
+            attachments.add(image(name));
+        }
+        let prompt = attachments.prompt("[image #3] like [image #1], not [image #9] [image #3]");
+        assert_eq!(prompt.text, "[image #1] like [image #2], not [image #9] [image #1]");
+        assert_eq!(names(&prompt), ["c", "a"]);
+        assert_eq!(attachments.prompt("none").images, []);
+    }
+
+    #[test]
+    fn adopted_prompt_keeps_its_images_beside_those_of_the_editor() {
+        let mut attachments = Attachments::default();
+        attachments.add(image("mine"));
+        let prompt = PromptDraft {
+            text: "two: [image #2]".to_owned(),
+            images: vec![image("x"), image("y")],
+            pastes: vec![0..3],
+        };
+        let adopted = attachments.adopt(prompt);
+        assert_eq!(adopted.text, "two: [image #3] [image #2]");
+        assert!(adopted.pastes.is_empty(), "they are ranges of another text");
+        let text = format!("[image #1] {}", adopted.text);
+        assert_eq!(names(&attachments.prompt(&text)), ["mine", "y", "x"]);
+    }
+
+    #[test]
+    fn stored_prompt_comes_back_as_it_was() {
+        let mut attachments = Attachments::default();
+        attachments.add(image("a"));
+        attachments.add(image("b"));
+        let draft = attachments.prompt("[image #1] and [image #2]");
+        let adopted = Attachments::default().adopt(PromptDraft { pastes: vec![0..1], ..draft });
+        assert_eq!(adopted.text, "[image #1] and [image #2]");
+        assert_eq!(adopted.pastes, vec![0..1]);
+    }
+
+    #[test]
+    fn dropped_paths_are_recognised_however_the_terminal_writes_them() {
+        let check = |pasted: &str, expected: &[&str]| {
+            let found = dropped_images(pasted, Some(Path::new("/home/me")));
+            let paths: Vec<&str> = found.iter().map(|file| file.path.to_str().unwrap()).collect();
+            assert_eq!(paths, expected, "{pasted:?}");
+            assert!(found.iter().all(|file| pasted.contains(&file.text)), "{found:?}");
+        };
+        check("/tmp/a.png", &["/tmp/a.png"]);
+        check("'/tmp/my shot.PNG' ", &["/tmp/my shot.PNG"]);
+        check("/tmp/my\\ shot.jpg /tmp/b.gif", &["/tmp/my shot.jpg", "/tmp/b.gif"]);
+        check("file:///tmp/%E5%9B%BE%20a.webp", &["/tmp/图 a.webp"]);
+        check("~/a.bmp", &["/home/me/a.bmp"]);
+        check("a.png", &[]);
+        check("/tmp/a.txt", &[]);
+        check("look at /tmp/a.png", &[]);
+        check("/tmp/a.png\n/tmp/b.png", &[]);
+        check("'/tmp/a.png", &[]);
+        check("", &[]);
+    }
+}

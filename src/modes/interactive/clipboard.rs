@@ -1,0 +1,241 @@
+//! The clipboard of this machine, and files dropped on the terminal: read and made fit to send.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::ai::{Extra, Image};
+use crate::config::Env;
+use crate::tui::composer::{insert_image, replace_by_image};
+use crate::util::image::{ImageLimits, png_of_rgba, prepare_image};
+use crate::util::worker;
+
+use super::app::App;
+use super::attachments::{DroppedFile, dropped_images};
+use super::effects::Effects;
+use super::msg::{Effect, EffectDone, WorldEffect};
+
+/// Something to read for the prompt.
+#[derive(Debug, PartialEq)]
+pub(super) enum AttachEffect {
+    /// Reads the clipboard; answers with [`AttachDone::Image`] or [`AttachDone::Text`].
+    Clipboard,
+    /// Reads files that were dropped; answers with [`AttachDone::Dropped`].
+    Files(Vec<DroppedFile>),
+}
+
+/// What was read.
+#[derive(Debug)]
+pub(super) enum AttachDone {
+    Image(Image),
+    /// Files or text, to be inserted like a paste.
+    Text(String),
+    /// The images among the dropped files, each with its path as it was pasted.
+    Dropped(Vec<(String, Image)>),
+}
+
+/// Puts what was read into the prompt.
+pub(super) fn on_done(app: &mut App, done: AttachDone, out: &mut Vec<Effect>) {
+    match done {
+        AttachDone::Image(image) => {
+            let number = app.input.prompt.attachments.add(image);
+            insert_image(&mut app.input.prompt.composer, number);
+        }
+        AttachDone::Text(text) => paste(app, &text, out),
+        AttachDone::Dropped(images) => {
+            for (text, image) in images {
+                let number = app.input.prompt.attachments.add(image);
+                // The user may have changed the path in the meantime; then it stays a path.
+                replace_by_image(&mut app.input.prompt.composer, &text, number);
+            }
+        }
+    }
+}
+
+/// Inserts pasted text. Paths of images are read, and become images if they are some.
+pub(super) fn paste(app: &mut App, text: &str, out: &mut Vec<Effect>) {
+    app.input.on_paste(text);
+    let dropped =
+        if app.input.prompt.is_bash() { Vec::new() } else { dropped_images(text, app.home.as_deref()) };
+    if !dropped.is_empty() {
+        out.push(AttachEffect::Files(dropped).into());
+    }
+}
+
+impl From<AttachEffect> for Effect {
+    fn from(effect: AttachEffect) -> Self {
+        Self::World(WorldEffect::Attach(effect))
+    }
+}
+
+impl Effects {
+    pub(super) fn attach(&self, effect: AttachEffect) {
+        let auto_resize = self.link.handle().state().settings.values.images_auto_resize;
+        let limits = ImageLimits { auto_resize, ..ImageLimits::default() };
+        let (env, done, is_here) = (self.env.clone(), self.done.clone(), self.has_clipboard());
+        tokio::spawn(async move {
+            // On a thread of its own: the owner of the clipboard, or a disk, may not answer.
+            let result = match effect {
+                AttachEffect::Clipboard if !is_here => Err(
+                    "pi cannot read the clipboard over ssh, in tmux or without a display; paste with your \
+                     terminal, or write the path of a file after @"
+                        .to_owned(),
+                ),
+                AttachEffect::Clipboard => worker::run("clipboard", move || from_clipboard(&env, &limits))
+                    .await
+                    .unwrap_or_else(|error| Err(error.to_string())),
+                AttachEffect::Files(files) => {
+                    let read = worker::run("dropped files", move || read_images(files, &limits)).await;
+                    Ok(AttachDone::Dropped(read.unwrap_or_default()))
+                }
+            };
+            drop(done.send(match result {
+                Ok(read) => EffectDone::Attached(read),
+                Err(problem) => EffectDone::Told(problem),
+            }));
+        });
+    }
+}
+
+/// The images among files. What is none stays a path in the prompt.
+fn read_images(files: Vec<DroppedFile>, limits: &ImageLimits) -> Vec<(String, Image)> {
+    let read = |file: DroppedFile| Some((file.text, fit(&fs::read(file.path).ok()?, limits).ok()?));
+    files.into_iter().filter_map(read).collect()
+}
+
+/// An image as it is sent.
+fn fit(bytes: &[u8], limits: &ImageLimits) -> Result<Image, String> {
+    let image = prepare_image(bytes, limits).map_err(|problem| format!("the image {problem}"))?;
+    Ok(Image { data: image.data, mime_type: image.mime.to_owned(), extra: Extra::new() })
+}
+
+/// What the clipboard holds: files before an image before text. Blocks.
+///
+/// # Errors
+/// Why there is nothing to insert.
+fn from_clipboard(env: &Env, limits: &ImageLimits) -> Result<AttachDone, String> {
+    let read = match env.is_set("WAYLAND_DISPLAY").then(WaylandClipboard::new).flatten() {
+        Some(clipboard) => clipboard.read(),
+        None => read_native(),
+    };
+    match read? {
+        Held::Files(files) => {
+            let quoted: Vec<String> = files.iter().map(|path| quoted(path)).collect();
+            Ok(AttachDone::Text(quoted.join(" ")))
+        }
+        Held::Image(bytes) => Ok(AttachDone::Image(fit(&bytes, limits)?)),
+        Held::Text(text) if text.is_empty() => Err(EMPTY.to_owned()),
+        Held::Text(text) => Ok(AttachDone::Text(text)),
+    }
+}
+
+const EMPTY: &str = "the clipboard is empty";
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\')) {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    } else {
+        text
+    }
+}
+
+/// The content of a clipboard.
+#[derive(Debug, PartialEq, Eq)]
+enum Held {
+    Files(Vec<PathBuf>),
+    /// An image file.
+    Image(Vec<u8>),
+    Text(String),
+}
+
+/// The clipboard through the system's own interface.
+fn read_native() -> Result<Held, String> {
+    let mut clipboard = arboard::Clipboard::new().map_err(|error| error.to_string())?;
+    if let Ok(files) = clipboard.get().file_list()
+        && !files.is_empty()
+    {
+        return Ok(Held::Files(files));
+    }
+    if let Ok(image) = clipboard.get_image() {
+        let size = (u32::try_from(image.width), u32::try_from(image.height));
+        if let (Ok(width), Ok(height)) = size
+            && let Some(png) = png_of_rgba(width, height, image.bytes.into_owned())
+        {
+            return Ok(Held::Image(png));
+        }
+    }
+    match clipboard.get_text() {
+        Ok(text) => Ok(Held::Text(text)),
+        Err(arboard::Error::ContentNotAvailable) => Err(EMPTY.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The clipboard of Wayland, which `wl-paste` reads.
+struct WaylandClipboard {
+    types: Vec<String>,
+}
+
+impl WaylandClipboard {
+    /// `None` if the program is not there.
+    fn new() -> Option<Self> {
+        let types = run(&["--list-types"])?;
+        Some(Self { types: String::from_utf8_lossy(&types).lines().map(str::to_owned).collect() })
+    }
+
+    fn read(&self) -> Result<Held, String> {
+        if self.has("text/uri-list") {
+            let list = run(&["--type", "text/uri-list"]).unwrap_or_default();
+            let files = files_of(&String::from_utf8_lossy(&list));
+            if !files.is_empty() {
+                return Ok(Held::Files(files));
+            }
+        }
+        let image = ["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"];
+        if let Some(kind) = image.into_iter().find(|kind| self.has(kind)) {
+            return run(&["--type", kind]).map(Held::Image).ok_or_else(|| EMPTY.to_owned());
+        }
+        let text = run(&["--no-newline"]).ok_or_else(|| EMPTY.to_owned())?;
+        Ok(Held::Text(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    fn has(&self, kind: &str) -> bool {
+        self.types.iter().any(|one| one == kind)
+    }
+}
+
+/// The output of `wl-paste`; `None` if it failed.
+fn run(arguments: &[&str]) -> Option<Vec<u8>> {
+    let output = Command::new("wl-paste")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    Some(output.stdout)
+}
+
+/// The files of a list of addresses.
+fn files_of(list: &str) -> Vec<PathBuf> {
+    let addresses = list.lines().filter_map(|line| line.trim().strip_prefix("file://"));
+    let decoded = addresses.map(|path| percent_encoding::percent_decode_str(path).decode_utf8_lossy());
+    decoded.map(|path| PathBuf::from(path.into_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_clipboard_are_pasted_as_dropped_ones_would_be() {
+        let files =
+            files_of("# comment\r\nfile:///tmp/a%20b.png\r\nhttps://x.org/\r\nfile:///tmp/it's.png\r\n");
+        let pasted: Vec<String> = files.iter().map(|path| quoted(path)).collect();
+        assert_eq!(pasted, ["'/tmp/a b.png'", "'/tmp/it'\\''s.png'"]);
+        let dropped = dropped_images(&pasted.join(" "), None);
+        assert_eq!(dropped.into_iter().map(|file| file.path).collect::<Vec<_>>(), files);
+    }
+}

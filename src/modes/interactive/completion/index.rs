@@ -1,0 +1,188 @@
+//! The paths of a project, and the search among them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Paths that are scored before the search looks whether it is still wanted.
+const CHUNK: usize = 4_096;
+
+/// A name that contains the query outranks a path that contains its letters.
+const NAME_BONUS: u32 = 60;
+/// A name that begins with it, in addition.
+const PREFIX_BONUS: u32 = 40;
+
+/// Relative paths; folders end with a slash. All paths are in one text, because a project may
+/// have 100,000 of them.
+#[derive(Debug, Default)]
+pub(super) struct FileIndex {
+    text: String,
+    /// Where each path ends in `text`.
+    ends: Vec<usize>,
+    /// The last query and the paths that matched it: a longer query matches no others.
+    narrowed: Option<(String, Vec<usize>)>,
+    /// Paths scored so far, for tests of the work done.
+    n_scored: usize,
+}
+
+/// A path with its rank; the greatest is the best.
+type Ranked = (u32, Reverse<usize>, Reverse<usize>);
+
+impl FileIndex {
+    pub(super) fn push(&mut self, path: &str) {
+        self.text.push_str(path);
+        self.ends.push(self.text.len());
+        self.narrowed = None;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn path(&self, index: usize) -> &str {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[index]]
+    }
+
+    /// The best paths for a query, best first; `None` if `is_cancelled` became true. A query
+    /// that begins with a folder of the index searches below that folder.
+    pub(super) fn search(
+        &mut self,
+        query: &str,
+        limit: usize,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Option<Vec<String>> {
+        let folder = self.folder_of(query);
+        let name = &query[folder.len()..];
+        let pattern = Pattern::new(name, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
+        let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
+        let (mut buffer, mut best, mut matching) = (Vec::new(), BinaryHeap::new(), Vec::new());
+        let candidates = self.candidates(query);
+        for (position, &index) in candidates.iter().enumerate() {
+            if position % CHUNK == 0 && is_cancelled() {
+                return None;
+            }
+            let path = self.path(index);
+            let Some(rest) = path.strip_prefix(folder).filter(|rest| !rest.is_empty()) else { continue };
+            let Some(score) = pattern.score(Utf32Str::new(rest, &mut buffer), &mut matcher) else { continue };
+            matching.push(index);
+            let rank: Ranked = (score + bonus(rest, name), Reverse(rest.len()), Reverse(index));
+            best.push(Reverse(rank));
+            if best.len() > limit {
+                best.pop();
+            }
+        }
+        self.n_scored += candidates.len();
+        self.narrowed = Some((query.to_owned(), matching));
+        let best = best.into_sorted_vec();
+        Some(best.into_iter().map(|Reverse((_, _, Reverse(index)))| self.path(index).to_owned()).collect())
+    }
+
+    /// The longest beginning of `query` that is a folder of the index, with its slash.
+    fn folder_of<'a>(&self, query: &'a str) -> &'a str {
+        let end = query.rfind('/').map_or(0, |at| at + 1);
+        let folder = &query[..end];
+        let is_known = end > 0 && (0..self.len()).any(|index| self.path(index) == folder);
+        if is_known { folder } else { "" }
+    }
+
+    /// The paths that can match.
+    fn candidates(&mut self, query: &str) -> Vec<usize> {
+        match self.narrowed.take() {
+            Some((before, matching)) if is_narrower(query, &before) => matching,
+            _ => (0..self.len()).collect(),
+        }
+    }
+}
+
+/// Whether every path that matches `query` also matched `before`.
+fn is_narrower(query: &str, before: &str) -> bool {
+    // Another slash may make a folder of what was a word.
+    query.strip_prefix(before).is_some_and(|added| !added.contains('/'))
+}
+
+/// What makes a match better than its letters: that the name contains or begins with them.
+fn bonus(path: &str, query: &str) -> u32 {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let query = query.to_lowercase();
+    match name.find(&query) {
+        Some(0) => NAME_BONUS + PREFIX_BONUS,
+        Some(_) => NAME_BONUS,
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn index(paths: &[&str]) -> FileIndex {
+        let mut index = FileIndex::default();
+        paths.iter().for_each(|path| index.push(path));
+        index
+    }
+
+    #[track_caller]
+    fn check(query: &str, expected: &[&str]) {
+        let paths = [
+            "Cargo.toml",
+            "docs/",
+            "docs/model.md",
+            "src/",
+            "src/main.rs",
+            "src/models/",
+            "src/models/mod.rs",
+            "src/my file.rs",
+            "src/模型.rs",
+            "tests/main_model.rs",
+        ];
+        assert_eq!(index(&paths).search(query, 3, &|| false).unwrap(), expected, "{query:?}");
+    }
+
+    #[test]
+    fn names_rank_before_paths_and_folders_narrow_the_search() {
+        check("main", &["src/main.rs", "tests/main_model.rs"]);
+        check("model", &["src/models/", "docs/model.md", "tests/main_model.rs"]);
+        check("src/mo", &["src/models/", "src/models/mod.rs"]);
+        check("src/models/", &["src/models/mod.rs"]);
+        check("模", &["src/模型.rs"]);
+        check("srcmain", &["src/main.rs"]);
+        check("zzz", &[]);
+    }
+
+    #[test]
+    fn each_key_scores_only_what_the_last_one_left() {
+        let mut index = FileIndex::default();
+        for n in 0..100_000 {
+            index.push(&format!("crate{}/module{}/file{n}.rs", n % 100, n % 1_000));
+        }
+        index.push("the/needle.txt");
+        let mut per_key = Vec::new();
+        for query in ["n", "ne", "nee", "need", "needl", "needle"] {
+            let before = index.n_scored;
+            let found = index.search(query, 20, &|| false).unwrap();
+            assert!(query.len() < 3 || found[0] == "the/needle.txt", "{query}: {found:?}");
+            per_key.push(index.n_scored - before);
+        }
+        assert_eq!(per_key[0], 100_001, "the first key scores each path once");
+        assert!(per_key[3..].iter().all(|&n| n < 200), "{per_key:?}");
+        index.search("x", 20, &|| false).unwrap();
+        assert!(index.search("", 5, &|| false).is_some());
+    }
+
+    #[test]
+    fn search_that_is_no_longer_wanted_stops_soon() {
+        let mut index = FileIndex::default();
+        (0..100_000).for_each(|n| index.push(&format!("file{n}")));
+        let asked = Cell::new(0);
+        let is_cancelled = || asked.replace(asked.get() + 1) == 2;
+        assert_eq!(index.search("file", 20, &is_cancelled), None);
+        assert_eq!(asked.get(), 3);
+        assert_eq!(index.n_scored, 0);
+    }
+}

@@ -1,0 +1,313 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::ai::Catalog;
+use crate::session::{PromptTemplate, ResourceOrigin};
+use crate::tui::theme::{Appearance, ColorDepth};
+
+use super::super::commands as table;
+use super::*;
+
+fn skill(name: &str) -> Skill {
+    let description = "Does\u{1b}[2J it".to_owned();
+    let path = "/s/SKILL.md".into();
+    Skill { name: name.to_owned(), description, path, origin: ResourceOrigin::Project, is_listed: true }
+}
+
+/// An editor with its completion.
+struct Typing {
+    completion: Completion,
+    editor: Composer,
+    session: SessionState,
+    models: Vec<ModelChoice>,
+}
+
+impl Typing {
+    fn new() -> Self {
+        let catalog = Catalog::builtin();
+        let session = SessionState::of(catalog.get("demo", "pi").unwrap(), Path::new("/project"));
+        let skills = [skill("quit"), skill("model-cards"), skill("a b")];
+        let session = SessionState { skills: skills.into(), ..session };
+        let model = |provider: &str, id: &str, name: &str| ModelChoice {
+            id: id.to_owned(),
+            provider: provider.to_owned(),
+            name: name.to_owned(),
+        };
+        let models = vec![model("acme", "fast-1", "Fast One"), model("acme", "slow-1", "Slow One")];
+        Self { completion: Completion::default(), editor: Composer::new(), session, models }
+    }
+
+    fn of(text: &str) -> Self {
+        let mut typing = Self::new();
+        typing.set(text);
+        typing
+    }
+
+    fn set(&mut self, text: &str) {
+        self.editor.set_text(text);
+        self.update();
+    }
+
+    fn update(&mut self) {
+        let cx = CompletionCx { session: &self.session, models: &self.models, home: None };
+        self.completion.update(&self.editor, &cx);
+    }
+
+    fn force(&mut self) {
+        let cx = CompletionCx { session: &self.session, models: &self.models, home: None };
+        self.completion.force(&self.editor, &cx);
+    }
+
+    /// What is to be found.
+    fn wanted(&mut self) -> Option<Wanted> {
+        self.completion.take_request().map(|request| request.wanted)
+    }
+
+    /// Answers the last request.
+    fn find(&mut self, paths: &[&str]) -> Option<Replacement> {
+        let id = self.completion.n_requests;
+        let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+        self.completion.on_found(&FoundFiles { id, paths, is_done: true })
+    }
+
+    fn apply(&mut self, replacement: Option<Replacement>) -> String {
+        if let Some(Replacement { n_bytes, with }) = replacement {
+            self.editor.replace_before_cursor(n_bytes, &with);
+        }
+        self.update();
+        self.editor.text()
+    }
+
+    /// Tab on the selected suggestion.
+    fn accept(&mut self) -> String {
+        let replacement = self.completion.accept();
+        self.apply(replacement)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        self.completion.suggestions.iter().map(|one| one.label.as_str()).collect()
+    }
+
+    fn rows(&self, columns: u16) -> Vec<String> {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let rows = self.completion.rows(columns, &theme);
+        rows.iter().map(|row| row.text().trim_end().to_owned()).collect()
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    let typing = Typing::of(text);
+    let names: Vec<&str> =
+        typing.labels().iter().map(|label| label.split(' ').next().unwrap_or_default()).collect();
+    assert!(names.starts_with(expected) && names.is_empty() == expected.is_empty(), "{text}: {names:?}");
+}
+
+#[test]
+fn slash_suggests_commands_and_an_exact_name_comes_first() {
+    check("/mo", &["/model", "/skill:model-cards"]);
+    check("/quit", &["/quit", "/skill:quit"]);
+    check("/skill:q", &["/skill:quit"]);
+    check("/cards", &["/skill:model-cards"]);
+    check("hello", &[]);
+    check("line\n/mo", &[]);
+}
+
+#[test]
+fn nothing_that_ends_something_is_run_by_surprise() {
+    let runs = |text: &str| match Typing::of(text).completion.on_enter() {
+        OnEnter::InsertAndSubmit(replacement) => Some(replacement.with),
+        OnEnter::Insert(_) | OnEnter::Submit => None,
+    };
+    let mut texts: Vec<String> = ('a'..='z').map(|c| format!("/{c}")).collect();
+    texts.push("/".to_owned());
+    for text in texts {
+        let run = runs(&text).unwrap_or_default();
+        let name = run.trim_matches(['/', ' ']);
+        assert!(!table::ENDING.contains(&name), "{text} and Enter runs {run}");
+    }
+    assert_eq!(runs("/ne").as_deref(), Some("/new"));
+    assert_eq!(runs("/quit").as_deref(), Some("/quit"));
+    assert_eq!(runs("/mod").as_deref(), Some("/model "));
+    let mut typing = Typing::of("/");
+    while !typing.labels()[typing.completion.selected].starts_with("/new") {
+        typing.completion.select_next();
+    }
+    let chosen = typing.completion.on_enter();
+    assert!(matches!(&chosen, OnEnter::InsertAndSubmit(run) if run.with == "/new"), "{chosen:?}");
+}
+
+#[test]
+fn dismissed_list_stays_closed_until_the_text_changes() {
+    let mut typing = Typing::of("/n");
+    assert!(typing.completion.is_open());
+    typing.completion.dismiss("/n");
+    typing.update();
+    assert!(!typing.completion.is_open());
+    typing.set("/ne");
+    assert!(typing.completion.is_open());
+}
+
+#[test]
+fn accepted_command_leads_to_its_arguments() {
+    assert_eq!(Typing::of("/qui").accept(), "/quit");
+    let mut typing = Typing::of("/mod");
+    assert_eq!(typing.accept(), "/model ");
+    assert_eq!(typing.labels(), ["acme/fast-1", "acme/slow-1"]);
+    let mut typing = Typing::of("/skill:mo");
+    assert_eq!(typing.accept(), "/skill:model-cards ");
+    assert!(!typing.completion.is_open());
+}
+
+#[test]
+fn arguments_are_completed_by_what_the_command_takes() {
+    let mut typing = Typing::of("/model fa");
+    assert_eq!(typing.labels(), ["acme/fast-1"]);
+    assert_eq!(typing.rows(60), ["→ acme/fast-1  Fast One"]);
+    let run = Replacement { n_bytes: 2, with: "acme/fast-1".to_owned() };
+    assert_eq!(typing.completion.on_enter(), OnEnter::InsertAndSubmit(run));
+    // Enter without a word opens the list of the command.
+    assert_eq!(Typing::of("/model ").completion.on_enter(), OnEnter::Submit);
+    assert!(Typing::of("/model acme/fast-1").labels().is_empty());
+    assert_eq!(Typing::of("/thinking o").labels()[0], "off");
+    assert_eq!(Typing::of("/login anthro").labels()[0], "anthropic");
+    assert_eq!(Typing::of("/trace --f").accept(), "/trace --failed");
+    assert!(Typing::of("/name fa").labels().is_empty());
+    // Options are fine as typed.
+    assert_eq!(Typing::of("/compact ").completion.on_enter(), OnEnter::Submit);
+}
+
+#[test]
+fn every_argument_in_the_table_is_one_of_a_command() {
+    for (name, _) in arguments::ARGUMENTS {
+        assert!(table::all().any(|command| command.name == *name && !command.args.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn file_is_inserted_behind_its_at_sign_and_a_folder_goes_on() {
+    let mut typing = Typing::of("see @ma");
+    assert_eq!(typing.wanted(), Some(Wanted::Matching { query: "ma".to_owned(), is_new: true }));
+    assert_eq!(typing.completion.on_enter(), OnEnter::Submit, "nothing was found yet");
+    assert_eq!(typing.find(&["main/", "a map.md"]), None);
+    assert_eq!(typing.rows(20), ["→ main/", "  a map.md"]);
+    assert_eq!(typing.accept(), "see @main/");
+    assert_eq!(typing.wanted(), Some(Wanted::Matching { query: "main/".to_owned(), is_new: true }));
+    typing.find(&["main/a.rs"]);
+    let insert = Replacement { n_bytes: 6, with: "@main/a.rs ".to_owned() };
+    assert_eq!(typing.completion.on_enter(), OnEnter::Insert(insert));
+
+    let mut typing = Typing::of("@map");
+    typing.find(&["a map.md", "b maps/"]);
+    assert_eq!(typing.accept(), "@\"a map.md\" ");
+    let mut typing = Typing::of("@\"b m");
+    typing.find(&["b maps/"]);
+    assert_eq!(typing.accept(), "@\"b maps/");
+    assert_eq!(typing.wanted(), Some(Wanted::Matching { query: "b maps/".to_owned(), is_new: true }));
+}
+
+#[test]
+fn answer_to_an_earlier_text_is_not_shown() {
+    let mut typing = Typing::of("@a");
+    typing.wanted();
+    typing.find(&["a.rs"]);
+    typing.set("@ab");
+    assert_eq!(typing.wanted(), Some(Wanted::Matching { query: "ab".to_owned(), is_new: false }));
+    assert_eq!(typing.accept(), "@ab", "the list is that of @a");
+    let late = FoundFiles { id: 1, paths: vec!["late.rs".to_owned()], is_done: true };
+    typing.completion.on_found(&late);
+    assert_eq!(typing.labels(), ["a.rs"]);
+    typing.update();
+    assert_eq!(typing.wanted(), None, "it was asked already");
+    typing.find(&["ab.rs"]);
+    assert_eq!(typing.labels(), ["ab.rs"]);
+    typing.set("done");
+    typing.find(&["ab.rs"]);
+    assert!(!typing.completion.is_open());
+}
+
+#[test]
+fn tab_completes_a_path_and_applies_the_only_one() {
+    let mut typing = Typing::of("!cat no");
+    assert_eq!(typing.wanted(), None);
+    typing.force();
+    assert_eq!(typing.wanted(), Some(Wanted::Beginning { path: "no".to_owned() }));
+    let only = typing.find(&["notes.md"]);
+    assert_eq!(typing.apply(only), "!cat notes.md ");
+
+    let mut typing = Typing::of("open s");
+    typing.force();
+    assert_eq!(typing.find(&["src/", "s p.md"]), None);
+    assert_eq!(typing.labels(), ["src/", "s p.md"]);
+    assert_eq!(typing.completion.on_enter(), OnEnter::Submit, "nothing was selected");
+
+    let mut typing = Typing::of("open s");
+    typing.force();
+    typing.find(&["src/", "s p.md"]);
+    typing.completion.select_next();
+    let insert = Replacement { n_bytes: 1, with: "\"s p.md\" ".to_owned() };
+    assert_eq!(typing.completion.on_enter(), OnEnter::Insert(insert));
+    let mut typing = Typing::of("");
+    typing.force();
+    assert_eq!(typing.wanted(), None);
+}
+
+#[test]
+fn path_after_a_command_is_offered_but_enter_takes_what_was_typed() {
+    let mut typing = Typing::of("/export out");
+    assert_eq!(typing.wanted(), Some(Wanted::Beginning { path: "out".to_owned() }));
+    typing.find(&["out put/", "outer.md"]);
+    assert_eq!(typing.completion.on_enter(), OnEnter::Submit);
+    typing.set("/export outer");
+    typing.find(&["outer.md"]);
+    assert_eq!(typing.accept(), "/export outer.md");
+    typing.find(&["outer.md"]);
+    assert!(!typing.completion.is_open(), "it is complete");
+    typing.set("/import ou");
+    typing.find(&["out put/"]);
+    assert_eq!(typing.accept(), "/import out put/");
+}
+
+#[test]
+fn skills_are_told_apart() {
+    let mut typing = Typing::new();
+    typing.session.skills = Arc::from([skill("pdf")]);
+    typing.set("/skill:");
+    assert_eq!(typing.rows(60), ["→ /skill:pdf [TEXT]  [p] Does it"]);
+}
+
+#[test]
+fn rows_fit_at_every_width() {
+    let mut typing = Typing::of("@x");
+    let path: PathBuf = ["深い", "フォルダ", "with-a-long-name", "file.rs"].iter().collect();
+    typing.find(&[path.to_str().unwrap(), "\u{1b}[2Jx"]);
+    assert_eq!(typing.rows(20), ["→ 深い/フ…e/file.rs", "  x"]);
+    let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+    for columns in [1, 3, 7, 20, 40, 80, 200] {
+        for typing in [&typing, &Typing::of("/")] {
+            let rows = typing.completion.rows(columns, &theme);
+            assert!(rows.iter().all(|row| row.width() <= usize::from(columns)), "{columns}");
+        }
+    }
+}
+
+#[test]
+fn templates_show_their_hint_and_a_command_hides_one_of_its_name() {
+    let template = |name: &str, hint: &str| PromptTemplate {
+        name: name.to_owned(),
+        description: "Reviews\u{7} it".to_owned(),
+        argument_hint: hint.to_owned(),
+        path: "/p/x.md".into(),
+        origin: ResourceOrigin::User,
+    };
+    let mut typing = Typing::new();
+    typing.session.templates =
+        [template("model", ""), template("modest", ""), template("review", "<file> [focus]")].into();
+    typing.set("/rev");
+    assert_eq!(typing.rows(60)[0], "→ /review <file> [focus]  [u] Reviews it");
+    assert_eq!(typing.accept(), "/review ");
+    typing.set("/mod");
+    let names = typing.labels();
+    assert_eq!(names.iter().filter(|name| name.starts_with("/model")).count(), 1);
+    assert!(names.starts_with(&["/model [MODEL]", "/modest"]), "{names:?}");
+}

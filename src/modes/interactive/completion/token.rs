@@ -1,0 +1,147 @@
+//! What is being typed before the cursor, as far as completion is concerned.
+
+/// The text that a suggestion replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Typed<'a> {
+    /// The name after the slash of a command.
+    Command(&'a str),
+    /// The arguments of a command.
+    Argument { command: &'a str, text: &'a str },
+    /// A path after `@`, which stays part of the prompt.
+    File(Token<'a>),
+    /// A path that begins like one.
+    Path(Token<'a>),
+}
+
+/// A word that may be quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    /// Without `@` and quotes.
+    pub(super) text: &'a str,
+    /// Bytes before the cursor that belong to it, with `@` and the quote.
+    pub(super) n_bytes: usize,
+    /// The quote that is still open.
+    pub(super) quote: Option<char>,
+}
+
+/// Beginnings of words that are paths, whatever follows.
+const PATH_STARTS: [&str; 4] = ["/", "~/", "./", "../"];
+
+impl<'a> Typed<'a> {
+    /// What is typed at the end of `before`, the line up to the cursor. `is_first` is whether
+    /// that is the first line of the text.
+    pub(super) fn find(before: &'a str, is_first: bool) -> Option<Self> {
+        if is_first
+            && let Some(line) = before.strip_prefix('/')
+            && !line.contains('/')
+        {
+            return Some(match line.split_once(char::is_whitespace) {
+                None => Self::Command(line),
+                Some((command, text)) => Self::Argument { command, text: text.trim_start() },
+            });
+        }
+        let is_bash = is_first && before.starts_with('!');
+        let token = Token::last(before);
+        let whole = &before[before.len() - token.n_bytes..];
+        if whole.starts_with('@') && !is_bash {
+            return Some(Self::File(token));
+        }
+        // A lone slash at the start is a command, and so may be what follows it.
+        let is_path = PATH_STARTS.iter().any(|start| token.text.starts_with(start));
+        (is_path && token.n_bytes < before.len()).then_some(Self::Path(token))
+    }
+}
+
+impl<'a> Token<'a> {
+    /// The last word of `before`, which may be empty. A word begins after a blank, a quote, `=`
+    /// or punctuation of Chinese, Japanese and Korean; within quotes, blanks belong to it.
+    pub(super) fn last(before: &'a str) -> Self {
+        if let Some(token) = Self::quoted(before) {
+            return token;
+        }
+        let start = before
+            .rfind(is_boundary)
+            .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+        let word = &before[start..];
+        Self { text: word.strip_prefix('@').unwrap_or(word), n_bytes: word.len(), quote: None }
+    }
+
+    /// The word after a quote that is still open and begins a word.
+    fn quoted(before: &'a str) -> Option<Self> {
+        let (mut open, mut previous) = (None, None);
+        for (at, c) in before.char_indices() {
+            match open {
+                Some((_, quote)) if c == quote => open = None,
+                None if matches!(c, '"' | '\'') && previous.is_none_or(begins_quote) => open = Some((at, c)),
+                _ => {}
+            }
+            previous = Some(c);
+        }
+        let (at, quote) = open?;
+        let has_at = before[..at].ends_with('@');
+        let start = if has_at { at - 1 } else { at };
+        Some(Self { text: &before[at + 1..], n_bytes: before.len() - start, quote: Some(quote) })
+    }
+}
+
+/// Whether a quote after this character opens one; an apostrophe within a word does not.
+fn begins_quote(previous: char) -> bool {
+    previous == '@' || is_boundary(previous)
+}
+
+fn is_boundary(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '"' | '\'' | '=' | '(' | '[' | '{' | '`' | '<')
+        || matches!(c, '\u{3000}'..='\u{303f}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff1f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &str, expected: Option<Typed<'_>>) {
+        assert_eq!(Typed::find(before, true), expected, "{before:?}");
+    }
+
+    fn token(text: &str, n_bytes: usize, quote: Option<char>) -> Token<'_> {
+        Token { text, n_bytes, quote }
+    }
+
+    #[test]
+    fn line_is_a_command_with_arguments_or_ends_in_a_file() {
+        check("/", Some(Typed::Command("")));
+        check("/mo", Some(Typed::Command("mo")));
+        check("/model  fa st", Some(Typed::Argument { command: "model", text: "fa st" }));
+        check("/etc/host", None);
+        check("hello", None);
+        check("", None);
+        check("see @", Some(Typed::File(token("", 1, None))));
+        check("@src/ma", Some(Typed::File(token("src/ma", 7, None))));
+        check("看，@源", Some(Typed::File(token("源", 4, None))));
+        check("看@源", None);
+        check("me@host.org", None);
+        check("x=@a", Some(Typed::File(token("a", 2, None))));
+        check("see @\"my fi", Some(Typed::File(token("my fi", 7, Some('"')))));
+        check("see @\"my file\" and", None);
+        check("!git clone git@host", None);
+        check("!ls @x", None);
+        check("ls ./sr", Some(Typed::Path(token("./sr", 4, None))));
+        check("!cat ~/no", Some(Typed::Path(token("~/no", 4, None))));
+        check("cat '/my fi", Some(Typed::Path(token("/my fi", 7, Some('\'')))));
+        check("and/or", None);
+        check("don't @x", Some(Typed::File(token("x", 2, None))));
+        assert_eq!(Typed::find("/mo", false), None);
+    }
+
+    #[test]
+    fn last_word_is_what_a_key_completes() {
+        let check = |before: &str, expected: Token<'_>| {
+            assert_eq!(Token::last(before), expected, "{before:?}");
+        };
+        check("!ls sr", token("sr", 2, None));
+        check("!ls ", token("", 0, None));
+        check("a \"b c", token("b c", 4, Some('"')));
+        check("", token("", 0, None));
+    }
+}

@@ -1,0 +1,116 @@
+//! The list of earlier prompts, with a search.
+
+use std::path::{Path, PathBuf};
+
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::util::paths;
+
+use super::super::super::sessions::age;
+use super::super::overlays::{DialogOutcome, Drawn, Overlay, OverlayStep};
+use super::PastPrompt;
+
+/// Characters of a prompt that its row may show, and that the search reads.
+const MAX_LABEL_CHARS: usize = 400;
+const MAX_SEARCHED_CHARS: usize = 4_000;
+
+/// Prompts of this directory, or of all.
+pub(in super::super) struct HistorySearch {
+    picker: Picker<String>,
+    /// Newest first.
+    prompts: Vec<PastPrompt>,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    now_ms: u64,
+    is_all: bool,
+    scope_key: String,
+}
+
+/// Whose prompts are searched, and for what.
+pub(in super::super) struct HistoryQuery<'a> {
+    pub(in super::super) cwd: &'a Path,
+    pub(in super::super) home: Option<&'a Path>,
+    pub(in super::super) now_ms: u64,
+    /// What the search begins with.
+    pub(in super::super) text: &'a str,
+}
+
+impl HistorySearch {
+    /// `prompts` are newest first. Begins with those of the directory, if there are any.
+    pub(in super::super) fn new(prompts: Vec<PastPrompt>, query: &HistoryQuery<'_>, keymap: &Keymap) -> Self {
+        let is_all = !prompts.iter().any(|prompt| prompt.cwd == query.cwd);
+        let mut picker = Picker::new("", Vec::new());
+        picker.set_query(query.text);
+        let mut search = Self {
+            picker,
+            prompts,
+            cwd: query.cwd.to_owned(),
+            home: query.home.map(Path::to_owned),
+            now_ms: query.now_ms,
+            is_all,
+            scope_key: keymap.hint("app.history.toggleScope"),
+        };
+        search.list();
+        search
+    }
+
+    /// Lists the prompts of the scope.
+    fn list(&mut self) {
+        let shown = self.prompts.iter().filter(|prompt| self.is_all || prompt.cwd == self.cwd);
+        let items = shown.map(|prompt| self.item(prompt)).collect();
+        self.picker.set_items(items);
+        let (scope, other) = if self.is_all {
+            ("all directories".to_owned(), "this directory")
+        } else {
+            (paths::display(&self.cwd, self.home.as_deref()), "all directories")
+        };
+        self.picker.set_title(format!("Earlier prompts in {scope}"));
+        let key = &self.scope_key;
+        let scope_hint = if key.is_empty() { String::new() } else { format!(" · {key}: {other}") };
+        self.picker.set_hints(format!("enter: edit again{scope_hint} · escape: cancel"));
+    }
+
+    fn item(&self, prompt: &PastPrompt) -> PickerItem<String> {
+        let label: String = prompt.text.chars().take(MAX_LABEL_CHARS).collect();
+        let label = label.split_whitespace().collect::<Vec<_>>().join(" ");
+        let rest: String = prompt.text.chars().skip(MAX_LABEL_CHARS).take(MAX_SEARCHED_CHARS).collect();
+        let mut details = vec![age(self.now_ms, prompt.at_ms)];
+        if self.is_all {
+            details.push(paths::display(&prompt.cwd, self.home.as_deref()));
+        }
+        let n_lines = prompt.text.lines().count();
+        if n_lines > 1 {
+            details.push(format!("{n_lines} lines"));
+        }
+        PickerItem::new(prompt.text.clone(), label).keywords(rest).detail(details.join(" · "))
+    }
+}
+
+impl Overlay for HistorySearch {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        if let InputEvent::Key(key) = input {
+            if keymap.is("app.history.toggleScope", key) {
+                self.is_all = !self.is_all;
+                self.list();
+                return OverlayStep::Stay;
+            }
+            // The key that opened the list goes on to older prompts, as in a shell.
+            if keymap.is("app.history.search", key) {
+                self.picker.select_next();
+                return OverlayStep::Stay;
+            }
+        }
+        match self.picker.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(text) => OverlayStep::CloseWith(DialogOutcome::PromptChosen(text)),
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let drawn = self.picker.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}
