@@ -148,7 +148,8 @@ impl App {
 
     pub(super) fn submit(&mut self, when_busy: WhenBusy, out: &mut Vec<Effect>) {
         if self.input.prompt.is_bash() && self.session.user_command.is_some() {
-            self.status.hint = Some("a command is still running; press Escape to cancel it".to_owned());
+            let key = self.keymap.hint("app.interrupt");
+            self.status.hint = Some(format!("a command is still running; {key} cancels it"));
             return;
         }
         let templates = &self.session.templates;

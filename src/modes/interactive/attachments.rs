@@ -208,7 +208,7 @@ mod tests {
         let prompt = PromptDraft {
             text: "two: [image #2]".to_owned(),
             images: vec![image("x"), image("y")],
-            pastes: vec![0..3],
+            pastes: vec![0..3, 4..5],
         };
         let adopted = attachments.adopt(prompt);
         assert_eq!(adopted.text, "two: [image #3] [image #2]");
@@ -223,9 +223,9 @@ mod tests {
         attachments.add(image("a"));
         attachments.add(image("b"));
         let draft = attachments.prompt("[image #1] and [image #2]");
-        let adopted = Attachments::default().adopt(PromptDraft { pastes: vec![0..1], ..draft });
+        let adopted = Attachments::default().adopt(PromptDraft { pastes: vec![0..1, 2..3], ..draft });
         assert_eq!(adopted.text, "[image #1] and [image #2]");
-        assert_eq!(adopted.pastes, vec![0..1]);
+        assert_eq!(adopted.pastes, [0..1, 2..3]);
     }
 
     #[test]

@@ -193,7 +193,8 @@ mod tests {
         let mut markers = Markers::default();
         markers.add_image(2);
         let text = "[image #1] [image #2][image #02] [image #2";
-        assert_eq!(markers.ranges(text), [11..21]);
+        assert_eq!(markers.ranges(text).first(), Some(&(11..21)));
+        assert_eq!(markers.ranges(text).len(), 1);
         assert_eq!(markers.expand(text), text);
         assert_eq!(markers.paste_at(text, 12), None);
     }

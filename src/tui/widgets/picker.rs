@@ -150,6 +150,11 @@ impl<T: Clone> Picker<T> {
         self.selected = found.unwrap_or(self.selected);
     }
 
+    /// The values that the filter shows, in their order.
+    pub fn shown(&self) -> impl Iterator<Item = &T> {
+        self.shown.iter().map(|&item_idx| &self.items[item_idx].value)
+    }
+
     pub fn selected(&self) -> Option<&T> {
         self.selected_item().map(|item| &item.value)
     }

@@ -234,7 +234,8 @@ fn compact(app: &mut App, args: &str, out: &mut Vec<Effect>) {
 /// Lists the queued messages.
 pub(in super::super) fn open_queue(app: &mut App) {
     if app.session.queue.is_empty() {
-        return app.tell("The queue is empty. While the agent works, Enter and Alt+Enter queue a message.");
+        let keys = ["tui.input.submit", "app.message.followUp"].map(|id| app.keymap.hint(id)).join(" and ");
+        return app.tell(&format!("The queue is empty. While the agent works, {keys} queue a message."));
     }
     app.dialogs.open_queue(&app.session, &app.keymap);
 }

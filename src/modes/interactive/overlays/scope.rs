@@ -1,8 +1,10 @@
 //! The list that selects and orders the models to cycle through.
 
+use crossterm::event::KeyEvent;
+
 use crate::ai::ScopedModel;
 use crate::session::{Scope, SessionCommand};
-use crate::tui::keymap::Keymap;
+use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
@@ -24,8 +26,8 @@ impl ModelScope {
         let hints = format!(
             "{}: on or off · {}/{}: order · {}: also as default · escape: done",
             keymap.hint("app.models.toggle"),
-            keymap.hint("app.models.moveUp"),
-            keymap.hint("app.models.moveDown"),
+            keymap.hint("app.models.reorderUp"),
+            keymap.hint("app.models.reorderDown"),
             keymap.hint("app.models.save"),
         );
         let picker = Picker::new("Models to cycle through; none selected means all", Vec::new()).hints(hints);
@@ -57,6 +59,45 @@ impl ModelScope {
         }
     }
 
+    /// Performs an action on several models. Returns whether the key is one of these.
+    fn handle_several(&mut self, key: &KeyEvent, keymap: &Keymap) -> bool {
+        match keymap.lookup(Context::Models, key) {
+            Some("app.models.enableAll") => self.add(self.picker.shown().cloned().collect()),
+            Some("app.models.clearAll") => self.scope.clear(),
+            Some("app.models.toggleProvider") => {
+                let selected = self.picker.selected().cloned().unwrap_or_default();
+                let models = self.of_provider(&selected);
+                if models.iter().all(|reference| self.has(reference)) {
+                    self.scope.retain(|(one, _)| !models.contains(one));
+                } else {
+                    self.add(models);
+                }
+            }
+            _ => return false,
+        }
+        self.fill();
+        true
+    }
+
+    fn has(&self, reference: &str) -> bool {
+        self.scope.iter().any(|(one, _)| one == reference)
+    }
+
+    fn add(&mut self, references: Vec<String>) {
+        for reference in references {
+            if !self.has(&reference) {
+                self.scope.push((reference.clone(), reference));
+            }
+        }
+    }
+
+    /// The models of the same provider.
+    fn of_provider(&self, reference: &str) -> Vec<String> {
+        let provider = |reference: &str| self.choices.iter().find(|one| one.reference() == reference);
+        let Some(provider) = provider(reference).map(|one| one.provider.clone()) else { return Vec::new() };
+        self.choices.iter().filter(|one| one.provider == provider).map(ModelChoice::reference).collect()
+    }
+
     fn shift(&mut self, reference: &str, up: bool) {
         let Some(at) = self.scope.iter().position(|(one, _)| one == reference) else { return };
         let to = if up { at.checked_sub(1) } else { Some(at + 1) };
@@ -79,10 +120,13 @@ impl Overlay for ModelScope {
                 return self.chosen(Scope::Default);
             }
             let selected = self.picker.selected().cloned();
-            let moved = is("app.models.moveUp") || is("app.models.moveDown");
+            if self.handle_several(key, keymap) {
+                return OverlayStep::Stay;
+            }
+            let moved = is("app.models.reorderUp") || is("app.models.reorderDown");
             if let Some(reference) = selected.filter(|_| moved || is("app.models.toggle")) {
                 if moved {
-                    self.shift(&reference, is("app.models.moveUp"));
+                    self.shift(&reference, is("app.models.reorderUp"));
                 } else {
                     self.toggle(reference);
                 }
@@ -104,5 +148,42 @@ impl Overlay for ModelScope {
     fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
         let drawn = self.picker.render(width, max_rows, theme);
         (drawn.rows, drawn.cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyModifiers};
+
+    use super::super::super::keybindings::default_keymap;
+    use super::*;
+
+    /// The references in the cycle list after keys that are pressed with ctrl, or typed.
+    fn scope_after(keys: &str) -> Vec<String> {
+        let model = |provider: &str, id: &str| ModelChoice {
+            id: id.to_owned(),
+            provider: provider.to_owned(),
+            name: String::new(),
+        };
+        let choices = [model("acme", "one"), model("umbrella", "two"), model("acme", "three")];
+        let keymap = default_keymap();
+        let mut overlay = ModelScope::new(&choices, &[], &keymap);
+        for key in keys.chars() {
+            let held = if key.is_uppercase() { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
+            let key = KeyEvent::new(KeyCode::Char(key.to_ascii_lowercase()), held);
+            overlay.handle(&InputEvent::Key(key), &keymap);
+        }
+        overlay.scope.into_iter().map(|(reference, _)| reference).collect()
+    }
+
+    #[test]
+    fn keys_add_and_remove_several_models() {
+        let check = |keys: &str, expected: &[&str]| assert_eq!(scope_after(keys), expected, "{keys}");
+        check("A", &["acme/one", "umbrella/two", "acme/three"]);
+        check("AA", &["acme/one", "umbrella/two", "acme/three"]);
+        check("AX", &[]);
+        check("P", &["acme/one", "acme/three"]);
+        check("PP", &[]);
+        check("umbrellaA", &["umbrella/two"]);
     }
 }
