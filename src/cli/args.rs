@@ -11,6 +11,7 @@ use crate::modes;
 
 use super::acp::AcpArgs;
 use super::auth::AuthArgs;
+use super::doctor::DoctorArgs;
 use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
@@ -182,6 +183,8 @@ pub(super) enum SubCommand {
     Trace(TraceArgs),
     /// Show tokens and costs by day, model and project
     Usage(UsageArgs),
+    /// Check the terminal, files and providers, and say what to change
+    Doctor(DoctorArgs),
 }
 
 /// `help` is no sub-command: `pi help me with this` is a message.
@@ -451,6 +454,7 @@ mod tests {
             "sessions  List sessions, or search their texts",
             "trace     Show the prompts, steps and tool calls of a session",
             "usage     Show tokens and costs by day, model and project",
+            "doctor    Check the terminal, files and providers, and say what to change",
             "help      Show this help, or that of a command",
         ];
         assert_eq!(listed, expected);

@@ -3,6 +3,7 @@
 mod acp;
 mod args;
 mod auth;
+mod doctor;
 mod initial;
 mod session_list;
 mod sessions;
@@ -53,6 +54,7 @@ pub fn main() -> ExitCode {
         Some(SubCommand::Sessions(args)) => session_list::run(&args, env),
         Some(SubCommand::Trace(args)) => trace::run(&args, env),
         Some(SubCommand::Usage(args)) => usage::run(&args, env),
+        Some(SubCommand::Doctor(args)) => doctor::run(&args, env),
         None => {
             modes::report_notes(&sorted.notes);
             run(args, env)

@@ -42,7 +42,7 @@ pub(super) struct Setup {
     pub(super) cwd: PathBuf,
     live_settings: LiveSettings,
     /// As pi starts in this directory.
-    settings: Arc<EffectiveSettings>,
+    pub(super) settings: Arc<EffectiveSettings>,
     pub(super) catalog: Catalog,
     pub(super) credentials: Credentials,
     transport: Transport,

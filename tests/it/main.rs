@@ -31,6 +31,7 @@ mod house;
 mod layers;
 mod local_servers;
 mod process_acp;
+mod process_doctor;
 mod process_json;
 mod process_print;
 mod process_prompt;

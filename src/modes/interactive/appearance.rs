@@ -57,6 +57,18 @@ impl Looks<'_> {
             || self.env.is_set("WT_SESSION")
     }
 
+    /// Whether the terminal shows 24-bit colours: as set, or because it says so.
+    pub(super) fn has_true_color(&self, settings: &Settings) -> bool {
+        match settings.true_color {
+            Capability::On => true,
+            Capability::Off => false,
+            Capability::Auto => {
+                let colors = self.env.get("COLORTERM").unwrap_or_default();
+                matches!(colors.as_str(), "truecolor" | "24bit") || self.env.is_set("WT_SESSION")
+            }
+        }
+    }
+
     /// The theme of the settings: built in, or a file in the user's `themes` folder.
     pub(super) fn theme(
         &self,
@@ -64,15 +76,7 @@ impl Looks<'_> {
         input: &mut InputBroker,
         problems: &mut Vec<String>,
     ) -> Theme {
-        let colors = self.env.get("COLORTERM").unwrap_or_default();
-        let true_color = match settings.true_color {
-            Capability::On => true,
-            Capability::Off => false,
-            Capability::Auto => {
-                matches!(colors.as_str(), "truecolor" | "24bit") || self.env.is_set("WT_SESSION")
-            }
-        };
-        let depth = if true_color { ColorDepth::True } else { ColorDepth::Indexed };
+        let depth = if self.has_true_color(settings) { ColorDepth::True } else { ColorDepth::Indexed };
         let name = settings.theme.as_str();
         let background = background(self.env, name, input);
         if let Some(theme) = Theme::builtin(name, background, depth) {

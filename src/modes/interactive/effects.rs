@@ -64,6 +64,7 @@ impl Effects {
             WorldEffect::ReadTrace { path, filter } => self.read_trace(path, filter),
             WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
+            WorldEffect::Examine => self.examine(),
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::Reload => self.reload(),
             WorldEffect::Login(effect) => self.start_login(effect),

@@ -13,6 +13,7 @@ mod commands;
 mod completion;
 mod context_facts;
 mod dialogs;
+mod doctor;
 mod draft;
 mod effects;
 mod enter_label;
@@ -67,6 +68,7 @@ use session_picker::SessionsEffect;
 use terminal::Terminal;
 
 pub use commands::is_command;
+pub use doctor::{DoctorInput, doctor};
 pub use reference::{commands_markdown, keybindings_markdown};
 pub use start::{InteractiveStart, run};
 

@@ -76,6 +76,8 @@ pub(super) enum WorldEffect {
         /// Also queries services that list their models, which needs a key and the network.
         with_services: bool,
     },
+    /// Examines terminal, files and providers; answers with [`EffectDone::Block`].
+    Examine,
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
     ReadBranch,
     /// Reloads the user's files; answers with [`EffectDone::Reloaded`].

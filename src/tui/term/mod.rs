@@ -14,6 +14,7 @@ mod control;
 mod guard;
 mod inline;
 mod input;
+mod probe;
 mod reflow;
 mod row_mark;
 
@@ -22,5 +23,6 @@ pub use control::Control;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
 pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
 pub use input::{InputBroker, InputEvent, normalize_paste};
+pub use probe::{TerminalAnswers, ask_terminal};
 pub use reflow::{CursorRule, ReflowTraits};
 pub use row_mark::RowMark;

@@ -2,7 +2,7 @@
 
 use super::super::actions;
 use super::super::app::App;
-use super::super::msg::{Effect, ScreenEffect};
+use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::pager::PagerEffect;
 use super::super::reference;
 use super::Command;
@@ -25,6 +25,12 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Clear screen and scrollback, and write the transcript again at the current width",
         run: |_, _, out| out.push(ScreenEffect::Replay.into()),
+    },
+    Command {
+        name: "doctor",
+        args: "",
+        help: "Check the terminal, files and providers, and say what to change",
+        run: |_, _, out| out.push(WorldEffect::Examine.into()),
     },
     Command { name: "hotkeys", args: "", help: "Show all keys and commands", run: hotkeys },
 ];

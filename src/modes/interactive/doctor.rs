@@ -1,0 +1,468 @@
+//! `pi doctor` and `/doctor`: what the terminal supports, what is configured, which files and
+//! hosts pi uses, and what to change.
+//!
+//! Reads and asks, and changes nothing. Values of keys and of variables are never shown.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ai::Catalog;
+use crate::config::{Credentials, Dirs, Env, KeySource, Settings};
+use crate::tui::term::{TerminalAnswers, ask_terminal};
+
+use super::appearance::{Looks, in_tmux};
+use super::effects::Effects;
+use super::keybindings;
+use super::msg::EffectDone;
+
+/// How long the terminal may take to answer, also over a slow connection.
+const ANSWER_LIMIT: Duration = Duration::from_millis(800);
+
+/// Columns of the advice.
+const TEXT_WIDTH: usize = 78;
+
+/// Variables that change what pi does; only whether they are set is shown.
+const VARIABLES: &[&str] = &[
+    "PI_CODING_AGENT_DIR",
+    "PI_LOCAL_SERVERS",
+    "PI_CACHE_RETENTION",
+    "PI_COPILOT_CLIENT_ID",
+    "PI_TUI_ESC_TIMEOUT",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+];
+
+/// What the report is made of.
+pub struct DoctorInput<'a> {
+    pub env: &'a Env,
+    pub dirs: &'a Dirs,
+    pub settings: &'a Settings,
+    pub catalog: &'a Catalog,
+    pub credentials: &'a Credentials,
+    /// The folder of all sessions.
+    pub sessions: &'a Path,
+    /// Problems in the user's files, one line each.
+    pub problems: &'a [String],
+}
+
+/// The report of `pi doctor`, as text. Asks the terminal and blocks meanwhile.
+pub fn doctor(input: &DoctorInput<'_>) -> String {
+    let answers = ask_terminal(ANSWER_LIMIT);
+    let facts =
+        TerminalFacts { answers, is_running: false, tmux_extended_keys: tmux_extended_keys(input.env) };
+    Report::of(input, &facts).text()
+}
+
+/// What was found out about the terminal.
+struct TerminalFacts {
+    answers: Option<TerminalAnswers>,
+    /// Whether the interface has the terminal, so that it cannot be asked.
+    is_running: bool,
+    /// tmux's option, if pi runs in tmux.
+    tmux_extended_keys: Option<String>,
+}
+
+impl Effects {
+    /// Answers with [`EffectDone::Block`].
+    pub(super) fn examine(&self) {
+        let (services, env, done) = (Arc::clone(&self.services), self.env.clone(), self.done.clone());
+        let (sessions, state) = (self.sessions.root.clone(), self.link.handle().state());
+        tokio::task::spawn_blocking(move || {
+            let catalog = services.catalog.get();
+            let input = DoctorInput {
+                env: &env,
+                dirs: &services.dirs,
+                settings: &state.settings.values,
+                catalog: &catalog,
+                credentials: &services.credentials,
+                sessions: &sessions,
+                problems: &[],
+            };
+            let facts = TerminalFacts {
+                answers: None,
+                is_running: true,
+                tmux_extended_keys: tmux_extended_keys(&env),
+            };
+            drop(done.send(EffectDone::Block(Report::of(&input, &facts).markdown())));
+        });
+    }
+}
+
+/// tmux's option, which decides whether it passes shift+enter on.
+fn tmux_extended_keys(env: &Env) -> Option<String> {
+    if !in_tmux(env) {
+        return None;
+    }
+    let mut show = Command::new("tmux");
+    show.args(["show-options", "-gv", "extended-keys"]).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = show.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Sections of rows, and what to change.
+#[derive(Default)]
+struct Report {
+    sections: Vec<Section>,
+    advice: Vec<String>,
+}
+
+struct Section {
+    title: &'static str,
+    rows: Vec<(String, String)>,
+}
+
+impl Report {
+    fn of(input: &DoctorInput<'_>, facts: &TerminalFacts) -> Self {
+        let mut report = Self::default();
+        report.terminal(input, facts);
+        report.files(input);
+        report.providers(input);
+        report.programs(input.env);
+        report.advice.extend(input.problems.iter().cloned());
+        report
+    }
+
+    fn section(&mut self, title: &'static str, rows: Vec<(&str, String)>) {
+        let rows = rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.sections.push(Section { title, rows });
+    }
+
+    fn advise(&mut self, condition: bool, text: &str) {
+        if condition {
+            self.advice.push(text.to_owned());
+        }
+    }
+
+    fn terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts) {
+        let (env, settings) = (input.env, input.settings);
+        let looks = Looks { env, dirs: input.dirs };
+        let answers = facts.answers.as_ref();
+        let term = env.get("TERM").unwrap_or_else(|| "not set".to_owned());
+        let version = answers.and_then(|answers| answers.version.clone()).or_else(|| env.get("TERM_PROGRAM"));
+        let name =
+            version.map_or_else(|| format!("TERM={term}"), |version| format!("{version}, TERM={term}"));
+        let is_remote = env.is_set("SSH_TTY") || env.is_set("SSH_CONNECTION");
+        let hosts = [
+            (in_tmux(env), "tmux"),
+            (env.is_set("STY"), "screen"),
+            (env.is_set("ZELLIJ"), "zellij"),
+            (is_remote, "ssh"),
+        ];
+        let within: Vec<&str> = hosts.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+        let yes_or = |is: bool, otherwise: &str| if is { "yes".to_owned() } else { otherwise.to_owned() };
+        let known = |is: fn(&TerminalAnswers) -> bool, no: &str| match answers {
+            Some(answers) => yes_or(is(answers), no),
+            None if facts.is_running => "not asked while pi runs; see pi doctor".to_owned(),
+            None => "no answer".to_owned(),
+        };
+        let has_true_color = looks.has_true_color(settings);
+        let mut rows = vec![
+            ("name", name),
+            ("within", if within.is_empty() { "nothing else".to_owned() } else { within.join(", ") }),
+            (
+                "shift+enter, ctrl+enter",
+                match facts.tmux_extended_keys.as_deref() {
+                    Some(option) => format!("tmux: extended-keys {option}"),
+                    None => known(|answers| answers.has_kitty_keys, "the same as enter"),
+                },
+            ),
+            ("24-bit colour", yes_or(has_true_color, "no: 256 colours")),
+            ("links", yes_or(looks.shows_links(settings), "no")),
+            ("frames at once", known(|answers| answers.has_synchronized_output, "no")),
+            ("clipboard", clipboard(env, is_remote)),
+            ("theme", settings.theme.clone()),
+        ];
+        if let Some(language) = language(env) {
+            rows.push(("language", language));
+        }
+        self.section("Terminal", rows);
+        self.advise_terminal(input, facts, has_true_color);
+    }
+
+    fn advise_terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts, has_true_color: bool) {
+        let env = input.env;
+        let is_dumb = env.get("TERM").is_none_or(|term| term == "dumb");
+        self.advise(is_dumb, "TERM is not set, or dumb: pi has no interface here; use pi -p \"…\"");
+        let is_off = facts.tmux_extended_keys.as_deref() == Some("off");
+        self.advise(
+            is_off,
+            "tmux hides shift+enter: add `set -s extended-keys on` to ~/.tmux.conf, and with tmux 3.5 or newer \
+             `set -s extended-keys-format csi-u`; ctrl+j inserts a line break anyway",
+        );
+        let has_no_kitty = facts.answers.as_ref().is_some_and(|answers| !answers.has_kitty_keys);
+        self.advise(
+            has_no_kitty && !in_tmux(env),
+            "this terminal cannot tell shift+enter from enter: insert line breaks with ctrl+j, or with a \
+             backslash before enter",
+        );
+        self.advise(
+            !has_true_color && !is_dumb,
+            "if the terminal shows 24-bit colours, set COLORTERM=truecolor or the setting \
+             terminal.trueColor to \"on\"",
+        );
+        let is_utf8 = language(env).is_some_and(|name| name.to_lowercase().replace('-', "").contains("utf8"));
+        self.advise(!is_utf8, "set LANG to a UTF-8 locale such as C.UTF-8; other text may look wrong");
+        self.advise(
+            env.is_set("WAYLAND_DISPLAY") && program(env, "wl-paste").is_none(),
+            "install wl-clipboard to paste images from the Wayland clipboard",
+        );
+    }
+
+    fn files(&mut self, input: &DoctorInput<'_>) {
+        let dirs = input.dirs;
+        let keybindings = dirs.keybindings_file();
+        let files = [
+            ("settings", dirs.settings_file()),
+            ("models", dirs.models_file()),
+            ("keys and accounts", dirs.auth_file()),
+            ("key bindings", keybindings),
+            ("trust", dirs.trust_file()),
+            ("earlier prompts", dirs.prompt_history_file()),
+            ("themes", dirs.agent.join("themes")),
+            ("sessions", input.sessions.to_owned()),
+        ];
+        let rows = files.iter().map(|(name, path)| (*name, describe(path, dirs))).collect();
+        self.section("Files", rows);
+        match keybindings::load(dirs) {
+            Ok((_, problems)) => self.advice.extend(problems),
+            Err(problem) => self.advice.push(problem),
+        }
+        let is_open = fs::metadata(dirs.auth_file()).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+        let auth_file = dirs.display(&dirs.auth_file());
+        self.advise(is_open, &format!("others can read your keys: run chmod 600 {auth_file}"));
+        let is_read_only = fs::metadata(&dirs.agent).is_ok_and(|folder| folder.permissions().readonly());
+        let agent = dirs.display(&dirs.agent);
+        self.advise(is_read_only, &format!("pi cannot write to {agent}; nothing would be saved"));
+    }
+
+    fn providers(&mut self, input: &DoctorInput<'_>) {
+        let usable: Vec<_> = input
+            .credentials
+            .providers(input.catalog)
+            .into_iter()
+            .filter(|provider| provider.source != KeySource::None)
+            .collect();
+        let row = |id: &str, source: String| {
+            let hosts = hosts(input.catalog, id);
+            (id.to_owned(), if hosts.is_empty() { source } else { format!("{source} → {hosts}") })
+        };
+        let mut rows: Vec<(String, String)> =
+            usable.iter().map(|provider| row(&provider.id, provider.source.to_string())).collect();
+        let is_searched = input.env.get("PI_LOCAL_SERVERS").as_deref() != Some("none");
+        rows.push((
+            "this machine".to_owned(),
+            if is_searched {
+                "asked for model servers, such as Ollama"
+            } else {
+                "not asked for model servers"
+            }
+            .to_owned(),
+        ));
+        self.sections.push(Section { title: "Providers and their hosts", rows });
+        self.advise(
+            usable.is_empty(),
+            "no provider has a key: type /login in pi, or set ANTHROPIC_API_KEY or another key",
+        );
+    }
+
+    fn programs(&mut self, env: &Env) {
+        let found = |name: &str| {
+            program(env, name).map_or_else(|| "not found".to_owned(), |path| path.display().to_string())
+        };
+        let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| Some((*name, env.get(name)?)));
+        let editor = editor.map_or_else(
+            || "nano, as VISUAL and EDITOR are not set".to_owned(),
+            |(name, value)| format!("{value} ({name})"),
+        );
+        let set: Vec<&str> = VARIABLES.iter().copied().filter(|name| env.is_set(name)).collect();
+        let set = if set.is_empty() { "none".to_owned() } else { set.join(", ") };
+        self.section(
+            "Programs and variables",
+            vec![("bash", found("bash")), ("git", found("git")), ("editor", editor), ("variables set", set)],
+        );
+        self.advise(
+            program(env, "bash").is_none(),
+            "install bash, or set shellPath: commands run in a shell",
+        );
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("pi {}\n", env!("CARGO_PKG_VERSION"));
+        for Section { title, rows } in &self.sections {
+            let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+            text.push_str(&["\n", title, "\n"].concat());
+            for (name, value) in rows {
+                let gap = " ".repeat(width - name.chars().count());
+                text.push_str(&["  ", name, &gap, "  ", value, "\n"].concat());
+            }
+        }
+        text.push_str("\nWhat to change\n");
+        for (number, advice) in (1..).zip(&self.advice) {
+            let first = format!("  {number}. ");
+            let indent = " ".repeat(first.len());
+            let options =
+                textwrap::Options::new(TEXT_WIDTH).initial_indent(&first).subsequent_indent(&indent);
+            text.push_str(&(textwrap::fill(advice, options) + "\n"));
+        }
+        if self.advice.is_empty() {
+            text.push_str("  nothing\n");
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = String::new();
+        for Section { title, rows } in &self.sections {
+            text.push_str(&["### ", title, "\n\n|  |  |\n|---|---|\n"].concat());
+            for (name, value) in rows {
+                let value = value.replace('|', "\\|");
+                text.push_str(&["| ", name, " | ", &value, " |\n"].concat());
+            }
+            text.push('\n');
+        }
+        text.push_str("### What to change\n\n");
+        for (number, advice) in (1..).zip(&self.advice) {
+            text.push_str(&[&format!("{number}. "), advice, "\n"].concat());
+        }
+        if self.advice.is_empty() {
+            text.push_str("Nothing.\n");
+        }
+        text
+    }
+}
+
+/// Where copied text goes.
+fn clipboard(env: &Env, is_remote: bool) -> String {
+    let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
+    if has_display && !is_remote && !in_tmux(env) {
+        "this machine's".to_owned()
+    } else {
+        "the terminal's, for copying (OSC 52)".to_owned()
+    }
+}
+
+/// The locale that decides about characters.
+fn language(env: &Env) -> Option<String> {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    names.iter().find_map(|name| env.get(name).filter(|value| !value.is_empty()))
+}
+
+/// A path, and whether something is there.
+fn describe(path: &Path, dirs: &Dirs) -> String {
+    let shown = dirs.display(path);
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            let n_entries = fs::read_dir(path).map_or(0, Iterator::count);
+            format!("{shown} ({n_entries} inside)")
+        }
+        Ok(_) => shown,
+        Err(_) => format!("{shown} (none yet)"),
+    }
+}
+
+/// The hosts of a provider's models.
+fn hosts(catalog: &Catalog, provider: &str) -> String {
+    let mut hosts: Vec<&str> =
+        catalog.models_of(provider).iter().filter_map(|model| host(&model.base_url)).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts.join(", ")
+}
+
+/// The host and port of an address.
+fn host(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let authority = rest.split(['/', '?']).next()?;
+    // A name and password would come first.
+    authority.rsplit('@').next().filter(|host| !host.is_empty())
+}
+
+/// Where a program is.
+fn program(env: &Env, name: &str) -> Option<PathBuf> {
+    let search_path = env.get("PATH")?;
+    std::env::split_paths(&search_path).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The report of a user with these variables, files and answers.
+    fn report(variables: &[(&str, &str)], files: &[(&str, &str)], facts: &TerminalFacts) -> String {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().to_str().unwrap();
+        let agent = home.path().join(".pi/agent");
+        fs::create_dir_all(&agent).unwrap();
+        for (name, content) in files {
+            fs::write(agent.join(name), content).unwrap();
+        }
+        let bin = home.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        fs::write(bin.join("bash"), "").unwrap();
+        let path = bin.to_str().unwrap();
+        let env = Env::of(&[variables, &[("HOME", root), ("PATH", path)]].concat());
+        let dirs = Dirs::new(&env);
+        let input = DoctorInput {
+            env: &env,
+            dirs: &dirs,
+            settings: &Settings::default(),
+            catalog: &Catalog::builtin(),
+            credentials: &Credentials::new(env.clone()),
+            sessions: &dirs.sessions,
+            problems: &["settings.json: line 3: \"them\" is not a setting".to_owned()],
+        };
+        Report::of(&input, facts).text().replace(root, "HOME")
+    }
+
+    #[test]
+    fn report_says_what_is_there_and_what_to_change() {
+        let answers = TerminalAnswers {
+            version: Some("foot(1.16)".to_owned()),
+            has_kitty_keys: true,
+            has_synchronized_output: true,
+            has_sixel: true,
+        };
+        let facts = TerminalFacts { answers: Some(answers), is_running: false, tmux_extended_keys: None };
+        let variables = [
+            ("TERM", "foot"),
+            ("COLORTERM", "truecolor"),
+            ("LANG", "zh_CN.UTF-8"),
+            ("ANTHROPIC_API_KEY", "sk-canary"),
+            ("VISUAL", "nvim"),
+            ("DISPLAY", ":0"),
+            ("HTTPS_PROXY", "http://user:canary@proxy:3128"),
+        ];
+        let files = [("auth.json", "{}"), ("keybindings.json", r#"{"app.nope": "x"}"#)];
+        let report = report(&variables, &files, &facts);
+        assert!(!report.contains("canary"), "{report}");
+        insta::assert_snapshot!(report);
+    }
+
+    #[test]
+    fn limits_of_a_terminal_lead_to_advice() {
+        let facts =
+            TerminalFacts { answers: None, is_running: false, tmux_extended_keys: Some("off".to_owned()) };
+        let variables =
+            [("TERM", "tmux-256color"), ("TMUX", "/tmp/x"), ("SSH_TTY", "/dev/pts/1"), ("LANG", "C")];
+        let report = report(&variables, &[], &facts);
+        for advice in
+            ["tmux hides shift+enter", "COLORTERM=truecolor", "UTF-8 locale", "no provider has a key"]
+        {
+            assert!(report.contains(advice), "{advice} is not in\n{report}");
+        }
+        assert!(report.contains("tmux, ssh") && !report.contains("backslash"), "{report}");
+    }
+
+    #[test]
+    fn host_of_an_address_never_contains_a_password() {
+        assert_eq!(host("https://me:secret@proxy.corp:8443/v1?key=x"), Some("proxy.corp:8443"));
+        assert_eq!(host("http://localhost:11434"), Some("localhost:11434"));
+        assert_eq!(host("not an address"), None);
+    }
+}
