@@ -162,6 +162,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub use_theme: Option<String>,
 
+    /// Write the conversation as plain lines, for screen readers
+    #[arg(long)]
+    pub screen_reader: bool,
+
     /// Print the version
     #[arg(short, long, action = ArgAction::Version)]
     version: Option<bool>,

@@ -105,7 +105,8 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
             &setup.problems,
         ));
     }
-    let interactive = !args.print && args.mode.is_none() && !is_dumb && terminals.can_interact();
+    let is_usable = !is_dumb || setup.settings.values.screen_reader;
+    let interactive = !args.print && args.mode.is_none() && is_usable && terminals.can_interact();
     if interactive {
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(WORKERS);

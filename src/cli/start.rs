@@ -263,6 +263,7 @@ fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
         ("budget.sessionUsd", args.max_session_cost.map(Value::from)),
         ("budget.dayUsd", args.max_day_cost.map(Value::from)),
         ("theme", args.use_theme.clone().map(Value::from)),
+        ("screenReader", args.screen_reader.then_some(Value::Bool(true))),
         ("enabledModels", args.models.clone().map(Value::from)),
         ("defaultTools", args.tools.as_ref().map(|names| trimmed(names).into())),
     ];
@@ -499,6 +500,7 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
     let (cwd, folders) = (setup.cwd.clone(), setup.folders(args));
     let open = sessions::choose(args, &folders, &cwd)?;
     let env = setup.env.clone();
+    let is_read_out = setup.settings.values.screen_reader;
     let (services, problems) = setup.into_services(args, keep(args, &folders), Front::Interactive)?;
     let credentials = services.credentials.clone();
     let start = modes::InteractiveStart {
@@ -516,7 +518,8 @@ pub(super) fn interactive(runtime: &Runtime, args: &Args, setup: Setup) -> anyho
         name: args.name.clone(),
     };
     runtime.block_on(async move {
-        let code = modes::interactive(start).await;
+        let code =
+            if is_read_out { modes::screen_reader(start).await } else { modes::interactive(start).await };
         modes::tell_if_slow(credentials.settled()).await;
         code
     })

@@ -102,6 +102,10 @@ pub struct Settings {
     pub quiet_startup: bool,
     /// Whether prompts are kept for later sessions.
     pub prompt_history: bool,
+    /// Whether nothing on the screen moves by itself.
+    pub reduced_motion: bool,
+    /// Whether the conversation is plain lines for a screen reader.
+    pub screen_reader: bool,
     pub hyperlinks: Capability,
     pub true_color: Capability,
     pub resize: ResizeMode,
@@ -252,6 +256,8 @@ impl Settings {
             theme: reader.get("theme"),
             quiet_startup: reader.get("quietStartup"),
             prompt_history: reader.get("promptHistory"),
+            reduced_motion: reader.get("reducedMotion"),
+            screen_reader: reader.get("screenReader"),
             hyperlinks: reader.get("terminal.hyperlinks"),
             true_color: reader.get("terminal.trueColor"),
             resize: reader.get("resize"),

@@ -127,6 +127,8 @@ pub const ROWS: &[Row] = &[
     Row::new("theme", Kind::Text, "\"system\"", "dark, light, system (follows the terminal) or the name of a file in ~/.pi/agent/themes"),
     Row::new("quietStartup", Kind::Bool, "false", "Start without the header").at_start(),
     Row::new("promptHistory", Kind::Bool, "true", "Keep prompts for the arrow keys and the search of later sessions, in ~/.pi/agent/prompt-history.jsonl; secrets that are recognised are masked").user_only(),
+    Row::new("reducedMotion", Kind::Bool, "false", "Show no spinner; times are counted once per second"),
+    Row::new("screenReader", Kind::Bool, "false", "Write the conversation as plain lines, for screen readers").user_only().at_start(),
     Row::new("terminal.hyperlinks", Kind::Choice(AUTO), "\"auto\"", "Whether links are clickable"),
     Row::new("terminal.trueColor", Kind::Choice(AUTO), "\"auto\"", "Whether the terminal supports 24-bit colour"),
     Row::new("resize", Kind::Choice(&["keep", "replay"]), "\"keep\"", "When the terminal's width changes: keep the scrollback as it is, or clear it and write the transcript again"),

@@ -10,6 +10,8 @@ pub(super) const FRAME: Duration = Duration::from_millis(4);
 pub(super) const STREAM_FRAME: Duration = Duration::from_millis(33);
 /// Time between two frames of an animation.
 const ANIMATION: Duration = Duration::from_millis(100);
+/// Time between two frames that only count seconds.
+const SECOND: Duration = Duration::from_secs(1);
 /// How long the size must stay unchanged before the screen follows it again.
 const RESIZE_REST: Duration = Duration::from_millis(75);
 /// A change of the size after this time is followed at once.
@@ -50,9 +52,9 @@ impl FrameClock {
         self.draw_at = Some(self.draw_at.map_or(earliest, |at| at.min(earliest)));
     }
 
-    /// Requests the next frame of an animation.
-    pub(super) fn animate(&mut self) {
-        self.request_in(ANIMATION);
+    /// Requests the next frame of an animation; with `reduced` motion only times change.
+    pub(super) fn animate(&mut self, reduced: bool) {
+        self.request_in(if reduced { SECOND } else { ANIMATION });
     }
 
     /// Requests a frame after `wait`, unless one is already due.

@@ -282,7 +282,7 @@ impl Interactive {
     /// Requests the next frame of an animation, if there is one.
     fn plan_frame(&mut self) {
         if self.app.is_animated() {
-            self.frames.animate();
+            self.frames.animate(self.app.session.settings.values.reduced_motion);
         } else if let Some(at) = self.app.input.changes_at() {
             self.frames.request_in(at.saturating_sub(self.clock.monotonic()));
         }

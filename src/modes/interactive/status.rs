@@ -8,6 +8,9 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::spinner;
 
+/// In place of the spinner.
+const STILL: &str = "•";
+
 /// The session's activity.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Status {
@@ -36,6 +39,8 @@ pub(super) struct StatusLine {
     pub(super) status: Status,
     /// A short response to the user's last action; removed by the next key.
     pub(super) hint: Option<String>,
+    /// Whether nothing may move, because the user asked for that.
+    pub(super) is_still: bool,
     /// When the user's command started.
     bash_since: Option<Duration>,
 }
@@ -172,7 +177,10 @@ impl StatusLine {
         }
 
         let mut row = Row::from_runs([
-            Run::new(format!(" {} ", spinner(now)), theme.style(Token::Accent)),
+            Run::new(
+                format!(" {} ", if self.is_still { STILL } else { spinner(now) }),
+                theme.style(Token::Accent),
+            ),
             Run::new(text, theme.style(Token::Muted)),
         ]);
         row.clip(width);
@@ -215,6 +223,17 @@ mod tests {
         assert_eq!(shown(11_000), "Retrying (1/3) in 1s… (esc to cancel)");
         assert_eq!(shown(12_500), "Retrying (1/3) in 0s… (esc to cancel)");
         assert!(line.is_animated(), "so that it is drawn again");
+    }
+
+    #[test]
+    fn nothing_turns_with_reduced_motion() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let status = Status::Working { since: Duration::ZERO };
+        let line = StatusLine { status, is_still: true, ..StatusLine::default() };
+        let shown =
+            |now_ms: u64| line.row(Duration::from_millis(now_ms), "esc", None, None, 80, &theme).text();
+        assert_eq!(shown(100), shown(900));
+        assert_eq!(shown(4_000).trim(), "• Working… 4s (esc to interrupt)");
     }
 
     #[test]

@@ -95,6 +95,7 @@ fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     if height >= 6 {
         let interrupt_key = app.keymap.hint("app.interrupt");
         let quit_hint = app.input.quit_hint(&app.keymap);
+        app.status.is_still = app.session.settings.values.reduced_motion;
         let unsaved = app.session.unsaved.as_deref();
         rows.push(app.status.row(app.now, &interrupt_key, quit_hint.as_deref(), unsaved, width, theme));
     }

@@ -1,0 +1,178 @@
+//! TABLE: the slash commands of screen-reader mode.
+
+use crate::ai::ThinkingLevel;
+use crate::session::{IfBusy, Scope, SessionCommand, list};
+
+use super::super::sessions::{age, title};
+use super::menu::{Menu, MenuItem};
+use super::{Next, Talk, say};
+
+struct Command {
+    name: &'static str,
+    args: &'static str,
+    help: &'static str,
+    run: fn(&mut Talk, &str) -> Next,
+}
+
+/// In the order in which `/help` reads them.
+const COMMANDS: &[Command] = &[
+    Command { name: "help", args: "", help: "Read the commands", run: |_, _| help() },
+    Command { name: "last", args: "", help: "Read the last answer again", run: last },
+    Command { name: "status", args: "", help: "Say what goes on, the model and the costs", run: status },
+    Command { name: "stop", args: "", help: "Interrupt the agent, like ctrl+c", run: stop },
+    Command { name: "queue", args: "", help: "Read the queued messages", run: queue },
+    Command { name: "model", args: "[NAME]", help: "Choose a model", run: model },
+    Command { name: "thinking", args: "[LEVEL]", help: "Choose how much the model thinks", run: thinking },
+    Command { name: "compact", args: "[FOCUS]", help: "Summarise the conversation", run: compact },
+    Command { name: "new", args: "", help: "Start a new session", run: new },
+    Command { name: "resume", args: "[NAME]", help: "Choose a session to continue", run: resume },
+    Command { name: "name", args: "TEXT", help: "Name the session", run: name },
+    Command { name: "skill:NAME", args: "[TEXT]", help: "Run a skill", run: |_, _| Next::GoOn },
+    Command { name: "quit", args: "", help: "Quit", run: |_, _| Next::Quit },
+];
+
+/// Runs a line without its slash.
+pub(super) fn run(talk: &mut Talk, line: &str) -> Next {
+    let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    if name.starts_with("skill:") {
+        talk.prompt(&["/", line].concat());
+        return Next::GoOn;
+    }
+    match COMMANDS.iter().find(|command| command.name == name) {
+        Some(command) => (command.run)(talk, args.trim()),
+        None => {
+            say(&[format!("Error: there is no command /{name} in screen-reader mode. /help reads all.")]);
+            Next::GoOn
+        }
+    }
+}
+
+fn help() -> Next {
+    let usage = |command: &Command| [command.name, command.args].join(" ").trim().to_owned();
+    let mut lines: Vec<String> =
+        COMMANDS.iter().map(|command| format!("/{}: {}.", usage(command), command.help)).collect();
+    lines.push("!COMMAND: Run a command and share its output with the model.".to_owned());
+    lines.push("A backslash at the end of a line continues the prompt on the next line.".to_owned());
+    lines.push("While the agent works, a prompt is queued. ctrl+c interrupts.".to_owned());
+    say(&lines);
+    Next::GoOn
+}
+
+fn last(talk: &mut Talk, _: &str) -> Next {
+    let answer = talk.narrator.last_answer();
+    say(&[if answer.is_empty() { "There is no answer yet.".to_owned() } else { answer.to_owned() }]);
+    Next::GoOn
+}
+
+fn status(talk: &mut Talk, _: &str) -> Next {
+    let state = talk.handle.state();
+    let activity = if state.is_busy() { "The agent works." } else { "It is your turn." };
+    say(&[
+        activity.to_owned(),
+        format!("Model {}, thinking {}.", state.model.reference(), state.thinking),
+        format!("{} messages from you.", state.totals.n_user),
+    ]);
+    if let Some(unsaved) = &state.unsaved {
+        say(&[format!("Warning: not saved: {unsaved}")]);
+    }
+    Next::GoOn
+}
+
+fn stop(talk: &mut Talk, _: &str) -> Next {
+    if talk.handle.state().is_busy() {
+        talk.interrupt();
+    } else {
+        say(&["Nothing is running.".to_owned()]);
+    }
+    Next::GoOn
+}
+
+fn queue(talk: &mut Talk, _: &str) -> Next {
+    say(&talk.queue_lines());
+    Next::GoOn
+}
+
+fn model(talk: &mut Talk, args: &str) -> Next {
+    let models = talk.start.services.usable_models();
+    let item = |reference: String| MenuItem {
+        command: SessionCommand::SetModel { reference: reference.clone(), scope: Scope::Session },
+        label: reference,
+    };
+    let items = models.iter().map(|model| item(model.reference())).collect();
+    offer(talk, Menu::new("Models:", items), args)
+}
+
+fn thinking(talk: &mut Talk, args: &str) -> Next {
+    let levels = talk.handle.state().model.thinking_levels();
+    let item = |level: ThinkingLevel| MenuItem {
+        label: level.name().to_owned(),
+        command: SessionCommand::SetThinking { level, scope: Scope::Session },
+    };
+    let items = levels.into_iter().map(item).collect();
+    offer(talk, Menu::new("Thinking levels:", items), args)
+}
+
+/// Shows a list, or chooses from it at once.
+fn offer(talk: &mut Talk, menu: Menu, args: &str) -> Next {
+    if args.is_empty() {
+        talk.show(menu);
+        return Next::GoOn;
+    }
+    talk.choose(menu, args)
+}
+
+fn compact(talk: &mut Talk, args: &str) -> Next {
+    let focus = (!args.is_empty()).then(|| args.to_owned());
+    talk.request(SessionCommand::Compact { focus, with_review: false });
+    Next::GoOn
+}
+
+fn new(talk: &mut Talk, _: &str) -> Next {
+    talk.request(SessionCommand::New { if_busy: IfBusy::Refuse });
+    Next::GoOn
+}
+
+fn resume(talk: &mut Talk, args: &str) -> Next {
+    let now_ms = talk.start.services.clock.now_ms();
+    let sessions = list(&talk.start.sessions, talk.start.sessions_filter.as_deref());
+    let items: Vec<MenuItem> = sessions
+        .into_iter()
+        .map(|session| MenuItem {
+            label: format!(
+                "{}, {}, {} messages",
+                title(&session),
+                age(now_ms, session.modified_ms),
+                session.n_messages
+            ),
+            command: SessionCommand::Open { path: session.path, if_busy: IfBusy::Refuse },
+        })
+        .collect();
+    if items.is_empty() {
+        say(&["There are no sessions in this directory.".to_owned()]);
+        return Next::GoOn;
+    }
+    offer(talk, Menu::new("Sessions, the latest first:", items), args)
+}
+
+fn name(talk: &mut Talk, args: &str) -> Next {
+    if args.is_empty() {
+        say(&["Error: type the name after the command: /name TEXT".to_owned()]);
+    } else {
+        talk.request(SessionCommand::SetName { name: args.to_owned() });
+        say(&[format!("This session is now called “{args}”.")]);
+    }
+    Next::GoOn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_name_of_its_own_and_help() {
+        for (index, command) in COMMANDS.iter().enumerate() {
+            assert!(!command.help.is_empty() && !command.help.ends_with('.'), "{}", command.name);
+            assert!(COMMANDS[..index].iter().all(|other| other.name != command.name), "{}", command.name);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Lists whose items are chosen by their numbers.
+
+use crate::session::{Question, QuestionId, SessionCommand};
+
+/// Items that are read out; a part of a name narrows a longer list.
+const MAX_SHOWN: usize = 20;
+
+/// A list that waits for a number.
+#[derive(Debug)]
+pub(super) struct Menu {
+    title: String,
+    items: Vec<MenuItem>,
+    /// Without a default, an empty line cancels.
+    default: Option<usize>,
+    question: Option<QuestionId>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct MenuItem {
+    pub(super) label: String,
+    pub(super) command: SessionCommand,
+}
+
+/// What a line chose.
+#[derive(Debug)]
+pub(super) enum Choice {
+    Command(Box<SessionCommand>),
+    Cancelled,
+    /// Nothing yet: the list, shorter or as it was, and what to say.
+    Again(Menu, String),
+}
+
+impl Menu {
+    pub(super) fn new(title: impl Into<String>, items: Vec<MenuItem>) -> Self {
+        Self { title: title.into(), items, default: None, question: None }
+    }
+
+    pub(super) fn of_question(question: &Question) -> Self {
+        let answer = |(option, label): (usize, &String)| MenuItem {
+            label: label.clone(),
+            command: SessionCommand::Answer { id: question.id, option },
+        };
+        Self {
+            title: format!("Blocked, pi asks: {}", question.text),
+            items: question.options.iter().enumerate().map(answer).collect(),
+            default: Some(question.default),
+            question: Some(question.id),
+        }
+    }
+
+    /// Whether it is the list of this question.
+    pub(super) fn asks(&self, id: QuestionId) -> bool {
+        self.question == Some(id)
+    }
+
+    /// The list, a line per item.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![self.title.clone()];
+        let shown = self.items.iter().take(MAX_SHOWN);
+        lines.extend((1..).zip(shown).map(|(number, item)| format!("{number}. {}", item.label)));
+        if self.items.len() > MAX_SHOWN {
+            lines.push(format!("And {} more.", self.items.len() - MAX_SHOWN));
+        }
+        lines.push(match self.default.and_then(|default| self.items.get(default)) {
+            Some(item) => format!("Type a number. An empty line means: {}", item.label),
+            None => "Type a number or part of a name. An empty line cancels.".to_owned(),
+        });
+        lines
+    }
+
+    /// What a line chooses: a number, an item whose label it is, or part of several labels.
+    pub(super) fn choose(mut self, text: &str) -> Choice {
+        let text = text.trim();
+        if text.is_empty() {
+            return match self.default.and_then(|default| self.items.get(default)) {
+                Some(item) => Choice::Command(Box::new(item.command.clone())),
+                None => Choice::Cancelled,
+            };
+        }
+        if let Ok(number) = text.parse::<usize>() {
+            return match number.checked_sub(1).and_then(|index| self.items.get(index)) {
+                Some(item) => Choice::Command(Box::new(item.command.clone())),
+                None => {
+                    let why = format!("There is no number {number}; type 1 to {}.", self.items.len());
+                    Choice::Again(self, why)
+                }
+            };
+        }
+        let wanted = text.to_lowercase();
+        let matching: Vec<MenuItem> =
+            self.items.iter().filter(|item| item.label.to_lowercase().contains(&wanted)).cloned().collect();
+        match matching.as_slice() {
+            [] => {
+                let why = format!("Nothing is called “{text}”. Type a number, or an empty line.");
+                Choice::Again(self, why)
+            }
+            [only] => Choice::Command(Box::new(only.command.clone())),
+            // Numbers of a question must not change.
+            _ if self.question.is_some() => {
+                let why = "Several answers match. Type a number.".to_owned();
+                Choice::Again(self, why)
+            }
+            _ => {
+                self.items = matching;
+                let lines = self.lines().join("\n");
+                Choice::Again(self, lines)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn menu(labels: &[&str]) -> Menu {
+        let item = |label: &&str| MenuItem {
+            label: (*label).to_owned(),
+            command: SessionCommand::SetName { name: (*label).to_owned() },
+        };
+        Menu::new("Which one?", labels.iter().map(item).collect())
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let chosen = match menu(&["opus", "sonnet", "so-fast"]).choose(text) {
+            Choice::Command(command) => match *command {
+                SessionCommand::SetName { name } => name,
+                other => format!("{other:?}"),
+            },
+            Choice::Cancelled => "cancelled".to_owned(),
+            Choice::Again(_, why) => why,
+        };
+        assert_eq!(chosen, expected, "{text:?}");
+    }
+
+    #[test]
+    fn number_or_name_chooses_and_part_of_a_name_narrows() {
+        check("2", "sonnet");
+        check(" OPUS ", "opus");
+        check(
+            "so",
+            "Which one?\n1. sonnet\n2. so-fast\nType a number or part of a name. An empty line cancels.",
+        );
+        check("4", "There is no number 4; type 1 to 3.");
+        check("0", "There is no number 0; type 1 to 3.");
+        check("x", "Nothing is called “x”. Type a number, or an empty line.");
+        check("", "cancelled");
+    }
+
+    #[test]
+    fn empty_line_gives_the_default_answer_of_a_question() {
+        let question = Question {
+            id: QuestionId::new(3),
+            kind: crate::session::QuestionKind::Trust,
+            text: "Trust this?".to_owned(),
+            options: vec!["Yes".to_owned(), "No".to_owned()],
+            default: 1,
+        };
+        let menu = Menu::of_question(&question);
+        assert!(menu.asks(QuestionId::new(3)) && !menu.asks(QuestionId::new(4)));
+        assert_eq!(
+            menu.lines(),
+            ["Blocked, pi asks: Trust this?", "1. Yes", "2. No", "Type a number. An empty line means: No"]
+        );
+        let Choice::Command(command) = menu.choose("") else { panic!("it has a default") };
+        assert_eq!(*command, SessionCommand::Answer { id: QuestionId::new(3), option: 1 });
+    }
+}

@@ -1,0 +1,280 @@
+//! Screen-reader mode: a conversation as plain lines.
+//!
+//! Lines are only ever appended, without escape sequences, colours or cursor movements, so that a
+//! screen reader reads each once. The terminal edits the input line. `narrator` says what
+//! happens, `menu` has lists with numbers, `commands` the slash commands.
+
+mod commands;
+mod menu;
+mod narrator;
+
+use std::io::{self, BufRead as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::sync::mpsc;
+
+use crate::agent::QueueKind;
+use crate::session::{
+    self, Deltas, OtherCommands, PromptDraft, SessionCommand, SessionEvent, SessionEvents, SessionHandle,
+    SessionUpdate, WhenBusy,
+};
+use crate::util::process;
+
+use super::InteractiveStart;
+use super::output::write_out;
+use super::print::shut_down;
+use super::signals::EndSignals;
+use menu::Menu;
+use narrator::Narrator;
+
+/// The exit code of SIGINT, as [`EndSignals`] reports it.
+const INTERRUPTED: u8 = 130;
+/// Within this time a second ctrl+c quits.
+const QUIT_WAIT: Duration = Duration::from_secs(3);
+
+/// Runs until the user quits.
+///
+/// # Errors
+/// If the session cannot be opened.
+pub async fn screen_reader(start: InteractiveStart) -> anyhow::Result<ExitCode> {
+    let (handle, events) =
+        session::start(Arc::clone(&start.services), start.cwd.clone(), start.open.clone(), Deltas::Wanted)
+            .await?;
+    let signals = EndSignals::new().context("cannot listen for signals")?;
+    say(&["pi, in screen-reader mode. Type a prompt, or /help.".to_owned()]);
+    say(&start.problems);
+    if let Some(name) = start.name.clone() {
+        handle.send(SessionCommand::SetName { name });
+    }
+    let prompts: Vec<PromptDraft> = start
+        .prompts
+        .iter()
+        .map(|prompt| PromptDraft {
+            text: prompt.text.clone(),
+            images: prompt.images.clone(),
+            ..PromptDraft::default()
+        })
+        .collect();
+    if !prompts.is_empty() {
+        handle.send(SessionCommand::Begin { prompts });
+    }
+    let pick_session = start.pick_session;
+    let mut talk =
+        Talk { start, handle, narrator: Narrator::default(), menu: None, unfinished: String::new() };
+    if pick_session {
+        talk.run_line("/resume");
+    }
+    let code = talk.run(events, signals).await;
+    process::kill_all();
+    Ok(code)
+}
+
+/// Appends lines.
+fn say(lines: &[String]) {
+    if !lines.is_empty() {
+        write_out(&(lines.join("\n") + "\n"));
+    }
+}
+
+/// The conversation with the user.
+struct Talk {
+    start: InteractiveStart,
+    handle: SessionHandle,
+    narrator: Narrator,
+    /// A list that waits for a number.
+    menu: Option<Menu>,
+    /// Lines that ended with a backslash.
+    unfinished: String,
+}
+
+/// What follows from a line.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Quit,
+}
+
+impl Talk {
+    async fn run(&mut self, mut events: SessionEvents, mut signals: EndSignals) -> ExitCode {
+        let mut lines = read_lines();
+        let mut quit_until = None;
+        loop {
+            tokio::select! {
+                biased;
+                code = signals.next() => {
+                    let now = tokio::time::Instant::now();
+                    if code != INTERRUPTED || quit_until.is_some_and(|until| now < until) {
+                        shut_down(&self.handle).await;
+                        return if code == INTERRUPTED { ExitCode::SUCCESS } else { ExitCode::from(code) };
+                    }
+                    quit_until = Some(now + QUIT_WAIT);
+                    self.interrupt();
+                }
+                update = events.recv() => match update {
+                    Some(update) => self.on_update(&update),
+                    None => return ExitCode::from(1),
+                },
+                line = lines.recv() => {
+                    let next = line.map(|line| self.on_line(&line));
+                    if next.is_none_or(|next| next == Next::Quit) {
+                        return self.leave().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn leave(&self) -> ExitCode {
+        shut_down(&self.handle).await;
+        let state = self.handle.state();
+        if state.on_disk {
+            say(&[format!("To resume this session: pi --session {}", state.id)]);
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn interrupt(&mut self) {
+        if self.handle.state().is_busy() {
+            self.handle.send(SessionCommand::Interrupt);
+            say(&["Interrupting.".to_owned()]);
+        } else {
+            say(&["Press ctrl+c again to quit, or type /quit.".to_owned()]);
+        }
+    }
+
+    fn on_update(&mut self, update: &SessionUpdate) {
+        say(&self.narrator.on_event(&update.event, &update.state));
+        match &update.event {
+            SessionEvent::Question(question) => {
+                let menu = Menu::of_question(question);
+                say(&menu.lines());
+                self.menu = Some(menu);
+            }
+            SessionEvent::QuestionClosed { id } if self.menu.as_ref().is_some_and(|menu| menu.asks(*id)) => {
+                self.menu = None;
+            }
+            SessionEvent::QueueReturned(taken) => {
+                for prompt in (**taken).clone().into_prompts() {
+                    say(&[format!("Not sent, type it again if you still want it: {}", prompt.text)]);
+                }
+            }
+            SessionEvent::PromptReturned { prompt, error } => {
+                say(&[format!("Error: {error}. Not sent: {}", prompt.text)]);
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles a line of input. One that ends with a backslash continues on the next line.
+    fn on_line(&mut self, line: &str) -> Next {
+        if let Some(begun) = line.strip_suffix('\\') {
+            self.unfinished.push_str(begun);
+            self.unfinished.push('\n');
+            return Next::GoOn;
+        }
+        let text = std::mem::take(&mut self.unfinished) + line;
+        self.run_line(text.trim())
+    }
+
+    fn run_line(&mut self, text: &str) -> Next {
+        if let Some(menu) = self.menu.take() {
+            return self.choose(menu, text);
+        }
+        if text.is_empty() {
+            self.deliver_queue();
+        } else if let Some(rest) = text.strip_prefix('!') {
+            let (command, hidden) = rest.strip_prefix('!').map_or((rest, false), |rest| (rest, true));
+            self.handle.send(SessionCommand::RunBash {
+                command: command.trim().to_owned(),
+                exclude_from_context: hidden,
+                others: OtherCommands::Refuse,
+            });
+        } else if let Some(line) = text.strip_prefix('/').filter(|line| !line.contains(['/', '\n'])) {
+            return commands::run(self, line);
+        } else {
+            self.prompt(text);
+        }
+        Next::GoOn
+    }
+
+    fn prompt(&self, text: &str) {
+        let text = text.to_owned();
+        let command =
+            SessionCommand::Prompt { text: text.clone(), images: Vec::new(), when_busy: WhenBusy::Steer };
+        let answer = self.handle.post(command);
+        tokio::spawn(async move {
+            if let Err(error) = answer.await {
+                say(&[format!("Error: {error}. Not sent: {text}")]);
+            }
+        });
+    }
+
+    /// Sends a command, and says why it was rejected.
+    fn request(&self, command: SessionCommand) {
+        let answer = self.handle.post(command);
+        tokio::spawn(async move {
+            if let Err(error) = answer.await {
+                say(&[format!("Error: {error}")]);
+            }
+        });
+    }
+
+    /// An empty line delivers queued messages now, as in the other interface.
+    fn deliver_queue(&self) {
+        let state = self.handle.state();
+        if state.is_busy() && !state.queue.is_empty() {
+            self.handle.send(SessionCommand::DeliverNow);
+            say(&["Delivering the queued messages now.".to_owned()]);
+        }
+    }
+
+    fn choose(&mut self, menu: Menu, text: &str) -> Next {
+        match menu.choose(text) {
+            menu::Choice::Command(command) => self.request(*command),
+            menu::Choice::Cancelled => say(&["Cancelled.".to_owned()]),
+            menu::Choice::Again(menu, why) => {
+                say(&[why]);
+                self.menu = Some(menu);
+            }
+        }
+        Next::GoOn
+    }
+
+    /// Shows a list; the next line chooses from it.
+    fn show(&mut self, menu: Menu) {
+        say(&menu.lines());
+        self.menu = Some(menu);
+    }
+
+    /// The queued messages, in the order of their delivery.
+    fn queue_lines(&self) -> Vec<String> {
+        let queue = &self.handle.state().queue;
+        let of = |kind: QueueKind, texts: &[String]| -> Vec<String> {
+            let kind = if kind == QueueKind::Steering { "Steering" } else { "Follow-up" };
+            texts.iter().map(|text| format!("{kind}: {text}")).collect()
+        };
+        let mut lines = of(QueueKind::Steering, &queue.steering);
+        lines.extend(of(QueueKind::FollowUp, &queue.follow_up));
+        if lines.is_empty() { vec!["The queue is empty.".to_owned()] } else { lines }
+    }
+}
+
+/// The lines of standard input, read on a thread that lives as long as the process.
+fn read_lines() -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    // Without a thread nothing can be typed, which ends the conversation.
+    let started = thread::Builder::new().name("input".to_owned()).spawn(move || {
+        for line in io::stdin().lock().split(b'\n') {
+            let Ok(line) = line else { return };
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    drop(started);
+    lines
+}

@@ -1,0 +1,85 @@
+//! Screen-reader mode in a terminal: nothing but appended lines.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use ratatui::layout::Size;
+use serde_json::json;
+
+use crate::support::chat;
+use crate::support::pty::{Pty, TestHome};
+use crate::support::sse_server::{Reply, SseServer};
+
+const SIZE: Size = Size { width: 80, height: 24 };
+
+/// Everything the program wrote, without the terminal's echo of line ends.
+fn written(log: &[u8]) -> String {
+    String::from_utf8(log.to_vec()).unwrap().replace("\r\n", "\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whole_conversation_is_appended_lines_without_an_escape_sequence() {
+    let calls = chat::calls(&[("bash", json!({"command": "echo out; exit 3"}))]);
+    let replies = [Reply::sse(calls), Reply::sse(chat::text("It **failed**.\nShall I retry?"))];
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, &["--screen-reader"]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("run it\r");
+    pty.wait_text("Done. Your turn.");
+    pty.keys("/thinking\r");
+    pty.wait_text("Type a number or part of a name.");
+    pty.keys("99\r");
+    pty.wait_text("There is no number 99");
+    pty.keys("\r");
+    pty.wait_text("Cancelled.");
+    pty.keys("!echo mine\r");
+    pty.wait_text("Your command is done.");
+    pty.keys("/nothing\r");
+    pty.wait_text("/help reads all.");
+    pty.keys("/quit\r");
+    pty.wait_text("To resume this session: pi --session");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    let text = written(&log);
+    assert!(!text.contains(['\x1b', '\x08', '\r']), "{text:?}");
+    let said = [
+        "Working.",
+        "Running bash: echo out; exit 3",
+        "Error: bash failed.",
+        "It **failed**.",
+        "Shall I retry?",
+        "Done. Your turn.",
+        "Running your command: echo mine",
+        "Error: there is no command /nothing in screen-reader mode. /help reads all.",
+    ];
+    let mut from = 0;
+    for line in said {
+        let at = text[from..].find(line).unwrap_or_else(|| panic!("{line:?} does not follow in\n{text}"));
+        from += at + line.len();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupt_ends_the_run_and_the_end_of_input_the_program() {
+    let gate = pi::ai::TestBarrier::new();
+    let answer = Reply::stream("text/event-stream")
+        .piece(chat::delta("A first line.\n"))
+        .gate(&gate)
+        .piece(String::new());
+    let server = SseServer::start([answer]).await;
+    let home = TestHome::with_server(server.url()).settings(&json!({"screenReader": true}));
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_text("Type a prompt, or /help.");
+    pty.keys("begin\r");
+    pty.wait_text("A first line.");
+    pty.keys("and then this\r");
+    pty.wait_text("1 message is queued.");
+    pty.keys("\x03");
+    pty.wait_text("Interrupting.");
+    pty.wait_text("Not sent, type it again if you still want it: and then this");
+    pty.wait_text("Interrupted. Your turn.");
+    pty.keys("\x04");
+    let (status, _, log) = pty.end();
+    assert!(status.success());
+    assert!(!written(&log).contains('\x1b'));
+}
