@@ -28,7 +28,8 @@ pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, A
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{
-    DoctorInput, InteractiveStart, commands_markdown, doctor, is_command, keybindings_markdown, run as interactive,
+    DoctorInput, InteractiveStart, commands_markdown, doctor, is_command, keybindings_markdown,
+    run as interactive,
 };
 pub use json::json;
 pub use models::list_models;

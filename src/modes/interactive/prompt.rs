@@ -23,9 +23,11 @@ pub(super) struct PromptEditor {
     pub(super) attachments: Attachments,
     /// The highest ticket of messages that were taken back into the editor.
     ticket: u64,
-    /// Prompts for the arrow keys, oldest first: of earlier sessions, and of this one.
+    /// Prompts for the arrow keys, oldest first: of earlier processes, of this one, and of the
+    /// session.
     recalled: Vec<String>,
-    sent: Vec<String>,
+    typed: Vec<String>,
+    of_session: Vec<String>,
     /// Prompts that are not yet kept for later sessions.
     unkept: Vec<String>,
 }
@@ -53,7 +55,8 @@ impl PromptEditor {
             attachments: Attachments::default(),
             ticket: 0,
             recalled: Vec::new(),
-            sent: Vec::new(),
+            typed: Vec::new(),
+            of_session: Vec::new(),
             unkept: Vec::new(),
         }
     }
@@ -78,7 +81,8 @@ impl PromptEditor {
         self.composer.take();
         if !trimmed.is_empty() && !may_hold_key(&submission) {
             self.composer.add_to_history(trimmed);
-            self.sent.push(trimmed.to_owned());
+            self.typed.push(trimmed.to_owned());
+            self.of_session.push(trimmed.to_owned());
             self.unkept.push(trimmed.to_owned());
         }
         if let Submission::Prompt(prompt) = &mut submission {
@@ -133,17 +137,14 @@ impl PromptEditor {
     /// Sets the history to the user's prompts and commands among `entries`, replacing that of
     /// an earlier session.
     pub(super) fn set_history(&mut self, entries: &[Arc<Entry>]) {
-        let of_session: Vec<String> = entries.iter().filter_map(|entry| typed_text(&entry.body)).collect();
-        // What was sent here stays within reach in the sessions that follow.
-        self.recalled.append(&mut self.sent);
-        self.sent = of_session;
+        self.of_session = entries.iter().filter_map(|entry| typed_text(&entry.body)).collect();
         self.fill_history();
     }
 
     /// Of texts that were sent several times, only the last one counts.
     fn fill_history(&mut self) {
         let mut seen = HashSet::new();
-        let newest_first = self.recalled.iter().chain(&self.sent).rev();
+        let newest_first = self.recalled.iter().chain(&self.typed).chain(&self.of_session).rev();
         let once: Vec<&str> =
             newest_first.map(|text| text.trim()).filter(|text| seen.insert(*text)).collect();
         self.composer.set_history(once.into_iter().rev());

@@ -40,6 +40,10 @@ pub(super) fn run(talk: &mut Talk, line: &str) -> Next {
     }
     match COMMANDS.iter().find(|command| command.name == name) {
         Some(command) => (command.run)(talk, args.trim()),
+        None if talk.handle.state().templates.iter().any(|template| template.name == name) => {
+            talk.prompt(&["/", line].concat());
+            Next::GoOn
+        }
         None => {
             say(&[format!("Error: there is no command /{name} in screen-reader mode. /help reads all.")]);
             Next::GoOn

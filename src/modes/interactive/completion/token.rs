@@ -33,7 +33,7 @@ impl<'a> Typed<'a> {
     pub(super) fn find(before: &'a str, is_first: bool) -> Option<Self> {
         if is_first
             && let Some(line) = before.strip_prefix('/')
-            && !line.contains('/')
+            && !line.split(char::is_whitespace).next().unwrap_or_default().contains('/')
         {
             return Some(match line.split_once(char::is_whitespace) {
                 None => Self::Command(line),
@@ -113,6 +113,7 @@ mod tests {
         check("/", Some(Typed::Command("")));
         check("/mo", Some(Typed::Command("mo")));
         check("/model  fa st", Some(Typed::Argument { command: "model", text: "fa st" }));
+        check("/export ~/a/b c", Some(Typed::Argument { command: "export", text: "~/a/b c" }));
         check("/etc/host", None);
         check("hello", None);
         check("", None);

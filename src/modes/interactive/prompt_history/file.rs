@@ -109,15 +109,30 @@ fn shorten(path: &Path, limit_bytes: u64) -> io::Result<()> {
 /// # Errors
 /// If the file cannot be read.
 pub(super) fn read(path: &Path, cwd: Option<&Path>, limit: usize) -> io::Result<Vec<PastPrompt>> {
-    let mut prompts: Vec<PastPrompt> = match lines(path) {
-        Ok(lines) => lines.filter(|prompt| cwd.is_none_or(|cwd| prompt.cwd == cwd)).collect(),
+    let lines = match lines(path) {
+        Ok(lines) => lines.filter(|prompt| cwd.is_none_or(|cwd| prompt.cwd == cwd)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
+    let mut prompts = Vec::new();
+    for prompt in lines {
+        prompts.push(prompt);
+        // Memory holds little more than what is wanted.
+        if prompts.len() > 2 * limit.max(1) {
+            keep_newest(&mut prompts, limit);
+        }
+    }
+    keep_newest(&mut prompts, limit);
+    prompts.reverse();
+    Ok(prompts)
+}
+
+/// Keeps the last `limit` texts, each once.
+fn keep_newest(prompts: &mut Vec<PastPrompt>, limit: usize) {
     prompts.reverse();
     let mut seen = HashSet::new();
     prompts.retain(|prompt| seen.len() < limit && seen.insert(prompt.text.clone()));
-    Ok(prompts)
+    prompts.reverse();
 }
 
 /// The prompts of the file, oldest first. Lines that cannot be read are left out: what they

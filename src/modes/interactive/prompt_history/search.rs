@@ -114,3 +114,71 @@ impl Overlay for HistorySearch {
         (drawn.rows, drawn.cursor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use crate::tui::text::Row;
+    use crate::tui::theme::{Appearance, ColorDepth};
+
+    use super::super::super::keybindings::default_keymap;
+    use super::*;
+
+    const HOUR_MS: u64 = 3_600_000;
+
+    fn search(query: &str) -> HistorySearch {
+        let prompt = |hours: u64, cwd: &str, text: &str| PastPrompt {
+            at_ms: (100 - hours) * HOUR_MS,
+            cwd: cwd.into(),
+            text: text.to_owned(),
+        };
+        let prompts = vec![
+            prompt(1, "/home/me/proj", "fix the lighthouse\nand its lamp"),
+            prompt(
+                2,
+                "/home/me/other",
+                "看看灯塔 and write what you see, in as many words as it takes to fill a row",
+            ),
+            prompt(50, "/home/me/proj", "add tests for lamps"),
+        ];
+        let query = HistoryQuery {
+            cwd: Path::new("/home/me/proj"),
+            home: Some(Path::new("/home/me")),
+            now_ms: 100 * HOUR_MS,
+            text: query,
+        };
+        HistorySearch::new(prompts, &query, &default_keymap())
+    }
+
+    fn press(search: &mut HistorySearch, code: KeyCode, held: KeyModifiers) -> OverlayStep {
+        search.handle(&InputEvent::Key(KeyEvent::new(code, held)), &default_keymap())
+    }
+
+    fn screen(search: &mut HistorySearch, width: u16) -> String {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let (rows, _) = search.render(width, 12, &theme);
+        assert!(rows.iter().all(|row| row.width() <= usize::from(width)));
+        rows.iter().map(Row::text).map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn prompts_of_the_directory_come_first_and_a_key_shows_all() {
+        let mut list = search("");
+        insta::assert_snapshot!(screen(&mut list, 80));
+        press(&mut list, KeyCode::Tab, KeyModifiers::NONE);
+        press(&mut list, KeyCode::Char('r'), KeyModifiers::CONTROL);
+        insta::assert_snapshot!(screen(&mut list, 40));
+        for width in [1, 20, 120, 200] {
+            screen(&mut list, width);
+        }
+    }
+
+    #[test]
+    fn chosen_prompt_is_returned_whole() {
+        let mut list = search("lamp");
+        let chosen = press(&mut list, KeyCode::Enter, KeyModifiers::NONE);
+        let OverlayStep::CloseWith(DialogOutcome::PromptChosen(text)) = chosen else { panic!("{chosen:?}") };
+        assert!(text.contains("lamp"), "{text}");
+    }
+}
