@@ -475,6 +475,7 @@ impl App {
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read, &self.keymap)),
             EffectDone::Pager(done) => pager::on_done(self, done),
+            EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),
             EffectDone::History(done) => prompt_history::on_done(self, done),

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::config::Env;
 use crate::session::{self, PromptDraft, Refusal, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
+use crate::tui::theme::BUILTIN_NAMES;
 use crate::util::git::{Head, Repository};
 
 use super::super::trace::CallFilter;
@@ -64,6 +65,7 @@ impl Effects {
             WorldEffect::ReadTrace { path, filter } => self.read_trace(path, filter),
             WorldEffect::Sessions(effect) => self.start_sessions(effect),
             WorldEffect::RefreshModels { with_services } => self.refresh_models(with_services),
+            WorldEffect::ListThemes(query) => self.list_themes(query),
             WorldEffect::Examine => self.examine(),
             WorldEffect::ReadBranch => self.read_branch(),
             WorldEffect::Reload => self.reload(),
@@ -175,6 +177,21 @@ impl Effects {
                 let (models, found) = (services.usable_models(), Vec::new());
                 drop(done.send(EffectDone::Models { models, found, problems }));
             }
+        });
+    }
+
+    fn list_themes(&self, query: String) {
+        let (folder, done) = (self.services.dirs.agent.join("themes"), self.done.clone());
+        tokio::task::spawn_blocking(move || {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let name = |entry: std::fs::DirEntry| {
+                entry.file_name().to_str()?.strip_suffix(".json").map(str::to_owned)
+            };
+            let mut own: Vec<String> = entries.filter_map(name).collect();
+            own.retain(|name| !BUILTIN_NAMES.contains(&name.as_str()));
+            own.sort();
+            let names = BUILTIN_NAMES.into_iter().map(str::to_owned).chain(own).collect();
+            drop(done.send(EffectDone::Themes { names, query }));
         });
     }
 

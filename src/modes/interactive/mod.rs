@@ -45,7 +45,6 @@ mod welcome;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -358,7 +357,8 @@ impl Interactive {
                 self.exit_unless_written(written);
             }
             ScreenEffect::Copy(text) => self.copy(text),
-            ScreenEffect::FollowLooks => self.follow_looks(),
+            ScreenEffect::FollowLooks => self.follow_looks(None),
+            ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
             ScreenEffect::Suspend => {
                 self.settle_size();
                 self.terminal.suspend(&self.app).ok();
@@ -373,14 +373,16 @@ impl Interactive {
         }
     }
 
-    /// Draws everything with the theme and the links of the settings as they are now.
-    fn follow_looks(&mut self) {
+    /// Draws everything with the theme and the links of the settings as they are now, or with
+    /// another theme.
+    fn follow_looks(&mut self, theme: Option<String>) {
         self.settle_size();
         let looks = Looks { env: &self.effects.env, dirs: &self.effects.services.dirs };
-        let settings = Arc::clone(&self.app.session.settings);
+        let mut values = self.app.session.settings.values.clone();
+        values.theme = theme.unwrap_or(values.theme);
         let mut problems = Vec::new();
-        let theme = looks.theme(&settings.values, &mut self.terminal.input, &mut problems);
-        let links = looks.shows_links(&settings.values);
+        let theme = looks.theme(&values, &mut self.terminal.input, &mut problems);
+        let links = looks.shows_links(&values);
         self.terminal.ui.screen.set_links(links);
         self.app.set_looks(theme, links);
         for problem in problems {

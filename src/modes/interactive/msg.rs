@@ -41,6 +41,8 @@ pub(super) enum ScreenEffect {
     Suspend,
     /// Applies the theme and links of the settings.
     FollowLooks,
+    /// Shows this theme in place of that of the settings.
+    PreviewTheme(String),
     /// Shows a transcript that was replaced, below the old one.
     StartOver(StartOver),
     /// Clears screen and scrollback and writes the transcript again.
@@ -76,6 +78,8 @@ pub(super) enum WorldEffect {
         /// Also queries services that list their models, which needs a key and the network.
         with_services: bool,
     },
+    /// Lists the themes whose names begin like this; answers with [`EffectDone::Themes`].
+    ListThemes(String),
     /// Examines terminal, files and providers; answers with [`EffectDone::Block`].
     Examine,
     /// Reads the repository's head; answers with [`EffectDone::Branch`].
@@ -139,6 +143,11 @@ pub(super) enum EffectDone {
     Pager(PagerDone),
     Files(FoundFiles),
     History(HistoryDone),
+    /// The names of all themes, and what was asked for.
+    Themes {
+        names: Vec<String>,
+        query: String,
+    },
     Attached(AttachDone),
     /// Nothing was written yet.
     SecretsFound {

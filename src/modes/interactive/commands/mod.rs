@@ -10,6 +10,7 @@ use super::msg::Effect;
 
 pub(super) use model::open_models;
 pub(super) use session::{new_session, open_fork, open_queue, open_tree, open_tree_at};
+pub(super) use view::on_themes;
 
 /// A slash command.
 pub(super) struct Command {

@@ -1,8 +1,11 @@
 //! Commands about the screen.
 
+use crate::session::SessionCommand;
+
 use super::super::actions;
 use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
+use super::super::overlays::Themes;
 use super::super::pager::PagerEffect;
 use super::super::reference;
 use super::Command;
@@ -27,6 +30,12 @@ pub(super) const COMMANDS: &[Command] = &[
         run: |_, _, out| out.push(ScreenEffect::Replay.into()),
     },
     Command {
+        name: "theme",
+        args: "[NAME]",
+        help: "Choose a theme; each is shown while it is selected",
+        run: |_, args, out| out.push(WorldEffect::ListThemes(args.to_owned()).into()),
+    },
+    Command {
         name: "doctor",
         args: "",
         help: "Check the terminal, files and providers, and say what to change",
@@ -34,6 +43,16 @@ pub(super) const COMMANDS: &[Command] = &[
     },
     Command { name: "hotkeys", args: "", help: "Show all keys and commands", run: hotkeys },
 ];
+
+/// Changes to the theme that was named, or lists the themes.
+pub(in super::super) fn on_themes(app: &mut App, names: Vec<String>, query: &str, out: &mut Vec<Effect>) {
+    if names.iter().any(|name| name == query) {
+        let (key, value) = ("theme".to_owned(), Some(query.into()));
+        return out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
+    }
+    let current = &app.session.settings.values.theme;
+    app.dialogs.show(Themes::new(names, current, query, &app.keymap));
+}
 
 fn hotkeys(app: &mut App, _: &str, _: &mut Vec<Effect>) {
     let text = reference::hotkeys(&app.keymap);

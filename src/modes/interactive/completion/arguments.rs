@@ -2,6 +2,7 @@
 
 use crate::ai::VENDORS;
 use crate::session::SessionState;
+use crate::tui::theme::BUILTIN_NAMES;
 use crate::tui::widgets::fuzzy_rank;
 
 use super::super::overlays::ModelChoice;
@@ -26,6 +27,7 @@ pub(super) const ARGUMENTS: &[(&str, Argument)] = &[
     ("logout", Argument::Provider),
     ("export", Argument::Path),
     ("import", Argument::Path),
+    ("theme", Argument::Words(&BUILTIN_NAMES)),
     ("compact", Argument::Words(&["--edit"])),
     ("trace", Argument::Words(&["--failed", "--slow", "--tool"])),
 ];

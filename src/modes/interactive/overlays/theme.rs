@@ -1,0 +1,114 @@
+//! The list of themes; each is shown while it is selected.
+
+use crate::session::SessionCommand;
+use crate::tui::keymap::Keymap;
+use crate::tui::term::InputEvent;
+use crate::tui::theme::Theme;
+use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+
+use super::super::msg::ScreenEffect;
+use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
+
+/// The built-in themes and those of the user.
+pub(in super::super) struct Themes {
+    picker: Picker<String>,
+    /// The theme of the settings.
+    current: String,
+    /// The theme on the screen.
+    shown: String,
+}
+
+impl Themes {
+    /// `query` is what the filter begins with.
+    pub(in super::super) fn new(names: Vec<String>, current: &str, query: &str, keymap: &Keymap) -> Self {
+        let item = |name: String| {
+            let mark = if name == current { "✓ " } else { "  " };
+            let label = format!("{mark}{name}");
+            PickerItem::new(name, label)
+        };
+        let items = names.into_iter().map(item).collect();
+        let [confirm, cancel] = ["tui.select.confirm", "tui.select.cancel"].map(|id| keymap.hint(id));
+        let hints = format!("{confirm}: save · {cancel}: keep {current}");
+        let mut picker = Picker::new("Theme", items).hints(hints);
+        picker.set_query(query);
+        if query.is_empty() {
+            picker.select(|name| name == current);
+        }
+        Self { picker, current: current.to_owned(), shown: current.to_owned() }
+    }
+
+    /// Shows the selected theme.
+    fn preview(&mut self) -> OverlayStep {
+        match self.picker.selected() {
+            Some(name) if *name != self.shown => {
+                self.shown.clone_from(name);
+                let effect = ScreenEffect::PreviewTheme(self.shown.clone());
+                OverlayStep::StayWith(DialogOutcome::Effect(effect.into()))
+            }
+            _ => OverlayStep::Stay,
+        }
+    }
+}
+
+impl Overlay for Themes {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        match self.picker.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => self.preview(),
+            PickerOutcome::Cancelled if self.shown == self.current => OverlayStep::Close,
+            PickerOutcome::Cancelled => {
+                OverlayStep::CloseWith(DialogOutcome::Effect(ScreenEffect::FollowLooks.into()))
+            }
+            PickerOutcome::Chosen(name) => {
+                let (key, value) = ("theme".to_owned(), Some(name.into()));
+                OverlayStep::close_with(SessionCommand::ChangeSetting { key, value })
+            }
+        }
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+        let drawn = self.picker.render(width, max_rows, theme);
+        (drawn.rows, drawn.cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use super::super::super::keybindings::default_keymap;
+    use super::super::super::msg::Effect;
+    use super::*;
+
+    /// What the last key does, in a list with `dark` selected.
+    fn last_step(codes: &[KeyCode]) -> String {
+        let keymap = default_keymap();
+        let names = ["system", "dark", "light", "mine"].map(str::to_owned).to_vec();
+        let mut themes = Themes::new(names, "dark", "", &keymap);
+        let mut last = String::new();
+        for &code in codes {
+            let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
+            last = match themes.handle(&key, &keymap) {
+                OverlayStep::Stay => "stay".to_owned(),
+                OverlayStep::Close => "close".to_owned(),
+                OverlayStep::StayWith(DialogOutcome::Effect(Effect::Screen(effect)))
+                | OverlayStep::CloseWith(DialogOutcome::Effect(Effect::Screen(effect))) => {
+                    format!("{effect:?}")
+                }
+                OverlayStep::CloseWith(outcome) | OverlayStep::StayWith(outcome) => format!("{outcome:?}"),
+            };
+        }
+        last
+    }
+
+    #[test]
+    fn selected_theme_is_shown_and_only_the_chosen_one_saved() {
+        use KeyCode::{Char, Down, Enter, Esc};
+        assert_eq!(last_step(&[Down]), "PreviewTheme(\"light\")");
+        assert_eq!(last_step(&[Char('m')]), "PreviewTheme(\"mine\")");
+        assert_eq!(last_step(&[Char('m'), Char('i')]), "stay");
+        assert_eq!(last_step(&[Esc]), "close");
+        assert_eq!(last_step(&[Down, Esc]), "FollowLooks");
+        let saved = last_step(&[Down, Enter]);
+        assert!(saved.contains("ChangeSetting") && saved.contains("light"), "{saved}");
+    }
+}
