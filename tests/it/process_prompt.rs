@@ -100,6 +100,34 @@ fn files_and_arguments_are_completed_while_the_window_changes() {
     quit(pty);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn user_who_looks_elsewhere_is_notified_when_pi_is_done() {
+    let replies = [Reply::sse(chat::text("First answer.")), Reply::sse(chat::text("Second answer."))];
+    let server = SseServer::start(replies).await;
+    let settings = serde_json::json!({"terminal": {"showTerminalProgress": true}});
+    let home = TestHome::with_server(server.url()).settings(&settings);
+    let pty = Pty::start(&home, SIZE, &[]);
+    pty.wait_idle();
+    pty.keys("one\r");
+    pty.wait_text("First answer.");
+    pty.wait_idle();
+    pty.keys("\x1b[O");
+    pty.keys("two\r");
+    pty.wait_text("Second answer.");
+    quit(pty_with_focus(pty));
+}
+
+/// The program with the focus again, after it was checked what it had written until then.
+fn pty_with_focus(pty: Pty) -> Pty {
+    pty.wait_idle();
+    let log = String::from_utf8_lossy(&pty.log()).into_owned();
+    assert_eq!(log.matches("\x1b]9;project is done").count(), 1, "{log:?}");
+    let busy = log.matches("\x1b]9;4;3;").count();
+    assert_eq!((busy, log.matches("\x1b]9;4;0;").count()), (2, 2), "{log:?}");
+    pty.keys("\x1b[I");
+    pty
+}
+
 /// The content of the only message of the user.
 fn content(home: &TestHome) -> Value {
     let entries = home.entries();

@@ -106,6 +106,10 @@ pub struct Settings {
     pub reduced_motion: bool,
     /// Whether the conversation is plain lines for a screen reader.
     pub screen_reader: bool,
+    /// Whether the terminal notifies the user while its window is not looked at.
+    pub notifications: bool,
+    /// Whether the task bar shows that pi works.
+    pub terminal_progress: bool,
     pub hyperlinks: Capability,
     pub true_color: Capability,
     pub resize: ResizeMode,
@@ -258,6 +262,8 @@ impl Settings {
             prompt_history: reader.get("promptHistory"),
             reduced_motion: reader.get("reducedMotion"),
             screen_reader: reader.get("screenReader"),
+            notifications: reader.get("terminal.notifications"),
+            terminal_progress: reader.get("terminal.showTerminalProgress"),
             hyperlinks: reader.get("terminal.hyperlinks"),
             true_color: reader.get("terminal.trueColor"),
             resize: reader.get("resize"),

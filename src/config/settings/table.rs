@@ -129,6 +129,8 @@ pub const ROWS: &[Row] = &[
     Row::new("promptHistory", Kind::Bool, "true", "Keep prompts for the arrow keys and the search of later sessions, in ~/.pi/agent/prompt-history.jsonl; secrets that are recognised are masked").user_only(),
     Row::new("reducedMotion", Kind::Bool, "false", "Show no spinner; times are counted once per second"),
     Row::new("screenReader", Kind::Bool, "false", "Write the conversation as plain lines, for screen readers").user_only().at_start(),
+    Row::new("terminal.notifications", Kind::Bool, "true", "Notify you through the terminal when pi is done or asks something while another window has the focus").at_start(),
+    Row::new("terminal.showTerminalProgress", Kind::Bool, "false", "Show in the task bar that pi works, in terminals that can"),
     Row::new("terminal.hyperlinks", Kind::Choice(AUTO), "\"auto\"", "Whether links are clickable"),
     Row::new("terminal.trueColor", Kind::Choice(AUTO), "\"auto\"", "Whether the terminal supports 24-bit colour"),
     Row::new("resize", Kind::Choice(&["keep", "replay"]), "\"keep\"", "When the terminal's width changes: keep the scrollback as it is, or clear it and write the transcript again"),

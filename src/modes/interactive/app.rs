@@ -23,6 +23,7 @@ use crate::util::paths;
 
 use super::super::slash::unknown_command;
 use super::actions;
+use super::attention;
 use super::clipboard;
 use super::commands;
 use super::completion;
@@ -55,6 +56,8 @@ pub(super) struct App {
     pub(super) keymap: Keymap,
     pub(super) theme: Theme,
     pub(super) home: Option<PathBuf>,
+    /// Whether the terminal's window has the focus, as far as it says so.
+    pub(super) is_focused: bool,
     /// Monotonic time of the current event.
     pub(super) now: Duration,
     /// Wall clock, milliseconds since the Unix epoch.
@@ -91,6 +94,7 @@ impl App {
             keymap: parts.keymap,
             theme: parts.theme,
             home: parts.home,
+            is_focused: true,
             now: Duration::ZERO,
             now_ms: 0,
             grammars_wanted: false,
@@ -103,6 +107,10 @@ impl App {
     // Input.
 
     pub(super) fn on_input(&mut self, input: &InputEvent, out: &mut Vec<Effect>) {
+        if let InputEvent::Focus(is_focused) = input {
+            self.is_focused = *is_focused;
+            return;
+        }
         let quits = self.input.take_quit_wait(self.now);
         if pager::on_input(self, input, out) {
             return;
@@ -260,6 +268,7 @@ impl App {
             self.on_dialog(outcome, out);
         }
         self.status.on_session_event(event, &self.session, self.now);
+        attention::follow(self, event, out);
         match event {
             SessionEvent::Opened(opened) => return self.on_opened(opened, out),
             SessionEvent::Agent(AgentEvent::AgentStart) => {

@@ -8,6 +8,7 @@ mod actions;
 mod app;
 mod appearance;
 mod attachments;
+mod attention;
 mod clipboard;
 mod commands;
 mod completion;
@@ -356,6 +357,10 @@ impl Interactive {
                 let written = self.terminal.control(&Control::Title(title));
                 self.exit_unless_written(written);
             }
+            ScreenEffect::Control(control) => {
+                let written = self.terminal.control(&control);
+                self.exit_unless_written(written);
+            }
             ScreenEffect::Copy(text) => self.copy(text),
             ScreenEffect::FollowLooks => self.follow_looks(None),
             ScreenEffect::PreviewTheme(name) => self.follow_looks(Some(name)),
@@ -411,6 +416,9 @@ impl Interactive {
         self.on_waiting_events();
         self.set_time();
         self.app.pager = None;
+        if self.app.session.settings.values.terminal_progress {
+            self.perform_on_screen(ScreenEffect::Control(Control::Progress(None)));
+        }
         let drawn = self.terminal.draw(&mut self.app);
         self.exit_unless_written(drawn);
         self.settle_size();

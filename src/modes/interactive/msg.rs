@@ -11,7 +11,7 @@ use crate::agent::QueueSlot;
 use crate::ai::Model;
 use crate::session::{PromptDraft, SecretReport, SessionCommand, TakenQueue};
 use crate::tui::keymap::Keymap;
-use crate::tui::term::StartOver;
+use crate::tui::term::{Control, StartOver};
 
 use super::super::trace::CallFilter;
 use super::clipboard::{AttachDone, AttachEffect};
@@ -35,6 +35,8 @@ pub(super) enum Effect {
 #[derive(Debug, PartialEq)]
 pub(super) enum ScreenEffect {
     Copy(String),
+    /// A notification, or progress in the task bar.
+    Control(Control),
     SetTitle(String),
     /// Opens the text in the user's editor; answers with [`EffectDone::Edited`].
     OpenEditor(String),

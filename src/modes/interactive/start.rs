@@ -83,7 +83,11 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let signals = EndSignals::new().context("cannot listen for signals")?;
     let _note = PanicNote;
     let (panics, panicked) = mpsc::unbounded_channel();
-    let modes = TerminalModes { modify_other_keys: in_tmux(&start.env), ..TerminalModes::default() };
+    let modes = TerminalModes {
+        modify_other_keys: in_tmux(&start.env),
+        focus: handle.state().settings.values.notifications,
+        ..TerminalModes::default()
+    };
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let mut input = InputBroker::new();
