@@ -6,6 +6,7 @@
 
 mod bash;
 mod edit;
+mod editor;
 mod file_locks;
 mod file_versions;
 mod find;
@@ -20,7 +21,7 @@ mod user_bash;
 mod walk;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +35,9 @@ pub use crate::util::image::{ImageLimits, ImageProblem, PreparedImage, prepare_i
 use crate::util::worker;
 pub use bash::{Bash, BashConfig, SessionVars, ShellError};
 pub use edit::{DiffRow, Edit, EditPreview, EditTool, preview};
+pub use editor::Editor;
 pub use file_locks::{FileGuard, FileLocks, Place};
-use file_versions::FileVersions;
+use file_versions::{FileVersions, Version};
 pub use find::Find;
 pub use grep::Grep;
 pub use ls::Ls;
@@ -71,6 +73,23 @@ pub struct Builtin {
 struct Files {
     locks: FileLocks,
     versions: FileVersions,
+    /// Serves files in place of the disk.
+    editor: Option<Arc<dyn Editor>>,
+}
+
+impl Files {
+    fn editor(&self) -> Option<&dyn Editor> {
+        self.editor.as_deref()
+    }
+
+    /// Whether the file differs from the one the model knows. Blocks.
+    fn has_changed(&self, path: &Path) -> bool {
+        let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        match editor::unsaved_at(self.editor(), path, n_bytes) {
+            Some(text) => self.versions.differs(path, &Version::of(text.as_bytes())),
+            None => self.versions.has_changed(path),
+        }
+    }
 }
 
 /// Every built-in tool, in the order of the request.
@@ -78,7 +97,7 @@ pub const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "read",
         default_active: true,
-        new: |config, files| Arc::new(Read::new(config.home.clone(), config.images, files.versions.clone())),
+        new: |config, files| Arc::new(Read::new(config.home.clone(), config.images, files.clone())),
     },
     Builtin { name: "bash", default_active: true, new: |config, _| Arc::new(Bash::new(config.bash.clone())) },
     Builtin {
@@ -110,21 +129,35 @@ pub const BUILTINS: &[Builtin] = &[
 /// They share one [`FileLocks`], so that calls of `edit` and `write` on the same file
 /// are serialised, and the file versions that the model has seen.
 pub fn builtins(config: &ToolsConfig) -> Vec<Arc<dyn Tool>> {
-    with_locks(config, &FileLocks::default())
+    with_files(config, &FileLocks::default(), None)
 }
 
-fn with_locks(config: &ToolsConfig, locks: &FileLocks) -> Vec<Arc<dyn Tool>> {
-    let files = Files { locks: locks.clone(), versions: FileVersions::default() };
+fn with_files(
+    config: &ToolsConfig,
+    locks: &FileLocks,
+    editor: Option<Arc<dyn Editor>>,
+) -> Vec<Arc<dyn Tool>> {
+    let files = Files { locks: locks.clone(), versions: FileVersions::default(), editor };
     BUILTINS.iter().map(|builtin| (builtin.new)(config, &files)).collect()
 }
 
 /// The built-in tools whose names are in `active`. Each session that calls
 /// [`ToolRegistry::for_session`] has its own file versions; all share the file locks.
 pub fn registry(config: &ToolsConfig, active: &[String]) -> ToolRegistry {
-    let (config, active, locks) = (config.clone(), active.to_vec(), FileLocks::default());
+    registry_with(config, active, FileLocks::default(), None)
+}
+
+/// As [`registry`], with locks that other registries share, and files that `editor` serves.
+pub fn registry_with(
+    config: &ToolsConfig,
+    active: &[String],
+    locks: FileLocks,
+    editor: Option<Arc<dyn Editor>>,
+) -> ToolRegistry {
+    let (config, active) = (config.clone(), active.to_vec());
     ToolRegistry::per_session(move || {
         let is_active = |tool: &Arc<dyn Tool>| active.iter().any(|name| *name == tool.spec().name);
-        with_locks(&config, &locks).into_iter().filter(is_active).collect()
+        with_files(&config, &locks, editor.clone()).into_iter().filter(is_active).collect()
     })
 }
 
@@ -176,7 +209,6 @@ fn check_cancelled(cancel: &CancellationToken) -> Result<(), ToolError> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     use serde_json::json;
 

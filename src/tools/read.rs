@@ -13,7 +13,9 @@ use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::{ConstrainedSampling, ContentBlock, Extra, Image};
 use crate::util::image::{ImageLimits, ImageProblem, prepare_image, sniff_mime};
 
-use super::file_versions::{FileVersions, Version, VersionBuilder};
+use super::Files;
+use super::editor;
+use super::file_versions::{Version, VersionBuilder};
 use super::output::{Decoder, Head, MAX_BYTES, MAX_LINES, TruncatedBy, Truncation, format_size};
 use super::path::{path_argument, resolve, resolve_existing};
 
@@ -34,11 +36,11 @@ pub struct Read {
     spec: ToolSpec,
     home: Option<PathBuf>,
     images: ImageLimits,
-    versions: FileVersions,
+    files: Files,
 }
 
 impl Read {
-    pub(super) fn new(home: Option<PathBuf>, images: ImageLimits, versions: FileVersions) -> Self {
+    pub(super) fn new(home: Option<PathBuf>, images: ImageLimits, files: Files) -> Self {
         let spec = ToolSpec {
             name: "read".to_owned(),
             description: include_str!("read.md").trim_ascii().to_owned(),
@@ -58,7 +60,7 @@ impl Read {
             }),
             constrained_sampling: Some(ConstrainedSampling::prefer_schema()),
         };
-        Self { spec, home, images, versions }
+        Self { spec, home, images, files }
     }
 }
 
@@ -77,7 +79,7 @@ impl Tool for Read {
             super::check_cancelled(&cx.cancel)?;
             let (cwd, home) = (cx.cwd.to_owned(), self.home.clone());
             let reading =
-                Reading { images: self.images, versions: self.versions.clone(), cancel: cx.cancel.clone() };
+                Reading { images: self.images, files: self.files.clone(), cancel: cx.cancel.clone() };
             let shown = arguments.path.clone();
             let what = || format!("reading {shown}");
             let work = move || {
@@ -99,7 +101,7 @@ struct Arguments {
 /// The inputs of a call.
 struct Reading {
     images: ImageLimits,
-    versions: FileVersions,
+    files: Files,
     cancel: CancellationToken,
 }
 
@@ -138,15 +140,19 @@ impl Reading {
             start: super::whole(arguments.offset.unwrap_or(1.0), 1) - 1,
             n_lines: arguments.limit.map(|limit| super::whole(limit, 0)),
         };
-        let (text, version) =
-            read_window(&start, file, &window, &self.cancel).map_err(|error| match error.kind() {
-                io::ErrorKind::Interrupted => ToolError::aborted(),
-                _ => failed(&error),
-            })?;
+        let unsaved = editor::unsaved_at(self.files.editor(), path, metadata.len());
+        let read = match &unsaved {
+            Some(text) => read_window(text.as_bytes(), io::empty(), &window, &self.cancel),
+            None => read_window(&start, file, &window, &self.cancel),
+        };
+        let (text, version) = read.map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => ToolError::aborted(),
+            _ => failed(&error),
+        })?;
         // Reading from the start replaces all that the model knew.
-        let has_moved = window.start > 0 && self.versions.differs(path, &version);
+        let has_moved = window.start > 0 && self.files.versions.differs(path, &version);
         let output = show_text(text, &window, &arguments.path, has_moved)?;
-        self.versions.note(path, version);
+        self.files.versions.note(path, version);
         Ok(output)
     }
 
@@ -190,7 +196,7 @@ struct WindowText {
 /// `Interrupted` if cancelled.
 fn read_window(
     start: &[u8],
-    mut file: File,
+    mut file: impl io::Read,
     window: &Window,
     cancel: &CancellationToken,
 ) -> io::Result<(WindowText, Version)> {

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
-use crate::util::atomic_file;
 
 use super::Files;
+use super::editor;
 use super::file_versions::Version;
 use super::path::{path_argument, resolve};
 
@@ -73,7 +73,7 @@ impl Tool for Write {
                 guard = place.wait() => guard,
             };
             super::check_cancelled(&cx.cancel)?;
-            let versions = self.files.versions.clone();
+            let files = self.files.clone();
             let what = || format!("writing {shown} (it may still complete)");
             let work = move || {
                 let _guard = guard;
@@ -81,9 +81,10 @@ impl Tool for Write {
                 if let Some(folder) = path.parent() {
                     fs::create_dir_all(folder).map_err(failed)?;
                 }
-                let has_changed = versions.has_changed(&path);
-                atomic_file::write(&path, content.as_bytes()).map_err(failed)?;
-                versions.note(&path, Version::of(content.as_bytes()));
+                let has_changed = files.has_changed(&path);
+                editor::note_overwrite(files.editor(), &path);
+                editor::write(files.editor(), &path, &content).map_err(failed)?;
+                files.versions.note(&path, Version::of(content.as_bytes()));
                 Ok(has_changed)
             };
             let has_changed = super::blocking(&cx.cancel, what, work).await?;

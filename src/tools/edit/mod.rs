@@ -19,9 +19,9 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::{Tool, ToolCx, ToolError, ToolOutput, ToolSpec, Touches};
 use crate::ai::ConstrainedSampling;
-use crate::util::atomic_file;
 
 use super::Files;
+use super::editor::{self, Editor};
 use super::file_versions::Version;
 use super::path::{path_argument, resolve};
 
@@ -113,19 +113,19 @@ impl Tool for EditTool {
                 () = cx.cancel.cancelled() => return Err(ToolError::aborted()),
                 guard = place.wait() => guard,
             };
-            let (cancel, versions) = (cx.cancel.clone(), self.files.versions.clone());
+            let (cancel, files) = (cx.cancel.clone(), self.files.clone());
             let n_edits = edits.len();
             let name = shown.clone();
             let what = || format!("editing {shown} (it may still complete)");
             let work = move || {
                 let _guard = guard;
                 super::check_cancelled(&cancel)?;
-                let outcome = Outcome::compute(&name, &path, &edits)?;
+                let outcome = Outcome::compute(&name, &path, &edits, files.editor())?;
                 super::check_cancelled(&cancel)?;
-                let has_changed = versions.differs(&path, &outcome.version);
+                let has_changed = files.versions.differs(&path, &outcome.version);
                 let text = outcome.text();
-                atomic_file::write(&path, text.as_bytes()).map_err(|error| could_not_edit(&name, &error))?;
-                versions.note(&path, Version::of(text.as_bytes()));
+                editor::write(files.editor(), &path, &text).map_err(|error| could_not_edit(&name, &error))?;
+                files.versions.note(&path, Version::of(text.as_bytes()));
                 Ok((outcome.describe(&name), has_changed))
             };
             let (preview, has_changed) = super::blocking(&cx.cancel, what, work).await?;
@@ -186,7 +186,7 @@ pub fn preview(
     cwd: &Path,
     home: Option<&Path>,
 ) -> Result<EditPreview, ToolError> {
-    Ok(Outcome::compute(path, &resolve(path, cwd, home), edits)?.describe(path))
+    Ok(Outcome::compute(path, &resolve(path, cwd, home), edits, None)?.describe(path))
 }
 
 #[derive(Deserialize)]
@@ -244,8 +244,14 @@ struct Outcome {
 
 impl Outcome {
     /// `name` is the path as the model wrote it.
-    fn compute(name: &str, path: &Path, edits: &[Edit]) -> Result<Self, ToolError> {
-        let text = read(name, path)?;
+    fn compute(
+        name: &str,
+        path: &Path,
+        edits: &[Edit],
+        editor: Option<&dyn Editor>,
+    ) -> Result<Self, ToolError> {
+        let on_disk = read(name, path)?;
+        let text = editor::unsaved(editor, path, &on_disk).unwrap_or(on_disk);
         let version = Version::of(text.as_bytes());
         let (bom, before) = match text.strip_prefix(BOM) {
             Some(rest) => (BOM, rest.to_owned()),
@@ -341,7 +347,7 @@ mod tests {
         let path = folder.path().join("f");
         fs::write(&path, before).unwrap();
         let edits: Vec<Edit> = edits.iter().map(|(old, new)| edit(old, new)).collect();
-        let outcome = Outcome::compute("f", &path, &edits);
+        let outcome = Outcome::compute("f", &path, &edits, None);
         let outcome = outcome.map(|outcome| outcome.text()).map_err(|error| error.0);
         assert_eq!(outcome, expected.map(str::to_owned).map_err(str::to_owned));
     }
