@@ -26,7 +26,7 @@ use crate::session::{
     self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
     SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions,
 };
-use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
+use crate::tools::{self, BUILTINS, BashConfig, Editor, FileLocks, ImageLimits, ToolsConfig};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -440,13 +440,15 @@ pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::R
     // The directory that pi starts in is none of a session.
     setup.settings = setup.live_settings.get();
     let (env, dirs) = (setup.env.clone(), setup.dirs.clone());
+    let tools = tool_names(args, &setup.settings.values)?;
     let (services, problems) = setup.into_services(args, None, Front::Rpc)?;
     let credentials = services.credentials.clone();
     let program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
-    let host = Arc::new(AcpSessions { services, args: args.clone(), env, dirs });
+    let host =
+        Arc::new(AcpSessions { services, tools, locks: FileLocks::default(), args: args.clone(), env, dirs });
     let start = AcpStart { host, program, problems };
     let code = runtime.block_on(async move {
-        let code = modes::acp(start, std::io::stdin(), std::io::stdout()).await;
+        let code = modes::acp(start).await;
         modes::tell_if_slow(credentials.settled()).await;
         code
     });
@@ -457,6 +459,10 @@ pub(super) fn acp(runtime: &Runtime, args: &Args, mut setup: Setup) -> anyhow::R
 struct AcpSessions {
     /// Those of a session that is not saved, in no directory.
     services: Services,
+    /// The tools that the user's own settings name.
+    tools: Vec<String>,
+    /// Sessions may work on the same files.
+    locks: FileLocks,
     args: Args,
     env: Env,
     dirs: Dirs,
@@ -470,16 +476,14 @@ impl AcpSessions {
 }
 
 impl AcpHost for AcpSessions {
-    fn services(&self, cwd: &Path) -> Arc<Services> {
+    fn services(&self, cwd: &Path, editor: Option<Arc<dyn Editor>>) -> Arc<Services> {
         let settings = starting_settings(&self.services.settings, &self.args, &self.dirs, cwd);
         let settings = &settings.values;
         let bash = bash_config(settings, &self.env, &self.dirs);
         let config = tools_config(settings, &self.dirs, &bash);
         // The project may name a tool that does not exist; then it has those of the user.
-        let tools = match tool_names(&self.args, settings) {
-            Ok(names) => tools::registry(&config, &names),
-            Err(_) => self.services.tools.clone(),
-        };
+        let names = tool_names(&self.args, settings).unwrap_or_else(|_| self.tools.clone());
+        let tools = tools::registry_with(&config, &names, self.locks.clone(), editor);
         let sessions = keep(&self.args, &self.folders(cwd));
         Arc::new(Services { bash, tools, sessions, ..self.services.clone() })
     }

@@ -24,7 +24,7 @@ mod wire;
 
 use crate::ai::Image;
 
-pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, AcpStart, acp};
+pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, AcpStart, acp, serve_acp};
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::acp_client::{AcpClient, in_folder, of_kind, text_of};
 use crate::support::chat;
+use crate::support::long_session::LongSession;
 use crate::support::pty::TestHome;
 use crate::support::sse_server::{Reply, SseServer};
 
@@ -300,6 +301,507 @@ async fn client_that_reads_nothing_stops_nothing_and_loses_nothing() {
         let session = client.new_session(home);
         let (updates, _) = client.prompt(&session, "go");
         assert_eq!(text_of(&updates, "agent_message_chunk"), expected);
+    })
+    .await;
+}
+
+// Tool calls.
+
+fn calls(calls: &[(&str, Value)]) -> Reply {
+    Reply::sse(chat::calls(calls))
+}
+
+/// The updates of the call `id`, merged in order.
+fn call(updates: &[Value], id: &str) -> Value {
+    let mut call = json!({});
+    for update in updates.iter().filter(|update| update["toolCallId"] == id) {
+        for (name, value) in update.as_object().unwrap() {
+            call[name] = value.clone();
+        }
+    }
+    call
+}
+
+#[tokio::test]
+async fn tool_calls_have_kinds_locations_diffs_and_results() {
+    let edit = json!({ "path": "a.txt", "edits": [{ "oldText": "two", "newText": "2" }] });
+    let answers = [
+        calls(&[
+            ("read", json!({ "path": "a.txt", "offset": 2 })),
+            ("edit", edit),
+            ("write", json!({ "path": "b.txt", "content": "new\n" })),
+            ("write", json!({ "path": "c.txt", "content": "now\n" })),
+            ("read", json!({ "path": "missing" })),
+        ]),
+        says("done"),
+    ];
+    with_answers(answers, |home, _| {
+        fs::write(home.project().join("a.txt"), "one\ntwo\nthree\n").unwrap();
+        fs::write(home.project().join("c.txt"), "before\n").unwrap();
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let (updates, response) = client.prompt(&session, "go");
+        assert_eq!(response["result"]["stopReason"], "end_turn");
+        let path = |name: &str| json!(home.project().join(name));
+        let announced = of_kind(&updates, "tool_call");
+        assert_eq!(announced.len(), 5, "{announced:#?}");
+        assert_eq!((&announced[0]["kind"], &announced[0]["name"]), (&json!("read"), &json!("read")));
+        let read = call(&updates, "call_0");
+        assert_eq!((&read["title"], &read["status"]), (&json!("Read a.txt:2-"), &json!("completed")));
+        assert_eq!(read["locations"], json!([{ "path": path("a.txt"), "line": 2 }]));
+        assert_eq!(read["rawInput"], json!({ "path": "a.txt", "offset": 2 }));
+        assert_eq!(read["content"][0]["content"]["text"], "two\nthree\n");
+        let edit = call(&updates, "call_1");
+        assert_eq!(
+            edit["content"],
+            json!([{
+                "type": "diff", "path": path("a.txt"),
+                "oldText": "one\ntwo\nthree\n", "newText": "one\n2\nthree\n",
+            }])
+        );
+        assert_eq!(edit["locations"], json!([{ "path": path("a.txt"), "line": 2 }]));
+        let new = call(&updates, "call_2");
+        assert_eq!(new["content"], json!([{ "type": "diff", "path": path("b.txt"), "newText": "new\n" }]));
+        let replaced = json!([{
+            "type": "diff", "path": path("c.txt"), "oldText": "before\n", "newText": "now\n",
+        }]);
+        assert_eq!(call(&updates, "call_3")["content"], replaced);
+        let missing = call(&updates, "call_4");
+        assert_eq!(missing["status"], "failed");
+        let states = updates.iter().filter(|update| update["toolCallId"] == "call_0");
+        let states: Vec<&str> = states.filter_map(|update| update["status"].as_str()).collect();
+        assert_eq!(states, ["in_progress", "completed"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn output_of_commands_is_drawn_in_a_terminal_where_there_is_one() {
+    let command = json!({ "command": "printf one; read line < gate; printf two; exit 3" });
+    with_answers([calls(&[("bash", command)]), says("done")], |home, _| {
+        let gate = home.project().join("gate");
+        rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
+        let mut client = AcpClient::connect(home, json!({ "_meta": { "terminal_output": true } }));
+        let session = client.new_session(home);
+        let prompt = client.send_prompt(&session, "go");
+        let mut lines =
+            client.until(|line| line["params"]["update"]["_meta"]["terminal_output"]["data"] == "one");
+        fs::write(&gate, "go\n").unwrap();
+        lines.extend(client.until_response(&prompt));
+        let updates = crate::support::acp_client::updates(&lines);
+        let start = updates.iter().find(|update| update["status"] == "in_progress").unwrap();
+        assert_eq!(start["content"], json!([{ "type": "terminal", "terminalId": "call_0" }]));
+        assert_eq!(start["_meta"]["terminal_info"]["terminal_id"], "call_0");
+        let data = updates.iter().filter_map(|update| update["_meta"]["terminal_output"]["data"].as_str());
+        assert_eq!(data.collect::<String>(), "onetwo\n\nCommand exited with code 3");
+        let end = updates.iter().find(|update| update["status"] == "failed").unwrap();
+        let exit = json!({ "terminal_id": "call_0", "exit_code": 3, "signal": null });
+        assert_eq!(end["_meta"]["terminal_exit"], exit);
+        assert!(end.get("content").is_none(), "the terminal stays: {end}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn output_of_commands_is_text_where_there_is_no_terminal() {
+    let command = json!({ "command": "echo hello" });
+    with_answers([calls(&[("bash", command)]), says("done")], |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let (updates, _) = client.prompt(&session, "go");
+        let bash = call(&updates, "call_0");
+        assert_eq!((&bash["title"], &bash["status"]), (&json!("echo hello"), &json!("completed")));
+        assert_eq!(bash["content"][0]["content"]["text"], "hello\n");
+        assert_eq!(of_kind(&updates, "tool_call")[0]["kind"], "execute");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn cancelled_calls_end_as_failed() {
+    let command = json!({ "command": "printf on; read line < gate" });
+    with_answers([calls(&[("bash", command)])], |home, _| {
+        let gate = home.project().join("gate");
+        rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let prompt = client.send_prompt(&session, "go");
+        client.until(|line| line["params"]["update"]["content"][0]["content"]["text"] == "on");
+        client.notify("session/cancel", json!({ "sessionId": session }));
+        let lines = client.until_response(&prompt);
+        assert_eq!(lines.last().unwrap()["result"]["stopReason"], "cancelled");
+        let updates = crate::support::acp_client::updates(&lines);
+        assert_eq!(call(&updates, "call_0")["status"], "failed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn thoughts_are_streamed_apart_from_the_answer() {
+    let thought = r#"{"id":"r","model":"m-1","choices":[{"index":0,"delta":{"reasoning_content":"hm"},"finish_reason":null}]}"#;
+    let answer = Reply::sse([&format!("data: {thought}\n\n"), &*chat::text("so")].concat());
+    with_answers([answer], |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let (updates, _) = client.prompt(&session, "go");
+        assert_eq!(text_of(&updates, "agent_thought_chunk"), "hm");
+        assert_eq!(text_of(&updates, "agent_message_chunk"), "so");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn failed_request_is_an_error_of_its_prompt() {
+    let refused = |status: u16, text: &str| {
+        Reply::status(status, &[], &json!({ "error": { "message": text } }).to_string())
+    };
+    let answers = [refused(401, "wrong key"), refused(400, "no such thing"), says("ok")];
+    with_answers(answers, |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        for (code, text) in [(-32000, "wrong key"), (-32603, "no such thing")] {
+            let (_, response) = client.prompt(&session, text);
+            assert_eq!(response["error"]["code"], code, "{response}");
+            assert!(response["error"]["message"].as_str().unwrap().contains(text), "{response}");
+        }
+        assert_eq!(client.prompt(&session, "again").1["result"]["stopReason"], "end_turn");
+    })
+    .await;
+}
+
+// Files of the client.
+
+#[tokio::test]
+async fn unsaved_changes_of_the_client_count_and_writes_go_through_it() {
+    let edit = json!({ "path": "a.txt", "edits": [{ "oldText": "unsaved", "newText": "edited" }] });
+    let answers = [
+        calls(&[("read", json!({ "path": "a.txt" }))]),
+        calls(&[("edit", edit)]),
+        calls(&[("write", json!({ "path": "b.txt", "content": "new\n" }))]),
+        says("done"),
+    ];
+    with_answers(answers, |home, server| {
+        fs::write(home.project().join("a.txt"), "saved\r\n").unwrap();
+        let files = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
+        let mut client = AcpClient::connect(home, files);
+        let session = client.new_session(home);
+        let prompt = client.send_prompt(&session, "go");
+        let read = client.asked("fs/read_text_file");
+        assert_eq!(read["params"], json!({ "sessionId": session, "path": home.project().join("a.txt") }));
+        client.reply(&read, json!({ "content": "unsaved\n" }));
+        let again = client.asked("fs/read_text_file");
+        client.reply(&again, json!({ "content": "unsaved\n" }));
+        let write = client.asked("fs/write_text_file");
+        assert_eq!(write["params"]["content"], "edited\n");
+        client.reply(&write, json!({}));
+        let create = client.asked("fs/write_text_file");
+        assert_eq!(create["params"]["path"], json!(home.project().join("b.txt")));
+        // A client that cannot write leaves it to pi.
+        client.raw(&json!({ "id": create["id"], "error": { "code": -32603, "message": "not mine" } }));
+        client.until_response(&prompt);
+        let results: Vec<String> =
+            server.requests()[1..].iter().map(|request| request.text.clone()).collect();
+        assert!(results[0].contains("unsaved") && !results[0].contains("saved\\r"), "{}", results[0]);
+        assert!(results[1].contains("Successfully replaced") && !results[1].contains("had changed"));
+        assert_eq!(fs::read_to_string(home.project().join("a.txt")).unwrap(), "saved\r\n");
+        assert_eq!(fs::read_to_string(home.project().join("b.txt")).unwrap(), "new\n");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn file_without_unsaved_changes_keeps_its_line_breaks() {
+    let edit = json!({ "path": "a.txt", "edits": [{ "oldText": "two", "newText": "2" }] });
+    with_answers([calls(&[("edit", edit)]), says("done")], |home, _| {
+        fs::write(home.project().join("a.txt"), "one\r\ntwo\r\n").unwrap();
+        let mut client = AcpClient::connect(home, json!({ "fs": { "readTextFile": true } }));
+        let session = client.new_session(home);
+        let prompt = client.send_prompt(&session, "go");
+        let read = client.asked("fs/read_text_file");
+        client.reply(&read, json!({ "content": "one\ntwo\n" }));
+        client.until_response(&prompt);
+        assert_eq!(fs::read_to_string(home.project().join("a.txt")).unwrap(), "one\r\n2\r\n");
+    })
+    .await;
+}
+
+// Sessions.
+
+fn named(session: &str, home: &TestHome) -> Value {
+    json!({ "sessionId": session, "cwd": home.project(), "mcpServers": [] })
+}
+
+#[tokio::test]
+async fn loaded_session_is_replayed_before_the_response_and_a_resumed_one_is_not() {
+    let answers = [
+        calls(&[("write", json!({ "path": "a", "content": "x" })), ("read", json!({ "path": "missing" }))]),
+        says("done"),
+        says("more"),
+        says("and more"),
+    ];
+    with_answers(answers, |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        client.prompt(&session, "go");
+        client.call("session/close", json!({ "sessionId": session }));
+        client.finish();
+
+        let mut client = AcpClient::connect(home, json!({}));
+        let id = client.send("session/load", named(&session, home));
+        let mut lines = client.until_response(&id);
+        let response = lines.pop().unwrap();
+        assert_eq!(response["result"]["configOptions"][0]["currentValue"], "local/m-1");
+        let updates = crate::support::acp_client::updates(&lines);
+        assert_eq!(updates.len(), lines.len(), "{lines:#?}");
+        let kinds: Vec<&str> =
+            updates.iter().map(|update| update["sessionUpdate"].as_str().unwrap()).collect();
+        let expected = [
+            "user_message_chunk",
+            "tool_call",
+            "tool_call",
+            "tool_call_update",
+            "tool_call_update",
+            "agent_message_chunk",
+        ];
+        assert_eq!(kinds, expected);
+        assert_eq!(text_of(&updates, "user_message_chunk"), "go");
+        assert_eq!(
+            (&call(&updates, "call_0")["status"], &call(&updates, "call_1")["status"]),
+            (&json!("completed"), &json!("failed"))
+        );
+        assert_eq!(call(&updates, "call_0")["content"][0]["type"], "diff");
+        // Loading it again replays the open session.
+        let id = client.send("session/load", named(&session, home));
+        let again = crate::support::acp_client::updates(&client.until_response(&id));
+        assert_eq!(text_of(&again, "user_message_chunk"), "go");
+        assert_eq!(text_of(&client.prompt(&session, "on").0, "agent_message_chunk"), "more");
+        client.finish();
+
+        let mut client = AcpClient::connect(home, json!({}));
+        let id = client.send("session/resume", named(&session, home));
+        assert_eq!(client.until_response(&id).len(), 1, "nothing is replayed");
+        assert_eq!(text_of(&client.prompt(&session, "on").0, "agent_message_chunk"), "and more");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sessions_are_listed_forked_and_deleted() {
+    with_answers([says("one"), says("two"), says("three")], |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let first = client.new_session(home);
+        client.prompt(&first, "the first\nprompt");
+        let second = client.new_session(home);
+        client.prompt(&second, "the second");
+        let ids = |list: &Value| -> Vec<String> {
+            let sessions = list["result"]["sessions"].as_array().unwrap_or_else(|| panic!("{list}"));
+            sessions.iter().map(|session| session["sessionId"].as_str().unwrap().to_owned()).collect()
+        };
+        let list = client.call("session/list", json!({ "cwd": home.project() }));
+        assert_eq!(ids(&list), [second.clone(), first.clone()]);
+        assert_eq!(list["result"]["sessions"][1]["title"], "the first prompt");
+        assert_eq!(list["result"]["sessions"][0]["cwd"], json!(home.project()));
+        assert_eq!(ids(&client.call("session/list", json!({ "cwd": home.home() }))), [""; 0]);
+        assert_eq!(ids(&client.call("session/list", json!({}))).len(), 2);
+        let wrong = client.call("session/list", json!({ "cursor": "x" }));
+        assert_eq!(wrong["error"]["code"], -32602);
+
+        let open = client.call("session/delete", json!({ "sessionId": first }));
+        assert!(open["error"]["message"].as_str().unwrap().contains("close it first"), "{open}");
+        let fork = client.call("session/fork", named(&first, home));
+        let fork = fork["result"]["sessionId"].as_str().unwrap().to_owned();
+        assert_ne!(fork, first);
+        assert_eq!(text_of(&client.prompt(&fork, "on").0, "agent_message_chunk"), "three");
+        client.call("session/close", json!({ "sessionId": first }));
+        let elsewhere = json!({ "sessionId": first, "cwd": home.home(), "mcpServers": [] });
+        let error = client.call("session/load", elsewhere);
+        assert_eq!(error["error"]["code"], -32602, "{error}");
+        assert_eq!(client.call("session/delete", json!({ "sessionId": first }))["result"], json!({}));
+        assert_eq!(client.call("session/load", named(&first, home))["error"]["code"], -32002);
+        assert_eq!(client.call("session/delete", json!({ "sessionId": first }))["result"], json!({}));
+    })
+    .await;
+}
+
+#[test]
+fn pages_of_the_list_contain_every_session_once() {
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    let folder = home.agent().join("sessions/--all--");
+    fs::create_dir_all(&folder).unwrap();
+    for number in 0..120 {
+        let header = json!({ "type": "session", "version": 3, "id": format!("s{number:03}"),
+            "timestamp": "2026-11-21T09:00:00.000Z", "cwd": home.project() });
+        fs::write(folder.join(format!("{number}.jsonl")), format!("{header}\n")).unwrap();
+    }
+    let mut client = AcpClient::connect(&home, json!({}));
+    let (mut ids, mut sizes, mut cursor) = (std::collections::BTreeSet::new(), Vec::new(), None::<Value>);
+    loop {
+        let params = cursor.map_or(json!({}), |cursor| json!({ "cursor": cursor }));
+        let list = client.call("session/list", params);
+        let sessions = list["result"]["sessions"].as_array().unwrap();
+        sizes.push(sessions.len());
+        ids.extend(sessions.iter().map(|session| session["sessionId"].to_string()));
+        cursor = list["result"].get("nextCursor").cloned();
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!((sizes, ids.len()), (vec![50, 50, 20], 120));
+}
+
+#[test]
+fn session_of_ten_thousand_messages_is_replayed_whole_and_in_order() {
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    let folder = home.agent().join("sessions/--all--");
+    fs::create_dir_all(&folder).unwrap();
+    let cwd = home.project();
+    LongSession::plain(10_000, 400).write(&folder.join("long.jsonl"), "long", cwd.to_str().unwrap()).unwrap();
+    let mut client = AcpClient::connect(&home, json!({}));
+    let id = client.send("session/load", named("long", &home));
+    let mut lines = client.until_response(&id);
+    assert!(lines.pop().unwrap()["result"].is_object());
+    let updates = crate::support::acp_client::updates(&lines);
+    let n_of = |kind: &str| of_kind(&updates, kind).len();
+    // Turns of six messages: prompt, call, result, call, result, answer.
+    let of_turn = |within: &[usize]| (0..10_000).filter(|at| within.contains(&(at % 6))).count();
+    assert_eq!(n_of("user_message_chunk"), of_turn(&[0]));
+    assert_eq!(n_of("tool_call"), of_turn(&[1, 3]));
+    assert_eq!(n_of("agent_thought_chunk"), of_turn(&[1, 3]));
+    assert_eq!(n_of("agent_message_chunk"), of_turn(&[5]));
+    let results: Vec<&str> = of_kind(&updates, "tool_call_update")
+        .iter()
+        .map(|update| update["toolCallId"].as_str().unwrap())
+        .collect();
+    let expected: Vec<String> =
+        (0..10_000).filter(|at| [1, 3].contains(&(at % 6))).map(|at| format!("call_{at}")).collect();
+    assert_eq!(results, expected);
+}
+
+// Options and commands.
+
+fn two_models(url: &str) -> TestHome {
+    let home = TestHome::new();
+    let models = json!({ "providers": { "acme": {
+        "baseUrl": url, "api": "openai-completions", "apiKey": "key",
+        "models": [{ "id": "thinks", "reasoning": true }, { "id": "plain", "name": "Plain" }],
+    } } });
+    fs::write(home.agent().join("models.json"), models.to_string()).unwrap();
+    home
+}
+
+#[test]
+fn model_and_thinking_level_are_options() {
+    let home = two_models("http://127.0.0.1:1");
+    let mut client = AcpClient::connect(&home, json!({}));
+    let opened = client.call("session/new", in_folder(&home.project()));
+    let session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+    let options = &opened["result"]["configOptions"];
+    assert_eq!((&options[0]["category"], &options[0]["type"]), (&json!("model"), &json!("select")));
+    let values: Vec<&Value> =
+        options[0]["options"].as_array().unwrap().iter().map(|option| &option["value"]).collect();
+    assert_eq!(values, ["acme/thinks", "acme/plain"]);
+    assert_eq!(options[1]["category"], "thought_level");
+    let mut set = |id: &str, value: &str| {
+        client.call(
+            "session/set_config_option",
+            json!({ "sessionId": session, "configId": id, "value": value }),
+        )
+    };
+    let set_level = set("thought_level", "low");
+    assert_eq!(set_level["result"]["configOptions"][1]["currentValue"], "low");
+    let set_model = set("model", "acme/plain");
+    let options = set_model["result"]["configOptions"].as_array().unwrap();
+    assert_eq!((options.len(), &options[0]["currentValue"]), (1, &json!("acme/plain")));
+    for (id, value, expected) in [
+        ("model", "acme/none", "there is no model acme/none"),
+        ("thought_level", "high", "plain has no thinking level high"),
+        ("mood", "good", "there is no option mood"),
+    ] {
+        let error = set(id, value);
+        assert_eq!(error["error"]["code"], -32602, "{error}");
+        assert!(error["error"]["message"].as_str().unwrap().contains(expected), "{error}");
+    }
+    let mode = client.call("session/set_mode", json!({ "sessionId": session, "modeId": "ask" }));
+    assert_eq!(mode["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn commands_answer_like_the_agent_and_change_the_session() {
+    with_answers([says("hello")], |home, server| {
+        fs::create_dir_all(home.agent().join("prompts")).unwrap();
+        fs::write(home.agent().join("prompts/greet.md"), "Greet $1.\n").unwrap();
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let announced =
+            client.until(|line| line["params"]["update"]["sessionUpdate"] == "available_commands_update");
+        let commands = &announced.last().unwrap()["params"]["update"]["availableCommands"];
+        let names: Vec<&str> =
+            commands.as_array().unwrap().iter().map(|command| command["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["compact", "export", "model", "name", "reload", "session", "thinking", "greet"]);
+        let mut say = |text: &str| {
+            let (updates, response) = client.prompt(&session, text);
+            assert_eq!(response["result"]["stopReason"], "end_turn", "{response}");
+            (text_of(&updates, "agent_message_chunk"), updates)
+        };
+        let (text, updates) = say("/name My work");
+        assert_eq!(text, "The session is named My work.");
+        assert_eq!(of_kind(&updates, "session_info_update")[0]["title"], "My work");
+        assert_eq!(say("/greet Ada").0, "hello");
+        assert!(server.requests()[0].text.contains("Greet Ada."));
+        assert!(say("/session").0.contains("- Model: local/m-1"));
+        assert_eq!(say("/model").0, "The model is local/m-1.");
+        assert!(say("/model none/such").0.contains("none/such"));
+        assert_eq!(say("/export page.html").0, "Wrote page.html.");
+        assert!(home.project().join("page.html").exists());
+        assert!(say("/export page.html").0.contains("cannot write"));
+        assert!(say("/compact").0.to_lowercase().contains("compact"));
+        assert_eq!(server.requests().len(), 1, "commands cost nothing");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn images_and_embedded_files_reach_the_model() {
+    with_answers([says("seen")], |home, server| {
+        let models = fs::read_to_string(home.agent().join("models.json")).unwrap();
+        let models = models.replace("\"contextWindow\"", "\"input\":[\"text\",\"image\"],\"contextWindow\"");
+        fs::write(home.agent().join("models.json"), models).unwrap();
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+        let uri = |name: &str| format!("file://{}", home.project().join(name).display());
+        let response = client.call("session/prompt", json!({ "sessionId": session, "prompt": [
+            { "type": "text", "text": "compare " },
+            { "type": "resource_link", "uri": uri("a.rs"), "name": "a.rs" },
+            { "type": "text", "text": " with " },
+            { "type": "resource", "resource": { "uri": uri("b.rs"), "text": "fn b() {}" } },
+            { "type": "image", "data": pixel, "mimeType": "image/png" },
+        ] }));
+        assert_eq!(response["result"]["stopReason"], "end_turn");
+        let sent = &server.requests()[0].text;
+        assert!(sent.contains("compare @a.rs with @b.rs\\n\\n<file name=\\\"b.rs\\\">\\nfn b() {}\\n</file>"), "{sent}");
+        assert!(sent.contains("data:image/png;base64,"), "{sent}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn servers_that_the_client_passes_are_named_as_unused() {
+    with_answers([says("ok")], |home, _| {
+        let mut client = AcpClient::connect(home, json!({ "session": { "notices": {} } }));
+        let servers = json!([
+            { "name": "ide", "command": "/bin/ide-mcp", "args": [], "env": [] },
+            { "type": "http", "name": "web", "url": "http://localhost:1", "headers": [] },
+        ]);
+        let opened = client.call("session/new", json!({ "cwd": home.project(), "mcpServers": servers }));
+        let session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+        let (updates, _) = client.prompt(&session, "go");
+        let notices = of_kind(&updates, "notice");
+        assert_eq!(notices[0]["title"], "pi does not use MCP servers yet; it ignores ide, web.");
+        let (_, _, stderr) = client.finish();
+        assert!(stderr.contains("it ignores ide, web"), "{stderr}");
     })
     .await;
 }

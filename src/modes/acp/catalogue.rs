@@ -32,16 +32,20 @@ pub(super) struct SessionPlaces {
 pub(super) fn find(places: &SessionPlaces, cwd: &Path, id: &str) -> Result<PathBuf, Error> {
     let SessionPlaces { folder, root } = places;
     let FoundSessions { here, elsewhere } = session::find(root, folder, cwd, id);
-    // A part of an id is no id.
-    let is_it = |path: &PathBuf| session::read_header(path).is_some_and(|header| header.id == id);
-    if let Some(path) = here.into_iter().find(|path| is_it(path)) {
-        return Ok(path);
+    // A part of an id is no id, and a folder may contain sessions of any directory.
+    let found = here.into_iter().chain(elsewhere).filter_map(|path| {
+        let header = session::read_header(&path).filter(|header| header.id == id)?;
+        Some((path, header.cwd))
+    });
+    let mut other = None;
+    for (path, works_in) in found {
+        if works_in.is_empty() || Path::new(&works_in) == cwd {
+            return Ok(path);
+        }
+        other = Some(works_in);
     }
-    if elsewhere.iter().any(is_it) {
-        return Err(invalid_params(format!(
-            "session {id} works in another directory than {}",
-            cwd.display()
-        )));
+    if let Some(other) = other {
+        return Err(invalid_params(format!("session {id} works in {other}, not in {}", cwd.display())));
     }
     Err(unknown(id))
 }

@@ -119,6 +119,16 @@ impl ClientReply {
     pub(super) async fn wait(mut self) -> Result<Value, Error> {
         (&mut self.reply).await.unwrap_or_else(|_| Err(gone()))
     }
+
+    /// As [`Self::wait`], for threads that may block.
+    ///
+    /// # Errors
+    /// The client's own error, or that it is gone.
+    pub(super) fn wait_blocking(mut self) -> Result<Value, Error> {
+        let (_, unused) = oneshot::channel();
+        let reply = std::mem::replace(&mut self.reply, unused);
+        reply.blocking_recv().unwrap_or_else(|_| Err(gone()))
+    }
 }
 
 impl Drop for ClientReply {

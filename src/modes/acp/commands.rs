@@ -1,5 +1,5 @@
 //! TABLE: the slash commands of clients. They arrive as prompts; all others, such as those of
-//! skills, are prompts of the session.
+//! skills and templates, are prompts of the session.
 
 use agent_client_protocol_schema::v1::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
 
@@ -47,13 +47,17 @@ pub const ACP_COMMANDS: &[AcpCommandRow] = &[
     row("thinking", "level", "Select a thinking level", CommandKind::Thinking),
 ];
 
-/// The commands a client offers: pi's own and the skills.
+/// The commands a client offers: pi's own, templates and skills.
 pub(super) fn available(state: &SessionState) -> Vec<AvailableCommand> {
     let own = ACP_COMMANDS.iter().map(|row| command(row.name, row.help, row.hint));
     let skills: &[Skill] = if state.settings.values.skill_commands { &state.skills } else { &[] };
+    let is_own = |name: &str| ACP_COMMANDS.iter().any(|row| row.name == name);
+    let templates = state.templates.iter().filter(|template| !is_own(&template.name));
+    let templates =
+        templates.map(|template| command(&template.name, &template.description, &template.argument_hint));
     let skills =
         skills.iter().map(|skill| command(&format!("skill:{}", skill.name), &skill.description, "task"));
-    own.chain(skills).collect()
+    own.chain(templates).chain(skills).collect()
 }
 
 fn command(name: &str, help: &str, hint: &str) -> AvailableCommand {

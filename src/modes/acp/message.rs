@@ -18,7 +18,7 @@ use super::methods::{self, AgentNotification, AgentRequest};
 pub(super) enum Incoming {
     Request {
         id: RequestId,
-        request: AgentRequest,
+        request: Box<AgentRequest>,
     },
     Notification(AgentNotification),
     /// The answer to a request of pi.
@@ -79,17 +79,15 @@ fn parse_line(bytes: &[u8]) -> Incoming {
         Ok(envelope) => envelope,
         Err(error) => return unreadable(text, &error),
     };
-    let id = match envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get())).transpose() {
-        Ok(id) => id,
-        Err(_) => {
-            let message = "the id of a request is a string, an integer or null".to_owned();
-            return rejected(RequestId::Null, ErrorCode::InvalidRequest, message);
-        }
+    let id = envelope.id.map(|id| serde_json::from_str::<RequestId>(id.get())).transpose();
+    let Ok(id) = id else {
+        let message = "the id of a request is a string, an integer or null".to_owned();
+        return rejected(RequestId::Null, ErrorCode::InvalidRequest, message);
     };
     let params = envelope.params.map_or("null", RawValue::get);
     match (envelope.method, id) {
         (Some(method), Some(id)) => match methods::parse_request(&method, params) {
-            Ok(request) => Incoming::Request { id, request },
+            Ok(request) => Incoming::Request { id, request: Box::new(request) },
             Err(error) => Incoming::Rejected { id, error },
         },
         (Some(method), None) => match methods::parse_notification(&method, params) {

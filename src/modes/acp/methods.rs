@@ -25,6 +25,7 @@ enum Parse {
 
 /// A request of the client, by what it asks for.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a request lives in a box, one at a time")]
 pub(super) enum AgentRequest {
     Initialize(InitializeRequest),
     Authenticate(AuthenticateRequest),

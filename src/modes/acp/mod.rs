@@ -10,6 +10,7 @@ mod catalogue;
 mod client;
 mod commands;
 mod config_options;
+mod editor;
 mod features;
 mod message;
 mod methods;
@@ -24,7 +25,7 @@ mod turns;
 mod updates;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use crate::session::{
     self as sessions, Deltas, NoticeLevel, OpenError, OpenSession, Reply, Services, SessionCommand,
     SessionEvent, SessionEvents, SessionHandle, SessionScope, SessionTree,
 };
+use crate::tools::Editor;
 use crate::util::{process, worker};
 
 use super::output::write_err;
@@ -53,6 +55,7 @@ use super::wire::{LineOutput, read_lines};
 use catalogue::SessionPlaces;
 use client::Client;
 pub use commands::{ACP_COMMANDS, AcpCommandRow};
+use editor::ClientFiles;
 use features::ClientFeatures;
 use message::Incoming;
 pub use methods::{ACP_METHODS, AcpMethodRow};
@@ -65,8 +68,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Makes what sessions work with.
 pub trait AcpHost: Send + Sync {
-    /// The services of a new session in `cwd`. Reads the disk.
-    fn services(&self, cwd: &Path) -> Arc<Services>;
+    /// The services of a session in `cwd`, whose files `editor` serves. Reads the disk.
+    fn services(&self, cwd: &Path, editor: Option<Arc<dyn Editor>>) -> Arc<Services>;
 
     /// The folder of the sessions that work in `cwd`.
     fn folder(&self, cwd: &Path) -> PathBuf;
@@ -84,15 +87,26 @@ pub struct AcpStart {
     pub problems: Vec<String>,
 }
 
-/// Serves a client until the input ends, the client closes its end of the output, or a
-/// signal arrives; then cancels what runs and saves. Exit code 0, or 128 plus the number of
-/// the signal.
-pub async fn acp(
+/// Serves a client on standard input and output until the input ends, the client closes its
+/// end of the output, or a signal arrives; then cancels what runs and saves. Exit code 0, or
+/// 128 plus the number of the signal.
+pub async fn acp(start: AcpStart) -> ExitCode {
+    let signalled = signals::first_signal();
+    let stopped = async move {
+        let code = signalled.await;
+        process::kill_all();
+        code
+    };
+    serve_acp(start, io::stdin(), io::stdout(), stopped).await
+}
+
+/// As [`acp`], on any input and output, until `stopped` returns an exit code.
+pub async fn serve_acp(
     start: AcpStart,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
+    stopped: impl Future<Output = ExitCode>,
 ) -> ExitCode {
-    let signalled = signals::first_signal();
     for problem in &start.problems {
         write_err(&format!("pi: {problem}"));
     }
@@ -115,10 +129,7 @@ pub async fn acp(
     };
     let code = tokio::select! {
         () = connection.serve(inputs) => ExitCode::SUCCESS,
-        code = signalled => {
-            process::kill_all();
-            code
-        }
+        code = stopped => code,
     };
     connection.finish().await;
     code
@@ -145,6 +156,7 @@ struct Opening {
 
 struct Opened {
     services: Arc<Services>,
+    files: Arc<ClientFiles>,
     handle: SessionHandle,
     events: SessionEvents,
     /// What is replayed.
@@ -195,7 +207,7 @@ impl Connection {
                     let error = Error::new(ErrorCode::InvalidRequest.into(), text);
                     return self.client.reject(&id, &error);
                 }
-                self.on_request(id, request);
+                self.on_request(id, *request);
             }
             Incoming::Notification(AgentNotification::Cancel(cancel)) => {
                 if let Some(session) = self.sessions.get(&cancel.session_id) {
@@ -297,7 +309,7 @@ impl Connection {
         let client = Arc::clone(&self.client);
         let (host, id) = (Arc::clone(&self.start.host), id.clone());
         drop(tokio::spawn(async move {
-            let check = move || has_model(&host.services(&host.root()));
+            let check = move || has_model(&host.services(&host.root(), None));
             let result = match worker::run("acp", check).await {
                 Ok(true) => Ok(AuthenticateResponse::new()),
                 Ok(false) => Err(sign_in_first()),
@@ -352,8 +364,9 @@ impl Connection {
         choose: impl FnOnce(&SessionPlaces, &Path) -> Result<OpenSession, Error> + Send + 'static,
     ) {
         let host = Arc::clone(&self.start.host);
+        let files = Arc::new(ClientFiles::new(Arc::clone(&self.client), self.features.unwrap_or_default()));
         let opening = async move {
-            let result = open(host, purpose, cwd, servers, choose).await;
+            let result = open(host, files, purpose, cwd, servers, choose).await;
             Opening { id, purpose, result }
         };
         self.opening.push(opening.boxed());
@@ -365,10 +378,11 @@ impl Connection {
             Ok(opened) => opened,
             Err(error) => return self.client.fail(&id, error),
         };
-        let Opened { services, handle, events, tree, notes } = opened;
+        let Opened { services, files, handle, events, tree, notes } = opened;
         let (state, client) = (handle.state(), Arc::clone(&self.client));
         let features = self.features.unwrap_or_default();
         let session = SessionId::new(state.id.as_str());
+        files.on_open(&session);
         let known = OpenedSession { services: Arc::clone(&services), features, state: Arc::clone(&state) };
         client.send(Outgoing::Open(session.clone(), Box::new(known)));
         if let Some(tree) = tree {
@@ -432,17 +446,18 @@ impl Connection {
 /// Opens a session and waits until it is read.
 async fn open(
     host: Arc<dyn AcpHost>,
+    files: Arc<ClientFiles>,
     purpose: Purpose,
     cwd: PathBuf,
     servers: Vec<McpServer>,
     choose: impl FnOnce(&SessionPlaces, &Path) -> Result<OpenSession, Error> + Send + 'static,
 ) -> Result<Opened, Error> {
-    let folder = cwd.clone();
+    let (folder, editor) = (cwd.clone(), Arc::clone(&files));
     let prepare = move || -> Result<(OpenSession, Arc<Services>), Error> {
         check_folder(&folder)?;
         let places = SessionPlaces { folder: host.folder(&folder), root: host.root() };
         let open = choose(&places, &folder)?;
-        Ok((open, host.services(&folder)))
+        Ok((open, host.services(&folder, Some(editor))))
     };
     let prepared = worker::run("acp", prepare).await.map_err(|error| internal(&error))?;
     let (open, services) = prepared?;
@@ -463,7 +478,7 @@ async fn open(
         Purpose::New | Purpose::Resume | Purpose::Fork => None,
     };
     notes.extend(unused_servers(&servers));
-    Ok(Opened { services, handle, events, tree, notes })
+    Ok(Opened { services, files, handle, events, tree, notes })
 }
 
 /// Waits until the whole file is read. Notices until then are shown later.

@@ -29,6 +29,8 @@ pub(super) enum Outgoing {
     Change(SessionId, SessionChange),
     /// The conversation of a session, from its beginning.
     Replay(SessionId, Replay),
+    /// A tool is about to replace this file, which contains this text.
+    Overwritten(SessionId, PathBuf, String),
     Closed(SessionId),
 }
 
@@ -81,6 +83,12 @@ impl LineFormat for AcpLines {
             Outgoing::Change(session, change) => {
                 let updates = self.sessions.get_mut(&session).map(|lines| lines.on_change(&change));
                 (session, updates, None)
+            }
+            Outgoing::Overwritten(session, path, text) => {
+                if let Some(lines) = self.sessions.get_mut(&session) {
+                    lines.on_overwrite(path, text);
+                }
+                return None;
             }
             Outgoing::Replay(session, replay) => {
                 let (updates, rest) = replay.next();

@@ -19,7 +19,7 @@ use super::methods::invalid_params;
 /// If a block has a kind that pi does not offer, or data that is not base64.
 pub(super) fn draft(blocks: Vec<ContentBlock>, cwd: &Path) -> Result<PromptDraft, Error> {
     let mut draft = PromptDraft::default();
-    let mut embedded = String::new();
+    let mut embedded = Vec::new();
     for block in blocks {
         match block {
             ContentBlock::Text(text) => draft.text.push_str(&text.text),
@@ -32,7 +32,7 @@ pub(super) fn draft(blocks: Vec<ContentBlock>, cwd: &Path) -> Result<PromptDraft
                 EmbeddedResourceResource::TextResourceContents(text) => {
                     let name = file_name(&text.uri, cwd);
                     draft.text.push_str(&mention(&text.uri, &text.uri, cwd));
-                    embedded.push_str(&format!("<file name=\"{name}\">\n{}\n</file>\n", text.text));
+                    embedded.push(format!("<file name=\"{name}\">\n{}\n</file>", text.text));
                 }
                 EmbeddedResourceResource::BlobResourceContents(blob) => {
                     draft.text.push_str(&mention(&blob.uri, &blob.uri, cwd));
@@ -40,10 +40,11 @@ pub(super) fn draft(blocks: Vec<ContentBlock>, cwd: &Path) -> Result<PromptDraft
                         Some(mime) if mime.starts_with("image/") => {
                             draft.images.push(to_image(ImageContent::new(blob.blob, mime))?);
                         }
-                        _ => embedded.push_str(&format!(
-                            "<file name=\"{}\">[Binary content was left out.]</file>\n",
-                            file_name(&blob.uri, cwd)
-                        )),
+                        _ => {
+                            let name = file_name(&blob.uri, cwd);
+                            embedded
+                                .push(format!("<file name=\"{name}\">[Binary content was left out.]</file>"));
+                        }
                     }
                 }
                 _ => return Err(unsupported("this kind of resource")),
@@ -54,7 +55,7 @@ pub(super) fn draft(blocks: Vec<ContentBlock>, cwd: &Path) -> Result<PromptDraft
     }
     if !embedded.is_empty() {
         draft.text.push_str("\n\n");
-        draft.text.push_str(embedded.trim_end());
+        draft.text.push_str(&embedded.join("\n"));
     }
     Ok(draft)
 }

@@ -18,7 +18,7 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    fn resolve(&self, path: &str) -> PathBuf {
+    pub(super) fn resolve(&self, path: &str) -> PathBuf {
         tools::resolve(path, &self.cwd, self.home.as_deref())
     }
 

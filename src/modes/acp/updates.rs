@@ -3,13 +3,15 @@
 //! Runs on the thread that writes. Prompts are not echoed: the client shows them already.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommandsUpdate, CompactionStatus, CompactionUpdate, ConfigOptionUpdate, ContentChunk, Cost,
-    MessageId, Meta, Notice, NoticeSeverity, SessionConfigOption, SessionInfoUpdate, SessionUpdate, Terminal,
-    ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+    AvailableCommand, AvailableCommandsUpdate, CompactionStatus, CompactionUpdate, ConfigOptionUpdate,
+    ContentChunk, Cost, MessageId, Meta, Notice, NoticeSeverity, SessionConfigOption, SessionInfoUpdate,
+    SessionUpdate, Terminal, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    UsageUpdate,
 };
 use serde_json::{Value, json};
 
@@ -40,6 +42,8 @@ pub(super) struct SessionUpdates {
     /// Messages of the model so far; the number is part of their ids.
     n_answers: u64,
     calls: HashMap<String, OpenCall>,
+    /// Texts of files before a `write`, until its result arrives.
+    overwritten: HashMap<PathBuf, String>,
     n_compactions: u64,
     shown: Shown,
 }
@@ -50,7 +54,7 @@ struct Shown {
     options: Vec<SessionConfigOption>,
     title: Option<String>,
     usage: Option<UsageUpdate>,
-    n_skills: usize,
+    commands: Vec<AvailableCommand>,
 }
 
 /// The answer that streams.
@@ -85,6 +89,7 @@ impl SessionUpdates {
             answer: OpenAnswer::default(),
             n_answers: 0,
             calls: HashMap::new(),
+            overwritten: HashMap::new(),
             n_compactions: 0,
             // The response that opened the session contained them.
             shown: Shown { options, ..Shown::default() },
@@ -94,12 +99,16 @@ impl SessionUpdates {
 
     /// Commands, title and usage of a session that the client knows now.
     pub(super) fn announce(&mut self) -> Vec<SessionUpdate> {
-        let mut out = vec![self.commands()];
+        let mut out: Vec<SessionUpdate> = self.commands().into_iter().collect();
         if let Some(name) = self.state.name.clone() {
             out.extend(self.title(&name));
         }
         out.extend(self.usage());
         out
+    }
+
+    pub(super) fn on_overwrite(&mut self, path: PathBuf, text: String) {
+        self.overwritten.insert(path, text);
     }
 
     pub(super) fn on_change(&mut self, change: &SessionChange) -> Vec<SessionUpdate> {
@@ -277,6 +286,10 @@ impl SessionUpdates {
 
     fn on_call_end(&mut self, id: &str, result: &ToolResultMessage) -> Vec<SessionUpdate> {
         let Some(mut call) = self.calls.remove(id) else { return Vec::new() };
+        let overwritten = match call.arguments.get("path").and_then(Value::as_str) {
+            Some(path) if call.tool == "write" => self.overwritten.remove(&self.folders.resolve(path)),
+            _ => None,
+        };
         let status = if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let mut fields = ToolCallUpdateFields::new().status(status);
         if call.terminal.is_some() {
@@ -291,7 +304,7 @@ impl SessionUpdates {
         let changed = if result.is_error {
             None
         } else {
-            tool_calls::changed(&call.tool, &call.arguments, details, None, &self.folders)
+            tool_calls::changed(&call.tool, &call.arguments, details, overwritten, &self.folders)
         };
         let location = tool_calls::changed_location(&call.arguments, details, &self.folders);
         fields = fields.content(changed.unwrap_or_else(|| tool_calls::output(&result.content)));
@@ -303,6 +316,7 @@ impl SessionUpdates {
 
     /// Calls that never ended: their answer was cancelled or failed.
     fn on_settled(&mut self) -> Vec<SessionUpdate> {
+        self.overwritten.clear();
         let mut ids: Vec<String> = self.calls.drain().map(|(id, _)| id).collect();
         ids.sort_unstable();
         let failed = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
@@ -329,16 +343,18 @@ impl SessionUpdates {
 
     fn on_project(&mut self) -> Vec<SessionUpdate> {
         let mut out = self.on_selection();
-        if self.state.skills.len() != self.shown.n_skills {
-            out.push(self.commands());
-        }
+        out.extend(self.commands());
         out
     }
 
-    fn commands(&mut self) -> SessionUpdate {
-        self.shown.n_skills = self.state.skills.len();
+    /// `None` if the client knows them.
+    fn commands(&mut self) -> Option<SessionUpdate> {
         let commands = commands::available(&self.state);
-        SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))
+        if commands == self.shown.commands {
+            return None;
+        }
+        self.shown.commands.clone_from(&commands);
+        Some(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)))
     }
 
     /// A session without a name is called by its first prompt.
