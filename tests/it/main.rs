@@ -1,6 +1,7 @@
 //! The one integration test binary: behaviour at the boundaries between layers,
 //! and of the program as a whole. `docs/architecture.md` describes the five kinds.
 
+mod acp_questions;
 mod agent_loop;
 mod ai_bedrock;
 mod ai_caching;

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use pi::ai::TestBarrier;
 use serde_json::{Value, json};
@@ -804,4 +806,109 @@ async fn servers_that_the_client_passes_are_named_as_unused() {
         assert!(stderr.contains("it ignores ide, web"), "{stderr}");
     })
     .await;
+}
+
+// Dialogues of clients.
+
+/// Whether `found` has everything that `expected` has. A word with a dollar is known already,
+/// or becomes what stands in its place.
+fn matches(expected: &Value, found: &Value, words: &mut BTreeMap<String, Value>) -> bool {
+    match (expected, found) {
+        (Value::String(text), _) if text == "$ANY" => !found.is_null(),
+        (Value::String(text), _) if ["$SESSION", "$ASKED"].contains(&text.as_str()) => {
+            match words.get(text) {
+                Some(known) if text == "$SESSION" => known == found,
+                _ => words.insert(text.clone(), found.clone()).is_none_or(|_| true),
+            }
+        }
+        (Value::Object(expected), Value::Object(found)) => expected
+            .iter()
+            .all(|(name, value)| found.get(name).is_some_and(|found| matches(value, found, words))),
+        (Value::Array(expected), Value::Array(found)) => {
+            expected.len() == found.len()
+                && expected.iter().zip(found).all(|(expected, found)| matches(expected, found, words))
+        }
+        _ => expected == found,
+    }
+}
+
+/// `message` with its words.
+fn filled(message: &Value, words: &BTreeMap<String, Value>) -> Value {
+    match message {
+        Value::String(text) if words.contains_key(text) => words[text].clone(),
+        Value::String(text) => {
+            let filled = words.iter().fold(text.clone(), |text, (word, value)| {
+                value.as_str().map_or(text.clone(), |value| text.replace(word, value))
+            });
+            filled.into()
+        }
+        Value::Array(values) => values.iter().map(|value| filled(value, words)).collect(),
+        Value::Object(fields) => {
+            let filled = fields.iter().map(|(name, value)| (name.clone(), filled(value, words)));
+            Value::Object(filled.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn model_answer(answer: &Value) -> Reply {
+    if let Some(text) = answer["text"].as_str() {
+        return says(text);
+    }
+    if let Some(text) = answer["stuck"].as_str() {
+        return Reply::stream("text/event-stream").piece(chat::delta(text)).gate(&TestBarrier::new());
+    }
+    let calls: Vec<(&str, Value)> = answer["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| (call[0].as_str().unwrap(), call[1].clone()))
+        .collect();
+    Reply::sse(chat::calls(&calls))
+}
+
+/// Plays the client of a dialogue, and reads until each message that is expected comes. What
+/// comes in between are updates.
+async fn play(name: &'static str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/acp").join(name);
+    let dialogue = fs::read_to_string(path.with_extension("jsonl")).unwrap();
+    let dialogue: Vec<Value> = dialogue.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answers: Vec<Reply> =
+        dialogue.iter().filter_map(|line| line.get("model")).map(model_answer).collect();
+    with_answers(answers, move |home, _| {
+        fs::write(home.project().join("a.txt"), "saved\n").unwrap();
+        let mut words = BTreeMap::from([("$CWD".to_owned(), json!(home.project()))]);
+        let mut client = AcpClient::start(home, &[]);
+        for line in &dialogue {
+            if let Some(message) = line.get("in") {
+                client.raw(&filled(message, &words));
+            } else if let Some(expected) = line.get("out") {
+                let expected =
+                    filled(expected, &BTreeMap::from([("$CWD".to_owned(), words["$CWD"].clone())]));
+                loop {
+                    let found = client.next().unwrap_or_else(|| panic!("{name} ended before {expected}"));
+                    if matches(&expected, &found, &mut words) {
+                        break;
+                    }
+                    assert_eq!(
+                        found["method"], "session/update",
+                        "{name}: expected {expected}, found {found}"
+                    );
+                }
+            }
+        }
+        let (_, status, _) = client.finish();
+        assert_eq!(status.code(), Some(0), "{name}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dialogue_of_zed_runs_as_its_source_has_it() {
+    play("zed").await;
+}
+
+#[tokio::test]
+async fn dialogue_of_codecompanion_runs_as_its_source_has_it() {
+    play("codecompanion").await;
 }

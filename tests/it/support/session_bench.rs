@@ -240,7 +240,7 @@ impl SessionBench {
         settings
     }
 
-    fn services(&self) -> Services {
+    pub(crate) fn services(&self) -> Services {
         let mut catalog = Catalog::builtin();
         catalog.add_user_models(&self.models().to_string()).unwrap();
         let catalog = Arc::new(LiveCatalog::new(catalog));
