@@ -7,10 +7,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::ai::ThinkingLevel;
-use crate::modes;
+use crate::util::nearest::nearest;
 
 use super::acp::AcpArgs;
 use super::auth::AuthArgs;
+use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
 use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
@@ -177,6 +178,8 @@ pub(super) enum SubCommand {
     Acp(AcpArgs),
     /// Manage keys and sign-ins: status, login, logout
     Auth(AuthArgs),
+    /// Show and change settings: list, get, set, unset, path, schema
+    Config(ConfigArgs),
     /// Turn a conversation in a provider's request format into a session
     Import(ImportArgs),
     /// Write a session as a web page, as Markdown or in a provider's request format
@@ -364,7 +367,7 @@ fn with_tip(mut error: clap::Error, command: &mut clap::Command) -> clap::Error 
         command.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
     let names: Vec<&str> = known.iter().map(String::as_str).collect();
     let word = wrong.split('=').next().unwrap_or_default();
-    let meant = word.starts_with("--").then(|| modes::nearest(word, &names)).flatten();
+    let meant = word.starts_with("--").then(|| nearest(word, &names)).flatten();
     error.remove(ContextKind::Suggested);
     error.remove(ContextKind::SuggestedArg);
     if let Some(meant) = meant {
@@ -453,6 +456,7 @@ mod tests {
         let expected = [
             "acp       Serve an editor that speaks the Agent Client Protocol",
             "auth      Manage keys and sign-ins: status, login, logout",
+            "config    Show and change settings: list, get, set, unset, path, schema",
             "import    Turn a conversation in a provider's request format into a session",
             "export    Write a session as a web page, as Markdown or in a provider's request format",
             "sessions  List sessions, or search their texts",

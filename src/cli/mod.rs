@@ -3,6 +3,7 @@
 mod acp;
 mod args;
 mod auth;
+mod config;
 mod doctor;
 mod initial;
 mod session_list;
@@ -53,6 +54,7 @@ pub fn main() -> ExitCode {
         Some(SubCommand::Export(args)) => transfer::export(&args, env),
         Some(SubCommand::Sessions(args)) => session_list::run(&args, env),
         Some(SubCommand::Trace(args)) => trace::run(&args, env),
+        Some(SubCommand::Config(args)) => config::run(args, env),
         Some(SubCommand::Usage(args)) => usage::run(&args, env),
         Some(SubCommand::Doctor(args)) => doctor::run(&args, env),
         None => {

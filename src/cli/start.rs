@@ -82,6 +82,18 @@ impl Setup {
         Ok(Self { env, dirs, cwd, live_settings, settings, catalog, credentials, transport, clock, problems })
     }
 
+    /// The settings in this directory.
+    pub(super) fn settings(&self) -> &EffectiveSettings {
+        &self.settings
+    }
+
+    /// Whether the settings of this directory count.
+    pub(super) fn trusts_project(&self) -> bool {
+        let file = TrustFile::load(self.dirs.trust_file());
+        let policy = TrustPolicy { flag: None, default: self.settings.values.project_trust, can_ask: false };
+        policy.decide(file.nearest(&self.cwd)).is_trusted()
+    }
+
     /// The model and thinking level that the command line asks for.
     fn model_options(&mut self, args: &Args) -> anyhow::Result<ModelOptions> {
         self.check_scope();

@@ -4,13 +4,13 @@
 use clap::{Command, CommandFactory as _};
 
 use crate::modes;
+use crate::util::nearest::nearest;
 
 use super::args::Args;
 
 /// Sub-commands of the original that this version does not have, and their
 /// alternatives.
 const NOT_YET: &[(&str, &str)] = &[
-    ("config", "settings are in ~/.pi/agent/settings.json"),
     ("install", ""),
     ("list", "use pi --list-models for models, pi --resume for sessions"),
     ("mcp", ""),
@@ -73,7 +73,7 @@ fn refusal(word: &str) -> String {
     let command = Args::command();
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
     let alias = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, command)| (*command).to_owned());
-    let tip = match alias.or_else(|| modes::nearest(word, &names).map(|name| format!("pi {name}"))) {
+    let tip = match alias.or_else(|| nearest(word, &names).map(|name| format!("pi {name}"))) {
         Some(command) => format!("did you mean {command}?"),
         None => "pi --help lists all commands.".to_owned(),
     };

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use jsonc_parser::{CollectOptions, ParseOptions};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use serde_json::{Map, Value};
 
@@ -19,20 +20,44 @@ use crate::util::atomic_file;
 /// # Errors
 /// Describes the problem with the file, with path and line.
 pub(super) fn read(path: &Path) -> Result<Map<String, Value>, String> {
-    let text = match fs::read_to_string(path) {
+    read_with_text(path).map(|(values, _)| values)
+}
+
+/// As [`read`], with the text of the file.
+///
+/// # Errors
+/// As for [`read`].
+pub(super) fn read_with_text(path: &Path) -> Result<(Map<String, Value>, String), String> {
+    let mut text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Map::new(), String::new())),
         Err(error) => return Err(format!("{}: {error}", path.display())),
     };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    if text.trim().is_empty() {
-        return Ok(Map::new());
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(values)) => Ok(values),
+    if text.trim().is_empty() {
+        return Ok((Map::new(), text));
+    }
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(values)) => Ok((values, text)),
         Ok(_) => Err(format!("{}: expected an object", path.display())),
         Err(error) => Err(format!("{}: {error}", path.display())),
     }
+}
+
+/// The line of a dotted key in `text`, from 1; `None` if it is not there.
+pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let mut value = parsed.ok()?.value?;
+    let mut start = 0;
+    for part in key.split('.') {
+        let jsonc_parser::ast::Value::Object(object) = value else { return None };
+        let property = object.properties.into_iter().find(|property| property.name.as_str() == part)?;
+        start = property.range.start;
+        value = property.value;
+    }
+    Some(1 + text.get(..start)?.matches('\n').count())
 }
 
 /// The text of a file with `values`.

@@ -5,6 +5,7 @@
 
 mod acp;
 mod auth;
+mod config;
 mod export;
 mod interactive;
 mod json;
@@ -26,6 +27,7 @@ use crate::ai::Image;
 
 pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, AcpStart, acp, serve_acp};
 pub use auth::{auth_status, read_key, say, sign_in};
+pub use config::{ConfigOutput, list_settings, show_setting};
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{
     DoctorInput, InteractiveStart, commands_markdown, doctor, is_command, keybindings_markdown,
@@ -38,7 +40,7 @@ pub use print::print;
 pub use rpc::{RPC_COMMANDS, RpcCommandRow, RpcStart, rpc};
 pub use screen_reader::screen_reader;
 pub use sessions::{ListedSession, SessionsOutput};
-pub use slash::{command_name, nearest};
+pub use slash::command_name;
 pub use trace::{CallFilter, CallKind, TraceView, show_trace};
 pub use transfer::{
     show_export, show_export_file, show_import, show_secret_kinds, show_secrets, show_session_export,

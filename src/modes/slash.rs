@@ -1,5 +1,7 @@
 //! Distinguishes slash commands from other texts that begin with a slash.
 
+use crate::util::nearest::nearest;
+
 /// Folders at the root of a file system: `/tmp what is in there` is a prompt about one.
 const ROOT_FOLDERS: &[&str] = &[
     "applications",
@@ -51,7 +53,6 @@ pub fn command_name(text: &str) -> Option<&str> {
 
 /// Commands of the original that this version does not have, and their alternatives.
 const NOT_YET: &[(&str, &str)] = &[
-    ("settings", "settings are in ~/.pi/agent/settings.json"),
     ("share", ""),
     ("bug", ""),
     ("changelog", ""),
@@ -65,6 +66,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("?", "hotkeys"),
     ("clear", "new"),
     ("commands", "hotkeys"),
+    ("config", "settings"),
     ("continue", "resume"),
     ("cost", "session"),
     ("exit", "quit"),
@@ -93,17 +95,6 @@ pub(super) fn unknown_command(name: &str, known: &[&str]) -> String {
         Some(command) => format!("there is no command /{name}; did you mean /{command}?"),
         None => format!("there is no command /{name}; type / to list all commands"),
     }
-}
-
-/// The element of `known` with the most similar spelling, if similar enough.
-pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let beginning = known.iter().find(|name| word.len() >= 3 && name.starts_with(word));
-    let n_wrong = |name: &str| strsim::damerau_levenshtein(word, name);
-    // Letters are swapped more often than forgotten.
-    let closest = known.iter().min_by_key(|name| (n_wrong(name), name.len().abs_diff(word.len())));
-    // Allows two wrong letters of five, or one of three.
-    let alike = closest.filter(|name| n_wrong(name) * 5 <= word.len().max(name.len()) * 2);
-    beginning.or(alike).copied()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod escapes;
 mod file_identity;
 pub mod git;
 pub mod image;
+pub mod nearest;
 pub mod panics;
 pub mod parts;
 pub mod paths;

@@ -45,6 +45,7 @@ mod session_list;
 mod session_size;
 mod session_store;
 mod session_task;
+mod settings;
 mod skills;
 mod support;
 mod templates;

@@ -793,7 +793,7 @@ fn a_section_of_the_settings_that_is_no_object_is_named() {
     let home = TestHome::new().settings(&json!({"retry": 3}));
     let output = pi(&home).args(["-p", "--model", "demo/pi", "hello"]).output().unwrap();
     let stderr = text(&output.stderr);
-    assert!(stderr.contains("~/.pi/agent/settings.json: \"retry\" must be an object"), "{stderr}");
+    assert!(stderr.contains("~/.pi/agent/settings.json:1: \"retry\" must be an object"), "{stderr}");
 }
 
 #[test]

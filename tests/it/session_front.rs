@@ -237,7 +237,7 @@ async fn settings_of_a_project_count_once_it_is_trusted() {
     assert_eq!(state.skills.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["own"]);
     let lines = session.waiting();
     let ignored =
-        "work/.pi/settings.json: \"defaultProjectTrust\" must be in your own settings.json; ignoring it";
+        "work/.pi/settings.json:1: \"defaultProjectTrust\" must be in your own settings.json; ignoring it";
     assert!(lines.iter().any(|line| line.ends_with(ignored)), "{lines:?}");
     // Another session of the process, which nobody trusts, does not see them.
     session.request(SessionCommand::DecideTrust { choice: TrustChoice::NotNow }).await.unwrap();

@@ -27,6 +27,8 @@ const LOCK: LockTimes = LockTimes {
 pub struct SettingsFile {
     path: PathBuf,
     values: Map<String, Value>,
+    /// As it was read, for the lines of keys.
+    text: String,
     problem: Option<String>,
 }
 
@@ -57,11 +59,16 @@ impl SettingsFile {
     /// Reads the file at `path`; a missing one is empty. [`Self::problem`] reports
     /// errors.
     pub fn load(path: PathBuf) -> Self {
-        let (values, problem) = match json_file::read(&path) {
-            Ok(values) => (values, None),
-            Err(problem) => (Map::new(), Some(problem)),
+        let (values, text, problem) = match json_file::read_with_text(&path) {
+            Ok((values, text)) => (values, text, None),
+            Err(problem) => (Map::new(), String::new(), Some(problem)),
         };
-        Self { path, values, problem }
+        Self { path, values, text, problem }
+    }
+
+    /// The line of a dotted key in the file as it was read, from 1; `None` if it is not there.
+    pub fn line_of(&self, key: &str) -> Option<usize> {
+        json_file::line_of(&self.text, key)
     }
 
     pub fn values(&self) -> &Map<String, Value> {

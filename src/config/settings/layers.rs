@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{InProject, ROWS, Row, Settings};
+use super::{InProject, ROWS, Row, Settings, unknown};
 
 /// The origin of a value. Later layers override earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,14 +24,38 @@ pub enum Layer {
     Session,
 }
 
-/// An invalid value, or a setting in a file where it does not apply.
+impl Layer {
+    /// The name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "default",
+            Self::User => "your settings",
+            Self::Project => "project",
+            Self::CommandLine => "command line",
+            Self::Session => "this session",
+        }
+    }
+}
+
+/// A problem with a key of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{key}\" must be {expected}; {fallback}")]
-pub struct SettingsProblem {
-    pub key: &'static str,
-    pub expected: String,
-    /// The consequence.
-    pub fallback: String,
+pub enum SettingsProblem {
+    /// An invalid value, or a setting in a file where it does not apply. `fallback` is the
+    /// consequence.
+    #[error("\"{key}\" must be {expected}; {fallback}")]
+    Invalid { key: &'static str, expected: String, fallback: String },
+    #[error("there is no setting \"{key}\"; did you mean \"{meant}\"?")]
+    Misspelt { key: String, meant: &'static str },
+}
+
+impl SettingsProblem {
+    /// The dotted key in the file.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Invalid { key, .. } => key,
+            Self::Misspelt { key, .. } => key,
+        }
+    }
 }
 
 /// The valid values of all layers except the built-in one, without `null`.
@@ -108,6 +132,11 @@ impl EffectiveSettings {
         Some(found.next().map_or(Layer::BuiltIn, |(layer, _)| layer))
     }
 
+    /// The value of the project's file; `None` if it has none.
+    pub fn project_value(&self, key: &str) -> Option<&Value> {
+        lookup(&self.layers.project, key)
+    }
+
     /// The keys whose values differ from those in `before`.
     pub fn changed_since(&self, before: &Self) -> Vec<&'static str> {
         // Setting a value to its default changes nothing.
@@ -134,7 +163,7 @@ pub(super) fn checked(
         let Some(value) = lookup(values, row.key).filter(|value| !value.is_null()) else { continue };
         if layer == Layer::Project && row.in_project == InProject::Ignored {
             let expected = "in your own settings.json".to_owned();
-            problems.push(SettingsProblem { key: row.key, expected, fallback: IGNORED.to_owned() });
+            problems.push(SettingsProblem::Invalid { key: row.key, expected, fallback: IGNORED.to_owned() });
         } else if row.kind.accepts(value) {
             *entry(&mut fitting, row.key) = value.clone();
         } else {
@@ -142,9 +171,11 @@ pub(super) fn checked(
                 Layer::User => format!("using the default, {}", row.default),
                 _ => IGNORED.to_owned(),
             };
-            problems.push(SettingsProblem { key: row.key, expected: row.kind.describe(), fallback });
+            problems.push(SettingsProblem::Invalid { key: row.key, expected: row.kind.describe(), fallback });
         }
     }
+    let misspelt = unknown::misspelt(values).into_iter();
+    problems.extend(misspelt.map(|(key, meant)| SettingsProblem::Misspelt { key, meant }));
     (fitting, problems)
 }
 
@@ -173,11 +204,11 @@ fn section_problems(values: &Map<String, Value>, layer: Layer) -> Vec<SettingsPr
             let (section, first) = (&row.key[..dot], &row.key[dot + 1..]);
             let is_wrong =
                 lookup(values, section).is_some_and(|value| !value.is_object() && !value.is_null());
-            if is_wrong && problems.iter().all(|problem| problem.key != section) {
+            if is_wrong && problems.iter().all(|problem| problem.key() != section) {
                 let expected =
                     format!("an object, such as {{\"{}\": …}}", first.split('.').next().unwrap_or(first));
                 let fallback = if layer == Layer::User { "using the defaults" } else { IGNORED }.to_owned();
-                problems.push(SettingsProblem { key: section, expected, fallback });
+                problems.push(SettingsProblem::Invalid { key: section, expected, fallback });
             }
         }
     }

@@ -69,10 +69,14 @@ pub struct SettingChange {
 /// Why a change is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
-    #[error("there is no setting \"{key}\"")]
-    Unknown { key: String },
+    #[error("there is no setting \"{key}\"{}", tip(*meant))]
+    Unknown { key: String, meant: Option<&'static str> },
     #[error("\"{key}\" must be {expected}")]
     Wrong { key: &'static str, expected: String },
+}
+
+fn tip(meant: Option<&str>) -> String {
+    meant.map_or_else(|| "; pi config lists all".to_owned(), |meant| format!("; did you mean \"{meant}\"?"))
 }
 
 impl SettingChange {
@@ -81,7 +85,7 @@ impl SettingChange {
     /// # Errors
     /// If the key is unknown or the value is invalid.
     pub fn set(key: &str, value: Value) -> Result<Self, SettingError> {
-        let row = Row::find(key).ok_or_else(|| SettingError::Unknown { key: key.to_owned() })?;
+        let row = Row::named(key)?;
         let value = Some(value).filter(|value| !value.is_null());
         if value.as_ref().is_some_and(|value| !row.kind.accepts(value)) {
             return Err(SettingError::Wrong { key: row.key, expected: row.kind.describe() });
@@ -129,7 +133,11 @@ fn read(path: &Path, layer: Layer) -> (Option<Map<String, Value>>, Vec<String>) 
         return (None, vec![problem.to_owned()]);
     }
     let (values, wrong) = layers::checked(file.values(), layer);
-    (Some(values), wrong.iter().map(|problem| format!("{}: {problem}", path.display())).collect())
+    let place = |key: &str| match file.line_of(key) {
+        Some(line) => format!("{}:{line}", path.display()),
+        None => path.display().to_string(),
+    };
+    (Some(values), wrong.iter().map(|problem| format!("{}: {problem}", place(problem.key()))).collect())
 }
 
 impl LiveSettings {
@@ -420,7 +428,7 @@ mod tests {
         fs::write(world.user(), r#"{"theme": "light", "quietStartup": 1}"#).unwrap();
         let problems = live.reload();
         assert!(
-            problems.len() == 1 && problems[0].contains("settings.json: \"quietStartup\""),
+            problems.len() == 1 && problems[0].contains("settings.json:1: \"quietStartup\""),
             "{problems:?}"
         );
         live.use_project(world.project(r#"{"retry": {"maxRetries": 8}}"#));
@@ -437,7 +445,7 @@ mod tests {
             let error = SettingChange::set(key, value).unwrap_err();
             assert_eq!(error.to_string(), expected);
         };
-        check("colour", json!(1), "there is no setting \"colour\"");
+        check("colour", json!(1), "there is no setting \"colour\"; pi config lists all");
         check("retry.enabled", json!("yes"), "\"retry.enabled\" must be true or false");
     }
 

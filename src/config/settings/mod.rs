@@ -1,14 +1,16 @@
 //! The user's settings: typed values, in layers, with one writer.
 //!
-//! `table` has a row per setting, `layers` decides which value wins, `file` writes
-//! `settings.json`, and [`LiveSettings`] holds the current settings while pi runs.
+//! `table` has a row per setting, `layers` decides which value wins, `unknown` recognises
+//! misspelt keys, `file` writes `settings.json`, `schema` describes it to editors, and [`LiveSettings`] holds the current settings while pi runs.
 //! Unknown keys stay in the file and are ignored. Invalid values are reported, and the
 //! value of the next weaker layer applies.
 
 mod file;
 mod layers;
 mod live;
+mod schema;
 mod table;
+mod unknown;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,6 +26,7 @@ use super::trust::TrustDefault;
 pub use file::{SaveError, SettingsFile};
 pub use layers::{EffectiveSettings, Layer, SettingsProblem};
 pub use live::{LiveSettings, ProjectSettings, SettingChange, SettingError, SettingsWatch, SettingsWrite};
+pub use schema::schema;
 pub use table::{InProject, Kind, ROWS, Row};
 
 /// When a steering message is delivered.

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::ai::{Sampling, ThinkingLevel};
 
-use super::CompactionOverride;
+use super::live::SettingError;
+use super::{CompactionOverride, unknown};
 
 /// One setting.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +60,20 @@ impl Row {
         ROWS.iter().find(|row| row.key == key)
     }
 
+    /// The setting of that key.
+    ///
+    /// # Errors
+    /// If there is none; names the one that was probably meant.
+    pub fn named(key: &str) -> Result<&'static Self, SettingError> {
+        Self::find(key)
+            .ok_or_else(|| SettingError::Unknown { key: key.to_owned(), meant: unknown::meant(key) })
+    }
+
+    /// Whether the settings file of a project may contain it.
+    pub fn may_be_in_project(&self) -> bool {
+        self.in_project != InProject::Ignored
+    }
+
     /// The built-in value.
     pub fn default_value(&self) -> Value {
         serde_json::from_str(self.default).expect("defaults are JSON (tested)")
@@ -87,7 +102,7 @@ pub enum Kind {
     CompactionByModel,
 }
 
-const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+pub(super) const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 const QUEUE_MODES: &[&str] = &["one-at-a-time", "all"];
 const AUTO: &[&str] = &["auto", "on", "off"];
 
@@ -170,6 +185,24 @@ impl Kind {
         }
     }
 
+    /// The value that a user typed: JSON, or a text without quotes, or words of a list
+    /// separated by commas. Empty is `null`, which resets. May not be valid.
+    pub fn parse(self, text: &str) -> Value {
+        let text = text.trim();
+        if text.is_empty() {
+            return Value::Null;
+        }
+        match (serde_json::from_str::<Value>(text), self) {
+            (Ok(value), _) if self.accepts(&value) || value.is_null() => value,
+            (_, Self::Text | Self::Choice(_)) => text.into(),
+            (Ok(Value::String(word)), Self::TextList) => vec![word].into(),
+            (Ok(value @ Value::Array(_)), _) => value,
+            (_, Self::TextList) => text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
+            (Ok(value), _) => value,
+            (Err(_), _) => text.into(),
+        }
+    }
+
     /// What a value has to be, for people.
     pub fn describe(self) -> String {
         match self {
@@ -197,7 +230,30 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn typed_values_need_no_quotes() {
+        let check =
+            |kind: Kind, text: &str, expected: Value| assert_eq!(kind.parse(text), expected, "{text}");
+        check(Kind::Text, " a b ", json!("a b"));
+        check(Kind::Text, "\"a\"", json!("a"));
+        check(Kind::Text, "7", json!("7"));
+        check(Kind::Text, "", Value::Null);
+        check(Kind::Choice(&["on"]), "on", json!("on"));
+        check(Kind::Number, "7", json!(7));
+        check(Kind::Number, "-7", json!(-7));
+        check(Kind::Bool, "true", json!(true));
+        check(Kind::Bool, "yes", json!("yes"));
+        check(Kind::TextList, "a, b,", json!(["a", "b"]));
+        check(Kind::TextList, "[\"a,b\"]", json!(["a,b"]));
+        check(Kind::TextList, "[]", json!([]));
+        check(Kind::TextList, "[1]", json!([1]));
+        check(Kind::LevelByModel, "{\"p/m\": \"low\"}", json!({"p/m": "low"}));
+        check(Kind::LevelByModel, "{oops", json!("{oops"));
+    }
 
     #[test]
     fn every_row_has_a_default_that_fits_and_help() {

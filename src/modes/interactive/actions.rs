@@ -116,6 +116,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "ctrl+p",
         "Add all models of the provider to the cycle list, or remove them",
     ),
+    listed("app.settings.reset", Context::Select, "ctrl+r", "Reset a setting"),
     listed("app.thinking.save", Context::Select, "ctrl+s", "Choose and save as default"),
     listed("app.queue.moveUp", Context::Select, "alt+up", "Deliver a queued message earlier"),
     listed("app.queue.moveDown", Context::Select, "alt+down", "Deliver a queued message later"),

@@ -5,7 +5,7 @@ use crate::session::SessionCommand;
 use super::super::actions;
 use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
-use super::super::overlays::Themes;
+use super::super::overlays::{SettingsDialog, Themes};
 use super::super::pager::PagerEffect;
 use super::super::reference;
 use super::Command;
@@ -40,6 +40,15 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "",
         help: "Check the terminal, files and providers, and say what to change",
         run: |_, _, out| out.push(WorldEffect::Examine.into()),
+    },
+    Command {
+        name: "settings",
+        args: "[SEARCH]",
+        help: "Show and change settings",
+        run: |app, args, _| {
+            let dialog = SettingsDialog::new(&app.session.settings, args, &app.keymap);
+            app.dialogs.show(dialog);
+        },
     },
     Command { name: "hotkeys", args: "", help: "Show all keys and commands", run: hotkeys },
 ];

@@ -1,0 +1,128 @@
+//! `pi config`: settings from the shell.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Subcommand;
+
+use crate::config::{Env, Row, SettingChange, SettingsFile, settings_schema};
+use crate::modes::{self, ConfigOutput};
+use crate::util::paths;
+
+use super::start::Setup;
+use super::transfer::general_args;
+
+/// The arguments of `pi config`.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ConfigArgs {
+    #[command(subcommand)]
+    command: Option<ConfigCommand>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum ConfigCommand {
+    /// Show all settings with their values and origins (the default)
+    List {
+        /// Only keys that contain this text
+        search: Option<String>,
+        /// Only values that are not the default
+        #[arg(long)]
+        changed: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of a setting
+    Get {
+        key: String,
+        /// Print JSON, with the origin
+        #[arg(long)]
+        json: bool,
+    },
+    /// Save a value; a list is a JSON array or words separated by commas
+    Set {
+        key: String,
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        #[command(flatten)]
+        file: FileChoice,
+    },
+    /// Remove a saved value
+    Unset {
+        key: String,
+        #[command(flatten)]
+        file: FileChoice,
+    },
+    /// Print the path of the settings file
+    Path {
+        #[command(flatten)]
+        file: FileChoice,
+    },
+    /// Print the JSON schema of settings files, for editors
+    Schema,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+struct FileChoice {
+    /// This directory's .pi/settings.json in place of your own file
+    #[arg(short = 'l', long)]
+    project: bool,
+}
+
+/// Runs `pi config`.
+pub(super) fn run(args: ConfigArgs, env: Env) -> anyhow::Result<ExitCode> {
+    let list = ConfigCommand::List { search: None, changed: false, json: false };
+    let setup = Setup::new(&general_args(None, None)?, env)?;
+    match args.command.unwrap_or(list) {
+        ConfigCommand::List { search, changed, json } => {
+            let output = if json { ConfigOutput::Json } else { ConfigOutput::Text };
+            modes::list_settings(setup.settings(), search.as_deref(), changed, output);
+            modes::report_notes(&setup.problems);
+        }
+        ConfigCommand::Get { key, json } => {
+            let row = Row::named(&key)?;
+            let output = if json { ConfigOutput::Json } else { ConfigOutput::Text };
+            modes::show_setting(setup.settings(), row, output);
+        }
+        ConfigCommand::Set { key, value, file } => {
+            let row = Row::named(&key)?;
+            let value = row.kind.parse(&value);
+            save(&setup, &file, SettingChange::set(&key, value)?, row)?;
+        }
+        ConfigCommand::Unset { key, file } => {
+            save(&setup, &file, SettingChange::reset(&key)?, Row::named(&key)?)?;
+        }
+        ConfigCommand::Path { file } => modes::say(&path_of(&setup, &file).display().to_string()),
+        ConfigCommand::Schema => modes::say(&serde_json::to_string_pretty(&settings_schema())?),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn path_of(setup: &Setup, file: &FileChoice) -> PathBuf {
+    if file.project { setup.cwd.join(".pi").join("settings.json") } else { setup.dirs.settings_file() }
+}
+
+/// Makes the change, and says where, and what may hide it.
+fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> anyhow::Result<()> {
+    if file.project && !row.may_be_in_project() {
+        anyhow::bail!("\"{}\" works only in your own settings.json; leave out --project", row.key);
+    }
+    let path = path_of(setup, file);
+    SettingsFile::load(path.clone()).save(&[change]).context("pi config")?;
+    let home = setup.dirs.home.as_deref();
+    modes::say(&format!("Saved {} in {}.", row.key, paths::display(&path, home)));
+    if !file.project && setup.settings().project_value(row.key).is_some() {
+        modes::report_notes(&[format!(
+            "this directory's .pi/settings.json has its own value of {}",
+            row.key
+        )]);
+    }
+    if file.project && !setup.trusts_project() {
+        modes::report_notes(&[
+            "the settings of this directory count once you trust it; type /trust in pi, or use --approve"
+                .to_owned(),
+        ]);
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! `/settings`: all settings with their values and origins, changed in place.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingChange, SettingKind};
+use crate::session::{SessionCommand, SessionState};
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::term::InputEvent;
+use crate::tui::text::{Row, wrap_plain};
+use crate::tui::theme::{Theme, Token};
+use crate::tui::widgets::{Field, Picker, PickerItem, PickerOutcome};
+
+use super::dialog::Dialog;
+use super::{DialogOutcome, Overlay, OverlayStep};
+
+/// The list of settings, or the value that is being typed.
+pub(in super::super) struct SettingsDialog {
+    settings: Arc<EffectiveSettings>,
+    picker: Picker<&'static Setting>,
+    edit: Option<Edit>,
+}
+
+/// A value that is being typed.
+struct Edit {
+    setting: &'static Setting,
+    field: Field,
+    problem: Option<String>,
+}
+
+impl SettingsDialog {
+    /// Lists the settings that match `query`.
+    pub(in super::super) fn new(settings: &Arc<EffectiveSettings>, query: &str, keymap: &Keymap) -> Self {
+        let hints = format!(
+            "enter: change · {}: reset to the value of the layer below · escape: close",
+            keymap.hint("app.settings.reset")
+        );
+        let mut picker = Picker::new("Settings", items(settings)).hints(hints);
+        picker.set_query(query);
+        Self { settings: Arc::clone(settings), picker, edit: None }
+    }
+
+    /// Changes a setting with few values to the next one; asks for the others.
+    fn change(&mut self, setting: &'static Setting) -> OverlayStep {
+        let value = self.settings.value(setting.key).unwrap_or_default();
+        let next = match setting.kind {
+            SettingKind::Bool => Some(Value::from(value != Value::Bool(true))),
+            SettingKind::Choice(choices) => {
+                let at = choices.iter().position(|choice| value == *choice);
+                choices.get(at.map_or(0, |at| (at + 1) % choices.len())).map(|choice| Value::from(*choice))
+            }
+            _ => None,
+        };
+        let Some(next) = next else {
+            let mut field = Field::plain();
+            field.handle(&InputEvent::Paste(as_typed(&value)));
+            self.edit = Some(Edit { setting, field, problem: None });
+            return OverlayStep::Stay;
+        };
+        set(setting, Some(next))
+    }
+
+    fn on_edit(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        let Some(edit) = &mut self.edit else { return OverlayStep::Stay };
+        if edit.field.handle(input) {
+            edit.problem = None;
+            return OverlayStep::Stay;
+        }
+        let InputEvent::Key(key) = input else { return OverlayStep::Stay };
+        match keymap.lookup(Context::Select, key) {
+            Some("tui.select.cancel") => self.edit = None,
+            Some("tui.select.confirm") => {
+                let value = edit.setting.kind.parse(edit.field.text());
+                match SettingChange::set(edit.setting.key, value.clone()) {
+                    Err(error) => edit.problem = Some(error.to_string()),
+                    Ok(_) => {
+                        let setting = edit.setting;
+                        self.edit = None;
+                        return set(setting, Some(value).filter(|value| !value.is_null()));
+                    }
+                }
+            }
+            _ => {}
+        }
+        OverlayStep::Stay
+    }
+}
+
+fn set(setting: &Setting, value: Option<Value>) -> OverlayStep {
+    let command = SessionCommand::ChangeSetting { key: setting.key.to_owned(), value };
+    OverlayStep::StayWith(DialogOutcome::session(command))
+}
+
+fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
+    let width = ROWS.iter().map(|row| row.key.len()).max().unwrap_or_default();
+    let item = |row: &'static Setting| {
+        let value = match settings.value(row.key).unwrap_or_default() {
+            Value::Null => "none".to_owned(),
+            value => value.to_string(),
+        };
+        let origin = match settings.origin(row.key) {
+            Some(Layer::BuiltIn) | None => String::new(),
+            Some(origin) => format!(" · {}", origin.name()),
+        };
+        let restart = if row.at_start { " · applies when pi starts again" } else { "" };
+        PickerItem::new(row, format!("{:<width$}", row.key))
+            .note(format!("{value}{origin}"))
+            .detail(format!("{}{restart}", row.help))
+            .keywords(row.help)
+    };
+    ROWS.iter().map(item).collect()
+}
+
+/// A value as the user would type it.
+fn as_typed(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+impl Overlay for SettingsDialog {
+    fn handle(&mut self, input: &InputEvent, keymap: &Keymap) -> OverlayStep {
+        if self.edit.is_some() {
+            return self.on_edit(input, keymap);
+        }
+        if let (InputEvent::Key(key), Some(setting)) = (input, self.picker.selected().copied())
+            && keymap.is("app.settings.reset", key)
+        {
+            return set(setting, None);
+        }
+        match self.picker.handle(input, keymap) {
+            PickerOutcome::Pending | PickerOutcome::Ignored => OverlayStep::Stay,
+            PickerOutcome::Cancelled => OverlayStep::Close,
+            PickerOutcome::Chosen(setting) => self.change(setting),
+        }
+    }
+
+    fn session_changed(&mut self, session: &SessionState) -> OverlayStep {
+        if !Arc::ptr_eq(&self.settings, &session.settings) {
+            self.settings = Arc::clone(&session.settings);
+            let selected = self.picker.selected().map(|setting| setting.key);
+            self.picker.set_items(items(&self.settings));
+            self.picker.select(|setting| Some(setting.key) == selected);
+        }
+        OverlayStep::Stay
+    }
+
+    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+        let Some(edit) = &self.edit else {
+            let drawn = self.picker.render(width, max_rows, theme);
+            return (drawn.rows, drawn.cursor);
+        };
+        let about = format!("{}: {}", edit.setting.help, edit.setting.kind.describe());
+        Dialog {
+            title: edit.setting.key,
+            body: wrap_plain(&about, width.max(1), theme.style(Token::Muted)),
+            field: Some(&edit.field),
+            note: edit.problem.as_deref().map(|problem| (problem, Token::Error)),
+            hints: "enter: save · escape: back",
+        }
+        .render(width, max_rows, theme)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use crate::config::LiveSettings;
+    use crate::tui::keymap::{BINDINGS, Platform};
+    use crate::tui::theme::{Appearance, ColorDepth};
+
+    use super::super::super::actions;
+    use super::super::super::msg::{Effect, WorldEffect};
+    use super::*;
+
+    fn keymap() -> Keymap {
+        Keymap::new(&[BINDINGS, &actions::bindings()], Platform::Unix)
+    }
+
+    fn dialog(query: &str, changes: Vec<SettingChange>) -> SettingsDialog {
+        let (live, _) = LiveSettings::load("/nowhere/settings.json".into(), changes);
+        SettingsDialog::new(&live.get(), query, &keymap())
+    }
+
+    fn press(
+        dialog: &mut SettingsDialog,
+        keys: &[(KeyCode, KeyModifiers)],
+    ) -> Option<(String, Option<Value>)> {
+        let mut changed = None;
+        for (code, modifiers) in keys {
+            let key = InputEvent::Key(KeyEvent::new(*code, *modifiers));
+            if let OverlayStep::StayWith(DialogOutcome::Effect(Effect::World(WorldEffect::Session(
+                SessionCommand::ChangeSetting { key, value },
+            )))) = dialog.handle(&key, &keymap())
+            {
+                changed = Some((key, value));
+            }
+        }
+        changed
+    }
+
+    fn typed(text: &str) -> Vec<(KeyCode, KeyModifiers)> {
+        let mut keys = vec![(KeyCode::Char('u'), KeyModifiers::CONTROL)];
+        keys.extend(text.chars().map(|c| (KeyCode::Char(c), KeyModifiers::NONE)));
+        keys.push(ENTER);
+        keys
+    }
+
+    const ENTER: (KeyCode, KeyModifiers) = (KeyCode::Enter, KeyModifiers::NONE);
+
+    fn shown(dialog: &mut SettingsDialog, max_rows: u16) -> String {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let (rows, _) = dialog.render(90, max_rows, &theme);
+        rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn each_setting_is_shown_with_value_and_origin() {
+        let flag = SettingChange::set("theme", Value::from("light")).unwrap();
+        let screen = shown(&mut dialog("theme", vec![flag]), 8);
+        assert!(screen.contains("→ theme ") && screen.contains("\"light\" · command line"), "{screen}");
+        assert!(screen.contains("dark, light, system"), "{screen}");
+        assert!(shown(&mut dialog("shellPath", vec![]), 8).contains("none"));
+        assert!(shown(&mut dialog("shellPath", vec![]), 8).contains("applies when pi starts again"));
+    }
+
+    #[test]
+    fn enter_switches_what_has_few_values_and_asks_for_the_others() {
+        let changed = |query: &str, keys: &[(KeyCode, KeyModifiers)]| press(&mut dialog(query, vec![]), keys);
+        let expected = |key: &str, value: Value| Some((key.to_owned(), Some(value)));
+        assert_eq!(changed("quietStartup", &[ENTER]), expected("quietStartup", true.into()));
+        assert_eq!(changed("doubleEscapeAction", &[ENTER]), expected("doubleEscapeAction", "fork".into()));
+        let keys = [vec![ENTER], typed("7")].concat();
+        assert_eq!(changed("retry.maxRetries", &keys), expected("retry.maxRetries", 7.into()));
+        let keys = [vec![ENTER], typed("read, bash")].concat();
+        let tools = serde_json::json!(["read", "bash"]);
+        assert_eq!(changed("defaultTools", &keys), expected("defaultTools", tools));
+        let reset = (KeyCode::Char('r'), KeyModifiers::CONTROL);
+        assert_eq!(changed("quietStartup", &[reset]), Some(("quietStartup".to_owned(), None)));
+    }
+
+    #[test]
+    fn a_wrong_value_is_explained_and_stays_to_be_corrected() {
+        let mut dialog = dialog("retry.maxRetries", vec![]);
+        assert_eq!(press(&mut dialog, &[vec![ENTER], typed("many")].concat()), None);
+        let screen = shown(&mut dialog, 12);
+        assert!(screen.contains("\"retry.maxRetries\" must be a whole number, 0 or more"), "{screen}");
+        assert!(screen.contains("> many"), "{screen}");
+        press(&mut dialog, &[(KeyCode::Esc, KeyModifiers::NONE)]);
+        assert!(shown(&mut dialog, 12).contains("→ retry.maxRetries"));
+    }
+
+    #[test]
+    fn any_size_is_survived() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let mut dialog = dialog("", vec![]);
+        for width in 0..9 {
+            for max_rows in 0..9 {
+                assert!(dialog.render(width, max_rows, &theme).0.len() <= usize::from(max_rows.max(1)));
+            }
+        }
+    }
+}

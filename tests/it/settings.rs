@@ -1,0 +1,143 @@
+//! Settings from the shell and from the list of the interactive mode.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::fs;
+
+use ratatui::layout::Size;
+use serde_json::{Value, json};
+
+use crate::support::program::pi;
+use crate::support::pty::{Pty, TestHome};
+
+/// Runs `pi config` with `args`; returns exit code, output and standard error.
+#[track_caller]
+fn config(home: &TestHome, args: &[&str]) -> (Option<i32>, String, String) {
+    let output = pi(home, &[&["config"], args].concat()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn done(stdout: &str) -> (Option<i32>, String, String) {
+    (Some(0), stdout.to_owned(), String::new())
+}
+
+fn home() -> TestHome {
+    let home = TestHome::new();
+    fs::create_dir_all(home.agent()).unwrap();
+    home
+}
+
+#[test]
+fn settings_are_set_shown_and_reset_and_other_keys_stay() {
+    let home = home();
+    let file = home.agent().join("settings.json");
+    fs::write(&file, r#"{"mine": {"x": 1}}"#).unwrap();
+    let saved = |key: &str| done(&format!("Saved {key} in ~/.pi/agent/settings.json.\n"));
+    assert_eq!(config(&home, &["set", "retry.maxRetries", "7"]), saved("retry.maxRetries"));
+    assert_eq!(config(&home, &["set", "defaultTools", "read, bash"]), saved("defaultTools"));
+    assert_eq!(config(&home, &["set", "theme", "dark"]), saved("theme"));
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let expected = json!({
+        "mine": {"x": 1}, "retry": {"maxRetries": 7}, "defaultTools": ["read", "bash"], "theme": "dark",
+    });
+    assert_eq!(written, expected);
+    assert_eq!(config(&home, &["get", "theme"]), done("dark\n"));
+    assert_eq!(config(&home, &["get", "defaultTools"]), done("[\"read\",\"bash\"]\n"));
+    assert_eq!(config(&home, &["unset", "retry.maxRetries"]), saved("retry.maxRetries"));
+    assert_eq!(config(&home, &["get", "retry.maxRetries"]), done("3\n"));
+    let (_, listed, _) = config(&home, &["list", "--changed"]);
+    assert_eq!(
+        listed,
+        "defaultTools  [\"read\",\"bash\"]  (your settings)\ntheme         \"dark\"  (your settings)\n"
+    );
+    assert_eq!(config(&home, &["path"]), done(&format!("{}\n", file.display())));
+}
+
+#[test]
+fn a_project_has_a_layer_of_its_own_that_counts_once_trusted() {
+    let home = home();
+    let (code, said, noted) = config(&home, &["set", "-l", "theme", "light"]);
+    assert_eq!((code, said.as_str()), (Some(0), "Saved theme in ~/project/.pi/settings.json.\n"));
+    assert!(noted.contains("count once you trust it"), "{noted}");
+    assert_eq!(config(&home, &["get", "theme"]), done("system\n"));
+    let project = fs::canonicalize(home.project()).unwrap();
+    fs::write(home.agent().join("trust.json"), json!({ project.to_str().unwrap(): true }).to_string())
+        .unwrap();
+    let (_, shown, _) = config(&home, &["get", "theme", "--json"]);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!((&shown["value"], &shown["origin"]), (&json!("light"), &json!("project")));
+    let (code, _, noted) = config(&home, &["set", "theme", "dark"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(noted, "pi: this directory's .pi/settings.json has its own value of theme\n");
+    let (code, _, refused) = config(&home, &["set", "-l", "defaultProjectTrust", "always"]);
+    assert_eq!(code, Some(1));
+    assert!(refused.contains("works only in your own settings.json"), "{refused}");
+}
+
+#[test]
+fn wrong_keys_and_values_are_refused_with_what_to_do() {
+    let home = home();
+    let check = |args: &[&str], expected: &str| {
+        let (code, _, refused) = config(&home, args);
+        assert_eq!((code, refused.as_str()), (Some(1), expected), "{args:?}");
+    };
+    check(&["get", "them"], "pi: there is no setting \"them\"; did you mean \"theme\"?\n");
+    check(
+        &["set", "maxAgentDelayMs", "1"],
+        "pi: there is no setting \"maxAgentDelayMs\"; did you mean \"retry.maxAgentDelayMs\"?\n",
+    );
+    check(&["get", "frobnicate"], "pi: there is no setting \"frobnicate\"; pi config lists all\n");
+    check(&["set", "retry.maxRetries", "-1"], "pi: \"retry.maxRetries\" must be a whole number, 0 or more\n");
+    fs::write(home.agent().join("settings.json"), "{\n  \"theme\": dark\n}").unwrap();
+    let (code, _, refused) = config(&home, &["set", "theme", "light"]);
+    assert_eq!(code, Some(1));
+    assert!(refused.contains("line 2") && refused.contains("fix the file and try again"), "{refused}");
+}
+
+#[test]
+fn problems_of_a_file_are_named_with_their_line() {
+    let home = home();
+    let text = "{\n  \"theem\": \"dark\",\n  \"retry\": {\n    \"enabled\": true,\n    \"maxRetries\": \"many\"\n  },\n  \"other\": 1\n}";
+    fs::write(home.agent().join("settings.json"), text).unwrap();
+    let (code, _, noted) = config(&home, &["list"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(
+        noted,
+        "pi: ~/.pi/agent/settings.json:5: \"retry.maxRetries\" must be a whole number, 0 or more; using the default, 3\n\
+         pi: ~/.pi/agent/settings.json:2: there is no setting \"theem\"; did you mean \"theme\"?\n"
+    );
+}
+
+#[test]
+fn schema_describes_every_setting() {
+    let (code, text, _) = config(&home(), &["schema"]);
+    assert_eq!(code, Some(0));
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    let choice = &schema["properties"]["defaultThinkingLevel"];
+    assert_eq!((&choice["enum"][0], &choice["default"]), (&json!("off"), &json!("medium")));
+    assert_eq!(schema["properties"]["retry"]["properties"]["maxRetries"]["type"], "integer");
+}
+
+#[test]
+fn the_list_changes_settings_in_place() {
+    let home = home();
+    let pty = Pty::start(&home, Size::new(100, 30), &["--model", "demo/pi"]);
+    pty.wait_idle();
+    pty.keys("/settings hidethink\r");
+    pty.wait("the setting", |rows| {
+        rows.iter().any(|row| row.starts_with("→ hideThinkingBlock") && row.contains("false"))
+    });
+    pty.keys("\r");
+    pty.wait("the new value", |rows| rows.iter().any(|row| row.contains("true · your settings")));
+    let read = || {
+        serde_json::from_str::<Value>(&fs::read_to_string(home.agent().join("settings.json")).unwrap())
+            .unwrap()
+    };
+    assert_eq!(read(), json!({ "hideThinkingBlock": true }));
+    pty.keys("\x12");
+    pty.wait("the default", |rows| {
+        rows.iter().any(|row| row.starts_with("→ hideThinkingBlock") && row.trim_end().ends_with("false"))
+    });
+    assert_eq!(read(), json!({}));
+}
