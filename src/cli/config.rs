@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Subcommand;
 
-use crate::config::{Env, Row, SettingChange, SettingsFile, settings_schema};
+use crate::config::{Env, Row, SettingChange, SettingsFile, TrustedContents, settings_schema};
 use crate::modes::{self, ConfigOutput};
 use crate::util::paths;
 
@@ -110,6 +110,10 @@ fn save(setup: &Setup, file: &FileChoice, change: SettingChange, row: &Row) -> a
     }
     let path = path_of(setup, file);
     SettingsFile::load(path.clone()).save(&[change]).context("pi config")?;
+    if file.project {
+        // The user's own change needs no new question.
+        TrustedContents::load(setup.dirs.trusted_contents_file()).accept(&setup.cwd, &path)?;
+    }
     let home = setup.dirs.home.as_deref();
     modes::say(&format!("Saved {} in {}.", row.key, paths::display(&path, home)));
     if !file.project && setup.settings().project_value(row.key).is_some() {

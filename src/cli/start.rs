@@ -20,6 +20,7 @@ use crate::ai::{
 use crate::config::{
     self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, EffectiveSettings, Endpoints,
     Env, GoogleAdc, LiveSettings, ProjectSettings, SettingChange, Settings, TrustFile, TrustPolicy,
+    TrustedContents,
 };
 use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals};
 use crate::session::{
@@ -295,6 +296,12 @@ fn starting_settings(live: &LiveSettings, args: &Args, dirs: &Dirs, cwd: &Path) 
     let (flag, default) = (trust_flag(args), user.values.project_trust);
     let trust = TrustPolicy { flag, default, can_ask: false }.decide(file.nearest(cwd));
     if file.problem().is_some() && flag.is_none() || !trust.is_trusted() {
+        return user;
+    }
+    let settings_file = cwd.join(".pi").join("settings.json");
+    let records = TrustedContents::load(dirs.trusted_contents_file());
+    if flag.is_none() && file.nearest(cwd) == Some(true) && !records.has(cwd, &settings_file) {
+        // The session asks about it.
         return user;
     }
     // What is wrong in it is reported when the session is opened.

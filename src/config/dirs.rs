@@ -61,6 +61,11 @@ impl Dirs {
         self.agent.join("prompt-history.jsonl")
     }
 
+    /// What trusted projects contained when they were trusted.
+    pub fn trusted_contents_file(&self) -> PathBuf {
+        self.agent.join("trust-contents.json")
+    }
+
     pub fn keybindings_file(&self) -> PathBuf {
         self.agent.join("keybindings.json")
     }

@@ -20,6 +20,7 @@ mod oauth;
 mod secret;
 mod settings;
 mod trust;
+mod trusted_contents;
 mod value;
 
 pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
@@ -46,3 +47,4 @@ pub use settings::{
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,
 };
+pub use trusted_contents::{ProjectContents, TrustedContents};

@@ -18,7 +18,7 @@ use crate::util::git::Repository;
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 
 /// Long enough for a write, short enough for a user waiting at the screen.
-const LOCK: LockTimes = LockTimes {
+pub(super) const LOCK: LockTimes = LockTimes {
     stale: Duration::from_secs(10),
     watch: Duration::from_millis(500),
     wait: Duration::from_secs(1),
@@ -81,9 +81,13 @@ impl TrustPolicy {
         match (self.flag.or(saved), self.default) {
             (Some(true), _) | (None, TrustDefault::Always) => Trust::Trusted,
             (Some(false), _) | (None, TrustDefault::Never) => Trust::Refused,
-            (None, TrustDefault::Ask) if self.can_ask => Trust::Undecided,
-            (None, TrustDefault::Ask) => Trust::Unasked,
+            (None, TrustDefault::Ask) => self.ask(),
         }
+    }
+
+    /// Without a decision that still applies.
+    pub fn ask(&self) -> Trust {
+        if self.can_ask { Trust::Undecided } else { Trust::Unasked }
     }
 }
 
@@ -167,7 +171,7 @@ impl TrustFile {
 }
 
 /// The folder with links resolved, or unchanged if that fails.
-fn canonical(folder: &Path) -> PathBuf {
+pub(super) fn canonical(folder: &Path) -> PathBuf {
     fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned())
 }
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{
-    EffectiveSettings, ProjectSettings, Trust, TrustDefault, TrustFile, TrustPolicy, protected_resources,
+    EffectiveSettings, ProjectContents, ProjectSettings, Trust, TrustDefault, TrustFile, TrustPolicy,
+    TrustedContents, protected_resources,
 };
 use crate::util::paths;
 
@@ -22,7 +23,14 @@ use super::services::Services;
 use super::state::ProjectState;
 
 /// The user's trust decisions until the program ends.
-pub(super) type TrustOverrides = HashMap<PathBuf, bool>;
+pub(super) type TrustOverrides = HashMap<PathBuf, TrustOverride>;
+
+/// A decision about a project as it was then.
+#[derive(Debug, Clone)]
+pub(super) struct TrustOverride {
+    pub(super) is_trusted: bool,
+    pub(super) contents: ProjectContents,
+}
 
 pub(super) struct ProjectContext {
     pub(super) context_files: Vec<ContextFile>,
@@ -32,6 +40,8 @@ pub(super) struct ProjectContext {
     /// Sorted by name.
     pub(super) templates: Arc<[PromptTemplate]>,
     pub(super) state: ProjectState,
+    /// The files that need trust, as they were read.
+    pub(super) contents: ProjectContents,
     /// Empty unless the project is trusted.
     pub(super) settings: ProjectSettings,
     /// Problems with settings, skills, templates, instruction files or `trust.json`, one line each.
@@ -53,22 +63,37 @@ impl ProjectContext {
         let home = dirs.home.as_deref();
         let trust_file = TrustFile::load(dirs.trust_file());
         let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
-        let flag = overrides.get(cwd).copied().or(services.trust.flag);
+        let own = overrides.get(cwd);
+        let flag = own.map(|own| own.is_trusted).or(services.trust.flag);
         // An unreadable file may contain a refusal.
         let default = match (trust_file.problem(), user.values.project_trust) {
             (Some(_), TrustDefault::Always) => TrustDefault::Ask,
             (_, default) => default,
         };
-        let can_ask = services.trust.can_ask;
-        let trust = TrustPolicy { flag, default, can_ask }.decide(trust_file.nearest(cwd));
-        let context = if services.prompt.no_context_files {
-            ContextFiles::default()
-        } else {
-            context_files(&dirs.agent, cwd, trust.is_trusted())
+        let policy = TrustPolicy { flag, default, can_ask: services.trust.can_ask };
+        let saved = trust_file.nearest(cwd);
+        let mut trust = policy.decide(saved);
+        let read = |trust: Trust| match services.prompt.no_context_files {
+            true => ContextFiles::default(),
+            false => context_files(&dirs.agent, cwd, trust.is_trusted()),
         };
-        problems.extend(context.problems);
+        let mut context = read(trust);
         let protected: Arc<[PathBuf]> = protected_resources(cwd, home).into();
-        let mut project = ProjectState { trust, protected, links: context.links.into() };
+        let files = protected.iter().chain(context.links.iter().map(|link| &link.path));
+        let contents = ProjectContents::read(cwd, files.map(PathBuf::as_path));
+        let mut changed = Vec::new();
+        if trust.is_trusted() {
+            let (list, problem) = changed_files(services, cwd, own, saved, &contents);
+            problems.extend(problem);
+            changed = list;
+        }
+        if !changed.is_empty() {
+            trust = policy.ask();
+            context = read(trust);
+        }
+        problems.extend(context.problems);
+        let links = context.links.into();
+        let mut project = ProjectState { trust, protected, links, changed: changed.into() };
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
         let has_templates = !services.templates.only_paths && project.template_folder().is_some();
         let has_settings = project.settings_file().is_some();
@@ -112,10 +137,35 @@ impl ProjectContext {
             skills: skills.into(),
             templates: templates.into(),
             state: project,
+            contents,
             settings,
             problems,
             untrusted,
         }
+    }
+}
+
+/// The files of a trusted project that changed since the user decided, and a problem with
+/// the record. Flags and settings trust whatever a project contains.
+fn changed_files(
+    services: &Services,
+    cwd: &Path,
+    own: Option<&TrustOverride>,
+    saved: Option<bool>,
+    contents: &ProjectContents,
+) -> (Vec<String>, Option<String>) {
+    if let Some(own) = own {
+        return (contents.changed_since(&own.contents), None);
+    }
+    if services.trust.flag.is_some() || saved != Some(true) {
+        return (Vec::new(), None);
+    }
+    let records = TrustedContents::load(services.dirs.trusted_contents_file());
+    match records.of(cwd) {
+        Some(before) => (contents.changed_since(&before), None),
+        // Trusted with a folder above, by the original, or by an older version.
+        None if *contents == ProjectContents::default() => (Vec::new(), None),
+        None => (Vec::new(), records.save(cwd, contents).err().map(|error| error.to_string())),
     }
 }
 
@@ -149,10 +199,17 @@ fn untrusted(
     }
     match project.trust {
         Trust::Trusted | Trust::Undecided => None,
-        Trust::Unasked => Some((
-            NoticeLevel::Warning,
-            format!("{left_out} {are} not loaded because this folder isn't trusted; --approve loads {them}"),
-        )),
+        Trust::Unasked => {
+            let why = match &project.changed[..] {
+                [] => "this folder isn't trusted".to_owned(),
+                [one] => format!("{one} changed since you trusted this folder"),
+                [one, others @ ..] => {
+                    format!("{one} and {} more changed since you trusted this folder", others.len())
+                }
+            };
+            let text = format!("{left_out} {are} not loaded because {why}; --approve loads {them}");
+            Some((NoticeLevel::Warning, text))
+        }
         Trust::Refused => {
             let left_out = if has_several { capitalised(&left_out) } else { left_out };
             Some((
@@ -190,7 +247,12 @@ mod tests {
             let protected: Vec<PathBuf> = protected.iter().map(PathBuf::from).collect();
             let link = |path: &&str| OutsideLink { path: path.into(), target: "/h/secret".into() };
             let links: Vec<OutsideLink> = links.iter().map(link).collect();
-            let project = ProjectState { trust, protected: protected.into(), links: links.into() };
+            let project = ProjectState {
+                trust,
+                protected: protected.into(),
+                links: links.into(),
+                ..ProjectState::default()
+            };
             let said = untrusted(&project, true, true, Path::new("/h/p"), Some(Path::new("/h")));
             assert_eq!(said.as_ref().map(|(level, text)| (*level, text.as_str())), expected, "{trust:?}");
         };

@@ -109,11 +109,13 @@ pub struct ProjectState {
     pub protected: Arc<[PathBuf]>,
     /// Instruction files that link out of the project, which need trust too.
     pub links: Arc<[OutsideLink]>,
+    /// Files that changed since the user trusted the project.
+    pub changed: Arc<[String]>,
 }
 
 impl Default for ProjectState {
     fn default() -> Self {
-        Self { trust: Trust::Unasked, protected: Arc::from([]), links: Arc::from([]) }
+        Self { trust: Trust::Unasked, protected: Arc::from([]), links: Arc::from([]), changed: Arc::from([]) }
     }
 }
 

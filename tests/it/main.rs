@@ -55,6 +55,7 @@ mod tools_search;
 mod tools_support;
 mod trace;
 mod tree;
+mod trust;
 mod tui_composer;
 mod tui_markdown;
 mod tui_painter;

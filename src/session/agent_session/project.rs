@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::config::TrustFile;
+use crate::config::{ProjectContents, TrustFile, TrustedContents};
 use crate::util::paths;
 
 use super::super::command::TrustChoice;
 use super::super::event::{NoticeLevel, SessionEvent};
 use super::super::handle::SessionError;
 use super::super::outbox::Outbox;
-use super::super::project_context::{ProjectContext, TrustOverrides};
+use super::super::project_context::{ProjectContext, TrustOverride, TrustOverrides};
 use super::super::refusal::Refusal;
 use super::super::resources::{expand_skill, expand_template, skill_call, template_call};
 use super::super::services::Services;
@@ -125,10 +125,12 @@ impl Project {
     async fn decide_trust(&mut self, choice: TrustChoice) -> Result<(), SessionError> {
         let (services, cwd) = (Arc::clone(&self.services), self.cwd.clone());
         // Applies even if it cannot be stored.
-        self.overrides.insert(cwd.clone(), choice.is_trusted());
+        let contents = self.context.contents.clone();
+        let decision = TrustOverride { is_trusted: choice.is_trusted(), contents: contents.clone() };
+        self.overrides.insert(cwd.clone(), decision);
         let overrides = self.overrides.clone();
         let deciding = tokio::task::spawn_blocking(move || {
-            let stored = store_decision(&services, &cwd, choice);
+            let stored = store_decision(&services, &cwd, choice, &contents);
             (stored, ProjectContext::read(&services, &services.settings.get(), &cwd, &overrides))
         });
         let (stored, context) = deciding.await.map_err(internal)?;
@@ -225,6 +227,7 @@ fn store_decision(
     services: &Services,
     cwd: &Path,
     choice: TrustChoice,
+    contents: &ProjectContents,
 ) -> Result<(), crate::config::TrustError> {
     // The parent of a link may differ from the parent of its target.
     let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
@@ -234,7 +237,13 @@ fn store_decision(
         TrustChoice::Session | TrustChoice::NotNow => None,
     };
     match folder {
-        Some(folder) => TrustFile::load(services.dirs.trust_file()).save(folder, choice.is_trusted()),
-        None => Ok(()),
+        Some(folder) => {
+            TrustFile::load(services.dirs.trust_file()).save(folder, choice.is_trusted())?;
+        }
+        None => return Ok(()),
     }
+    if choice.is_trusted() {
+        TrustedContents::load(services.dirs.trusted_contents_file()).save(cwd, contents)?;
+    }
+    Ok(())
 }

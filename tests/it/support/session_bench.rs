@@ -47,6 +47,8 @@ pub(crate) struct SessionBench {
     /// In place of the models of `acme`.
     acme: Option<Value>,
     prompt: &'static str,
+    /// Whether instruction files are read.
+    context_files: bool,
     /// URL and API of the server that answers instead of the script.
     server: Option<(String, &'static str)>,
     /// Answers in place of the script.
@@ -74,6 +76,7 @@ impl SessionBench {
             model: "m-1",
             acme: None,
             prompt: "Be brief.",
+            context_files: false,
             server: None,
             answered_by: None,
             trust: TrustPolicy::default(),
@@ -116,6 +119,12 @@ impl SessionBench {
     /// Who decides about the folder `work`.
     pub(crate) fn trust(mut self, trust: TrustPolicy) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// Reads instruction files.
+    pub(crate) fn context_files(mut self) -> Self {
+        self.context_files = true;
         self
     }
 
@@ -262,7 +271,7 @@ impl SessionBench {
             prompt: PromptOptions {
                 custom: Some(self.prompt.to_owned()).filter(|prompt| !prompt.is_empty()),
                 addendum: None,
-                no_context_files: true,
+                no_context_files: !self.context_files,
             },
             skills: ResourceOptions::default(),
             templates: ResourceOptions::default(),

@@ -53,6 +53,12 @@ impl TrustDialog {
                     .to_owned(),
             ]
         };
+        if is_open && !project.changed.is_empty() {
+            let (named, others) = project.changed.split_at(project.changed.len().min(MAX_NAMED));
+            let named: Vec<_> = named.iter().map(|path| sanitize_line(path)).collect();
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            about.push(format!("Changed since you trusted it: {}{more}.", named.join(", ")));
+        }
         let mut options = Vec::new();
         if is_open {
             // First, because keys that the user typed ahead must not decide.
