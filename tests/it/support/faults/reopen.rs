@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi::session::{
-    Deltas, Entry, OpenSession, Reply, SessionCommand, SessionEvent, StoredTree, WhenBusy, read_tree,
+    Deltas, Entry, OpenError, OpenSession, Reply, SessionCommand, SessionEvent, StoredTree, WhenBusy,
+    read_tree,
 };
 use serde_json::Value;
 
@@ -56,7 +57,19 @@ pub(crate) async fn check(bench: &SessionBench, moment: &Moment, damage: &Damage
     let target = shown.path.clone().filter(|path| is_session(path));
     let n_unread = target.as_deref().map_or(0, n_unreadable_lines);
     let open = target.map_or(OpenSession::New, OpenSession::File);
-    let mut session = bench.open(open).await.map_err(|error| format!("cannot be reopened: {error}"))?;
+    let opened = match bench.open(open.clone()).await {
+        Err(OpenError::NoDirectory { cwd }) if cwd != bench.path("work").to_string_lossy() => {
+            // Damage can rename the directory in the header. The user is told to recreate it;
+            // here the header gets its old one back, so that nothing is created elsewhere.
+            if let OpenSession::File(path) = &open {
+                let text = fs::read_to_string(path).unwrap();
+                fs::write(path, text.replacen(&cwd, &bench.path("work").to_string_lossy(), 1)).unwrap();
+            }
+            bench.open(open).await
+        }
+        opened => opened,
+    };
+    let mut session = opened.map_err(|error| format!("cannot be reopened: {error}"))?;
     let taken = match session.request(SessionCommand::TakeLeftOver).await {
         Ok(Reply::Queue(taken)) => taken,
         other => return Err(format!("what is left over cannot be taken: {other:?}")),
