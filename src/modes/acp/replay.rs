@@ -152,3 +152,66 @@ fn failed(id: &str) -> SessionUpdate {
     let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
     SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::fs;
+
+    use crate::session;
+
+    use super::*;
+
+    fn replay_of(lines: &str) -> (tempfile::TempDir, Replay) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/work"}"#;
+        fs::write(&path, format!("{header}\n{lines}")).unwrap();
+        let stored = session::read_tree(&path).unwrap().unwrap();
+        (folder, Replay::new(stored.tree, PathBuf::from("/work"), None))
+    }
+
+    #[test]
+    fn replay_takes_each_entry_once_and_a_batch_at_a_time() {
+        let mut lines = String::new();
+        for number in 0..1_000 {
+            let parent = if number == 0 { "null".to_owned() } else { format!("\"{}\"", number - 1) };
+            writeln!(
+                lines,
+                r#"{{"type":"message","id":"{number}","parentId":{parent},"timestamp":"","message":{{"role":"user","content":"text {number}","timestamp":1}}}}"#
+            )
+            .unwrap();
+        }
+        let (_folder, replay) = replay_of(&lines);
+        let (mut left, mut n_batches, mut ids) = (Some(replay), 0, Vec::new());
+        while let Some(replay) = left.take() {
+            let before = replay.left.len();
+            let (updates, rest) = replay.next();
+            let after = rest.as_ref().map_or(0, |rest| rest.left.len());
+            assert!(before - after <= BATCH && updates.len() == before - after);
+            for update in updates {
+                let SessionUpdate::UserMessageChunk(chunk) = update else { panic!("{update:?}") };
+                ids.push(chunk.message_id.unwrap().0.to_string());
+            }
+            (left, n_batches) = (rest, n_batches + 1);
+        }
+        assert_eq!(n_batches, 1_000 / BATCH + 1);
+        let expected: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn call_without_a_result_ends_as_failed() {
+        let lines = concat!(
+            r#"{"type":"message","id":"a","parentId":null,"timestamp":"","message":{"role":"user","content":"go","timestamp":1}}"#,
+            "\n",
+            r#"{"type":"message","id":"b","parentId":"a","timestamp":"","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"make"}}],"stopReason":"aborted","errorMessage":"x","timestamp":2}}"#,
+            "\n",
+        );
+        let (_folder, replay) = replay_of(lines);
+        let (updates, rest) = replay.next();
+        assert!(rest.is_none());
+        let Some(SessionUpdate::ToolCallUpdate(last)) = updates.last() else { panic!("{updates:?}") };
+        assert_eq!((&*last.tool_call_id.0, last.fields.status), ("c", Some(ToolCallStatus::Failed)));
+    }
+}
