@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pi::ai::{FakeAnswer, Usage};
+use pi::ai::{FakeAnswer, TestBarrier, Usage};
 use pi::config::TrustPolicy;
 use pi::modes::{AcpHost, AcpStart, serve_acp};
 use pi::session::{PendingCall, Services, ToolGate, Verdict};
 use pi::tools::Editor;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::support::agent_bench::TestTool;
 use crate::support::session_bench::SessionBench;
@@ -82,8 +83,8 @@ impl Ends {
     }
 }
 
-/// Serves the bench, and runs `dialogue` with an open session of it.
-async fn serve(bench: SessionBench, dialogue: impl FnOnce(&mut Ends, &str) + Send + 'static) {
+/// Serves the bench, and opens a session.
+async fn open(bench: &SessionBench) -> (JoinHandle<ExitCode>, Ends, String) {
     let folder = bench.path("sessions");
     let host = Arc::new(BenchHost { services: Arc::new(bench.services()), folder });
     let (program_input, input) = std::io::pipe().unwrap();
@@ -91,7 +92,7 @@ async fn serve(bench: SessionBench, dialogue: impl FnOnce(&mut Ends, &str) + Sen
     let start = AcpStart { host, program: None, problems: Vec::new() };
     let server = tokio::spawn(serve_acp(start, program_input, program_output, std::future::pending()));
     let cwd = bench.path("work");
-    let client = tokio::task::spawn_blocking(move || {
+    let opening = tokio::task::spawn_blocking(move || {
         let mut ends = Ends { input, output: BufReader::new(output) };
         ends.send(&json!({ "id": "i", "method": "initialize", "params": { "protocolVersion": 1 } }));
         ends.response("i");
@@ -99,10 +100,38 @@ async fn serve(bench: SessionBench, dialogue: impl FnOnce(&mut Ends, &str) + Sen
         ends.send(&json!({ "id": "n", "method": "session/new", "params": params }));
         let opened = ends.response("n");
         let session = opened["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{opened}")).to_owned();
-        dialogue(&mut ends, &session);
+        (ends, session)
     });
-    client.await.unwrap();
+    let (ends, session) = opening.await.unwrap();
+    (server, ends, session)
+}
+
+/// Serves the bench, and runs `dialogue` with an open session of it.
+async fn serve(bench: SessionBench, dialogue: impl FnOnce(&mut Ends, &str) + Send + 'static) {
+    let (server, mut ends, session) = open(&bench).await;
+    tokio::task::spawn_blocking(move || dialogue(&mut ends, &session)).await.unwrap();
     assert_eq!(server.await.unwrap(), ExitCode::SUCCESS);
+}
+
+#[tokio::test]
+async fn client_that_closes_its_end_of_the_output_ends_the_program_which_saves() {
+    let gate = TestBarrier::new();
+    let bench = SessionBench::new([FakeAnswer::new().text_pieces(&["half", " whole"], Some(&gate))]);
+    let (server, mut ends, session) = open(&bench).await;
+    ends.prompt("p", &session);
+    gate.reached().await;
+    let Ends { input, output } = ends;
+    drop(output);
+    gate.open();
+    assert_eq!(server.await.unwrap(), ExitCode::SUCCESS);
+    drop(input);
+    let files = std::fs::read_dir(bench.path("sessions")).unwrap();
+    let saved: String = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    assert!(saved.contains("half"), "{saved}");
 }
 
 /// Asks about every call.

@@ -7,11 +7,14 @@ use std::fs;
 use std::path::Path;
 
 use pi::ai::TestBarrier;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::acp_client::{AcpClient, in_folder, of_kind, text_of};
 use crate::support::chat;
+use crate::support::files::wait_for_files;
 use crate::support::long_session::LongSession;
+use crate::support::program;
 use crate::support::pty::TestHome;
 use crate::support::sse_server::{Reply, SseServer};
 
@@ -239,7 +242,10 @@ async fn bad_input_is_named_and_the_rest_goes_on() {
         }
         client.notify("session/cancel", json!({ "sessionId": "x" }));
         client.send("session/load", json!({ "sessionId": "x", "cwd": home.project(), "mcpServers": [] }));
+        client.raw(&json!({ "id": "early", "method": "session/prompt",
+            "params": { "sessionId": "x", "prompt": [] } }));
         error(&client, json!(3), -32002, "there is no session x");
+        error(&client, json!("early"), -32002, "session x is not open");
         client.send("session/new", json!({ "cwd": "project", "mcpServers": [] }));
         error(&client, json!(4), -32602, "not an absolute path");
         let session = client.new_session(home);
@@ -291,18 +297,33 @@ async fn prompt_sent_during_a_run_is_answered_when_its_own_run_ends() {
 
 #[tokio::test]
 async fn client_that_reads_nothing_stops_nothing_and_loses_nothing() {
-    let long = "All of it. ".repeat(20_000);
-    let expected = long.clone();
-    with_answers([says(&long)], move |home, _| {
-        let (mut client, read) = AcpClient::start_unread(home, &[]);
+    let n_calls = 40;
+    let call = |nth: usize| {
+        let command = if nth < n_calls { "yes 0123456789 | head -c 40000" } else { "touch done" };
+        Reply::sse(chat::calls(&[("bash", json!({ "command": command }))]))
+    };
+    let answers: Vec<Reply> = (1..=n_calls).map(call).chain([says("All done.")]).collect();
+    with_answers(answers, move |home, _| {
+        // The client knows the session from before.
+        let folder = home.agent().join("sessions/--all--");
+        fs::create_dir_all(&folder).unwrap();
+        LongSession::plain(6, 400)
+            .write(&folder.join("s.jsonl"), "known", home.project().to_str().unwrap())
+            .unwrap();
+        let (mut client, read) = AcpClient::start_unread(home, &["--model", "local/m-1"]);
         client.send("initialize", json!({ "protocolVersion": 1 }));
-        client.raw_text("");
+        client.send("session/load", named("known", home));
+        let prompt = client.send_prompt("known", "go");
+        // More than a pipe holds: the session goes on all the same.
+        wait_for_files(&home.project(), "the last call", || home.project().join("done").exists());
         read();
         assert!(client.next_text().unwrap().contains("agentCapabilities"));
-        assert!(client.pid() > 0);
-        let session = client.new_session(home);
-        let (updates, _) = client.prompt(&session, "go");
-        assert_eq!(text_of(&updates, "agent_message_chunk"), expected);
+        let lines = client.until_response(&prompt);
+        let updates = crate::support::acp_client::updates(&lines);
+        let ended = updates.iter().filter(|update| update["status"] == "completed");
+        assert!(ended.count() >= n_calls, "every result comes");
+        assert!(text_of(&updates, "agent_message_chunk").ends_with("All done."));
+        assert_eq!(lines.last().unwrap()["result"]["stopReason"], "end_turn");
     })
     .await;
 }
@@ -911,4 +932,61 @@ async fn dialogue_of_zed_runs_as_its_source_has_it() {
 #[tokio::test]
 async fn dialogue_of_codecompanion_runs_as_its_source_has_it() {
     play("codecompanion").await;
+}
+
+// The program.
+
+#[tokio::test]
+async fn sessions_of_one_connection_run_side_by_side() {
+    let gate = TestBarrier::new();
+    let slow = Reply::stream("text/event-stream").piece(chat::delta("slow")).gate(&gate);
+    with_answers([slow.piece(chat::end("stop")), says("quick")], move |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let (first, second) = (client.new_session(home), client.new_session(home));
+        let slow = client.send_prompt(&first, "one");
+        client.until(|line| line["params"]["update"]["content"]["text"] == "slow");
+        let (updates, response) = client.prompt(&second, "two");
+        assert_eq!(text_of(&updates, "agent_message_chunk"), "quick");
+        assert_eq!(response["result"]["stopReason"], "end_turn");
+        gate.open();
+        let response = client.until_response(&slow).pop().unwrap();
+        assert_eq!(response["result"]["stopReason"], "end_turn");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn signal_ends_the_program_in_order() {
+    let gate = TestBarrier::new();
+    let stuck = Reply::stream("text/event-stream").piece(chat::delta("so far")).gate(&gate);
+    with_answers([stuck], |home, _| {
+        let mut client = AcpClient::connect(home, json!({}));
+        let session = client.new_session(home);
+        let prompt = client.send_prompt(&session, "go");
+        client.until(|line| line["params"]["update"]["content"]["text"] == "so far");
+        let pid = Pid::from_raw(client.pid().cast_signed()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        assert_eq!(client.until_response(&prompt).pop().unwrap()["result"]["stopReason"], "cancelled");
+        assert_eq!(client.finish().1.code(), Some(143));
+        assert_eq!(home.entries().pop().unwrap()["message"]["content"][0]["text"], "so far");
+    })
+    .await;
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_errors() {
+    let home = TestHome::with_server("http://127.0.0.1:1");
+    for (args, code, expected) in [
+        (&["acp", "hello"][..], 1, "pi acp takes no messages (\"hello\"); the client sends prompts"),
+        (&["acp", "--continue"], 1, "--continue does not go with pi acp; the client chooses sessions"),
+        (&["acp", "--model", "m-1", "--mode", "rpc"], 1, "--mode does not go with pi acp"),
+        (&["acp", "--modle", "m-1"], 2, "a similar argument exists: '--model'"),
+        (&["acp", "--login"], 1, "logging in needs a terminal; use pi auth login PROVIDER there"),
+        (&["acp", "--model", "m-1", "--login"], 1, "logging in needs a terminal"),
+    ] {
+        let output = program::pi(&home, args).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(expected), "{args:?}: {told}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(code), 0), "{args:?}");
+    }
 }

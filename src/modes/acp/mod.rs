@@ -151,6 +151,10 @@ struct Connection {
 struct Opening {
     id: RequestId,
     purpose: Purpose,
+    /// What the client has already sent to it, if it knows its id.
+    inbox: mpsc::UnboundedReceiver<SessionInput>,
+    sender: mpsc::UnboundedSender<SessionInput>,
+    session: Option<SessionId>,
     result: Result<Opened, Error>,
 }
 
@@ -243,7 +247,7 @@ impl Connection {
             AgentRequest::Authenticate(request) => self.authenticate(&id, &request, features),
             AgentRequest::NewSession(request) => {
                 let servers = request.mcp_servers;
-                self.open(id, Purpose::New, request.cwd, servers, |_, _| Ok(OpenSession::New));
+                self.open(id, Purpose::New, None, request.cwd, servers, |_, _| Ok(OpenSession::New));
             }
             AgentRequest::LoadSession(request) => {
                 let (session, cwd) = (request.session_id, request.cwd);
@@ -339,14 +343,15 @@ impl Connection {
             }
             self.sessions.remove(&session);
         }
-        self.open(id, purpose, cwd, servers, move |places, cwd| {
+        let known = Some(session.clone());
+        self.open(id, purpose, known, cwd, servers, move |places, cwd| {
             catalogue::find(places, cwd, &session.0).map(OpenSession::File)
         });
     }
 
     fn fork(&mut self, id: RequestId, request: ForkSessionRequest) {
         let session = request.session_id;
-        self.open(id, Purpose::Fork, request.cwd, request.mcp_servers, move |places, cwd| {
+        self.open(id, Purpose::Fork, None, request.cwd, request.mcp_servers, move |places, cwd| {
             let source = catalogue::find(places, cwd, &session.0)?;
             let now_ms = crate::util::clock::Clock::system().now_ms();
             let copy = sessions::fork_session(&source, cwd, &places.folder, now_ms);
@@ -354,30 +359,47 @@ impl Connection {
         });
     }
 
-    /// Opens what `choose` finds, on a thread that may block.
+    /// Opens what `choose` finds, on a thread that may block. Requests for a session whose id
+    /// the client knows wait until it is open.
     fn open(
         &mut self,
         id: RequestId,
         purpose: Purpose,
+        session: Option<SessionId>,
         cwd: PathBuf,
         servers: Vec<McpServer>,
         choose: impl FnOnce(&SessionPlaces, &Path) -> Result<OpenSession, Error> + Send + 'static,
     ) {
         let host = Arc::clone(&self.start.host);
         let files = Arc::new(ClientFiles::new(Arc::clone(&self.client), self.features.unwrap_or_default()));
+        let (sender, inbox) = mpsc::unbounded_channel();
+        if let Some(session) = &session {
+            self.sessions.insert(session.clone(), sender.clone());
+        }
         let opening = async move {
             let result = open(host, files, purpose, cwd, servers, choose).await;
-            Opening { id, purpose, result }
+            Opening { id, purpose, inbox, sender, session, result }
         };
         self.opening.push(opening.boxed());
     }
 
     fn on_opened(&mut self, opening: Opening) {
-        let Opening { id, purpose, result } = opening;
+        let Opening { id, purpose, mut inbox, sender, session, result } = opening;
         let opened = match result {
             Ok(opened) => opened,
-            Err(error) => return self.client.fail(&id, error),
+            Err(error) => {
+                self.client.fail(&id, error);
+                let Some(session) = session else { return };
+                self.sessions.remove(&session);
+                while let Ok(input) = inbox.try_recv() {
+                    if let Some(id) = input.request() {
+                        self.client.fail(id, not_open(&session));
+                    }
+                }
+                return;
+            }
         };
+        let is_closed = session.is_some_and(|session| !self.sessions.contains_key(&session));
         let Opened { services, files, handle, events, tree, notes } = opened;
         let (state, client) = (handle.state(), Arc::clone(&self.client));
         let features = self.features.unwrap_or_default();
@@ -404,10 +426,11 @@ impl Connection {
                 client.respond(&id, Ok(ResumeSessionResponse::new().config_options(options)));
             }
         }
-        let (sender, inbox) = mpsc::unbounded_channel();
         let task =
             SessionTask { id: session.clone(), client, services, features, handle, events, inbox, notes };
-        self.sessions.insert(session, sender);
+        if !is_closed {
+            self.sessions.insert(session, sender);
+        }
         self.tasks.spawn(task.run());
     }
 

@@ -52,6 +52,20 @@ pub(super) enum SessionInput {
     Close(RequestId),
 }
 
+impl SessionInput {
+    /// The request that waits for a response.
+    pub(super) fn request(&self) -> Option<&RequestId> {
+        match self {
+            Self::Prompt(id, _)
+            | Self::SetOption(id, _)
+            | Self::Load(id)
+            | Self::Resume(id)
+            | Self::Close(id) => Some(id),
+            Self::Cancel | Self::CancelPrompt(_) => None,
+        }
+    }
+}
+
 /// An open session.
 pub(super) struct SessionTask {
     pub(super) id: SessionId,
