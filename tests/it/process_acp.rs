@@ -925,12 +925,12 @@ async fn play(name: &'static str) {
 }
 
 #[tokio::test]
-async fn dialogue_of_zed_runs_as_its_source_has_it() {
+async fn dialogue_of_zed_runs_to_its_end() {
     play("zed").await;
 }
 
 #[tokio::test]
-async fn dialogue_of_codecompanion_runs_as_its_source_has_it() {
+async fn dialogue_of_codecompanion_runs_to_its_end() {
     play("codecompanion").await;
 }
 
