@@ -254,6 +254,7 @@ struct Fields {
 
 /// The fields as written; unknown fields are skipped.
 #[derive(Default, Deserialize)]
+#[serde(expecting = "fields such as description: TEXT")]
 struct Written {
     description: Option<String>,
     #[serde(rename = "argument-hint")]

@@ -100,6 +100,7 @@ fn head_of_a_file_gives_description_and_hint() {
 fn broken_templates_and_collisions_are_named_and_the_rest_is_loaded() {
     let tree = Tree::new(&[
         ("agent/prompts/bad.md", "---\ndescription: a: b: c\n---\nText"),
+        ("agent/prompts/list.md", "---\n[\"a\"]\n---\nText"),
         ("agent/prompts/open.md", "---\ndescription: x\n"),
         ("agent/prompts/hint.md", "---\nargument-hint: [a] [b]\n---\nText"),
         ("agent/prompts/with space.md", "Text"),
@@ -114,6 +115,7 @@ fn broken_templates_and_collisions_are_named_and_the_rest_is_loaded() {
     let starts = [
         "prompt template ROOT/agent/prompts/bad.md is not loaded: ",
         "prompt template ROOT/agent/prompts/hint.md is not loaded: ",
+        "prompt template ROOT/agent/prompts/list.md is not loaded: ",
         "prompt template ROOT/agent/prompts/open.md is not loaded: its frontmatter has no closing --- line",
         "prompt template ROOT/agent/prompts/with space.md is not loaded: its name contains a space",
         "two prompt templates are named \"good\"; using ROOT/agent/prompts/good.md, ignoring ROOT/work/.pi/prompts/good.md",
@@ -123,6 +125,7 @@ fn broken_templates_and_collisions_are_named_and_the_rest_is_loaded() {
     for (problem, start) in problems.iter().zip(starts) {
         assert!(problem.starts_with(start), "{problem}");
     }
+    assert!(problems[2].contains("expected fields such as description: TEXT"), "{}", problems[2]);
     assert!(
         problems[0].contains("line 1") && problems[1].ends_with("put the argument-hint in quotes"),
         "{problems:?}"
