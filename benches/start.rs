@@ -3,6 +3,7 @@
 //! The real binary, in a home of its own, as a process; `cargo bench` builds it
 //! as `cargo build --release` does.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -44,6 +45,35 @@ fn first_frame(bencher: divan::Bencher<'_, '_>) {
         // Dropped, and with it killed, when the time has been taken.
         (pty, home)
     });
+}
+
+/// As [`first_frame`], with 200 skills and 100 prompt templates of the user.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn first_frame_with_resources(bencher: divan::Bencher<'_, '_>) {
+    bencher.with_inputs(home_with_resources).bench_local_values(|home| {
+        let pty = Pty::start(&home, SIZE, &[]);
+        pty.wait_idle();
+        (pty, home)
+    });
+}
+
+fn home_with_resources() -> TestHome {
+    let home = TestHome::new();
+    let write = |path: &str, text: &str| {
+        let path = home.agent().join(path);
+        let folder = path.parent().expect("it is below the agent's folder");
+        fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).expect("the folder is writable");
+    };
+    let body = "Read the files first, then change them.\n".repeat(50);
+    for n in 0..200 {
+        let head = format!("---\nname: skill-{n}\ndescription: Does a kind of work, number {n}\n---\n");
+        write(&format!("skills/skill-{n}/SKILL.md"), &(head + &body));
+    }
+    for n in 0..100 {
+        let head = format!("---\ndescription: Template number {n}\nargument-hint: <file>\n---\nFix $1.\n");
+        write(&format!("prompts/template-{n}.md"), &(head + &body));
+    }
+    home
 }
 
 /// The least a start can cost: process, arguments, one line.
