@@ -13,6 +13,7 @@ use super::acp::AcpArgs;
 use super::auth::AuthArgs;
 use super::config::ConfigArgs;
 use super::doctor::DoctorArgs;
+use super::reference::CompletionsArgs;
 use super::session_list::SessionsArgs;
 use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
@@ -46,6 +47,10 @@ pub struct Args {
     /// Front end: text (as --print), json (all events) or rpc (commands on standard input)
     #[arg(long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<Mode>,
+
+    /// With --print or --mode json: also write the last answer to this file
+    #[arg(long, value_name = "FILE")]
+    pub output_last_message: Option<PathBuf>,
 
     /// With --mode json or rpc: events with lines below 1 MiB, and nothing twice
     #[arg(long, requires = "mode")]
@@ -151,8 +156,12 @@ pub struct Args {
     #[arg(long, value_name = "USD", value_parser = parse_usd)]
     pub max_turn_cost: Option<f64>,
 
+    /// Stop after this many answers to a prompt, and ask whether to continue
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_turns: Option<u32>,
+
     /// Ask before the session costs more than this, in US dollars
-    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    #[arg(long, visible_alias = "max-cost", value_name = "USD", value_parser = parse_usd)]
     pub max_session_cost: Option<f64>,
 
     /// Ask before the day costs more than this over all sessions, in US dollars
@@ -170,6 +179,13 @@ pub struct Args {
     /// Print the version
     #[arg(short, long, action = ArgAction::Version)]
     version: Option<bool>,
+}
+
+/// The arguments of `pi models`.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ModelsArgs {
+    /// Only models that match this text
+    pub(super) search: Option<String>,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -192,6 +208,12 @@ pub(super) enum SubCommand {
     Usage(UsageArgs),
     /// Check the terminal, files and providers, and say what to change
     Doctor(DoctorArgs),
+    /// List the models with a key, as --list-models
+    Models(ModelsArgs),
+    /// Print a script that completes the arguments of pi in a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
 }
 
 /// `help` is no sub-command: `pi help me with this` is a message.
@@ -206,10 +228,10 @@ Options:
 
 Commands:
 {subcommands}
-  help      Show this help, or that of a command{after-help}";
+  help         Show this help, or that of a command{after-help}";
 
 const AFTER_HELP: &str = "pi COMMAND --help explains a command. Without a key pi starts with its offline \
-demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: ~/.pi/agent/settings.json.";
+demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: type /settings, or pi config.";
 
 fn parse_usd(text: &str) -> Result<f64, String> {
     let dollars = text.trim_start_matches('$').parse::<f64>().ok();
@@ -454,16 +476,19 @@ mod tests {
         let (_, listed) = help.split_once("\nCommands:\n").unwrap();
         let listed: Vec<&str> = listed.lines().map_while(|line| line.strip_prefix("  ")).collect();
         let expected = [
-            "acp       Serve an editor that speaks the Agent Client Protocol",
-            "auth      Manage keys and sign-ins: status, login, logout",
-            "config    Show and change settings: list, get, set, unset, path, schema",
-            "import    Turn a conversation in a provider's request format into a session",
-            "export    Write a session as a web page, as Markdown or in a provider's request format",
-            "sessions  List sessions, or search their texts",
-            "trace     Show the prompts, steps and tool calls of a session",
-            "usage     Show tokens and costs by day, model and project",
-            "doctor    Check the terminal, files and providers, and say what to change",
-            "help      Show this help, or that of a command",
+            "acp          Serve an editor that speaks the Agent Client Protocol",
+            "auth         Manage keys and sign-ins: status, login, logout",
+            "config       Show and change settings: list, get, set, unset, path, schema",
+            "import       Turn a conversation in a provider's request format into a session",
+            "export       Write a session as a web page, as Markdown or in a provider's request format",
+            "sessions     List sessions, or search their texts",
+            "trace        Show the prompts, steps and tool calls of a session",
+            "usage        Show tokens and costs by day, model and project",
+            "doctor       Check the terminal, files and providers, and say what to change",
+            "models       List the models with a key, as --list-models",
+            "completions  Print a script that completes the arguments of pi in a shell",
+            "man          Print the manual page",
+            "help         Show this help, or that of a command",
         ];
         assert_eq!(listed, expected);
     }

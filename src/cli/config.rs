@@ -10,6 +10,7 @@ use crate::config::{Env, Row, SettingChange, SettingsFile, TrustedContents, sett
 use crate::modes::{self, ConfigOutput};
 use crate::util::paths;
 
+use super::reference::SettingKey;
 use super::start::Setup;
 use super::transfer::general_args;
 
@@ -35,6 +36,7 @@ enum ConfigCommand {
     },
     /// Print the value of a setting
     Get {
+        #[arg(value_parser = SettingKey, hide_possible_values = true)]
         key: String,
         /// Print JSON, with the origin
         #[arg(long)]
@@ -42,6 +44,7 @@ enum ConfigCommand {
     },
     /// Save a value; a list is a JSON array or words separated by commas
     Set {
+        #[arg(value_parser = SettingKey, hide_possible_values = true)]
         key: String,
         #[arg(allow_hyphen_values = true)]
         value: String,
@@ -50,6 +53,7 @@ enum ConfigCommand {
     },
     /// Remove a saved value
     Unset {
+        #[arg(value_parser = SettingKey, hide_possible_values = true)]
         key: String,
         #[command(flatten)]
         file: FileChoice,

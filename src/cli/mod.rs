@@ -6,6 +6,7 @@ mod auth;
 mod config;
 mod doctor;
 mod initial;
+mod reference;
 mod session_list;
 mod sessions;
 mod start;
@@ -31,8 +32,7 @@ use crate::modes::{self, Terminals};
 use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag, Mode};
 
-/// Runs the program. Exit code 0 means success, 1 a failure, 2 an invalid
-/// command line.
+/// Runs the program; [`modes::EXIT_CODES`] are the exit codes.
 pub fn main() -> ExitCode {
     let env = Env::process();
     let home = Dirs::new(&env).home;
@@ -55,6 +55,12 @@ pub fn main() -> ExitCode {
         Some(SubCommand::Sessions(args)) => session_list::run(&args, env),
         Some(SubCommand::Trace(args)) => trace::run(&args, env),
         Some(SubCommand::Config(args)) => config::run(args, env),
+        Some(SubCommand::Models(models)) => {
+            args.list_models = Some(models.search);
+            run(args, env)
+        }
+        Some(SubCommand::Completions(args)) => reference::completions(&args),
+        Some(SubCommand::Man) => reference::man(),
         Some(SubCommand::Usage(args)) => usage::run(&args, env),
         Some(SubCommand::Doctor(args)) => doctor::run(&args, env),
         None => {
@@ -109,12 +115,18 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     }
     let is_usable = !is_dumb || setup.settings.values.screen_reader;
     let interactive = !args.print && args.mode.is_none() && is_usable && terminals.can_interact();
+    if interactive && args.output_last_message.is_some() {
+        anyhow::bail!("--output-last-message needs --print or --mode json");
+    }
     if interactive {
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(WORKERS);
         let runtime = runtime(threads)?;
         let code = start::interactive(&runtime, &args, setup);
         return finish(runtime, code);
+    }
+    if args.output_last_message.is_some() && args.mode == Some(Mode::Rpc) {
+        anyhow::bail!("--output-last-message needs --print or --mode json");
     }
     if args.resume {
         anyhow::bail!("--resume needs a terminal to show a list; use --continue or --session");

@@ -273,6 +273,7 @@ fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
         |names: &Vec<String>| -> Vec<String> { names.iter().map(|name| name.trim().to_owned()).collect() };
     let flags = [
         ("budget.turnUsd", args.max_turn_cost.map(Value::from)),
+        ("budget.turns", args.max_turns.map(Value::from)),
         ("budget.sessionUsd", args.max_session_cost.map(Value::from)),
         ("budget.dayUsd", args.max_day_cost.map(Value::from)),
         ("theme", args.use_theme.clone().map(Value::from)),
@@ -368,7 +369,8 @@ pub(super) fn print(
     }
     let chosen = Chosen::new(args, setup, Front::Print)?;
     runtime.block_on(chosen.run(args, Deltas::Unwanted, |started| async move {
-        modes::print(&started.handle, started.events, prompts, &started.problems).await
+        let file = args.output_last_message.as_deref();
+        modes::print(&started.handle, started.events, prompts, &started.problems, file).await
     }))
 }
 
@@ -432,7 +434,8 @@ pub(super) fn json(
     let chosen = Chosen::new(args, setup, Front::Print)?;
     runtime.block_on(chosen.run(args, Deltas::Wanted, |started| async move {
         let Started { handle, events, problems, .. } = started;
-        modes::json(&handle, events, prompts, &problems, args.slim_events).await
+        let file = args.output_last_message.as_deref();
+        modes::json(&handle, events, prompts, &problems, args.slim_events, file).await
     }))
 }
 

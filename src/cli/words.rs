@@ -24,7 +24,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("continue", "pi --continue"),
     ("login", "pi auth login"),
     ("logout", "pi auth logout"),
-    ("models", "pi --list-models"),
     ("resume", "pi --resume"),
     ("sessions", "pi --resume"),
     ("status", "pi auth status"),

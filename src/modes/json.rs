@@ -1,6 +1,7 @@
 //! JSON mode: the header of the session and all its events on standard output, a line each.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::session::{
@@ -9,12 +10,9 @@ use crate::session::{
 use crate::util::process;
 
 use super::output::{header_line, write_err};
-use super::print::shut_down;
+use super::print::{save_last_message, shut_down};
 use super::wire::{EventStyle, LineOutput, Lines, Outgoing};
-use super::{Prompt, signals};
-
-/// As after SIGPIPE: the reader of standard output is gone.
-const READER_GONE: u8 = 141;
+use super::{Prompt, exit, signals};
 
 /// Writes the header of the session, sends each prompt and writes events until the session has
 /// settled. Exit code 1 if a prompt was rejected or the session ended; a failed answer is an
@@ -28,6 +26,7 @@ pub async fn json(
     prompts: Vec<Prompt>,
     problems: &[String],
     slim_events: bool,
+    last_message: Option<&Path>,
 ) -> ExitCode {
     let signalled = signals::first_signal();
     for problem in problems {
@@ -43,12 +42,13 @@ pub async fn json(
     };
     let (code, is_signalled) = tokio::select! {
         code = say_all(handle, &mut events, prompts, &output) => (code, false),
-        () = output.broken() => (ExitCode::from(READER_GONE), false),
+        () = output.broken() => (ExitCode::from(exit::READER_GONE), false),
         code = signalled => {
             process::kill_all();
             (code, true)
         }
     };
+    let code = save_last_message(handle, last_message, code).await;
     shut_down(handle).await;
     while let Some(update) = events.try_recv() {
         forward(update, &output);
@@ -74,10 +74,13 @@ async fn say_all(
                 forward(update, output);
             }
             write_err(&format!("pi: {error}"));
-            return ExitCode::from(1);
+            return exit::rejected(&error);
         }
         if !settled(events, output).await {
             return ExitCode::from(1);
+        }
+        if handle.state().stopped_by_limit {
+            return ExitCode::from(exit::LIMIT);
         }
     }
     ExitCode::SUCCESS

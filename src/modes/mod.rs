@@ -6,6 +6,7 @@
 mod acp;
 mod auth;
 mod config;
+mod exit;
 mod export;
 mod interactive;
 mod json;
@@ -28,6 +29,7 @@ use crate::ai::Image;
 pub use acp::{ACP_COMMANDS, ACP_METHODS, AcpCommandRow, AcpHost, AcpMethodRow, AcpStart, acp, serve_acp};
 pub use auth::{auth_status, read_key, say, sign_in};
 pub use config::{ConfigOutput, list_settings, show_setting};
+pub use exit::EXIT_CODES;
 pub use export::{ExistingFile, ExportFormat, ExportSource, default_file};
 pub use interactive::{
     DoctorInput, InteractiveStart, commands_markdown, doctor, is_command, keybindings_markdown,

@@ -13,6 +13,8 @@ use crate::session::Header;
 use crate::util::escapes::without_escapes;
 use crate::util::paths::with_tilde;
 
+use super::exit;
+
 /// A delay too short to need an explanation.
 const NOTICEABLE: Duration = Duration::from_millis(300);
 
@@ -71,7 +73,7 @@ pub async fn tell_if_slow(settled: impl Future<Output = ()>) {
 /// `home`.
 pub fn report_error(error: &anyhow::Error, home: Option<&Path>) -> ExitCode {
     write_err(&with_tilde(&format!("pi: {error:#}"), home));
-    ExitCode::from(1)
+    ExitCode::from(exit::FAILED)
 }
 
 /// Prints notes for the user before anything starts, one line each.
@@ -85,7 +87,7 @@ pub fn report_notes(notes: &[String]) {
 pub fn report_usage(text: &impl Display, is_error: bool) -> ExitCode {
     if is_error {
         write_err(text.to_string().trim_end());
-        return ExitCode::from(2);
+        return ExitCode::from(exit::USAGE);
     }
     write_out(&text.to_string());
     ExitCode::SUCCESS

@@ -1,25 +1,26 @@
 //! Print mode: prints the last answer, and nothing else, on standard output.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{AssistantMessage, Message, StopReason, failure_text};
 use crate::session::{
-    NoticeLevel, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle, SessionUpdate,
-    WhenBusy,
+    self, NoticeLevel, Reply, SessionCommand, SessionError, SessionEvent, SessionEvents, SessionHandle,
+    SessionUpdate, WhenBusy,
 };
 use crate::util::process;
 
-use super::Prompt;
 use super::output::{write_err, write_out};
 use super::signals;
+use super::{Prompt, exit};
 
 /// Maximum time for the session to end.
 pub(super) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// Sends each prompt and waits until the session has settled; then prints the text of the
-/// last answer. Exit code 1 if that answer failed or was truncated.
+/// last answer, and writes it to `last_message`. [`exit`] has the exit codes.
 ///
 /// The first termination signal kills commands and saves partial results, the second one
 /// ends the process.
@@ -28,6 +29,7 @@ pub async fn print(
     mut events: SessionEvents,
     prompts: Vec<Prompt>,
     problems: &[String],
+    last_message: Option<&Path>,
 ) -> ExitCode {
     let signalled = signals::first_signal();
     for problem in problems {
@@ -40,8 +42,34 @@ pub async fn print(
             code
         }
     };
+    let code = save_last_message(handle, last_message, code).await;
     shut_down(handle).await;
     code
+}
+
+/// Writes the text of the last answer to `file`; returns `code`, or a failure if that is
+/// impossible.
+pub(super) async fn save_last_message(
+    handle: &SessionHandle,
+    file: Option<&Path>,
+    code: ExitCode,
+) -> ExitCode {
+    let Some(file) = file else { return code };
+    // A session that does not respond has nothing to tell.
+    let reading = tokio::time::timeout(SHUTDOWN_LIMIT, handle.request(SessionCommand::ReadContext)).await;
+    let Ok(Ok(Reply::Context(branch))) = reading else { return code };
+    let messages = session::messages(&branch);
+    let last = messages.iter().rev().find_map(|message| match &**message {
+        Message::Assistant(answer) => Some(answer.texts().collect::<Vec<_>>().join("\n")),
+        _ => None,
+    });
+    match std::fs::write(file, last.unwrap_or_default()) {
+        Ok(()) => code,
+        Err(error) => {
+            write_err(&format!("pi: cannot write the last answer to {}: {error}", file.display()));
+            ExitCode::from(exit::FAILED)
+        }
+    }
 }
 
 /// Ends the session, and prints what could not be saved.
@@ -61,10 +89,16 @@ async fn say_all(handle: &SessionHandle, events: &mut SessionEvents, prompts: Ve
         if let Err(error) = handle.request(prompt).await {
             tell_waiting(events);
             write_err(&format!("pi: {error}"));
-            return ExitCode::from(1);
+            return exit::rejected(&error);
         }
         if !settled(events, &mut last).await {
             return ExitCode::from(1);
+        }
+        if handle.state().stopped_by_limit {
+            if let Some(answer) = &last {
+                report(answer);
+            }
+            return ExitCode::from(exit::LIMIT);
         }
     }
     match last {

@@ -1,4 +1,5 @@
-//! Limits on the cost of a prompt, a session and a day. Pure policy.
+//! Limits on the cost of a prompt, a session and a day, and on the answers to a prompt.
+//! Pure policy.
 //!
 //! Costs are known when an answer is complete, so a limit is exceeded by one answer at
 //! most. `agent_session::budgeting` ends the run then and asks whether to continue.
@@ -14,14 +15,37 @@ pub enum BudgetPeriod {
     Session,
     /// A day in the zone of this machine, all sessions together.
     Day,
+    /// The answers to one prompt, whatever they cost.
+    Answers,
 }
 
 /// A limit that was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Exceeded {
     pub(super) period: BudgetPeriod,
-    pub(super) spent_usd: f64,
-    pub(super) limit_usd: f64,
+    /// US dollars; a number for [`BudgetPeriod::Answers`].
+    pub(super) spent: f64,
+    pub(super) limit: f64,
+}
+
+/// The number of answers to a prompt. A limit of 0 means none.
+#[derive(Debug, Default)]
+struct AnswerCount {
+    n: u32,
+    limit: u32,
+    /// The limit of the settings.
+    step: u32,
+}
+
+impl AnswerCount {
+    fn new(step: u32) -> Self {
+        Self { n: 0, limit: step, step }
+    }
+
+    /// The next request would lead to one answer too many.
+    fn is_reached(&self) -> bool {
+        self.step > 0 && self.n >= self.limit
+    }
 }
 
 /// The costs so far, and the limits, which the user may have raised.
@@ -30,6 +54,7 @@ pub(super) struct Budget {
     turn: Account,
     session: Account,
     day: Account,
+    answers: AnswerCount,
     /// Start of the day of `day`, in milliseconds since the Unix epoch; `None` until its costs
     /// are known.
     today: Option<u64>,
@@ -71,6 +96,7 @@ impl Budget {
             turn: Account::new(limits.turn_usd),
             session: Account::new(limits.session_usd),
             day: Account::new(limits.day_usd),
+            answers: AnswerCount::new(limits.turns),
             today: None,
             is_stopped: false,
         };
@@ -80,6 +106,9 @@ impl Budget {
 
     /// Applies changed limits; limits that the user raised stay raised.
     pub(super) fn configure(&mut self, limits: &BudgetLimits) {
+        if self.answers.step != limits.turns {
+            self.answers = AnswerCount { n: self.answers.n, ..AnswerCount::new(limits.turns) };
+        }
         let steps = [limits.turn_usd, limits.session_usd, limits.day_usd];
         let accounts = [&mut self.turn, &mut self.session, &mut self.day];
         for (account, step_usd) in accounts.into_iter().zip(steps).filter(|(a, step)| a.step_usd != *step) {
@@ -91,10 +120,17 @@ impl Budget {
     pub(super) fn on_session(&mut self, session_usd: f64) {
         self.session.reset(session_usd);
         self.turn.reset(0.0);
+        self.answers = AnswerCount::new(self.answers.step);
         self.is_stopped = false;
     }
 
+    /// Counts an answer that did not fail.
+    pub(super) fn on_answer(&mut self) {
+        self.answers.n = self.answers.n.saturating_add(1);
+    }
+
     pub(super) fn on_prompt(&mut self) {
+        self.answers = AnswerCount::new(self.answers.step);
         self.turn.reset(0.0);
         self.is_stopped = false;
     }
@@ -123,17 +159,24 @@ impl Budget {
 
     /// The limit that is exceeded, the shortest period first.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        if self.answers.is_reached() {
+            let (spent, limit) = (f64::from(self.answers.n), f64::from(self.answers.limit));
+            return Some(Exceeded { period: BudgetPeriod::Answers, spent, limit });
+        }
         let accounts = [
             (BudgetPeriod::Turn, &self.turn),
             (BudgetPeriod::Session, &self.session),
             (BudgetPeriod::Day, &self.day),
         ];
         let (period, account) = accounts.into_iter().find(|(_, account)| account.is_exceeded())?;
-        Some(Exceeded { period, spent_usd: account.spent_usd, limit_usd: account.limit_usd })
+        Some(Exceeded { period, spent: account.spent_usd, limit: account.limit_usd })
     }
 
     /// Raises every exceeded limit by the amount in the settings.
     pub(super) fn raise(&mut self) {
+        if self.answers.is_reached() {
+            self.answers.limit = self.answers.n.saturating_add(self.answers.step);
+        }
         for account in [&mut self.turn, &mut self.session, &mut self.day] {
             if account.is_exceeded() {
                 account.raise();
@@ -149,9 +192,13 @@ impl Exceeded {
             BudgetPeriod::Turn => ("This prompt", "budget.turnUsd"),
             BudgetPeriod::Session => ("This session", "budget.sessionUsd"),
             BudgetPeriod::Day => ("Today's sessions", "budget.dayUsd"),
+            BudgetPeriod::Answers => {
+                let n = self.spent;
+                return format!("This prompt has taken {n} answers, which is the limit (budget.turns).");
+            }
         };
         let verb = if self.period == BudgetPeriod::Day { "have" } else { "has" };
-        let (spent, limit) = (self.spent_usd, self.limit_usd);
+        let (spent, limit) = (self.spent, self.limit);
         format!("{what} {verb} cost ${spent:.2}, more than the limit of ${limit:.2} ({setting}).")
     }
 }
@@ -167,7 +214,7 @@ mod tests {
     }
 
     fn budget(turn_usd: f64, session_usd: f64, day_usd: f64) -> Budget {
-        Budget::new(&BudgetLimits { turn_usd, session_usd, day_usd }, 0.0)
+        Budget::new(&BudgetLimits { turn_usd, session_usd, day_usd, turns: 0 }, 0.0)
     }
 
     #[test]
@@ -177,7 +224,7 @@ mod tests {
         assert_eq!(budget.exceeded(), None, "the limit itself may be spent");
         budget.on_usage("acme", &cost(0.5));
         let exceeded = budget.exceeded().unwrap();
-        assert_eq!((exceeded.period, exceeded.spent_usd), (BudgetPeriod::Turn, 1.5));
+        assert_eq!((exceeded.period, exceeded.spent), (BudgetPeriod::Turn, 1.5));
         budget.raise();
         budget.on_usage("acme", &cost(1.0));
         assert_eq!(budget.exceeded(), None);
@@ -185,6 +232,26 @@ mod tests {
         assert_eq!(budget.exceeded().map(|found| found.period), Some(BudgetPeriod::Turn));
         budget.on_prompt();
         assert_eq!(budget.exceeded().map(|found| found.period), Some(BudgetPeriod::Session));
+    }
+
+    #[test]
+    fn answers_are_counted_per_prompt_and_raising_allows_as_many_again() {
+        let mut budget = Budget::new(&BudgetLimits { turns: 2, ..BudgetLimits::default() }, 0.0);
+        budget.on_answer();
+        assert_eq!(budget.exceeded(), None);
+        budget.on_answer();
+        let exceeded = budget.exceeded().unwrap();
+        assert_eq!(
+            exceeded.describe(),
+            "This prompt has taken 2 answers, which is the limit (budget.turns)."
+        );
+        budget.raise();
+        budget.on_answer();
+        assert_eq!(budget.exceeded(), None);
+        budget.on_answer();
+        assert!(budget.exceeded().is_some());
+        budget.on_prompt();
+        assert_eq!(budget.exceeded(), None);
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub struct SessionState {
     pub pinned: Arc<[EntryId]>,
     /// A summary that takes effect when the user accepts it.
     pub summary_draft: Option<Arc<SummaryDraft>>,
+    /// Whether the last run ended at a limit of cost or of answers.
+    pub stopped_by_limit: bool,
     /// The limits that the model's provider reported last.
     pub quota: Option<Arc<Quota>>,
 }
@@ -96,6 +98,7 @@ impl SessionState {
             questions: Arc::from([]),
             pinned: Arc::from([]),
             summary_draft: None,
+            stopped_by_limit: false,
             quota: None,
         }
     }

@@ -15,7 +15,9 @@ use clap::{Arg, Command, CommandFactory};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
 use pi::cli::{Args, IGNORED};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
-use pi::modes::{ACP_COMMANDS, ACP_METHODS, RPC_COMMANDS, commands_markdown, keybindings_markdown};
+use pi::modes::{
+    ACP_COMMANDS, ACP_METHODS, EXIT_CODES, RPC_COMMANDS, commands_markdown, keybindings_markdown,
+};
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
 use ratatui::layout::Size;
@@ -184,6 +186,12 @@ fn sub_commands_are_listed() {
         row(&[&code(usage.trim()), &command.get_about().unwrap().to_string()])
     });
     assert_generated("docs/cli.md", "auth", &table(&["command", "what it does"], rows));
+}
+
+#[test]
+fn exit_codes_are_listed() {
+    let rows = EXIT_CODES.iter().map(|(code, help)| row(&[&code.to_string(), help]));
+    assert_generated("docs/cli.md", "exit-codes", &table(&["exit code", "what it means"], rows));
 }
 
 #[test]
@@ -417,10 +425,11 @@ fn functions() -> BTreeSet<String> {
 #[test]
 fn flags_that_pages_name_exist() {
     let pi = built();
-    let of_auth = pi.find_subcommand("auth").unwrap().get_subcommands().flat_map(Command::get_arguments);
+    let inner = pi.get_subcommands().flat_map(Command::get_subcommands).flat_map(Command::get_arguments);
     let of_commands = pi.get_subcommands().flat_map(Command::get_arguments);
-    let arguments = pi.get_arguments().chain(of_commands).chain(of_auth);
-    let mut known: BTreeSet<&str> = arguments.filter_map(Arg::get_long).collect();
+    let arguments: Vec<&Arg> = pi.get_arguments().chain(of_commands).chain(inner).collect();
+    let mut known: BTreeSet<&str> = arguments.iter().filter_map(|arg| arg.get_long()).collect();
+    known.extend(arguments.iter().filter_map(|arg| arg.get_visible_aliases()).flatten());
     known.extend(IGNORED.iter().map(|flag| flag.long.trim_start_matches('-')));
     // Slash commands have options, too.
     let commands = pi::modes::commands_markdown();

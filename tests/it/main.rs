@@ -20,6 +20,7 @@ mod auth_process;
 mod aws;
 mod bad_input;
 mod budget;
+mod cli;
 mod compaction;
 mod context;
 mod docs;

@@ -131,12 +131,14 @@ pub struct Settings {
     pub http_idle_timeout: Duration,
 }
 
-/// Limits of cost in US dollars; 0 means none.
+/// Limits of cost in US dollars, and of answers; 0 means none.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BudgetLimits {
     /// For one prompt and everything that answers it.
     pub turn_usd: f64,
     pub session_usd: f64,
+    /// Answers to one prompt; 0 means no limit.
+    pub turns: u32,
     /// For a day in UTC, all sessions together.
     pub day_usd: f64,
 }
@@ -287,6 +289,7 @@ impl Settings {
             tree_filter: reader.get("treeFilterMode"),
             budget: BudgetLimits {
                 turn_usd: reader.get("budget.turnUsd"),
+                turns: reader.count("budget.turns"),
                 session_usd: reader.get("budget.sessionUsd"),
                 day_usd: reader.get("budget.dayUsd"),
             },

@@ -159,6 +159,7 @@ pub const ROWS: &[Row] = &[
     Row::new("doubleEscapeAction", Kind::Choice(&["tree", "fork", "none"]), "\"tree\"", "What Escape pressed twice in an empty editor opens"),
     Row::new("treeFilterMode", Kind::Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", "Entries that the session tree shows at first"),
     Row::new("budget.turnUsd", USD, "0", "Ask before a prompt costs more than this, in US dollars; 0 means no limit").user_only(),
+    Row::new("budget.turns", Kind::Number, "0", "Stop after this many answers to a prompt and ask whether to continue; 0 means no limit").user_only(),
     Row::new("budget.sessionUsd", USD, "0", "Ask before a session costs more than this, in US dollars; 0 means no limit").user_only(),
     Row::new("budget.dayUsd", USD, "0", "Ask before all sessions of a day cost more than this, in US dollars; 0 means no limit").user_only(),
     Row::new("retry.enabled", Kind::Bool, "true", "Retry requests after transient failures"),

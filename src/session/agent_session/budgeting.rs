@@ -26,6 +26,7 @@ impl<'s> Budgeting<'s> {
     pub(super) async fn check_prompt(&mut self) -> Result<(), SessionError> {
         self.session.questions.close_budget();
         self.session.budget.on_prompt();
+        self.session.outbox.update(|state| state.stopped_by_limit = false);
         self.load_day().await;
         let Some(exceeded) = self.session.budget.exceeded() else { return Ok(()) };
         let text = exceeded.describe();
@@ -38,6 +39,7 @@ impl<'s> Budgeting<'s> {
     pub(super) fn on_stopped(&mut self, is_resumable: bool) {
         let Some(exceeded) = self.session.budget.exceeded() else { return };
         self.session.budget.is_stopped = is_resumable;
+        self.session.outbox.update(|state| state.stopped_by_limit = true);
         let text = exceeded.describe();
         if !self.session.questions.ask_budget(exceeded.period, &text) {
             self.session.outbox.notice(NoticeLevel::Error, format!("{text} The agent stopped."));

@@ -146,6 +146,9 @@ impl AgentSession {
                 }
                 self.run.on_outcome(answer);
                 self.budget.on_usage(&answer.provider, &answer.usage);
+                if !answer.is_failed() {
+                    self.budget.on_answer();
+                }
             }
             Message::User(_) => self.queue.on_delivered(),
             Message::System(_) | Message::ToolResult(_) => {}

@@ -1,0 +1,61 @@
+//! `pi completions` and `pi man`, made from the table of arguments.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap_complete::Shell;
+
+use crate::config::ROWS;
+use crate::modes;
+
+use super::args::Args;
+
+/// The arguments of `pi completions`.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CompletionsArgs {
+    /// bash, elvish, fish, powershell or zsh
+    #[arg(hide_possible_values = true)]
+    shell: Shell,
+}
+
+/// Prints the completions of a shell.
+pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "pi", &mut script);
+    print(script)
+}
+
+/// Prints the manual page.
+pub(super) fn man() -> anyhow::Result<ExitCode> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Args::command()).render(&mut page).context("cannot write the manual page")?;
+    print(page)
+}
+
+fn print(bytes: Vec<u8>) -> anyhow::Result<ExitCode> {
+    modes::say(String::from_utf8(bytes)?.trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Accepts any text as the key of a setting, and lets shells complete the keys there are.
+#[derive(Debug, Clone)]
+pub(super) struct SettingKey;
+
+impl TypedValueParser for SettingKey {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        _: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        Ok(value.to_string_lossy().into_owned())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(ROWS.iter().map(|row| PossibleValue::new(row.key).help(row.help))))
+    }
+}

@@ -1,0 +1,38 @@
+//! TABLE: the exit codes. `docs/cli.md` is generated from it.
+
+use std::process::ExitCode;
+
+use crate::session::{Refusal, SessionError};
+
+/// An error, a failed answer, or a prompt that was not accepted.
+pub(super) const FAILED: u8 = 1;
+/// The command line is invalid.
+pub(super) const USAGE: u8 = 2;
+/// A limit of cost or of answers ended the run.
+pub(super) const LIMIT: u8 = 3;
+/// As after SIGPIPE: the reader of standard output is gone.
+pub(super) const READER_GONE: u8 = 141;
+
+/// Every exit code, and what it means.
+pub const EXIT_CODES: &[(u8, &str)] = &[
+    (0, "success; in JSON mode also if an answer failed, which its events report"),
+    (
+        FAILED,
+        "an error: no key, an unknown model, a prompt that was not accepted, or, in print mode, a failed or truncated answer",
+    ),
+    (USAGE, "an invalid command line"),
+    (LIMIT, "a limit ended the run: `--max-turns`, `--max-cost` and the other limits of cost"),
+    (129, "ended by SIGHUP, after partial results were saved"),
+    (130, "ended by SIGINT (ctrl+c)"),
+    (131, "ended by SIGQUIT"),
+    (READER_GONE, "in JSON and RPC mode: the reader of standard output is gone"),
+    (143, "ended by SIGTERM"),
+];
+
+/// The code after a prompt was rejected.
+pub(super) fn rejected(error: &SessionError) -> ExitCode {
+    match error {
+        SessionError::Refused(Refusal::OverBudget { .. }) => ExitCode::from(LIMIT),
+        _ => ExitCode::from(FAILED),
+    }
+}
