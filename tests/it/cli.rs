@@ -1,7 +1,5 @@
 //! The command line for scripts: limits, exit codes, completions, the manual page.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
-
 use std::fs;
 use std::process::Stdio;
 
