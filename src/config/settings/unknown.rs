@@ -43,7 +43,6 @@ const ORIGINAL: &[&str] = &[
     "terminal.imageWidthCells",
     "terminal.images",
     "terminal.showImages",
-    "terminal.showTerminalProgress",
     "themes",
     "trackingId",
     "transport",
