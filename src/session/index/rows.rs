@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::atomic_file;
+use crate::util::{atomic_file, parts};
 
 use super::super::store::{End, Stamp};
 use super::contents::{Earlier, Facts};
@@ -67,13 +67,20 @@ fn parse(bytes: &[u8], root: &Path) -> Option<Rows> {
     if head != expected {
         return None;
     }
-    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let rows = lines.map(|line| {
-        let LineIn(path, row) = serde_json::from_slice(line).ok()?;
-        Some((root.join(path), row))
+    let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let n_threads = parts::threads_for(lines.len(), ROWS_PER_THREAD);
+    let rows = parts::in_parts(&lines, n_threads, &|line| line.len(), &|lines| {
+        let read = |line: &&[u8]| {
+            let LineIn(path, row) = serde_json::from_slice(line).ok()?;
+            Some((root.join(path), row))
+        };
+        lines.iter().map(read).collect()
     });
-    rows.collect()
+    rows.into_iter().collect()
 }
+
+/// Rows that are worth a thread of their own.
+const ROWS_PER_THREAD: usize = 500;
 
 /// Replaces the rows in `file`.
 ///

@@ -3,6 +3,8 @@
 use std::fs::{self, Metadata};
 use std::path::{Component, Path, PathBuf};
 
+use crate::util::parts;
+
 use super::entry::Header;
 use super::scan;
 
@@ -69,16 +71,19 @@ fn files_by_time(folder: &Path) -> Vec<PathBuf> {
 /// The regular files in `folder` that may be sessions, so that reading cannot block.
 pub(in crate::session) fn session_files(folder: &Path) -> Vec<(PathBuf, Metadata)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    entries
-        .flatten()
-        .filter_map(|entry| {
-            let path = entry.path();
-            let is_named = path.extension().is_some_and(|extension| extension == "jsonl");
-            let metadata = is_named.then(|| fs::metadata(&path).ok()).flatten()?;
-            metadata.is_file().then_some((path, metadata))
-        })
-        .collect()
+    let paths = entries.flatten().map(|entry| entry.path());
+    let named: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect();
+    let n_threads = parts::threads_for(named.len(), FILES_PER_THREAD);
+    let files = parts::in_parts(&named, n_threads, &|_| 1, &|paths| {
+        let metadata = |path: &PathBuf| fs::metadata(path).ok().filter(Metadata::is_file);
+        paths.iter().map(metadata).collect()
+    });
+    named.into_iter().zip(files).filter_map(|(path, metadata)| Some((path, metadata?))).collect()
 }
+
+/// Files that are worth a thread of their own.
+const FILES_PER_THREAD: usize = 500;
 
 /// Whether `path` is a session, and one of `cwd` if given; reads only the header.
 fn is_wanted(path: &Path, folder: &Path, cwd: Option<&Path>) -> bool {
