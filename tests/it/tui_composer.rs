@@ -68,10 +68,10 @@ fn check(text: &str, actions: &[EditorAction], expected: &str) {
 }
 
 use EditorAction::{
-    CursorDown, CursorLeft, CursorLineStart, CursorRight, CursorUp, CursorWordLeft, CursorWordRight,
-    DeleteCharBackward, DeleteCharForward, DeleteToLineEnd, DeleteToLineStart, DeleteWordBackward,
-    DeleteWordForward, ExpandPaste, HistoryNext, HistoryPrevious, JumpBackward, JumpForward, NewLine, PageUp,
-    Redo, Undo, Yank, YankPop,
+    CursorDown, CursorLeft, CursorLineEnd, CursorLineStart, CursorRight, CursorUp, CursorWordLeft,
+    CursorWordRight, DeleteCharBackward, DeleteCharForward, DeleteToLineEnd, DeleteToLineStart,
+    DeleteWordBackward, DeleteWordForward, ExpandPaste, HistoryNext, HistoryPrevious, JumpBackward,
+    JumpForward, NewLine, PageUp, Redo, Undo, Yank, YankPop,
 };
 
 #[test]
@@ -133,14 +133,30 @@ fn marker_at_the_cursor_expands_as_one_step() {
     let mut composer = editor("see ");
     composer.paste(&big);
     composer.insert(" ok");
-    assert!(!composer.handle(ExpandPaste), "the cursor is elsewhere");
-    press(&mut composer, &[CursorWordLeft, CursorLeft]);
+    press(&mut composer, &[CursorLineStart]);
+    assert!(!composer.handle(ExpandPaste), "the marker is behind the cursor");
+    press(&mut composer, &[CursorLineEnd, CursorWordLeft, CursorLeft]);
     assert!(composer.handle(ExpandPaste));
     assert_eq!(with_cursor(&composer), format!("see {big}| ok"));
     assert!(!composer.handle(ExpandPaste));
     composer.handle(Undo);
     assert_eq!(composer.text(), "see [paste #1 +13 lines] ok");
     assert_eq!(composer.expanded_text(), format!("see {big} ok"));
+}
+
+#[test]
+fn last_marker_before_the_cursor_expands_also_from_lines_below_it() {
+    let big = "line\n".repeat(12);
+    let mut composer = editor("see ");
+    composer.paste(&big);
+    composer.insert(" and ");
+    composer.paste(&big.replace('l', "p"));
+    composer.insert(" ok\nbelow");
+    assert!(composer.handle(ExpandPaste));
+    assert_eq!(composer.text(), format!("see [paste #1 +13 lines] and {} ok\nbelow", big.replace('l', "p")));
+    assert!(composer.handle(ExpandPaste));
+    assert_eq!(composer.text(), composer.expanded_text());
+    assert!(!composer.handle(ExpandPaste), "no marker is left");
 }
 
 #[test]

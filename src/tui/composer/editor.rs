@@ -37,7 +37,7 @@ pub enum EditorAction {
     YankPop,
     Undo,
     Redo,
-    /// Replaces the marker at the cursor with its pasted text.
+    /// Replaces the marker at or before the cursor with its pasted text.
     ExpandPaste,
     NewLine,
 }

@@ -76,11 +76,11 @@ impl Markers {
         self.find(line).map(|found| found.range).collect()
     }
 
-    /// The marker of a paste in `line` that contains or touches the byte, with the pasted text.
-    /// The marker that begins there wins over the one that ends there.
-    pub(super) fn paste_at<'a>(&'a self, line: &'a str, byte: usize) -> Option<(Range<usize>, &'a str)> {
-        let touching = self.find(line).filter(|found| found.range.start <= byte && byte <= found.range.end);
-        touching.filter_map(|found| Some((found.range, found.content?))).last()
+    /// The last marker of a paste in `line` that begins no later than the byte, with the pasted
+    /// text.
+    pub(super) fn paste_before<'a>(&'a self, line: &'a str, byte: usize) -> Option<(Range<usize>, &'a str)> {
+        let before = self.find(line).filter(|found| found.range.start <= byte);
+        before.filter_map(|found| Some((found.range, found.content?))).last()
     }
 
     /// The text with every marker of a paste replaced by the pasted text.
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(markers.ranges(text).first(), Some(&(11..21)));
         assert_eq!(markers.ranges(text).len(), 1);
         assert_eq!(markers.expand(text), text);
-        assert_eq!(markers.paste_at(text, 12), None);
+        assert_eq!(markers.paste_before(text, 12), None);
     }
 
     #[test]
@@ -226,11 +226,13 @@ mod tests {
         assert_eq!(markers.expand(text), expected);
         assert_eq!(markers.ranges("a [paste #1 1001 chars] [paste #1 1001 chars]"), [2..23, 24..45]);
         let at = |byte| {
-            markers.paste_at("a [paste #1 1001 chars][paste #1 1001 chars] b", byte).map(|(range, _)| range)
+            markers
+                .paste_before("a [paste #1 1001 chars][paste #1 1001 chars] b", byte)
+                .map(|(range, _)| range)
         };
         assert_eq!(
             [at(1), at(2), at(9), at(23), at(44), at(45)],
-            [None, Some(2..23), Some(2..23), Some(23..44), Some(23..44), None]
+            [None, Some(2..23), Some(2..23), Some(23..44), Some(23..44), Some(23..44)]
         );
     }
 }

@@ -6,15 +6,17 @@ use super::editor::Composer;
 use super::markers::image_label;
 use super::model::Place;
 
-/// Replaces the marker that contains or touches the cursor with its pasted text, as one undo
-/// step. The marker after the cursor wins over the one before it.
+/// Replaces the marker at the cursor, or else the last one before it, with its pasted text, as
+/// one undo step. `false` if there is none.
 pub(super) fn expand_paste(composer: &mut Composer) -> bool {
     let cursor = composer.model.cursor();
-    let found = composer.markers.paste_at(composer.model.line(cursor.line), cursor.byte);
-    let Some((range, content)) = found.map(|(range, content)| (range, content.to_owned())) else {
-        return false;
-    };
-    replace(composer, cursor.line, range, &content);
+    let found = (0..=cursor.line).rev().find_map(|line| {
+        let byte = if line == cursor.line { cursor.byte } else { usize::MAX };
+        let (range, content) = composer.markers.paste_before(composer.model.line(line), byte)?;
+        Some((line, range, content.to_owned()))
+    });
+    let Some((line, range, content)) = found else { return false };
+    replace(composer, line, range, &content);
     true
 }
 

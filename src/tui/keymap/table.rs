@@ -167,7 +167,7 @@ pub const BINDINGS: &[Binding] = &[
         "tui.editor.expandPaste",
         Context::Editor,
         "alt+e",
-        "Show the text of the paste marker at the cursor",
+        "Show the text of the paste marker at or before the cursor",
     ),
     Binding::new("tui.input.newLine", Context::Editor, "shift+enter ctrl+j", "Insert a line break"),
     Binding::new("tui.input.submit", Context::Editor, "enter", "Send"),
