@@ -194,7 +194,8 @@ impl Exceeded {
             BudgetPeriod::Day => ("Today's sessions", "budget.dayUsd"),
             BudgetPeriod::Answers => {
                 let n = self.spent;
-                return format!("This prompt has taken {n} answers, which is the limit (budget.turns).");
+                let answers = if n > 1.0 { "answers" } else { "answer" };
+                return format!("This prompt has taken {n} {answers}, which is the limit (budget.turns).");
             }
         };
         let verb = if self.period == BudgetPeriod::Day { "have" } else { "has" };
