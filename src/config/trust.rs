@@ -149,25 +149,37 @@ impl TrustFile {
     /// # Errors
     /// If the file cannot be read or written; it stays unchanged.
     pub fn save(&mut self, folder: &Path, trusted: bool) -> Result<(), TrustError> {
-        let write_error = |source| TrustError::Write { path: self.path.clone(), source };
-        let folder = canonical(folder);
-        let Some(key) = folder.to_str() else {
-            // A lossy key could match several folders and trust the wrong one.
-            let problem = format!("{} is not UTF-8", folder.display());
-            return Err(write_error(io::Error::new(io::ErrorKind::InvalidFilename, problem)));
-        };
-        if let Some(parent) = self.path.parent() {
-            atomic_file::create_private_folder(parent).map_err(write_error)?;
-        }
-        let lock = FolderLock::acquire(&self.path, LOCK)?;
-        let mut values = json_file::read(&self.path).map_err(|problem| TrustError::Broken { problem })?;
-        values.insert(key.to_owned(), trusted.into());
-        values.sort_keys();
-        atomic_file::write_private(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
-        drop(lock);
-        self.values = values;
+        let read = || json_file::read(&self.path).map_err(|problem| TrustError::Broken { problem });
+        self.values = store(&self.path, folder, trusted.into(), read)?;
         Ok(())
     }
+}
+
+/// Sets the value of `folder` in the file at `path`, whose values `read` returns, and leaves
+/// all others unchanged. Returns all of them. Blocks.
+pub(super) fn store(
+    path: &Path,
+    folder: &Path,
+    value: Value,
+    read: impl FnOnce() -> Result<Map<String, Value>, TrustError>,
+) -> Result<Map<String, Value>, TrustError> {
+    let write_error = |source| TrustError::Write { path: path.to_owned(), source };
+    let folder = canonical(folder);
+    let Some(key) = folder.to_str() else {
+        // A lossy key could match several folders and trust the wrong one.
+        let problem = format!("{} is not UTF-8", folder.display());
+        return Err(write_error(io::Error::new(io::ErrorKind::InvalidFilename, problem)));
+    };
+    if let Some(parent) = path.parent() {
+        atomic_file::create_private_folder(parent).map_err(write_error)?;
+    }
+    let lock = FolderLock::acquire(path, LOCK)?;
+    let mut values = read()?;
+    values.insert(key.to_owned(), value);
+    values.sort_keys();
+    atomic_file::write_private(path, json_file::text(&values).as_bytes()).map_err(write_error)?;
+    drop(lock);
+    Ok(values)
 }
 
 /// The folder with links resolved, or unchanged if that fails.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,8 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::util::atomic_file;
-
-use super::json_file::{self, FolderLock};
-use super::trust::{self, LOCK, TrustError};
+use super::json_file;
+use super::trust::{self, TrustError};
 
 /// Larger files are recognised by size and time of change.
 const MAX_HASHED_BYTES: u64 = 1 << 20;
@@ -96,20 +94,24 @@ fn digest_of(path: &Path, metadata: &fs::Metadata) -> String {
 #[derive(Debug, Clone)]
 pub struct TrustedContents {
     path: PathBuf,
-    values: Map<String, Value>,
+    /// `None` if the file is invalid.
+    values: Option<Map<String, Value>>,
 }
 
 impl TrustedContents {
-    /// Reads the file at `path`; a missing or invalid one has no records. Blocks.
+    /// Reads the file at `path`; a missing one has no records. Blocks.
     pub fn load(path: PathBuf) -> Self {
-        let values = json_file::read(&path).unwrap_or_default();
+        let values = json_file::read(&path).ok();
         Self { path, values }
     }
 
-    /// What the project `folder` contained when it was trusted; `None` if that is unknown.
+    /// What the project `folder` contained when it was trusted; `None` if there is no record.
+    /// A record that cannot be read counts as one of nothing, so that all files have changed.
     pub fn of(&self, folder: &Path) -> Option<ProjectContents> {
+        let Some(values) = &self.values else { return Some(ProjectContents::default()) };
         let folder = trust::canonical(folder);
-        serde_json::from_value(self.values.get(folder.to_str()?)?.clone()).ok()
+        let record = values.get(folder.to_str()?)?.clone();
+        Some(serde_json::from_value(record).unwrap_or_default())
     }
 
     /// Whether `file` is as it was when `folder` was trusted, as far as that is known. Blocks.
@@ -124,23 +126,11 @@ impl TrustedContents {
     /// # Errors
     /// If the file cannot be written; it stays unchanged.
     pub fn save(&self, folder: &Path, contents: &ProjectContents) -> Result<(), TrustError> {
-        let write_error = |source| TrustError::Write { path: self.path.clone(), source };
-        let folder = trust::canonical(folder);
-        let Some(key) = folder.to_str() else {
-            let problem = format!("{} is not UTF-8", folder.display());
-            return Err(write_error(io::Error::new(io::ErrorKind::InvalidFilename, problem)));
-        };
-        if let Some(parent) = self.path.parent() {
-            atomic_file::create_private_folder(parent).map_err(write_error)?;
-        }
-        let lock = FolderLock::acquire(&self.path, LOCK)?;
-        // pi alone writes this file; an invalid one only makes it ask again.
-        let mut values = json_file::read(&self.path).unwrap_or_default();
-        values.insert(key.to_owned(), serde_json::to_value(contents).unwrap_or_default());
-        values.sort_keys();
-        atomic_file::write_private(&self.path, json_file::text(&values).as_bytes()).map_err(write_error)?;
-        drop(lock);
-        Ok(())
+        let record = serde_json::to_value(contents).unwrap_or_default();
+        // pi alone writes this file. If it is invalid, its other projects have no record
+        // afterwards, which binds the decisions about them to what is seen next.
+        let read = || Ok(json_file::read(&self.path).unwrap_or_default());
+        trust::store(&self.path, folder, record, read).map(drop)
     }
 
     /// Records the content of one file that the user changed with pi, if there is a record of
@@ -216,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn broken_file_has_no_records() {
+    fn a_damaged_record_is_one_of_nothing() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("contents.json");
         fs::write(&path, "{ broken").unwrap();
-        assert_eq!(TrustedContents::load(path.clone()).of(root.path()), None);
+        assert_eq!(TrustedContents::load(path.clone()).of(root.path()), Some(ProjectContents::default()));
         fs::write(&path, format!("{{\"{}\": 3}}", fs::canonicalize(root.path()).unwrap().display())).unwrap();
-        assert_eq!(TrustedContents::load(path).of(root.path()), None);
+        assert_eq!(TrustedContents::load(path).of(root.path()), Some(ProjectContents::default()));
     }
 }

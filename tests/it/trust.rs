@@ -65,6 +65,25 @@ async fn a_changed_file_of_a_trusted_project_asks_again() {
 }
 
 #[tokio::test]
+async fn a_damaged_record_of_the_contents_asks_again() {
+    let bench = bench();
+    let session = bench.start().await;
+    decide(&session, TrustChoice::Folder).await;
+    session.shut_down().await;
+    let work = fs::canonicalize(bench.path("work")).unwrap();
+    for damaged in ["{", "[]", &json!({ work.to_str().unwrap(): 3 }).to_string()] {
+        put(&bench, "agent/trust-contents.json", damaged);
+        let session = bench.start().await;
+        assert_eq!(seen(&session), changed(Trust::Undecided), "{damaged}");
+        decide(&session, TrustChoice::Folder).await;
+        session.shut_down().await;
+        let session = bench.start().await;
+        assert_eq!(seen(&session), trusted(), "{damaged}: the answer is kept");
+        session.shut_down().await;
+    }
+}
+
+#[tokio::test]
 async fn without_a_user_changed_files_are_left_out_and_named() {
     let mut bench = bench();
     let session = bench.start().await;
