@@ -61,39 +61,11 @@ impl ProjectContext {
     ) -> Self {
         let dirs = &services.dirs;
         let home = dirs.home.as_deref();
-        let trust_file = TrustFile::load(dirs.trust_file());
-        let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
-        let own = overrides.get(cwd);
-        let flag = own.map(|own| own.is_trusted).or(services.trust.flag);
-        // An unreadable file may contain a refusal.
-        let default = match (trust_file.problem(), user.values.project_trust) {
-            (Some(_), TrustDefault::Always) => TrustDefault::Ask,
-            (_, default) => default,
-        };
-        let policy = TrustPolicy { flag, default, can_ask: services.trust.can_ask };
-        let saved = trust_file.nearest(cwd);
-        let mut trust = policy.decide(saved);
-        let read = |trust: Trust| match services.prompt.no_context_files {
-            true => ContextFiles::default(),
-            false => context_files(&dirs.agent, cwd, trust.is_trusted()),
-        };
-        let mut context = read(trust);
-        let protected: Arc<[PathBuf]> = protected_resources(cwd, home).into();
-        let files = protected.iter().chain(context.links.iter().map(|link| &link.path));
-        let contents = ProjectContents::read(cwd, files.map(PathBuf::as_path));
-        let mut changed = Vec::new();
-        if trust.is_trusted() {
-            let (list, problem) = changed_files(services, cwd, own, saved, &contents);
-            problems.extend(problem);
-            changed = list;
-        }
-        if !changed.is_empty() {
-            trust = policy.ask();
-            context = read(trust);
-        }
+        let Decided { trust, context, protected, contents, changed, mut problems } =
+            decide(services, user, cwd, overrides);
         problems.extend(context.problems);
         let links = context.links.into();
-        let mut project = ProjectState { trust, protected, links, changed: changed.into() };
+        let mut project = ProjectState { trust, protected: protected.into(), links, changed: changed.into() };
         let has_skills = !services.skills.only_paths && project.skill_folders().next().is_some();
         let has_templates = !services.templates.only_paths && project.template_folder().is_some();
         let has_settings = project.settings_file().is_some();
@@ -143,6 +115,52 @@ impl ProjectContext {
             untrusted,
         }
     }
+}
+
+/// Whether a project is trusted, with what was read to find out.
+struct Decided {
+    trust: Trust,
+    context: ContextFiles,
+    protected: Vec<PathBuf>,
+    contents: ProjectContents,
+    /// Files that changed since the user decided.
+    changed: Vec<String>,
+    problems: Vec<String>,
+}
+
+fn decide(services: &Services, user: &EffectiveSettings, cwd: &Path, overrides: &TrustOverrides) -> Decided {
+    let dirs = &services.dirs;
+    let trust_file = TrustFile::load(dirs.trust_file());
+    let mut problems: Vec<String> = trust_file.problem().map(str::to_owned).into_iter().collect();
+    let own = overrides.get(cwd);
+    let flag = own.map(|own| own.is_trusted).or(services.trust.flag);
+    // An unreadable file may contain a refusal.
+    let default = match (trust_file.problem(), user.values.project_trust) {
+        (Some(_), TrustDefault::Always) => TrustDefault::Ask,
+        (_, default) => default,
+    };
+    let policy = TrustPolicy { flag, default, can_ask: services.trust.can_ask };
+    let saved = trust_file.nearest(cwd);
+    let mut trust = policy.decide(saved);
+    let read = |trust: Trust| match services.prompt.no_context_files {
+        true => ContextFiles::default(),
+        false => context_files(&dirs.agent, cwd, trust.is_trusted()),
+    };
+    let mut context = read(trust);
+    let protected = protected_resources(cwd, dirs.home.as_deref());
+    let files = protected.iter().chain(context.links.iter().map(|link| &link.path));
+    let contents = ProjectContents::read(cwd, files.map(PathBuf::as_path));
+    let mut changed = Vec::new();
+    if trust.is_trusted() {
+        let (list, problem) = changed_files(services, cwd, own, saved, &contents);
+        problems.extend(problem);
+        changed = list;
+    }
+    if !changed.is_empty() {
+        trust = policy.ask();
+        context = read(trust);
+    }
+    Decided { trust, context, protected, contents, changed, problems }
 }
 
 /// The files of a trusted project that changed since the user decided, and a problem with
