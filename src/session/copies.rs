@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::ai::{ContentBlock, Message, UserContent};
+use crate::util::disk::{Disk, SystemDisk};
 use crate::util::{atomic_file, clock};
 
 use super::command::PromptDraft;
@@ -21,10 +22,24 @@ use super::store::{self, BranchCopy, Entry, EntryBody, Header, OpenError, Sessio
 /// # Errors
 /// When the session cannot be read or the copy not be written.
 pub fn fork_session(source: &Path, cwd: &Path, folder: &Path, now_ms: u64) -> Result<PathBuf, OpenError> {
+    fork_session_on(&SystemDisk, source, cwd, folder, now_ms)
+}
+
+/// Like [`fork_session`], on a given disk.
+///
+/// # Errors
+/// As [`fork_session`].
+pub fn fork_session_on(
+    disk: &dyn Disk,
+    source: &Path,
+    cwd: &Path,
+    folder: &Path,
+    now_ms: u64,
+) -> Result<PathBuf, OpenError> {
     let (header, path) = forked(source, cwd, folder, now_ms);
     let made = atomic_file::create_private_folder(folder);
     made.map_err(|error| OpenError::Copy { path: path.clone(), error })?;
-    store::copy_file(source, &header, &path)?;
+    store::copy_file(disk, source, &header, &path)?;
     Ok(path)
 }
 
@@ -47,6 +62,7 @@ pub(super) struct ForkedBranch {
 /// Copies the branch that ends with `end` to a new session beside `source`. One in which
 /// nobody says anything gets its file later, as every new session.
 pub(super) fn fork_branch(
+    disk: &dyn Disk,
     tree: &SessionTree,
     end: Option<usize>,
     source: &Path,
@@ -57,7 +73,7 @@ pub(super) fn fork_branch(
     let copy = BranchCopy::new(tree, end);
     let (header, path) = forked(source, cwd, &folder, now_ms);
     if copy.has_conversation() {
-        let written = copy.create(&header, &path);
+        let written = copy.create(disk, &header, &path);
         let n_lost = written.map_err(|error| OpenError::Copy { path: path.clone(), error })?;
         return Ok(ForkedBranch { open: OpenSession::File(path), n_lost });
     }
@@ -78,6 +94,7 @@ pub enum Secrets {
 /// Writes the active branch to a file that does not exist yet. Returns how many entries
 /// are missing because they could not be read.
 pub(super) fn export_branch(
+    disk: &dyn Disk,
     tree: &SessionTree,
     header: &Header,
     now_ms: u64,
@@ -85,7 +102,7 @@ pub(super) fn export_branch(
     path: &Path,
 ) -> io::Result<usize> {
     let (copy, header) = exported(tree, header, now_ms, secrets);
-    copy.create(&header, path)
+    copy.create(disk, &header, path)
 }
 
 /// Like an export to a file, to any writer.
@@ -120,7 +137,7 @@ fn exported<'t>(
 
 /// Copies the session file `source` into `folder` under its name, or a similar one that is
 /// free. Returns the copy.
-pub(super) fn import(source: &Path, folder: &Path) -> Result<PathBuf, OpenError> {
+pub(super) fn import(disk: &dyn Disk, source: &Path, folder: &Path) -> Result<PathBuf, OpenError> {
     let source = &std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
     if !source.try_exists().unwrap_or(true) {
         return Err(OpenError::Missing { path: source.clone() });
@@ -131,23 +148,13 @@ pub(super) fn import(source: &Path, folder: &Path) -> Result<PathBuf, OpenError>
     }
     let copy_error = |error| OpenError::Copy { path: folder.to_owned(), error };
     atomic_file::create_private_folder(folder).map_err(copy_error)?;
-    let mut beside =
-        tempfile::Builder::new().prefix(".pi-").suffix(".tmp").tempfile_in(folder).map_err(copy_error)?;
     let read_error = |error| OpenError::Read { path: source.clone(), error };
     let mut file = std::fs::File::open(source).map_err(read_error)?;
-    io::copy(&mut file, beside.as_file_mut()).map_err(copy_error)?;
-    beside.as_file().sync_all().map_err(copy_error)?;
     let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    for n in 0_u64.. {
-        let name = if n == 0 { format!("{stem}.jsonl") } else { format!("{stem}-{n}.jsonl") };
-        let path = folder.join(name);
-        match beside.persist_noclobber(&path) {
-            Ok(_) => return Ok(path),
-            Err(taken) if taken.error.kind() == io::ErrorKind::AlreadyExists => beside = taken.file,
-            Err(failed) => return Err(copy_error(failed.error)),
-        }
-    }
-    unreachable!("there is always another number")
+    let copies = (0_u64..)
+        .map(|n| folder.join(if n == 0 { format!("{stem}.jsonl") } else { format!("{stem}-{n}.jsonl") }));
+    let copied = atomic_file::create_new(disk, copies, |out| io::copy(&mut file, out));
+    copied.map(|(copy, _)| copy).map_err(copy_error)
 }
 
 /// What the user wrote, as it was typed, if the entry is something to be sent anew.

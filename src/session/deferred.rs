@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use crate::ai::{Extra, Millis};
 use crate::util::clock;
+use crate::util::disk::Disk;
 
 use super::sidecar;
-use super::store::{self, BashExecution, Disk, Entry, EntryBody, EntryId, SessionMessage};
+use super::store::{self, BashExecution, Entry, EntryBody, EntryId, SessionMessage};
 use super::user_bash::BashId;
 
 /// Marks the line of a command that is running.
@@ -181,7 +182,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::session::store::{SessionInfo, SystemDisk};
+    use crate::session::store::SessionInfo;
+    use crate::util::disk::SystemDisk;
 
     fn named(name: &str) -> EntryBody {
         EntryBody::SessionInfo(SessionInfo { name: name.to_owned(), extra: Extra::new() })

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::util::disk::Disk;
+
 use super::command::PromptDraft;
-use super::sidecar;
-use super::store::{self, Disk};
+use super::{sidecar, store};
 
 const SUFFIX: &str = ".draft";
 
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
 
     fn disk() -> Arc<dyn Disk> {
-        Arc::new(store::SystemDisk)
+        Arc::new(crate::util::disk::SystemDisk)
     }
 
     fn draft(text: &str) -> PromptDraft {

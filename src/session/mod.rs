@@ -51,7 +51,7 @@ pub use command::{
 };
 pub use compaction::{CompactionPreview, NothingToCompact, preview_compaction};
 pub use context_report::{ContextPart, ContextReport};
-pub use copies::{Secrets, fork_session, prompt_of, write_branch};
+pub use copies::{Secrets, fork_session, fork_session_on, prompt_of, write_branch};
 pub use event::{
     CompactionReason, Navigated, NoticeLevel, Opened, SessionEvent, SessionUpdate, SummarySource,
 };
@@ -79,10 +79,10 @@ pub use services::{ModelOptions, PromptOptions, ResourceOptions, Services, Trust
 pub use state::{ContextUsage, Phase, ProjectState, QueueView, SessionState, Totals, UserCommand};
 pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Deleted,
-    Disk, Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
+    Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
     ManageError, ModelChange, OpenError, ReadCounts, Replacement, SessionInfo, SessionMessage, SessionStore,
-    SessionTree, StoredTree, SystemDisk, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session,
-    file_name, find, latest, project_folder, read_header, read_tree, rename_session,
+    SessionTree, StoredTree, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session, file_name, find,
+    latest, project_folder, read_header, read_tree, rename_session,
 };
 pub use summary_draft::SummaryDraft;
 pub use trace::{
@@ -93,3 +93,5 @@ pub use transfer::{Conversation, SaveError, SavedSession, read_conversation, sav
 pub use urgent::is_urgent;
 pub use usage::{UsageRecord, UsageReport, UsageSum, read_usage, usage_since};
 pub use user_bash::BashId;
+
+pub use crate::util::disk::{Disk, SystemDisk};

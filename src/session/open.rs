@@ -10,6 +10,7 @@ use crate::ai::{Credential, Extra, Message, Model};
 use crate::config::CredentialError;
 use crate::tools::SessionVars;
 use crate::util::clock;
+use crate::util::disk::Disk;
 
 use super::deferred::DeferredEntries;
 use super::draft_file::DraftFile;
@@ -18,9 +19,7 @@ use super::projection::{self, Selected};
 use super::queue_file::QueueFile;
 use super::services::Services;
 use super::state::SessionState;
-use super::store::{
-    self, DamagedLine, Disk, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore,
-};
+use super::store::{self, DamagedLine, Entry, EntryBody, Header, OpenError, SessionMessage, SessionStore};
 use super::summary_draft::{SummaryDraft, SummaryFile};
 
 /// The session to open.
@@ -138,7 +137,7 @@ fn open_blocking(
     let mut draft_file = DraftFile::open(disk, ours.as_deref(), &cwd);
     let mut queue_file = QueueFile::open(disk, ours.as_deref(), draft_file.held());
     store.report(draft_file.take_problem().into_iter().chain(queue_file.take_problem()));
-    let summary = SummaryFile::open(ours.as_deref());
+    let summary = SummaryFile::open(disk, ours.as_deref());
     let deferred_entries = append_deferred(&mut store, disk, ours.as_deref());
     let tools = services.tools.for_session();
     Ok(OpenedSession {

@@ -21,9 +21,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::command::{PromptDraft, TakenQueue};
-use super::sidecar;
-use super::store::{self, Disk};
+use super::{sidecar, store};
 use crate::agent::QueueKind;
+use crate::util::disk::{self, Disk};
 
 /// Obsolete bytes tolerated before the file is rewritten.
 const SLACK_BYTES: u64 = 64 * 1024;
@@ -229,7 +229,7 @@ impl QueueFile {
         if !metadata.is_file() || metadata.len() != len {
             return Ok(false);
         }
-        store::write_all(&*self.disk, &file, lines.as_bytes())?;
+        disk::write_all(&*self.disk, &file, lines.as_bytes())?;
         Ok(true)
     }
 
@@ -425,7 +425,7 @@ mod tests {
     }
 
     fn disk() -> Arc<dyn Disk> {
-        Arc::new(store::SystemDisk)
+        Arc::new(crate::util::disk::SystemDisk)
     }
 
     fn open(session: &Path) -> QueueFile {

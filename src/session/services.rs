@@ -10,9 +10,9 @@ use crate::ai::{
 use crate::config::{Credentials, Dirs, LiveSettings, Settings, load_catalog};
 use crate::tools::BashConfig;
 use crate::util::clock::Clock;
+use crate::util::disk::Disk;
 
 use super::question::ToolGate;
-use super::store::Disk;
 
 /// Shared by the sessions of a process that work alike; created by `cli::start` and by tests.
 #[derive(Clone)]

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::store::{self, Disk};
+use crate::util::disk::Disk;
+
+use super::store;
 
 /// The endings of files that belong to a session and are deleted with it.
 pub(super) const ENDINGS: [&str; 7] =

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::ai::Usage;
 use crate::util::atomic_file;
+use crate::util::disk::Disk;
 
 use super::sidecar;
 use super::store::{Entry, EntryBody, EntryId};
@@ -64,18 +65,19 @@ pub(super) fn latest_compaction(branch: &[Arc<Entry>]) -> Option<&EntryId> {
 }
 
 /// The file of the draft of one session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SummaryFile {
+    disk: Arc<dyn Disk>,
     /// `None` for a session that is not saved.
     path: Option<PathBuf>,
 }
 
 impl SummaryFile {
     /// The file beside the session at `session`, and the draft it contains. Blocks, briefly.
-    pub(super) fn open(session: Option<&Path>) -> (Self, Option<SummaryDraft>) {
+    pub(super) fn open(disk: &Arc<dyn Disk>, session: Option<&Path>) -> (Self, Option<SummaryDraft>) {
         let path = sidecar::path(session, SUFFIX);
         let read = path.as_deref().and_then(|path| serde_json::from_slice(&fs::read(path).ok()?).ok());
-        (Self { path }, read)
+        (Self { disk: Arc::clone(disk), path }, read)
     }
 
     /// Replaces the stored draft; `None` removes it. Blocks, briefly.
@@ -85,11 +87,8 @@ impl SummaryFile {
     pub(super) fn save(&self, draft: Option<&SummaryDraft>) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         match draft {
-            Some(draft) => atomic_file::write_private(path, &serde_json::to_vec(draft)?),
-            None => match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            },
+            Some(draft) => atomic_file::write_private_on(&*self.disk, path, &serde_json::to_vec(draft)?),
+            None => sidecar::remove(&*self.disk, path),
         }
     }
 
@@ -98,7 +97,7 @@ impl SummaryFile {
         let path = sidecar::path(session, SUFFIX);
         if let (Some(old), Some(new)) = (&self.path, &path) {
             // There may be no draft; the next change writes it again.
-            drop(fs::rename(old, new));
+            drop(self.disk.rename(old, new));
         }
         self.path = path;
     }
@@ -108,7 +107,13 @@ impl SummaryFile {
 mod tests {
     use serde_json::json;
 
+    use crate::util::disk::SystemDisk;
+
     use super::*;
+
+    fn disk() -> Arc<dyn Disk> {
+        Arc::new(SystemDisk)
+    }
 
     fn draft() -> SummaryDraft {
         serde_json::from_value(
@@ -147,15 +152,15 @@ mod tests {
     fn stored_draft_is_read_back_and_removed() {
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("s.jsonl");
-        let (file, none) = SummaryFile::open(Some(&session));
+        let (file, none) = SummaryFile::open(&disk(), Some(&session));
         assert_eq!(none, None);
         file.save(Some(&draft())).unwrap();
-        assert_eq!(SummaryFile::open(Some(&session)).1, Some(draft()));
+        assert_eq!(SummaryFile::open(&disk(), Some(&session)).1, Some(draft()));
         file.save(None).unwrap();
         file.save(None).unwrap();
-        assert_eq!(SummaryFile::open(Some(&session)).1, None);
+        assert_eq!(SummaryFile::open(&disk(), Some(&session)).1, None);
         fs::write(folder.path().join(".s.jsonl.summary"), "{\"text\": 3").unwrap();
-        assert_eq!(SummaryFile::open(Some(&session)).1, None, "a damaged file is no draft");
-        SummaryFile::open(None).0.save(Some(&draft())).unwrap();
+        assert_eq!(SummaryFile::open(&disk(), Some(&session)).1, None, "a damaged file is no draft");
+        SummaryFile::open(&disk(), None).0.save(Some(&draft())).unwrap();
     }
 }

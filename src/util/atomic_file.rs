@@ -3,9 +3,10 @@
 //! Everything here blocks on the disk; async callers run it on a blocking thread.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::disk::{self, Disk, DiskWriter, SystemDisk};
 use super::file_identity;
 
 /// Maximum number of consecutive symbolic links; this is Linux's limit.
@@ -28,7 +29,15 @@ const MAX_LINKS: usize = 40;
 /// After an error, `path` has the old content; if even restoring failed, the error
 /// contains the path of the copy.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace(path, bytes, Readers::Umask, &SYSTEM)
+    write_on(&SystemDisk, path, bytes)
+}
+
+/// Like [`write()`], on a given disk.
+///
+/// # Errors
+/// Like [`write()`].
+pub fn write_on(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(disk, path, bytes, Readers::Umask)
 }
 
 /// Like [`write`], but only the owner can read a newly created file.
@@ -36,7 +45,51 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// Like [`write`].
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    replace(path, bytes, Readers::Owner, &SYSTEM)
+    write_private_on(&SystemDisk, path, bytes)
+}
+
+/// Like [`write_private`], on a given disk.
+///
+/// # Errors
+/// Like [`write()`].
+pub fn write_private_on(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(disk, path, bytes, Readers::Owner)
+}
+
+/// Lets `fill` write a file that then appears as a whole, durable and for its owner alone, at
+/// the first of `paths` at which no file is. Returns that path.
+///
+/// # Errors
+/// If `fill` fails, the disk does, or all of `paths` are taken
+/// ([`io::ErrorKind::AlreadyExists`]); nothing is left then.
+pub fn create_new<T>(
+    disk: &dyn Disk,
+    paths: impl IntoIterator<Item = PathBuf>,
+    fill: impl FnOnce(&mut dyn io::Write) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
+    let mut paths = paths.into_iter().peekable();
+    let Some(first) = paths.peek() else { return Err(io::ErrorKind::AlreadyExists.into()) };
+    let beside = beside(first);
+    let file = disk.open(private_options().write(true).create_new(true), &beside)?;
+    let mut out = BufWriter::with_capacity(1 << 16, DiskWriter { disk, file: &file });
+    let filled = fill(&mut out).and_then(|filled| out.flush().map(|()| filled));
+    // Whatever a failed writer still holds is not worth another attempt.
+    drop(out.into_parts());
+    let created = filled.and_then(|filled| {
+        disk.sync(&file)?;
+        for path in paths {
+            match disk.rename_new(&beside, &path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                renamed => return renamed.map(|()| (path, filled)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    });
+    match &created {
+        Ok((path, _)) => sync_folder(folder_of(path)),
+        Err(_) => remove_leftover(disk, &beside),
+    }
+    created
 }
 
 /// Creates a folder and its parents; only the owner can access new folders, and
@@ -66,73 +119,62 @@ enum Readers {
     Owner,
 }
 
-/// The steps that fail on some systems; tests make them fail.
-struct Steps {
-    rename: fn(&Path, &Path) -> io::Result<()>,
-    /// Overwrites the file from its start.
-    fill: fn(&File, &[u8]) -> io::Result<()>,
-    /// Writes the old content to a file beside the target, or elsewhere; returns its path.
-    keep_copy: fn(&Path, &[u8]) -> io::Result<PathBuf>,
-}
-
-const SYSTEM: Steps = Steps { rename: |from, to| fs::rename(from, to), fill, keep_copy };
-
-fn replace(path: &Path, bytes: &[u8], readers: Readers, steps: &Steps) -> io::Result<()> {
+fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let target = follow_links(path)?;
-    let existing = match OpenOptions::new().write(true).open(&target) {
+    let existing = match disk.open(OpenOptions::new().write(true), &target) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let Some(existing) = existing else { return write_new(&target, bytes, readers, steps) };
+    let Some(existing) = existing else { return write_new(disk, &target, bytes, readers) };
     let metadata = existing.metadata()?;
     if !metadata.is_file() {
         // A device or a pipe has no content to lose.
-        return (&existing).write_all(bytes);
+        return disk::write_all(disk, &existing, bytes);
     }
     if has_other_names(&metadata) {
-        return overwrite(&target, &existing, bytes, steps);
+        return overwrite(disk, &target, &existing, bytes);
     }
     let beside = beside(&target);
-    match write_beside(&beside, bytes, &existing, &metadata) {
+    match write_beside(disk, &beside, bytes, &existing, &metadata) {
         Ok(true) => {}
         Ok(false) => {
-            remove_leftover(&beside);
-            return overwrite(&target, &existing, bytes, steps);
+            remove_leftover(disk, &beside);
+            return overwrite(disk, &target, &existing, bytes);
         }
         Err(error) => {
-            remove_leftover(&beside);
+            remove_leftover(disk, &beside);
             return match error.kind() {
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    overwrite(&target, &existing, bytes, steps)
+                    overwrite(disk, &target, &existing, bytes)
                 }
                 _ => Err(error),
             };
         }
     }
-    match (steps.rename)(&beside, &target) {
+    match disk.rename(&beside, &target) {
         Ok(()) => {
             sync_folder(folder_of(&target));
             Ok(())
         }
         Err(error) => {
-            remove_leftover(&beside);
-            if is_refused_rename(&error) { overwrite(&target, &existing, bytes, steps) } else { Err(error) }
+            remove_leftover(disk, &beside);
+            if is_refused_rename(&error) { overwrite(disk, &target, &existing, bytes) } else { Err(error) }
         }
     }
 }
 
-fn write_new(target: &Path, bytes: &[u8], readers: Readers, steps: &Steps) -> io::Result<()> {
+fn write_new(disk: &dyn Disk, target: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let beside = beside(target);
     let mut options = match readers {
         Readers::Owner => private_options(),
         Readers::Umask => OpenOptions::new(),
     };
-    let written = options.write(true).create_new(true).open(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
+    let written = disk.open(options.write(true).create_new(true), &beside).and_then(|file| {
+        disk::write_all(disk, &file, bytes)?;
+        disk.sync(&file)
     });
-    written.and_then(|()| (steps.rename)(&beside, target)).inspect_err(|_| remove_leftover(&beside))?;
+    written.and_then(|()| disk.rename(&beside, target)).inspect_err(|_| remove_leftover(disk, &beside))?;
     sync_folder(folder_of(target));
     Ok(())
 }
@@ -167,19 +209,19 @@ fn has_other_names(metadata: &Metadata) -> bool {
 
 /// Overwrites `file`, which is at `target`, after its content was copied; puts it
 /// back if that fails.
-fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Result<()> {
+fn overwrite(disk: &dyn Disk, target: &Path, file: &File, bytes: &[u8]) -> io::Result<()> {
     let old = fs::read(target)?;
-    let copy = if old.is_empty() { None } else { Some((steps.keep_copy)(target, &old)?) };
-    let Err(error) = (steps.fill)(file, bytes) else {
+    let copy = if old.is_empty() { None } else { Some(keep_copy(disk, target, &old)?) };
+    let Err(error) = fill(disk, file, bytes) else {
         if let Some(copy) = &copy {
-            remove_leftover(copy);
+            remove_leftover(disk, copy);
         }
         return Ok(());
     };
-    match ((steps.fill)(file, &old), &copy) {
+    match (fill(disk, file, &old), &copy) {
         (Ok(()), copy) => {
             if let Some(copy) = copy {
-                remove_leftover(copy);
+                remove_leftover(disk, copy);
             }
             Err(error)
         }
@@ -193,25 +235,26 @@ fn overwrite(target: &Path, file: &File, bytes: &[u8], steps: &Steps) -> io::Res
 
 /// Writes `old` to a file beside `target` or, if that folder is not writable, in the
 /// system's temporary folder.
-fn keep_copy(target: &Path, old: &[u8]) -> io::Result<PathBuf> {
+fn keep_copy(disk: &dyn Disk, target: &Path, old: &[u8]) -> io::Result<PathBuf> {
     let name = format!(".{}.old", uuid::Uuid::new_v4().simple());
     let copy_into = |folder: &Path| {
         let copy = folder.join(&name);
-        let mut file = private_options().write(true).create_new(true).open(&copy)?;
-        let written = file.write_all(old).and_then(|()| file.sync_all());
-        written.inspect_err(|_| remove_leftover(&copy)).map(|()| copy)
+        let file = disk.open(private_options().write(true).create_new(true), &copy)?;
+        let written = disk::write_all(disk, &file, old).and_then(|()| disk.sync(&file));
+        written.inspect_err(|_| remove_leftover(disk, &copy)).map(|()| copy)
     };
     copy_into(folder_of(target)).or_else(|error| copy_into(&std::env::temp_dir()).map_err(|_| error))
 }
 
-fn fill(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+/// Overwrites the file from its start.
+fn fill(disk: &dyn Disk, mut file: &File, bytes: &[u8]) -> io::Result<()> {
     use std::io::Seek as _;
 
     file.rewind()?;
-    file.write_all(bytes)?;
+    disk::write_all(disk, file, bytes)?;
     // Truncate last: otherwise a failed write would lose data.
     file.set_len(bytes.len() as u64)?;
-    file.sync_all()
+    disk.sync(file)
 }
 
 /// The target of `path` with symbolic links resolved, which need not
@@ -237,12 +280,18 @@ pub fn follow_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Whether the new file could get the attributes of the one it replaces.
-fn write_beside(beside: &Path, bytes: &[u8], existing: &File, metadata: &Metadata) -> io::Result<bool> {
+fn write_beside(
+    disk: &dyn Disk,
+    beside: &Path,
+    bytes: &[u8],
+    existing: &File,
+    metadata: &Metadata,
+) -> io::Result<bool> {
     // Before the permissions are set, only the owner may read the content.
-    let mut file = private_options().write(true).create_new(true).open(beside)?;
-    file.write_all(bytes)?;
+    let file = disk.open(private_options().write(true).create_new(true), beside)?;
+    disk::write_all(disk, &file, bytes)?;
     let keeps_identity = file_identity::copy(&file, existing, metadata)?;
-    file.sync_all()?;
+    disk.sync(&file)?;
     Ok(keeps_identity)
 }
 
@@ -255,12 +304,14 @@ fn sync_folder(folder: &Path) {
 }
 
 /// Ignores errors, because the original error is more informative.
-fn remove_leftover(beside: &Path) {
-    fs::remove_file(beside).unwrap_or_default();
+fn remove_leftover(disk: &dyn Disk, beside: &Path) {
+    disk.remove(beside).unwrap_or_default();
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
@@ -304,16 +355,168 @@ mod tests {
         fs::read_dir(folder.path()).unwrap().count()
     }
 
-    const NO_RENAME: Steps = Steps {
-        // Like a single file mounted into a container.
-        rename: |_, _| Err(io::ErrorKind::ResourceBusy.into()),
-        ..SYSTEM
-    };
+    /// A disk on which things go wrong.
+    #[derive(Debug, Default)]
+    struct FaultyDisk {
+        /// Files cannot be renamed, such as a single file mounted into a container.
+        refuses_renames: Option<io::ErrorKind>,
+        /// All writes from this one on write half and fail.
+        fails_from_write: Option<usize>,
+        /// Writes of other bytes write half and fail.
+        takes_only: Option<&'static [u8]>,
+        /// What goes wrong at which step.
+        fault: Option<(usize, Fault)>,
+        /// Steps and writes so far.
+        counts: Mutex<(usize, usize)>,
+    }
 
-    /// Writes half of everything.
-    fn half(file: &File, bytes: &[u8]) -> io::Result<()> {
-        fill(file, &bytes[..bytes.len() / 2])?;
-        Err(io::ErrorKind::StorageFull.into())
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Fault {
+        /// The step fails, and later ones work.
+        Once,
+        /// Nothing works from here on, as if the process were killed.
+        Dead,
+        /// As [`Self::Dead`], after this many bytes of a write.
+        Torn(usize),
+    }
+
+    impl FaultyDisk {
+        fn no_renames() -> Self {
+            Self { refuses_renames: Some(io::ErrorKind::ResourceBusy), ..Self::default() }
+        }
+
+        /// Counts a step; returns what goes wrong at it.
+        fn step(&self) -> Option<Fault> {
+            let mut counts = self.counts.lock().unwrap();
+            let step = counts.0;
+            counts.0 += 1;
+            self.fault.and_then(|(at, fault)| match fault {
+                Fault::Once => (step == at).then_some(fault),
+                Fault::Dead => (step >= at).then_some(fault),
+                Fault::Torn(_) if step == at => Some(fault),
+                Fault::Torn(_) => (step > at).then_some(Fault::Dead),
+            })
+        }
+
+        fn simple_step(&self) -> io::Result<()> {
+            self.step().map_or(Ok(()), |_| Err(io::Error::other("the disk fails")))
+        }
+
+        fn n_steps(&self) -> usize {
+            self.counts.lock().unwrap().0
+        }
+    }
+
+    impl Disk for FaultyDisk {
+        fn open(&self, options: &OpenOptions, path: &Path) -> io::Result<File> {
+            self.simple_step()?;
+            SystemDisk.open(options, path)
+        }
+
+        fn write(&self, file: &File, bytes: &[u8]) -> io::Result<usize> {
+            let fault = self.step();
+            let mut counts = self.counts.lock().unwrap();
+            let is_refused = self.fails_from_write.is_some_and(|first| counts.1 >= first)
+                || self.takes_only.is_some_and(|taken| taken != bytes);
+            counts.1 += 1;
+            let n_torn = match fault {
+                None if is_refused => bytes.len() / 2,
+                None => return SystemDisk.write(file, bytes),
+                Some(Fault::Torn(n)) => n.min(bytes.len()),
+                Some(Fault::Once | Fault::Dead) => 0,
+            };
+            SystemDisk.write(file, &bytes[..n_torn])?;
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn sync(&self, file: &File) -> io::Result<()> {
+            self.simple_step()?;
+            SystemDisk.sync(file)
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.simple_step()?;
+            self.refuses_renames.map_or_else(|| SystemDisk.rename(from, to), |kind| Err(kind.into()))
+        }
+
+        fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.simple_step()?;
+            SystemDisk.rename_new(from, to)
+        }
+
+        fn remove(&self, path: &Path) -> io::Result<()> {
+            self.simple_step()?;
+            SystemDisk.remove(path)
+        }
+    }
+
+    /// Lets `act` go wrong at each step, in each way, and passes the folder and the outcome
+    /// to `check`.
+    fn at_each_step(
+        disk: impl Fn() -> FaultyDisk,
+        act: impl Fn(&FaultyDisk, &Path) -> io::Result<()>,
+        check: impl Fn(&tempfile::TempDir, &Path, bool, &str),
+    ) {
+        let (_folder, path) = old_file();
+        let whole = disk();
+        act(&whole, &path).unwrap();
+        for step in 0..whole.n_steps() {
+            for fault in [Fault::Once, Fault::Dead, Fault::Torn(1), Fault::Torn(4)] {
+                let (folder, path) = old_file();
+                let disk = FaultyDisk { fault: Some((step, fault)), ..disk() };
+                let is_done = act(&disk, &path).is_ok();
+                check(&folder, &path, is_done, &format!("step {step}, {fault:?}"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_fault_at_any_step_of_a_replacement_leaves_the_old_content_or_the_new() {
+        let act = |disk: &FaultyDisk, path: &Path| write_on(disk, path, b"the new");
+        at_each_step(FaultyDisk::default, act, |_, path, is_done, case| {
+            let now = fs::read(path).unwrap();
+            assert!(now == b"the new" || (!is_done && now == b"old"), "{case}: {now:?}");
+        });
+    }
+
+    #[test]
+    fn a_fault_at_any_step_of_a_write_in_place_leaves_old_or_new_content_in_the_file_or_a_copy() {
+        let act = |disk: &FaultyDisk, path: &Path| write_on(disk, path, b"the new");
+        at_each_step(FaultyDisk::no_renames, act, |folder, path, is_done, case| {
+            let is_there = |wanted: &[u8]| {
+                let mut files = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+                files.any(|file| fs::read(file).unwrap() == wanted)
+            };
+            let now = fs::read(path).unwrap();
+            assert!(now == b"the new" || (!is_done && is_there(b"old")), "{case}: {now:?}");
+        });
+    }
+
+    #[test]
+    fn a_fault_at_any_step_leaves_a_new_file_whole_or_absent() {
+        let act = |disk: &FaultyDisk, path: &Path| {
+            let paths = [path.to_owned(), path.with_file_name("b")];
+            create_new(disk, paths, |out| out.write_all(b"the new")).map(drop)
+        };
+        at_each_step(FaultyDisk::default, act, |folder, path, is_done, case| {
+            assert_eq!(fs::read(path).unwrap(), b"old", "{case}: a file that is there stays");
+            let now = fs::read(folder.path().join("b")).ok();
+            assert_eq!(now.is_some(), is_done, "{case}");
+            assert!(now.is_none_or(|now| now == b"the new"), "{case}");
+        });
+    }
+
+    #[test]
+    fn new_file_that_fails_or_finds_no_free_name_leaves_nothing() {
+        let (folder, path) = old_file();
+        let failed = create_new(&SystemDisk, [folder.path().join("b")], |out| {
+            out.write_all(b"half")?;
+            Err::<(), _>(io::Error::other("no more"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no more");
+        let taken = create_new(&SystemDisk, [path.clone()], |out| out.write_all(b"new"));
+        assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!((fs::read(&path).unwrap(), n_files(&folder)), (b"old".to_vec(), 1));
     }
 
     fn inode(path: &Path) -> u64 {
@@ -325,11 +528,8 @@ mod tests {
         for kind in [io::ErrorKind::ResourceBusy, io::ErrorKind::CrossesDevices] {
             let (folder, path) = old_file();
             let before = inode(&path);
-            let rename: fn(&Path, &Path) -> io::Result<()> = match kind {
-                io::ErrorKind::ResourceBusy => NO_RENAME.rename,
-                _ => |_, _| Err(io::ErrorKind::CrossesDevices.into()),
-            };
-            replace(&path, b"n", Readers::Umask, &Steps { rename, ..SYSTEM }).unwrap();
+            let disk = FaultyDisk { refuses_renames: Some(kind), ..FaultyDisk::default() };
+            write_on(&disk, &path, b"n").unwrap();
             assert_eq!((fs::read(&path).unwrap(), inode(&path)), (b"n".to_vec(), before));
             assert_eq!(n_files(&folder), 1, "no copy is left");
         }
@@ -338,27 +538,29 @@ mod tests {
     #[test]
     fn other_errors_of_a_rename_leave_the_old_file() {
         let (folder, path) = old_file();
-        let steps = Steps { rename: |_, _| Err(io::Error::other("broken")), ..SYSTEM };
-        assert!(replace(&path, b"new", Readers::Umask, &steps).is_err());
+        let disk = FaultyDisk { refuses_renames: Some(io::ErrorKind::Other), ..FaultyDisk::default() };
+        assert!(write_on(&disk, &path, b"new").is_err());
         assert_eq!((fs::read(&path).unwrap(), n_files(&folder)), (b"old".to_vec(), 1));
     }
 
     #[test]
     fn a_write_in_place_that_fails_restores_the_old_content() {
         let (folder, path) = old_file();
-        // Fails only for the new content.
-        let fill =
-            |file: &File, bytes: &[u8]| if bytes == b"old" { fill(file, bytes) } else { half(file, bytes) };
-        let steps = Steps { fill, ..NO_RENAME };
-        let error = replace(&path, b"a longer text", Readers::Umask, &steps).unwrap_err();
+        // A file with two names is overwritten at once.
+        let other = folder.path().join("b");
+        fs::hard_link(&path, &other).unwrap();
+        let disk = FaultyDisk { takes_only: Some(b"old"), ..FaultyDisk::default() };
+        let error = write_on(&disk, &path, b"a longer text").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert_eq!((fs::read(&path).unwrap(), n_files(&folder)), (b"old".to_vec(), 1));
+        assert_eq!((fs::read(&path).unwrap(), n_files(&folder)), (b"old".to_vec(), 2));
     }
 
     #[test]
     fn old_content_that_cannot_be_restored_stays_in_a_copy_that_is_named() {
         let (folder, path) = old_file();
-        let error = replace(&path, b"new", Readers::Umask, &Steps { fill: half, ..NO_RENAME }).unwrap_err();
+        // The first two are of the file beside it, and of the copy.
+        let disk = FaultyDisk { fails_from_write: Some(2), ..FaultyDisk::no_renames() };
+        let error = write_on(&disk, &path, b"new").unwrap_err();
         assert_eq!(n_files(&folder), 2);
         let named = error.to_string();
         let copy = PathBuf::from(named.rsplit(" is in ").next().unwrap());
@@ -368,15 +570,15 @@ mod tests {
     #[test]
     fn without_a_copy_nothing_is_overwritten() {
         let (_folder, path) = old_file();
-        let steps = Steps { keep_copy: |_, _| Err(io::ErrorKind::StorageFull.into()), ..NO_RENAME };
-        assert!(replace(&path, b"new", Readers::Umask, &steps).is_err());
+        let disk = FaultyDisk { fails_from_write: Some(1), ..FaultyDisk::no_renames() };
+        assert!(write_on(&disk, &path, b"new").is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
     }
 
     #[test]
     fn a_copy_goes_elsewhere_if_the_folder_takes_none() {
         let (folder, _) = old_file();
-        let copy = keep_copy(&folder.path().join("none/a"), b"old").unwrap();
+        let copy = keep_copy(&SystemDisk, &folder.path().join("none/a"), b"old").unwrap();
         assert_eq!(fs::read(&copy).unwrap(), b"old");
         fs::remove_file(copy).unwrap();
     }

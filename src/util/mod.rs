@@ -2,6 +2,7 @@
 
 pub mod atomic_file;
 pub mod clock;
+pub mod disk;
 pub mod escapes;
 mod file_identity;
 pub mod git;

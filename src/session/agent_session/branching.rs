@@ -229,7 +229,8 @@ impl<'s> Branching<'s> {
         self.session.log.flush().map_err(|error| Refusal::Unsaved { reason: error.to_string() })?;
         let (tree, cwd) = (tree.clone(), self.session.project.cwd().to_owned());
         let now_ms = self.session.services.clock.now_ms();
-        let made = blocking(move || copies::fork_branch(&tree, end, &source, &cwd, now_ms)).await?;
+        let disk = Arc::clone(&self.session.services.disk);
+        let made = blocking(move || copies::fork_branch(&*disk, &tree, end, &source, &cwd, now_ms)).await?;
         let ForkedBranch { open, n_lost } = made.map_err(refused)?;
         self.switch_to_copy(open, ModelChoice::Current).await?;
         let text = "This is a new session that begins with a copy; the one before is unchanged.";
@@ -248,7 +249,8 @@ impl<'s> Branching<'s> {
         let own = self.session.log.store().path().and_then(Path::parent).map(PathBuf::from);
         let folder =
             own.or_else(|| self.session.services.sessions.clone()).ok_or(Refusal::NoSessionFolder)?;
-        let copy = blocking(move || copies::import(&path, &folder)).await?.map_err(refused)?;
+        let disk = Arc::clone(&self.session.services.disk);
+        let copy = blocking(move || copies::import(&*disk, &path, &folder)).await?.map_err(refused)?;
         self.switch_to_copy(OpenSession::File(copy), ModelChoice::Stored).await
     }
 
@@ -260,7 +262,8 @@ impl<'s> Branching<'s> {
         };
         let switched = self.session.switch(open, model).await;
         if let (Err(_), Some(copy)) = (&switched, copy) {
-            drop(blocking(move || std::fs::remove_file(copy)).await);
+            let disk = Arc::clone(&self.session.services.disk);
+            drop(blocking(move || disk.remove(&copy)).await);
         }
         switched
     }
@@ -277,7 +280,9 @@ impl<'s> Branching<'s> {
         let (tree, header) = (store.tree(), store.header().clone());
         let now_ms = self.session.services.clock.now_ms();
         let shown = path.display().to_string();
-        let written = blocking(move || copies::export_branch(&tree, &header, now_ms, secrets, &path)).await?;
+        let disk = Arc::clone(&self.session.services.disk);
+        let written =
+            blocking(move || copies::export_branch(&*disk, &tree, &header, now_ms, secrets, &path)).await?;
         match written {
             Ok(n_lost) => {
                 self.session.outbox.notice(NoticeLevel::Info, format!("Exported the session to {shown}."));

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::util::atomic_file;
+use crate::util::disk::{self, Disk};
 
-use super::disk::{self, Disk};
 use super::entry::Header;
 use super::lease::{Lease, LeaseOutcome, is_at, is_same_file};
 
@@ -533,8 +533,8 @@ pub(super) fn header_line(header: &Header) -> String {
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::disk::SystemDisk;
     use super::*;
+    use crate::util::disk::SystemDisk;
 
     /// A disk with a limited number of free bytes.
     #[derive(Debug)]

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use crate::util::atomic_file;
-
-use super::disk::Disk;
+use crate::util::disk::Disk;
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]

@@ -5,10 +5,12 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::util::disk::SystemDisk;
+
 use super::super::sidecar;
 use super::entry::{EntryBody, SessionInfo};
 use super::lease::{Lease, LeaseOutcome};
-use super::{JournalError, OpenError, SessionStore, SystemDisk, clean_name, outline};
+use super::{JournalError, OpenError, SessionStore, clean_name, outline};
 
 /// Why a session that is not open cannot be changed.
 #[derive(Debug, thiserror::Error)]

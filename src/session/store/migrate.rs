@@ -4,45 +4,37 @@
 //! it. Unreadable lines keep their position.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write as _};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
+use crate::util::disk::Disk;
 
 /// The format this version writes. Newer files are read without migration.
 pub(super) const CURRENT_VERSION: u64 = 3;
 
 /// Rewrites the file at `path`, which has the format `version`, in the current
 /// format. Returns the copy of the old file.
-pub(super) fn migrate(path: &Path, version: u64) -> io::Result<PathBuf> {
+pub(super) fn migrate(disk: &dyn Disk, path: &Path, version: u64) -> io::Result<PathBuf> {
     let target = atomic_file::follow_links(path)?;
-    let backup = back_up(&target, version)?;
-    migrate_to(path, &target).inspect_err(|_| drop(fs::remove_file(&backup)))?;
+    let backup = back_up(disk, &target, version)?;
+    migrate_to(disk, path, &target).inspect_err(|_| drop(disk.remove(&backup)))?;
     Ok(backup)
 }
 
 /// Copies the file to one beside it: `NAME.v1-backup`, or the next free name.
-fn back_up(path: &Path, version: u64) -> io::Result<PathBuf> {
-    let bytes = fs::read(path)?;
-    for n in 1_u64.. {
+fn back_up(disk: &dyn Disk, path: &Path, version: u64) -> io::Result<PathBuf> {
+    let backups = (1_u64..).map(|n| {
         let number = if n == 1 { String::new() } else { format!("-{n}") };
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".v{version}-backup{number}"));
-        let backup = path.with_file_name(name);
-        match atomic_file::private_options().write(true).create_new(true).open(&backup) {
-            Ok(mut file) => {
-                let written = file.write_all(&bytes).and_then(|()| file.sync_all());
-                written.inspect_err(|_| drop(fs::remove_file(&backup)))?;
-                return Ok(backup);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    unreachable!("there is always another number")
+        path.with_file_name(name)
+    });
+    let mut old = File::open(path)?;
+    atomic_file::create_new(disk, backups, |out| io::copy(&mut old, out)).map(|(backup, _)| backup)
 }
 
 /// A line of the old file.
@@ -53,7 +45,7 @@ enum Line {
 }
 
 /// Writes the file at `path` in the current format to `target`.
-pub(super) fn migrate_to(path: &Path, target: &Path) -> io::Result<()> {
+pub(super) fn migrate_to(disk: &dyn Disk, path: &Path, target: &Path) -> io::Result<()> {
     let reader = BufReader::new(File::open(path)?);
     let mut lines: Vec<Line> = Vec::new();
     for line in reader.split(b'\n') {
@@ -89,7 +81,7 @@ pub(super) fn migrate_to(path: &Path, target: &Path) -> io::Result<()> {
         }
         bytes.push(b'\n');
     }
-    atomic_file::write(target, &bytes)
+    atomic_file::write_on(disk, target, &bytes)
 }
 
 /// Version 1 was a list: entries get ids and follow each other.

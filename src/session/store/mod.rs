@@ -7,7 +7,6 @@
 mod bodies;
 mod context;
 mod damage;
-mod disk;
 mod entry;
 mod journal;
 mod lease;
@@ -18,6 +17,7 @@ mod message_facts;
 mod migrate;
 mod nesting;
 mod outline;
+mod replace;
 mod scan;
 mod session_tree;
 mod stamp;
@@ -33,8 +33,6 @@ use std::sync::Arc;
 pub(super) use context::branch_to_summarize;
 pub use damage::DamagedLine;
 pub(super) use damage::name_lines;
-pub use disk::{Disk, SystemDisk};
-pub(super) use disk::{replace, write_all};
 pub use entry::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, Entry, EntryBody,
     EntryId, Header, Label, ModelChange, Replacement, SessionInfo, SessionMessage, ThinkingLevelChange,
@@ -46,6 +44,7 @@ pub use list::{FoundSessions, file_name, find, latest, project_folder};
 pub(super) use list::{session_files, works_in};
 pub use manage::{Deleted, ManageError, delete_session, rename_session};
 pub(super) use outline::PendingOutline;
+pub(super) use replace::replace;
 pub use scan::{OpenError, read_header};
 pub(super) use scan::{clean_name, is_entry, parse_header, past_bad_blocks, start_of_entry_at_the_end};
 pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
@@ -54,6 +53,7 @@ pub use tree::EntryKind;
 pub(super) use tree_copy::{BranchCopy, copy_file};
 
 use crate::util::clock;
+use crate::util::disk::{Disk, SystemDisk};
 
 use super::state::Totals;
 use journal::{Displaced, FileJournal, Journal};
@@ -95,7 +95,7 @@ pub fn read_tree(path: &Path) -> Result<Option<StoredTree>, OpenError> {
     if scan.header.version < migrate::CURRENT_VERSION {
         // The tree keeps the temporary file open, which may leave its folder.
         let migrated = tempfile::NamedTempFile::new().map_err(read_error)?;
-        migrate::migrate_to(path, migrated.path()).map_err(read_error)?;
+        migrate::migrate_to(&SystemDisk, path, migrated.path()).map_err(read_error)?;
         let damage = scan.damage;
         return Ok(read_tree(migrated.path())?.map(|read| StoredTree { damage, ..read }));
     }
@@ -196,7 +196,7 @@ impl SessionStore {
         let mut notices = Vec::new();
         let scanned = match scan::scan(path)? {
             Some(scan) if scan.header.version < migrate::CURRENT_VERSION && is_ours => {
-                let backup = migrate::migrate(path, scan.header.version)
+                let backup = migrate::migrate(&*disk, path, scan.header.version)
                     .map_err(|error| OpenError::Migrate { path: path.to_owned(), error })?;
                 notices.push(format!(
                     "converted this session from format version {}; the old file is {}",
@@ -277,7 +277,7 @@ impl SessionStore {
         let Some(scan) = scan::scan(path)? else { return Ok(Saved::default()) };
         if scan.header.version < migrate::CURRENT_VERSION {
             let migrated = tempfile::NamedTempFile::new().map_err(read_error)?;
-            migrate::migrate_to(path, migrated.path()).map_err(read_error)?;
+            migrate::migrate_to(&SystemDisk, path, migrated.path()).map_err(read_error)?;
             let damage = scan.damage;
             return Ok(Saved { damage, ..Self::read(migrated.path())? });
         }

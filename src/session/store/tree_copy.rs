@@ -4,11 +4,12 @@
 //! appears there as a whole; it never replaces a file.
 
 use std::collections::HashSet;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::ai::Extra;
-use crate::util::clock;
+use crate::util::disk::{Disk, SystemDisk};
+use crate::util::{atomic_file, clock};
 
 use super::entry::{Entry, EntryBody, EntryId, Header, Label};
 use super::scan::{self, OpenError};
@@ -137,49 +138,43 @@ impl<'t> BranchCopy<'t> {
     }
 
     /// Writes the copy to `path`, which must not exist yet.
-    pub(in crate::session) fn create(&self, header: &Header, path: &Path) -> io::Result<usize> {
-        create(path, |out| self.write(header, out))
+    pub(in crate::session) fn create(
+        &self,
+        disk: &dyn Disk,
+        header: &Header,
+        path: &Path,
+    ) -> io::Result<usize> {
+        let created = atomic_file::create_new(disk, [path.to_owned()], |out| self.write(header, out));
+        created.map(|(_, n_lost)| n_lost)
     }
 }
 
 /// Writes all entries of the session in `source`, of all branches, below `header` to
 /// `path`, which must not exist yet. What is no entry is left out.
-pub(in crate::session) fn copy_file(source: &Path, header: &Header, path: &Path) -> Result<(), OpenError> {
+pub(in crate::session) fn copy_file(
+    disk: &dyn Disk,
+    source: &Path,
+    header: &Header,
+    path: &Path,
+) -> Result<(), OpenError> {
     let read_error = |error| OpenError::Read { path: source.to_owned(), error };
     let migrated = tempfile::NamedTempFile::new().map_err(read_error)?;
     let mut read_from = source;
     let mut scan = scan::scan(source)?.ok_or_else(|| OpenError::NotASession { path: source.to_owned() })?;
     if scan.header.version < migrate::CURRENT_VERSION {
-        migrate::migrate_to(source, migrated.path()).map_err(read_error)?;
+        migrate::migrate_to(&SystemDisk, source, migrated.path()).map_err(read_error)?;
         read_from = migrated.path();
         scan = scan::scan(read_from)?.ok_or_else(|| OpenError::NotASession { path: source.to_owned() })?;
     }
     let file = std::fs::File::open(read_from).map_err(read_error)?;
     let tree = SessionTree::new(&scan.tree, Some(file));
-    let written = create(path, |out| {
+    let written = atomic_file::create_new(disk, [path.to_owned()], |out| {
         writeln!(out, "{}", journal::header_line(header))?;
         for idx in 0..tree.entries().len() {
             let line = tree.line(idx).ok_or_else(|| io::Error::other("an entry can no longer be read"))?;
             writeln!(out, "{line}")?;
         }
-        out.flush()
+        Ok(())
     });
-    written.map_err(|error| OpenError::Copy { path: path.to_owned(), error })
-}
-
-/// Lets `fill` write a file that then appears at `path`, durable and for its owner alone.
-fn create<T>(
-    path: &Path,
-    fill: impl FnOnce(&mut BufWriter<&std::fs::File>) -> io::Result<T>,
-) -> io::Result<T> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Its mode is 0600.
-    let beside = tempfile::Builder::new().prefix(".pi-").suffix(".tmp").tempfile_in(folder)?;
-    let mut out = BufWriter::with_capacity(1 << 16, beside.as_file());
-    let filled = fill(&mut out)?;
-    out.flush()?;
-    drop(out);
-    beside.as_file().sync_all()?;
-    beside.persist_noclobber(path).map_err(|error| error.error)?;
-    Ok(filled)
+    written.map(drop).map_err(|error| OpenError::Copy { path: path.to_owned(), error })
 }

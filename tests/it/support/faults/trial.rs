@@ -265,7 +265,7 @@ impl<'a> Driver<'a> {
 
     /// One of the things a user does.
     async fn deed(&mut self) -> Done {
-        let deeds: [(&str, usize); 17] = [
+        let deeds: [(&str, usize); 18] = [
             ("ask", 22),
             ("ask and interfere", 22),
             ("type", 6),
@@ -281,6 +281,7 @@ impl<'a> Driver<'a> {
             ("setting", 2),
             ("fork", 3),
             ("clone", 2),
+            ("import", 3),
             ("new", 3),
             ("restart", 3),
         ];
@@ -307,6 +308,7 @@ impl<'a> Driver<'a> {
             }
             "navigate" => self.navigate().await,
             "fork" => self.fork().await,
+            "import" => self.import().await,
             "restart" => {
                 self.shut_down().await?;
                 let path = self.path();
@@ -510,6 +512,23 @@ impl<'a> Driver<'a> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Imports a session in the first format, which is migrated when it is opened.
+    async fn import(&mut self) -> Done {
+        let word = self.word();
+        let path = self.bench.path("first format.jsonl");
+        let time = "2026-11-21T09:00:00.000Z";
+        let said = json!({ "role": "user", "content": word, "timestamp": 1 });
+        let lines = [
+            json!({ "type": "session", "id": word, "timestamp": time, "cwd": self.bench.path("work") }),
+            json!({ "type": "message", "timestamp": time, "message": said }),
+        ];
+        fs::write(&path, lines.map(|line| line.to_string() + "\n").concat()).unwrap();
+        if self.request(SessionCommand::Import { path, if_busy: IfBusy::Cancel }).await?.is_some() {
+            lock(&self.witness).promise(&word);
+        }
+        Ok(())
     }
 
     async fn any_entry(&mut self, fits: impl Fn(EntryKind) -> bool) -> Result<Option<EntryId>, String> {

@@ -1,15 +1,12 @@
-//! The system calls that change the files of a session: the session file and those beside
-//! it.
+//! The system calls that change files, so that tests can make each of them fail.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::util::atomic_file;
-
-/// The disk of a session's files. Tests use disks that are full, broken, without locks, or
+/// What files are written to. Tests use disks that are full, broken, without locks, or
 /// that stop at a chosen step.
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens or creates a file.
@@ -46,6 +43,18 @@ pub trait Disk: fmt::Debug + Send + Sync {
         fs::rename(from, to)
     }
 
+    /// Renames a file to a name that no file has.
+    ///
+    /// # Errors
+    /// If a file has the new name ([`io::ErrorKind::AlreadyExists`]), or as [`fs::rename`].
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let from = tempfile::TempPath::try_from_path(from)?;
+        from.persist_noclobber(to).map_err(|refused| {
+            // The caller decides what becomes of the file.
+            refused.path.keep().map_or_else(|kept| kept.error, |_| refused.error)
+        })
+    }
+
     /// # Errors
     /// As [`fs::remove_file`].
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -79,40 +88,11 @@ impl Disk for SystemDisk {
     }
 }
 
-/// Replaces the file at `path`, or creates it; only its owner can read it. A process that
-/// is killed leaves the old content or the new one. Blocks, briefly.
+/// Writes all of `bytes`.
 ///
 /// # Errors
-/// If it cannot be written; the old content stays.
-pub(in crate::session) fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        atomic_file::create_private_folder(folder)?;
-    }
-    let beside = beside(path);
-    let mut options = atomic_file::private_options();
-    options.write(true).create_new(true);
-    let opened = disk.open(&options, &beside);
-    let file = match opened {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // A killed process left it; it was never part of anything.
-            disk.remove(&beside)?;
-            disk.open(&options, &beside)?
-        }
-        opened => opened?,
-    };
-    let written = write_all(disk, &file, bytes).and_then(|()| disk.rename(&beside, path));
-    written.inspect_err(|_| drop(disk.remove(&beside)))
-}
-
-/// Where the new content of `path` is until it is complete.
-pub(super) fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    PathBuf::from(name)
-}
-
-/// Writes all of `bytes`.
-pub(in crate::session) fn write_all(disk: &dyn Disk, file: &File, mut bytes: &[u8]) -> io::Result<()> {
+/// As [`Disk::write`]; some of the bytes may have been written.
+pub fn write_all(disk: &dyn Disk, file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match disk.write(file, bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -122,4 +102,20 @@ pub(in crate::session) fn write_all(disk: &dyn Disk, file: &File, mut bytes: &[u
         }
     }
     Ok(())
+}
+
+/// A file as a writer.
+pub(super) struct DiskWriter<'a> {
+    pub(super) disk: &'a dyn Disk,
+    pub(super) file: &'a File,
+}
+
+impl io::Write for DiskWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write(self.file, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
