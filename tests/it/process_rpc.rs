@@ -466,6 +466,112 @@ async fn trees_traces_searches_and_usage_are_read_by_commands() {
     .unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn summaries_that_wait_handoffs_and_session_files_are_controlled_by_commands() {
+    let long = "one\n".repeat(3000);
+    let texts = [&*long, "Two.", "A summary.", "A goal: go on."];
+    let server = SseServer::start(texts.map(|text| Reply::sse(chat::text(text)))).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc", "--provider", "acme", "--model", "m-1"]);
+        client.prompt("first");
+        client.prompt("second");
+        let none = client.request(json!({ "type": "get_summary_draft" }), "g");
+        assert_eq!(none["data"], json!({ "draft": null }));
+        let refused = client.request(json!({ "type": "decide_summary", "decision": "accept" }), "d0");
+        assert_eq!(refused["success"], json!(false), "{refused}");
+        let waits = client.request(json!({ "type": "compact", "review": true }), "c");
+        let draft = &waits["data"]["draft"];
+        assert!(draft["text"].as_str().unwrap().contains("A summary."), "{waits}");
+        assert_eq!(draft["model"], json!("acme/m-1"));
+        let again = client.request(json!({ "type": "compact", "review": true }), "c2");
+        assert_eq!(again["data"]["draft"]["text"], draft["text"], "the one that waits comes back");
+        let n_compactions = |client: &mut RpcClient| {
+            let entries = client.request(json!({ "type": "get_entries" }), "e");
+            let entries = entries["data"]["entries"].as_array().unwrap();
+            let compactions = entries.iter().filter(|entry| entry["type"] == "compaction");
+            compactions.map(|entry| entry["summary"].clone()).collect::<Vec<_>>()
+        };
+        assert!(n_compactions(&mut client).is_empty());
+        let saved = json!({ "type": "decide_summary", "decision": "save", "text": "changed" });
+        assert_eq!(client.request(saved, "d1")["success"], json!(true));
+        let now = client.request(json!({ "type": "get_summary_draft" }), "g2");
+        assert_eq!(now["data"]["draft"]["text"], json!("changed"));
+        let accepted = client.request(json!({ "type": "decide_summary", "decision": "accept" }), "d2");
+        assert_eq!(accepted["success"], json!(true), "{accepted}");
+        assert!(n_compactions(&mut client)[0].as_str().unwrap().starts_with("changed"));
+
+        let out = json!({ "type": "export_session", "outputPath": "out.jsonl", "maskSecrets": true });
+        let exported = client.request(out, "x");
+        let file = exported["data"]["path"].clone();
+        assert!(fs::read_to_string(file.as_str().unwrap()).unwrap().contains("second"));
+        let handoff = client.request(json!({ "type": "handoff", "goal": "go on" }), "h");
+        assert!(handoff["data"]["text"].as_str().unwrap().contains("go on"), "{handoff}");
+        let state = client.request(json!({ "type": "get_state" }), "s");
+        assert_eq!(state["data"]["messageCount"], json!(0));
+        let imported = client.request(json!({ "type": "import_session", "path": file }), "i");
+        assert_eq!(imported["data"], json!({ "cancelled": false }), "{imported}");
+        assert_eq!(n_compactions(&mut client).len(), 1);
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn context_use_is_estimated_after_a_first_answer_that_was_cancelled() {
+    let begun = Reply::stream("text/event-stream").piece(chat::delta("Begun")).gate(&TestBarrier::default());
+    let server = SseServer::start([begun]).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc", "--provider", "acme", "--model", "m-1"]);
+        let use_now = |client: &mut RpcClient| {
+            client.request(json!({ "type": "get_session_stats" }), "s")["data"]["contextUsage"].clone()
+        };
+        assert_eq!(use_now(&mut client)["tokens"], json!(0));
+        client.send(&json!({ "type": "prompt", "message": "word ".repeat(1000) }));
+        client.until(|line| line["type"] == "message_update");
+        assert_eq!(client.request(json!({ "type": "abort" }), "a")["success"], json!(true));
+        let tokens = use_now(&mut client)["tokens"].as_u64().unwrap();
+        assert!((1000..5000).contains(&tokens), "{tokens}");
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_listed_changed_and_read_again_by_commands() {
+    let server = SseServer::start([]).await;
+    let home = recorded_home(server.url());
+    tokio::task::spawn_blocking(move || {
+        let mut client = RpcClient::start(&home, &["--mode", "rpc"]);
+        let setting = |client: &mut RpcClient, key: &str| {
+            let all = client.request(json!({ "type": "get_settings" }), "g");
+            let all = all["data"]["settings"].as_array().unwrap();
+            let row = all.iter().find(|row| row["key"] == key).unwrap();
+            (row["value"].clone(), row["origin"].clone())
+        };
+        let built_in = setting(&mut client, "steeringMode");
+        let set = json!({ "type": "set_setting", "key": "steeringMode", "value": "all" });
+        assert_eq!(client.request(set, "s")["success"], json!(true));
+        assert_eq!(setting(&mut client, "steeringMode"), (json!("all"), json!("user")));
+        let reset = json!({ "type": "set_setting", "key": "steeringMode" });
+        assert_eq!(client.request(reset, "r")["success"], json!(true));
+        assert_eq!(setting(&mut client, "steeringMode"), built_in);
+        let wrong = json!({ "type": "set_setting", "key": "steeringMod", "value": 3 });
+        let refused = client.request(wrong, "w");
+        assert!(refused["error"].as_str().unwrap().contains("steeringMode"), "{refused}");
+        fs::write(home.agent().join("settings.json"), "{\"followUpMode\": \"all\"}").unwrap();
+        assert_eq!(client.request(json!({ "type": "reload" }), "l")["success"], json!(true));
+        assert_eq!(setting(&mut client, "followUpMode"), (json!("all"), json!("user")));
+        let scope = json!({ "type": "set_scoped_models", "patterns": ["acme/*"] });
+        assert_eq!(client.request(scope, "sc")["success"], json!(true));
+        let next = client.request(json!({ "type": "cycle_model" }), "c");
+        assert!(next["data"].is_null() || next["data"]["isScoped"] == json!(true), "{next}");
+    })
+    .await
+    .unwrap();
+}
+
 #[test]
 fn messages_and_files_on_the_command_line_are_refused() {
     let home = TestHome::new();

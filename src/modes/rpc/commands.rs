@@ -35,7 +35,7 @@ pub(super) struct Client {
 }
 
 /// The way to a response, which does not borrow.
-type Answered = BoxFuture<'static, Outcome>;
+pub(super) type Answered = BoxFuture<'static, Outcome>;
 type Result<T = Outcome, E = String> = std::result::Result<T, E>;
 
 impl Client {
@@ -50,6 +50,10 @@ impl Client {
 
     pub(super) fn state(&self) -> Arc<SessionState> {
         self.handle.state()
+    }
+
+    pub(super) fn handle(&self) -> &SessionHandle {
+        &self.handle
     }
 
     pub(super) fn send(&self, command: SessionCommand) {
@@ -140,19 +144,19 @@ impl Client {
                 }
                 ready(Outcome::Done(None))
             }
-            RpcCommand::Compact { custom_instructions } => {
-                let focus = custom_instructions.filter(|focus| !focus.trim().is_empty());
-                let reply = self.handle.post(SessionCommand::Compact { focus, with_review: false });
-                answered(async move {
-                    match reply.await {
-                        Ok(_) => Ok(Outcome::WhenCompacted),
-                        Err(SessionError::Refused(Refusal::Compaction(nothing))) => {
-                            Ok(Outcome::NotCompacted(nothing.to_string()))
-                        }
-                        Err(error) => Err(error.to_string()),
-                    }
-                })
+            RpcCommand::Compact { custom_instructions, review } => self.compact(custom_instructions, review),
+            RpcCommand::GetSummaryDraft => self.summary_draft(),
+            RpcCommand::DecideSummary { decision, text } => self.decide_summary(decision, text),
+            RpcCommand::Handoff { goal } => self.handoff(goal),
+            RpcCommand::ImportSession { path } => self.import_session(&path),
+            RpcCommand::ExportSession { output_path, mask_secrets } => {
+                self.export_session(&output_path, mask_secrets)
             }
+            RpcCommand::Reload => self.done(SessionCommand::Reload),
+            RpcCommand::GetSettings => self.settings(),
+            RpcCommand::SetSetting { key, value } => self.set_setting(key, value),
+            RpcCommand::SetScopedModels { patterns } => self.set_scope(patterns),
+            RpcCommand::DeliverQueue => self.done(SessionCommand::DeliverNow),
             RpcCommand::Bash { command, exclude_from_context } => self.bash(command, exclude_from_context),
             RpcCommand::AbortBash => self.done(SessionCommand::CancelBash { id: None }),
             RpcCommand::ExportHtml { output_path } => self.export_html(output_path),
@@ -167,10 +171,7 @@ impl Client {
             RpcCommand::GetForkMessages => self.of_tree(|tree| Ok(data::fork_messages(tree).to_string())),
             RpcCommand::GetMessages => self.of_context(|branch| json!({ "messages": conversation(branch) })),
             RpcCommand::GetLastAssistantText => self.of_context(data::last_text),
-            RpcCommand::GetSessionStats => {
-                let handle = self.handle.clone();
-                self.of_tree(move |tree| Ok(data::stats(&handle.state(), tree).to_string()))
-            }
+            RpcCommand::GetSessionStats => self.stats(),
             RpcCommand::GetCommands => {
                 let state = self.state();
                 let wants = state.settings.values.skill_commands;
@@ -197,7 +198,7 @@ impl Client {
     // Sending.
 
     /// Sends a command; `outcome` follows from its reply.
-    fn then(
+    pub(super) fn then(
         &self,
         command: SessionCommand,
         outcome: impl FnOnce(Reply) -> Outcome + Send + 'static,
@@ -206,7 +207,7 @@ impl Client {
         answered(async move { reply.await.map(outcome).map_err(|error| error.to_string()) })
     }
 
-    fn done(&self, command: SessionCommand) -> Answered {
+    pub(super) fn done(&self, command: SessionCommand) -> Answered {
         self.then(command, |_| Outcome::Done(None))
     }
 
@@ -339,6 +340,23 @@ impl Client {
         })
     }
 
+    fn stats(&self) -> Answered {
+        let handle = self.handle.clone();
+        let tree = self.handle.post(SessionCommand::ReadTree);
+        let estimate = self.handle.post(SessionCommand::DescribeContext);
+        answered(async move {
+            let Reply::Tree(tree) = tree.await.map_err(|error| error.to_string())? else {
+                return Ok(Outcome::Done(None));
+            };
+            let estimate = match estimate.await {
+                Ok(Reply::ContextReport(report)) => Some(report.tokens),
+                _ => None,
+            };
+            let data = blocking(move || data::stats(&handle.state(), &tree, estimate));
+            Ok(Outcome::data(&data.await?))
+        })
+    }
+
     fn of_context(&self, read: impl FnOnce(&[Arc<Entry>]) -> Value + Send + 'static) -> Answered {
         let reply = self.handle.post(SessionCommand::ReadContext);
         answered(async move {
@@ -454,19 +472,19 @@ fn find(wanted: &str, root: &Path, folder: &Path, cwd: &Path) -> Result<PathBuf>
     }
 }
 
-fn answered(outcome: impl Future<Output = Result> + Send + 'static) -> Answered {
+pub(super) fn answered(outcome: impl Future<Output = Result> + Send + 'static) -> Answered {
     async move { outcome.await.unwrap_or_else(Outcome::Failed) }.boxed()
 }
 
-fn ready(outcome: Outcome) -> Answered {
+pub(super) fn ready(outcome: Outcome) -> Answered {
     std::future::ready(outcome).boxed()
 }
 
-fn fails(error: impl Into<String>) -> Answered {
+pub(super) fn fails(error: impl Into<String>) -> Answered {
     ready(Outcome::Failed(error.into()))
 }
 
-fn not_cancelled(_: Reply) -> Outcome {
+pub(super) fn not_cancelled(_: Reply) -> Outcome {
     Outcome::data(&json!({ "cancelled": false }))
 }
 

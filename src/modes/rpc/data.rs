@@ -44,8 +44,9 @@ fn identify(data: &mut Value, state: &SessionState) {
     data["sessionId"] = state.id.as_str().into();
 }
 
-/// `get_session_stats`: counts, tokens and cost of the whole file. Reads all answers; blocks.
-pub(super) fn stats(state: &SessionState, tree: &SessionTree) -> Value {
+/// `get_session_stats`: counts, tokens and cost of the whole file. `estimate` is about the next
+/// request. Reads all answers; blocks.
+pub(super) fn stats(state: &SessionState, tree: &SessionTree, estimate: Option<u64>) -> Value {
     let kinds = || tree.entries().iter().map(|entry| entry.kind);
     let n_of = |wanted: EntryKind| kinds().filter(|kind| *kind == wanted).count();
     let n_calls = |idx: usize| match &tree.read(idx)?.body {
@@ -76,7 +77,15 @@ pub(super) fn stats(state: &SessionState, tree: &SessionTree) -> Value {
         "total": total,
     });
     data["cost"] = number(totals.cost_usd);
-    data["contextUsage"] = context(state, n_messages == 0);
+    let is_compacted =
+        tree.path(tree.leaf()).iter().any(|idx| tree.entries()[*idx].kind == EntryKind::Compaction);
+    let tokens = match (state.context.tokens, n_messages) {
+        (Some(tokens), _) => Some(tokens),
+        (None, 0) => Some(0),
+        // As in the original, whose clients show a question mark until the next answer.
+        (None, _) => estimate.filter(|_| !is_compacted),
+    };
+    data["contextUsage"] = context(state.context.window, tokens);
     data
 }
 
@@ -93,9 +102,7 @@ fn is_stored_message(kind: EntryKind) -> bool {
     )
 }
 
-fn context(state: &SessionState, is_empty: bool) -> Value {
-    let window = state.context.window;
-    let tokens = state.context.tokens.or(is_empty.then_some(0));
+fn context(window: u64, tokens: Option<u64>) -> Value {
     let percent = tokens.filter(|_| window > 0).map(|tokens| number(tokens as f64 / window as f64 * 100.0));
     json!({ "tokens": tokens, "contextWindow": window, "percent": percent })
 }

@@ -7,6 +7,7 @@
 //! and after those of what it reports.
 
 mod commands;
+mod controls;
 mod data;
 mod input;
 mod table;
@@ -25,8 +26,8 @@ use serde_json::{Value, json};
 
 use crate::agent::AgentEvent;
 use crate::session::{
-    BashExecution, BashId, Entry, NoticeLevel, Phase, Question, Services, SessionCommand, SessionEvent,
-    SessionEvents, SessionHandle, SessionUpdate,
+    BashExecution, BashId, Entry, NoticeLevel, Phase, PromptDraft, Question, Services, SessionCommand,
+    SessionEvent, SessionEvents, SessionHandle, SessionUpdate, SummaryDraft,
 };
 use crate::util::process;
 
@@ -113,6 +114,8 @@ pub(super) enum Outcome {
     NotCompacted(String),
     /// When the branch has been left.
     WhenNavigated,
+    /// With the prompt of the new session.
+    WhenHandedOff,
     /// With the result of this command.
     WhenBashEnded(BashId),
 }
@@ -129,8 +132,11 @@ struct Waiting {
     settled: Vec<Request>,
     compacted: Vec<Request>,
     navigated: Vec<Request>,
+    handed_off: Vec<Request>,
     bash: HashMap<BashId, Request>,
     compaction: Option<Arc<Entry>>,
+    /// A summary that was written and waits for a decision.
+    draft: Option<Arc<SummaryDraft>>,
 }
 
 struct Server {
@@ -210,6 +216,7 @@ impl Server {
                 self.respond(request, Err(&error));
             }
             Outcome::WhenNavigated => self.waiting.navigated.push(request),
+            Outcome::WhenHandedOff => self.waiting.handed_off.push(request),
             Outcome::WhenBashEnded(id) => {
                 self.output.send(Outgoing::NameBash(id, request.id.clone()));
                 self.waiting.bash.insert(id, request);
@@ -236,6 +243,7 @@ impl Server {
             SessionEvent::EntryAppended(entry) if as_compaction(entry).is_some() => {
                 self.waiting.compaction = Some(Arc::clone(entry));
             }
+            SessionEvent::SummaryDrafted(draft) => self.waiting.draft = Some(Arc::clone(draft)),
             SessionEvent::Ended { reason } => {
                 write_err(&format!("pi: the session stopped: {reason}"));
                 return false;
@@ -253,6 +261,7 @@ impl Server {
         match event {
             SessionEvent::Agent(AgentEvent::AgentStart)
             | SessionEvent::CompactionStarted { .. }
+            | SessionEvent::HandoffStarted
             | SessionEvent::BranchSummaryStarted => self.is_settled = false,
             SessionEvent::Settled { .. } => {
                 self.is_settled = true;
@@ -262,10 +271,15 @@ impl Server {
             }
             SessionEvent::CompactionEnded { aborted, error, tokens_after, .. } => {
                 let compaction = self.waiting.compaction.take();
-                let data = compaction
-                    .as_deref()
-                    .and_then(as_compaction)
-                    .map(|compaction| json!(CompactionResult::new(compaction, *tokens_after)).to_string());
+                let drafted = self.waiting.draft.take();
+                let compaction = compaction.as_deref().and_then(as_compaction);
+                let data = match (compaction, &drafted) {
+                    (Some(compaction), _) => {
+                        Some(json!(CompactionResult::new(compaction, *tokens_after)).to_string())
+                    }
+                    (None, Some(drafted)) => Some(controls::draft(Some(drafted)).to_string()),
+                    (None, None) => None,
+                };
                 let error = if *aborted { Some("Compaction cancelled") } else { error.as_deref() };
                 for request in std::mem::take(&mut self.waiting.compacted) {
                     self.respond(request, error.map_or(Ok(data.as_deref()), Err));
@@ -278,6 +292,7 @@ impl Server {
                     self.respond(request, Err(error));
                 }
             }
+            SessionEvent::HandoffEnded { prompt, aborted } => self.handed_off(prompt.as_deref(), *aborted),
             SessionEvent::BashEnded { id, execution } => self.bash_ended(*id, execution),
             _ => {}
         }
@@ -287,6 +302,17 @@ impl Server {
         let data = json!({ "cancelled": cancelled }).to_string();
         for request in std::mem::take(&mut self.waiting.navigated) {
             self.respond(request, Ok(Some(&data)));
+        }
+    }
+
+    fn handed_off(&mut self, prompt: Option<&PromptDraft>, aborted: bool) {
+        let result = match prompt {
+            Some(prompt) => Ok(json!({ "text": prompt.text, "cancelled": false }).to_string()),
+            None if aborted => Ok(json!({ "cancelled": true }).to_string()),
+            None => Err("the prompt of the new session could not be written; a notice says why"),
+        };
+        for request in std::mem::take(&mut self.waiting.handed_off) {
+            self.respond(request, result.as_ref().map(|data| Some(data.as_str())).map_err(|error| *error));
         }
     }
 

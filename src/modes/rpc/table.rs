@@ -1,8 +1,11 @@
 //! TABLE: the commands of RPC mode. `docs/rpc.md` is generated from it.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::ai::Image;
+
+use super::controls::Decision;
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -88,10 +91,28 @@ pub const RPC_COMMANDS: &[RpcCommandRow] = &[
     row("set_follow_up_mode", "mode", "", "Deliver follow-up messages all together or one-at-a-time"),
     row(
         "compact",
-        "customInstructions?",
+        "customInstructions?, review?",
         "summary, firstKeptEntryId, tokensBefore, estimatedTokensAfter, usage, details",
-        "Replace the beginning of the conversation with a summary; responds when it is written",
+        "Replace the beginning of the conversation with a summary; responds when it is written. With review it waits, and data is draft",
     ),
+    row("get_summary_draft", "", "draft", "The summary that waits for a decision, or null"),
+    row(
+        "decide_summary",
+        "decision, text?",
+        "",
+        "accept the summary that waits, perhaps with another text, or save the text, or drop it",
+    ),
+    row(
+        "handoff",
+        "goal",
+        "text, cancelled",
+        "Open a new session for a goal; responds with its drafted prompt, which is not sent",
+    ),
+    row("reload", "", "", "Read settings, skills, templates and instructions again"),
+    row("get_settings", "", "settings", "All settings, with the origin of their values"),
+    row("set_setting", "key, value?", "", "Change a setting of the user, or remove the user's value"),
+    row("set_scoped_models", "patterns", "", "The models that cycle_model selects from; none for all"),
+    row("deliver_queue", "", "", "Deliver queued steering messages at once"),
     row("set_auto_compaction", "enabled", "", "Compact when the window is nearly full"),
     row("set_auto_retry", "enabled", "", "Repeat requests that failed for a passing reason"),
     row("abort_retry", "", "", "Cancel the wait for a repeated request"),
@@ -103,6 +124,13 @@ pub const RPC_COMMANDS: &[RpcCommandRow] = &[
     ),
     row("abort_bash", "", "", "Cancel the commands of the user"),
     row("export_html", "outputPath?", "path", "Write the session as a web page"),
+    row(
+        "export_session",
+        "outputPath, maskSecrets?",
+        "path",
+        "Write the active branch to a new session file",
+    ),
+    row("import_session", "path", "cancelled", "Copy a session file to the others and continue with it"),
     row("get_commands", "", "commands", "The commands that a prompt may begin with"),
     row(
         "navigate_tree",
@@ -191,7 +219,27 @@ pub(super) enum RpcCommand {
     },
     Compact {
         custom_instructions: Option<String>,
+        #[serde(default)]
+        review: bool,
     },
+    GetSummaryDraft,
+    DecideSummary {
+        decision: Decision,
+        text: Option<String>,
+    },
+    Handoff {
+        goal: String,
+    },
+    Reload,
+    GetSettings,
+    SetSetting {
+        key: String,
+        value: Option<Value>,
+    },
+    SetScopedModels {
+        patterns: Vec<String>,
+    },
+    DeliverQueue,
     SetAutoCompaction {
         enabled: bool,
     },
@@ -207,6 +255,14 @@ pub(super) enum RpcCommand {
     AbortBash,
     ExportHtml {
         output_path: Option<String>,
+    },
+    ExportSession {
+        output_path: String,
+        #[serde(default)]
+        mask_secrets: bool,
+    },
+    ImportSession {
+        path: String,
     },
     GetCommands,
     NavigateTree {
