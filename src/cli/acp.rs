@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use tokio::runtime::Builder;
 
 use crate::config::Env;
 use crate::modes;
 
 use super::args::{self, Args};
 use super::start::{self, Setup};
-use super::{auth, finish, runtime};
+use super::{auth, finish, single_runtime};
 
 /// The arguments of `pi acp`.
 #[derive(Debug, Clone, clap::Args)]
@@ -45,7 +44,7 @@ pub(super) fn run(acp: AcpArgs, env: Env) -> anyhow::Result<ExitCode> {
     if acp.login || !login.is_empty() {
         return auth::log_in(&setup);
     }
-    let runtime = runtime(Builder::new_current_thread())?;
+    let runtime = single_runtime()?;
     let code = start::acp(&runtime, &args, setup).context("starting");
     finish(runtime, code)
 }

@@ -94,7 +94,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     let is_dumb = env.get("TERM").is_some_and(|term| term == "dumb");
     let mut setup = start::Setup::new(&args, env)?;
     if let Some(search) = &args.list_models {
-        let runtime = runtime(Builder::new_current_thread())?;
+        let runtime = single_runtime()?;
         let (found, lists) = runtime.block_on(async {
             let lists = setup.credentials.model_lists(&setup.catalog);
             tokio::join!(ai::discover(&setup.catalog.local_addresses), lists)
@@ -121,7 +121,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     if interactive {
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(WORKERS);
-        let runtime = runtime(threads)?;
+        let runtime = runtime(threads, WORKERS)?;
         let code = start::interactive(&runtime, &args, setup);
         return finish(runtime, code);
     }
@@ -131,7 +131,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
     if args.resume {
         anyhow::bail!("--resume needs a terminal to show a list; use --continue or --session");
     }
-    let runtime = runtime(Builder::new_current_thread())?;
+    let runtime = single_runtime()?;
     let code = match args.mode {
         Some(Mode::Rpc) => start::rpc(&runtime, &args, setup),
         Some(Mode::Json) => start::json(&runtime, &args, setup, terminals),
@@ -148,9 +148,9 @@ const WORKERS: usize = 2;
 /// Tokio panics if it cannot start a worker, or the first thread of its blocking pool.
 /// This function therefore checks first whether enough threads can start, and starts and
 /// reserves one thread of the pool: blocking work waits for it if there are no others.
-fn runtime(mut builder: Builder) -> anyhow::Result<Runtime> {
+fn runtime(mut builder: Builder, n_workers: usize) -> anyhow::Result<Runtime> {
     const KEPT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    try_threads(WORKERS + 1).context(
+    try_threads(n_workers + 1).context(
         "the system cannot start another thread; close other programs, or raise the limit (ulimit -u)",
     )?;
     let runtime = builder.thread_keep_alive(KEPT).enable_all().build()?;
@@ -158,14 +158,22 @@ fn runtime(mut builder: Builder) -> anyhow::Result<Runtime> {
     Ok(runtime)
 }
 
+/// A runtime whose tasks run on this thread.
+fn single_runtime() -> anyhow::Result<Runtime> {
+    runtime(Builder::new_current_thread(), 0)
+}
+
 /// Starts that many threads at the same time, and ends them again.
 fn try_threads(n_threads: usize) -> std::io::Result<()> {
+    /// They do nothing, and a small stack is made and released sooner.
+    const STACK_BYTES: usize = 64 << 10;
     let started: Result<Vec<_>, _> = (0..n_threads)
         .map(|_| {
             let (alive, ended) = mpsc::channel::<()>();
             // The error is expected: the other end is dropped.
             let wait = move || ended.recv().unwrap_or_default();
-            thread::Builder::new().spawn(wait).map(|thread| (alive, thread))
+            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            builder.spawn(wait).map(|thread| (alive, thread))
         })
         .collect();
     for (alive, thread) in started? {

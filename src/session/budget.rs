@@ -135,10 +135,15 @@ impl Budget {
         self.is_stopped = false;
     }
 
+    /// Whether costs of a day are limited.
+    pub(super) fn has_day_limit(&self) -> bool {
+        self.day.step_usd > 0.0
+    }
+
     /// Whether the costs of the day that began at `start_ms`, in milliseconds since the Unix
     /// epoch, are missing. Without a limit per day they are not.
     pub(super) fn misses_day(&self, start_ms: u64) -> bool {
-        self.day.step_usd > 0.0 && self.today != Some(start_ms)
+        self.has_day_limit() && self.today != Some(start_ms)
     }
 
     /// Sets the costs of the day that began at `start_ms`.

@@ -1,5 +1,6 @@
 //! Divides work among threads.
 
+use std::sync::OnceLock;
 use std::thread;
 
 /// More threads than this would wait for memory.
@@ -7,8 +8,13 @@ const MAX_THREADS: usize = 4;
 
 /// How many threads to use for work of `size`, if each should have at least `per_thread`.
 pub fn threads_for(size: usize, per_thread: usize) -> usize {
-    let n_cores = thread::available_parallelism().map_or(1, usize::from);
-    (size / per_thread.max(1)).clamp(1, n_cores.min(MAX_THREADS))
+    let n_wanted = (size / per_thread.max(1)).min(MAX_THREADS);
+    // Asking for the number of cores reads several files.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    if n_wanted < 2 {
+        return 1;
+    }
+    n_wanted.min(*CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from)))
 }
 
 /// The results of `work` for consecutive parts of `items`, one after the other. The parts

@@ -79,6 +79,10 @@ impl<'s> Budgeting<'s> {
 
     /// Reads today's costs of all sessions, once a day.
     async fn load_day(&mut self) {
+        // The first use of the time zone looks through a folder of all zones.
+        if !self.session.budget.has_day_limit() {
+            return;
+        }
         let services = &self.session.services;
         let since_ms = services.clock.zone().day_start(services.clock.now_ms(), 0);
         if !self.session.budget.misses_day(since_ms) {

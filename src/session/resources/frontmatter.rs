@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+/// Files whose heads are worth a thread of their own.
+pub(super) const FILES_PER_THREAD: usize = 25;
 /// Maximum number of bytes read for the frontmatter.
 const MAX_HEAD_BYTES: u64 = 32 << 10;
 
@@ -46,7 +48,8 @@ pub(super) fn split(text: &str) -> Frontmatter<'_> {
 
 /// The beginning of a file, long enough for any reasonable frontmatter. Blocks.
 pub(super) fn read_head(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
+    // Most files are shorter, and are read at once.
+    let mut bytes = Vec::with_capacity(4 << 10);
     File::open(path)?.take(MAX_HEAD_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

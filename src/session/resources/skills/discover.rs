@@ -6,7 +6,8 @@
 //! is still searched near its root.
 
 use std::collections::{HashSet, VecDeque};
-use std::fs;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,6 +38,15 @@ pub(super) struct Candidate {
     pub(super) default_name: String,
     /// A file in a root with a name other than `SKILL.md`; it may not be a skill.
     pub(super) is_lone: bool,
+    /// The same for all links to the file.
+    pub(super) file: FileId,
+}
+
+/// Device and inode.
+pub(super) type FileId = (u64, u64);
+
+fn file_id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
 }
 
 /// The candidates, and the problems of the search.
@@ -53,7 +63,7 @@ impl Found {
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => self.search(path),
             Ok(metadata) if metadata.is_file() => {
-                self.candidates.push(Candidate { is_lone: false, ..candidate(path.to_owned()) });
+                self.candidates.push(Candidate { is_lone: false, ..candidate(path.to_owned(), &metadata) });
             }
             _ => self.problems.push(SkillProblem::Missing { path: path.to_owned() }),
         }
@@ -66,12 +76,13 @@ impl Found {
         let mut n_entries = 0;
         while let Some(folder) = folders.pop_front() {
             // Links may form cycles, or lead to the same folder twice.
-            if !fs::canonicalize(&folder.path).is_ok_and(|real| visited.insert(real)) {
+            if !fs::metadata(&folder.path).is_ok_and(|metadata| visited.insert(file_id(&metadata))) {
                 continue;
             }
             let skill = folder.path.join(SKILL_FILE);
-            if skill.is_file() {
-                self.candidates.push(candidate(skill));
+            let file = fs::metadata(&skill).ok().filter(Metadata::is_file);
+            if let Some(metadata) = file {
+                self.candidates.push(candidate(skill, &metadata));
             } else if folder.depth == MAX_DEPTH {
                 self.problems.push(SkillProblem::TooDeep { folder: folder.path });
             } else if n_entries <= MAX_ENTRIES {
@@ -118,7 +129,7 @@ impl Found {
             if metadata.is_dir() {
                 folders.push_back(Folder { path, depth, rules: rules.clone() });
             } else if metadata.is_file() && folder.depth == 0 && may_be_skill(&path) {
-                self.candidates.push(candidate(path));
+                self.candidates.push(candidate(path, &metadata));
             }
         }
     }
@@ -184,11 +195,11 @@ fn may_be_skill(path: &Path) -> bool {
 }
 
 /// A `SKILL.md` is named for its folder, any other file for itself.
-fn candidate(path: PathBuf) -> Candidate {
+fn candidate(path: PathBuf, metadata: &Metadata) -> Candidate {
     let is_lone = path.file_name().is_none_or(|name| name != SKILL_FILE);
     let named_for = if is_lone { path.file_stem() } else { path.parent().and_then(Path::file_name) };
     let default_name = named_for.unwrap_or_default().to_string_lossy().into_owned();
-    Candidate { path, default_name, is_lone }
+    Candidate { path, default_name, is_lone, file: file_id(metadata) }
 }
 
 #[cfg(test)]

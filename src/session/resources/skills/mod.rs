@@ -14,17 +14,16 @@ mod fields;
 mod prompt;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::project_skill_folders;
-use crate::util::paths;
+use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
 use super::filter::Filter;
-use super::frontmatter::{self, Frontmatter};
-use discover::{Candidate, Found};
+use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter};
+use discover::{Candidate, FileId, Found};
 use fields::Fields;
 
 pub use command::SkillBlock;
@@ -151,46 +150,35 @@ fn in_folders(folders: &[PathBuf]) -> Found {
 #[derive(Debug, Default)]
 struct SkillSet {
     by_name: BTreeMap<String, Skill>,
-    /// The files visited, with links resolved.
-    seen: HashSet<PathBuf>,
+    /// The files visited.
+    seen: HashSet<FileId>,
     problems: Vec<SkillProblem>,
 }
 
 impl SkillSet {
     fn add(&mut self, found: Found, origin: ResourceOrigin) {
         self.problems.extend(found.problems);
-        for candidate in found.candidates {
-            let real = fs::canonicalize(&candidate.path).unwrap_or_else(|_| candidate.path.clone());
-            if !self.seen.insert(real) {
-                continue;
-            }
+        let mut candidates = found.candidates;
+        candidates.retain(|candidate| self.seen.insert(candidate.file));
+        let n_threads = parts::threads_for(candidates.len(), FILES_PER_THREAD);
+        let read = parts::in_parts(&candidates, n_threads, &|_| 1, &|candidates| {
+            candidates.iter().map(read_fields).collect()
+        });
+        for (candidate, fields) in candidates.into_iter().zip(read) {
             if self.by_name.len() == MAX_SKILLS {
                 self.problems.push(SkillProblem::TooManySkills { path: candidate.path });
                 return;
             }
-            self.add_one(candidate, origin);
+            match fields {
+                Ok(Some(fields)) => self.add_one(candidate, fields, origin),
+                Ok(None) => {}
+                Err(problem) => self.problems.push(problem),
+            }
         }
     }
 
-    fn add_one(&mut self, candidate: Candidate, origin: ResourceOrigin) {
+    fn add_one(&mut self, candidate: Candidate, fields: Fields, origin: ResourceOrigin) {
         let path = paths::normalise(&candidate.path);
-        let head = match frontmatter::read_head(&path) {
-            Ok(head) => head,
-            Err(source) => return self.problems.push(SkillProblem::Unreadable { path, source }),
-        };
-        let yaml = match frontmatter::split(&head) {
-            Frontmatter::Some { yaml, .. } => yaml,
-            // An unrelated Markdown file.
-            _ if candidate.is_lone => return,
-            Frontmatter::None(_) => return self.problems.push(SkillProblem::NoDescription { path }),
-            Frontmatter::Unclosed => {
-                return self.problems.push(SkillProblem::Malformed { path, cause: frontmatter::unclosed() });
-            }
-        };
-        let fields = match Fields::parse(yaml) {
-            Ok(fields) => fields,
-            Err(cause) => return self.problems.push(SkillProblem::Malformed { path, cause }),
-        };
         let Some(description) = fields.description else {
             if !candidate.is_lone {
                 self.problems.push(SkillProblem::NoDescription { path });
@@ -212,6 +200,24 @@ impl SkillSet {
         let skill = Skill { name: name.clone(), description, path, origin, is_listed: fields.is_listed };
         self.by_name.insert(name, skill);
     }
+}
+
+/// Reads the head of a file; `None` if it is an unrelated Markdown file.
+fn read_fields(candidate: &Candidate) -> Result<Option<Fields>, SkillProblem> {
+    let path = paths::normalise(&candidate.path);
+    let head = match frontmatter::read_head(&path) {
+        Ok(head) => head,
+        Err(source) => return Err(SkillProblem::Unreadable { path, source }),
+    };
+    let yaml = match frontmatter::split(&head) {
+        Frontmatter::Some { yaml, .. } => yaml,
+        _ if candidate.is_lone => return Ok(None),
+        Frontmatter::None(_) => return Err(SkillProblem::NoDescription { path }),
+        Frontmatter::Unclosed => {
+            return Err(SkillProblem::Malformed { path, cause: frontmatter::unclosed() });
+        }
+    };
+    Fields::parse(yaml).map(Some).map_err(|cause| SkillProblem::Malformed { path, cause })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Tests of skills from all sources together.
 
+use std::fs;
+
 use super::*;
 
 /// Options that differ from the defaults.

@@ -10,15 +10,16 @@ mod arguments;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::util::paths;
+use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
 use super::filter::Filter;
-use super::frontmatter::{self, Frontmatter, one_line};
+use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter, one_line};
 
 /// Maximum number of templates per session.
 const MAX_TEMPLATES: usize = 500;
@@ -122,8 +123,8 @@ pub(crate) fn load(places: &TemplatePlaces<'_>) -> (Vec<PromptTemplate>, Vec<Tem
 #[derive(Debug, Default)]
 struct TemplateSet {
     by_name: BTreeMap<String, PromptTemplate>,
-    /// The files visited, with links resolved.
-    seen: HashSet<PathBuf>,
+    /// Device and inode of the files visited.
+    seen: HashSet<(u64, u64)>,
     problems: Vec<TemplateProblem>,
 }
 
@@ -181,15 +182,20 @@ impl TemplateSet {
     }
 
     fn add(&mut self, files: Vec<PathBuf>, origin: ResourceOrigin) {
-        for path in files {
-            let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-            if !self.seen.insert(real) {
-                continue;
-            }
+        let mut files = files;
+        // A file that is gone has been seen by nobody.
+        files.retain(|path| {
+            fs::metadata(path).map_or(true, |file| self.seen.insert((file.dev(), file.ino())))
+        });
+        let n_threads = parts::threads_for(files.len(), FILES_PER_THREAD);
+        let read = parts::in_parts(&files, n_threads, &|_| 1, &|files| {
+            files.iter().map(|path| read_template(paths::normalise(path), origin)).collect()
+        });
+        for (path, template) in files.into_iter().zip(read) {
             if self.by_name.len() == MAX_TEMPLATES {
                 return self.problems.push(TemplateProblem::TooManyTemplates { path });
             }
-            match read_template(paths::normalise(&path), origin) {
+            match template {
                 Ok(template) => self.add_one(template),
                 Err(problem) => self.problems.push(problem),
             }
