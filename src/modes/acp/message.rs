@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId};
+use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId, SessionId, SessionUpdate};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -167,6 +167,19 @@ pub(super) fn push_notification<T: Serialize>(method: &str, params: &T, out: &mu
         params: &'a T,
     }
     out.push_str(&to_line(&Line { jsonrpc: "2.0", method, params }));
+}
+
+/// Appends the notification of an update of a session, with a line break.
+pub(super) fn push_update(session: &SessionId, update: &SessionUpdate, out: &mut String) {
+    /// As `SessionNotification`, of borrowed parts.
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        session_id: &'a SessionId,
+        update: &'a SessionUpdate,
+    }
+    push_notification("session/update", &Params { session_id: session, update }, out);
+    out.push('\n');
 }
 
 fn to_line<T: Serialize>(message: &T) -> String {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{SessionId, SessionNotification, SessionUpdate};
+use agent_client_protocol_schema::v1::{SessionId, SessionUpdate};
 
 use crate::session::{Services, SessionTree, SessionUpdate as SessionChange};
 
@@ -28,7 +28,7 @@ pub(super) enum Outgoing {
     /// An event of a session.
     Change(SessionId, SessionChange),
     /// The conversation of a session, from its beginning.
-    Replay(SessionId, Replay),
+    Replay(Replay),
     /// A tool is about to replace this file, which contains this text.
     Overwritten(SessionId, PathBuf, String),
     Closed(SessionId),
@@ -62,7 +62,7 @@ impl LineFormat for AcpLines {
     type Item = Outgoing;
 
     fn push(&mut self, item: Outgoing, out: &mut String) -> Option<Outgoing> {
-        let (session, updates, rest) = match item {
+        let (session, updates) = match item {
             Outgoing::Line(line) => {
                 out.push_str(&line);
                 out.push('\n');
@@ -78,11 +78,11 @@ impl LineFormat for AcpLines {
             }
             Outgoing::Announce(session) => {
                 let updates = self.sessions.get_mut(&session).map(SessionUpdates::announce);
-                (session, updates, None)
+                (session, updates)
             }
             Outgoing::Change(session, change) => {
                 let updates = self.sessions.get_mut(&session).map(|lines| lines.on_change(&change));
-                (session, updates, None)
+                (session, updates)
             }
             Outgoing::Overwritten(session, path, text) => {
                 if let Some(lines) = self.sessions.get_mut(&session) {
@@ -90,34 +90,28 @@ impl LineFormat for AcpLines {
                 }
                 return None;
             }
-            Outgoing::Replay(session, replay) => {
-                let (updates, rest) = replay.next();
-                let rest = rest.map(|rest| Outgoing::Replay(session.clone(), rest));
-                (session, Some(updates), rest)
+            Outgoing::Replay(replay) => {
+                let (text, rest) = replay.next()?;
+                out.push_str(&text);
+                return Some(Outgoing::Replay(rest));
             }
         };
         for update in updates.unwrap_or_default() {
-            push_update(&session, update, out);
+            message::push_update(&session, &update, out);
         }
-        rest
+        None
     }
-}
-
-fn push_update(session: &SessionId, update: SessionUpdate, out: &mut String) {
-    let params = SessionNotification::new(session.clone(), update);
-    message::push_notification("session/update", &params, out);
-    out.push('\n');
 }
 
 /// An update as a line, without its break.
 pub(super) fn update_line(session: &SessionId, update: SessionUpdate) -> String {
     let mut line = String::new();
-    let params = SessionNotification::new(session.clone(), update);
-    message::push_notification("session/update", &params, &mut line);
+    message::push_update(session, &update, &mut line);
+    line.pop();
     line
 }
 
 /// The conversation of `tree`, ready to be replayed.
 pub(super) fn replay(session: SessionId, tree: SessionTree, cwd: PathBuf, home: Option<PathBuf>) -> Outgoing {
-    Outgoing::Replay(session, Replay::new(tree, cwd, home))
+    Outgoing::Replay(Replay::start(session, tree, cwd, home))
 }

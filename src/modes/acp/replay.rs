@@ -1,55 +1,136 @@
 //! The conversation of a session as updates, for clients that load it.
 //!
-//! Messages are read one by one while they are written, so that a session of any length
+//! Messages are read in batches while others are written, so that a session of any length
 //! takes little memory. Each is read once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 use agent_client_protocol_schema::v1::{
-    ContentChunk, MessageId, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ContentChunk, MessageId, SessionId, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields,
 };
 use serde_json::Value;
 
 use crate::ai::{AssistantBlock, AssistantMessage, Message, ToolResultMessage, UserContent};
 use crate::session::{BashExecution, Entry, EntryBody, EntryKind, SessionMessage, SessionTree};
+use crate::util::parts;
 
+use super::message;
 use super::tool_calls::{self, Folders, text_block};
 
-/// Entries that are written before others get their turn.
-const BATCH: usize = 64;
+/// Entries that are read at once, unless they are long.
+const BATCH: usize = 512;
+/// Bytes of the entries that are read at once, unless one is longer.
+const BATCH_BYTES: u64 = 1 << 20;
+/// Lines that are worth a thread of their own.
+const LINES_PER_THREAD: usize = 50;
+/// Batches that wait to be written.
+const AHEAD: usize = 2;
+
+/// The lines of a conversation that are still to be written. A thread of their own makes
+/// them while others are written.
+pub(super) enum Replay {
+    Ahead(Receiver<String>),
+    /// The system has no thread for it.
+    Here(Box<Conversation>),
+}
+
+impl Replay {
+    /// The conversation of `tree`, for the session that the client knows as `session`.
+    pub(super) fn start(session: SessionId, tree: SessionTree, cwd: PathBuf, home: Option<PathBuf>) -> Self {
+        let conversation = Conversation::new(session, tree, cwd, home);
+        let (lines, made) = mpsc::sync_channel(AHEAD);
+        let (start, started) = mpsc::channel::<Box<Conversation>>();
+        let make = move || {
+            let mut left = started.recv().ok();
+            while let Some(mut conversation) = left.take() {
+                // Nobody reads any more when the client is gone.
+                if let Some(text) = conversation.next_lines()
+                    && lines.send(text).is_ok()
+                {
+                    left = Some(conversation);
+                }
+            }
+        };
+        if thread::Builder::new().name("replay".to_owned()).spawn(make).is_err() {
+            return Self::Here(Box::new(conversation));
+        }
+        match start.send(Box::new(conversation)) {
+            Ok(()) => Self::Ahead(made),
+            Err(mpsc::SendError(conversation)) => Self::Here(conversation),
+        }
+    }
+
+    /// The next lines, and what is left after them. Waits for the disk.
+    pub(super) fn next(mut self) -> Option<(String, Self)> {
+        let text = match &mut self {
+            Self::Ahead(lines) => lines.recv().ok(),
+            Self::Here(conversation) => conversation.next_lines(),
+        };
+        Some((text?, self))
+    }
+}
 
 /// What is left of a conversation.
-pub(super) struct Replay {
+pub(super) struct Conversation {
+    session: SessionId,
     tree: SessionTree,
     /// Entries of the active branch, the next one last.
     left: Vec<usize>,
     folders: Folders,
     /// Calls without a result so far: id, name and arguments, oldest first.
     calls: Vec<(String, String, Value)>,
+    is_over: bool,
 }
 
-impl Replay {
-    pub(super) fn new(tree: SessionTree, cwd: PathBuf, home: Option<PathBuf>) -> Self {
+impl Conversation {
+    fn new(session: SessionId, tree: SessionTree, cwd: PathBuf, home: Option<PathBuf>) -> Self {
         let mut left = tree.path(tree.leaf());
         left.retain(|idx| is_shown(tree.entries()[*idx].kind));
         left.reverse();
-        Self { tree, left, folders: Folders { cwd, home }, calls: Vec::new() }
+        Self { session, tree, left, folders: Folders { cwd, home }, calls: Vec::new(), is_over: false }
     }
 
-    /// The next updates, and what is left after them. Reads the disk.
-    pub(super) fn next(mut self) -> (Vec<SessionUpdate>, Option<Self>) {
-        let mut updates = Vec::new();
-        for _ in 0..BATCH {
-            let Some(idx) = self.left.pop() else {
-                updates.extend(self.calls.iter().map(|(id, ..)| failed(id)));
-                return (updates, None);
-            };
-            if let Some(entry) = self.tree.read(idx) {
-                self.push(&entry, &mut updates);
-            }
+    /// The lines of the next entries; `None` after the last one.
+    fn next_lines(&mut self) -> Option<String> {
+        let updates = self.next_updates()?;
+        let n_threads = parts::threads_for(updates.len(), LINES_PER_THREAD);
+        let lines = parts::in_parts(&updates, n_threads, &|_| 1, &|updates| {
+            let mut text = String::new();
+            updates.iter().for_each(|update| message::push_update(&self.session, update, &mut text));
+            vec![text]
+        });
+        Some(lines.concat())
+    }
+
+    /// The updates of the next entries; `None` after the last one. Reads the disk.
+    fn next_updates(&mut self) -> Option<Vec<SessionUpdate>> {
+        if self.is_over {
+            return None;
         }
-        (updates, Some(self))
+        let mut updates = Vec::new();
+        let batch = self.next_batch();
+        for entry in self.tree.read_all(&batch) {
+            self.push(&entry, &mut updates);
+        }
+        if self.left.is_empty() {
+            self.is_over = true;
+            updates.extend(self.calls.iter().map(|(id, ..)| failed(id)));
+        }
+        Some(updates)
+    }
+
+    fn next_batch(&mut self) -> Vec<usize> {
+        let (mut batch, mut n_bytes) = (Vec::new(), 0);
+        while batch.len() < BATCH && n_bytes < BATCH_BYTES {
+            let Some(idx) = self.left.pop() else { break };
+            n_bytes += self.tree.line_bytes(idx);
+            batch.push(idx);
+        }
+        batch
     }
 
     fn push(&mut self, entry: &Arc<Entry>, out: &mut Vec<SessionUpdate>) {
@@ -162,13 +243,13 @@ mod tests {
 
     use super::*;
 
-    fn replay_of(lines: &str) -> (tempfile::TempDir, Replay) {
+    fn replay_of(lines: &str) -> (tempfile::TempDir, Conversation) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         let header = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/work"}"#;
         fs::write(&path, format!("{header}\n{lines}")).unwrap();
         let stored = session::read_tree(&path).unwrap().unwrap();
-        (folder, Replay::new(stored.tree, PathBuf::from("/work"), None))
+        (folder, Conversation::new(SessionId::new("s"), stored.tree, PathBuf::from("/work"), None))
     }
 
     #[test]
@@ -182,18 +263,15 @@ mod tests {
             )
             .unwrap();
         }
-        let (_folder, replay) = replay_of(&lines);
-        let (mut left, mut n_batches, mut ids) = (Some(replay), 0, Vec::new());
-        while let Some(replay) = left.take() {
-            let before = replay.left.len();
-            let (updates, rest) = replay.next();
-            let after = rest.as_ref().map_or(0, |rest| rest.left.len());
-            assert!(before - after <= BATCH && updates.len() == before - after);
+        let (_folder, mut replay) = replay_of(&lines);
+        let (mut n_batches, mut ids) = (0, Vec::new());
+        while let Some(updates) = replay.next_updates() {
+            assert!(updates.len() <= BATCH);
             for update in updates {
                 let SessionUpdate::UserMessageChunk(chunk) = update else { panic!("{update:?}") };
                 ids.push(chunk.message_id.unwrap().0.to_string());
             }
-            (left, n_batches) = (rest, n_batches + 1);
+            n_batches += 1;
         }
         assert_eq!(n_batches, 1_000 / BATCH + 1);
         let expected: Vec<String> = (0..1_000).map(|number| number.to_string()).collect();
@@ -208,9 +286,9 @@ mod tests {
             r#"{"type":"message","id":"b","parentId":"a","timestamp":"","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"make"}}],"stopReason":"aborted","errorMessage":"x","timestamp":2}}"#,
             "\n",
         );
-        let (_folder, replay) = replay_of(lines);
-        let (updates, rest) = replay.next();
-        assert!(rest.is_none());
+        let (_folder, mut replay) = replay_of(lines);
+        let updates = replay.next_updates().unwrap();
+        assert!(replay.next_updates().is_none());
         let Some(SessionUpdate::ToolCallUpdate(last)) = updates.last() else { panic!("{updates:?}") };
         assert_eq!((&*last.tool_call_id.0, last.fields.status), ("c", Some(ToolCallStatus::Failed)));
     }

@@ -12,7 +12,7 @@ use crate::util::clock;
 
 use super::bodies;
 use super::entry::{Entry, EntryBody, EntryId};
-use super::tree::{Body, EntryKind, Tree};
+use super::tree::{Body, EntryKind, Location, Tree};
 
 /// The entries of a session in file order. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -115,9 +115,28 @@ impl SessionTree {
         }
     }
 
-    /// The entries that can be read. Blocks.
+    /// The entries that can be read. Long lists are read by several threads. Blocks.
     pub fn read_all(&self, indices: &[usize]) -> Vec<Arc<Entry>> {
-        indices.iter().filter_map(|idx| self.read(*idx)).collect()
+        let on_disk = |idx: &usize| match self.0.entries.get(*idx)?.body {
+            Body::OnDisk(location) => Some((*idx, location)),
+            Body::Loaded(_) | Body::Lost => None,
+        };
+        let (places, locations): (Vec<usize>, Vec<Location>) = indices.iter().filter_map(on_disk).unzip();
+        let read = self.0.file.as_ref().map(|file| bodies::read_entries(file, &locations));
+        let mut read = places.into_iter().zip(read.unwrap_or_default()).peekable();
+        let entries = indices.iter().filter_map(|idx| match read.next_if(|(place, _)| place == idx) {
+            Some((_, entry)) => entry.filter(|entry| entry.id == self.0.entries[*idx].id),
+            None => self.read(*idx),
+        });
+        entries.collect()
+    }
+
+    /// Bytes of an entry's line; 0 if it is in memory or cannot be read.
+    pub fn line_bytes(&self, idx: usize) -> u64 {
+        match self.0.entries.get(idx).map(|entry| &entry.body) {
+            Some(Body::OnDisk(location)) => location.len.into(),
+            _ => 0,
+        }
     }
 
     /// The entry's line of the file, without a line break. Blocks.
