@@ -256,7 +256,14 @@ const BYTES_PER_THREAD: usize = 256 << 10;
 
 /// The lines of a block, read by several threads if there is much to read.
 fn read_lines(block: &[u8]) -> Vec<ReadLine<'_>> {
-    let lines: Vec<&[u8]> = block.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut rest = block;
+    let lines: Vec<&[u8]> = std::iter::from_fn(|| {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let (line, behind) = rest.split_at(end);
+        rest = behind;
+        Some(line).filter(|line| !line.is_empty())
+    })
+    .collect();
     let n_threads = parts::threads_for(block.len(), BYTES_PER_THREAD);
     parts::in_parts(&lines, n_threads, &|line| line.len(), &|lines| {
         lines.iter().map(|line| ReadLine::new(line)).collect()
