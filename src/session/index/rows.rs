@@ -1,4 +1,5 @@
-//! The file of rows: a header line, then one JSON line per session.
+//! The file of rows: a header line, then all rows in a binary form, which is read several
+//! times faster than JSON would be.
 //!
 //! It is a cache: a file that is missing, damaged, of another version or unreadable counts
 //! as empty.
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::util::{atomic_file, parts};
+use crate::util::atomic_file;
 
 use super::super::store::{End, Stamp};
 use super::contents::{Earlier, Facts};
@@ -46,14 +47,7 @@ struct FileHead {
 
 const TYPE: &str = "pi-session-index";
 /// Changes with the meaning of rows or packs.
-const VERSION: u32 = 1;
-
-/// A line: the path relative to the root, and the row.
-#[derive(Serialize)]
-struct LineOut<'a>(&'a str, &'a Row);
-
-#[derive(Deserialize)]
-struct LineIn(String, Row);
+const VERSION: u32 = 2;
 
 /// Reads the rows in `file`; paths are relative to `root`.
 pub(super) fn load(file: &Path, root: &Path) -> Rows {
@@ -61,42 +55,29 @@ pub(super) fn load(file: &Path, root: &Path) -> Rows {
 }
 
 fn parse(bytes: &[u8], root: &Path) -> Option<Rows> {
-    let (head, lines) = bytes.split_at_checked(bytes.iter().position(|byte| *byte == b'\n')? + 1)?;
+    let (head, rows) = bytes.split_at_checked(bytes.iter().position(|byte| *byte == b'\n')? + 1)?;
     let head: FileHead = serde_json::from_slice(head).ok()?;
-    let expected = FileHead { r#type: TYPE.to_owned(), version: VERSION, crc: crc32fast::hash(lines) };
+    let expected = FileHead { r#type: TYPE.to_owned(), version: VERSION, crc: crc32fast::hash(rows) };
     if head != expected {
         return None;
     }
-    let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
-    let n_threads = parts::threads_for(lines.len(), ROWS_PER_THREAD);
-    let rows = parts::in_parts(&lines, n_threads, &|line| line.len(), &|lines| {
-        let read = |line: &&[u8]| {
-            let LineIn(path, row) = serde_json::from_slice(line).ok()?;
-            Some((root.join(path), row))
-        };
-        lines.iter().map(read).collect()
-    });
-    rows.into_iter().collect()
+    let rows: Vec<(&str, Row)> = postcard::from_bytes(rows).ok()?;
+    Some(rows.into_iter().map(|(path, row)| (root.join(path), row)).collect())
 }
-
-/// Rows that are worth a thread of their own.
-const ROWS_PER_THREAD: usize = 500;
 
 /// Replaces the rows in `file`.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub(super) fn save(file: &Path, root: &Path, rows: &Rows) -> io::Result<()> {
-    let mut lines = Vec::new();
-    for (path, row) in rows {
-        // Another path cannot be written as JSON; that session is read each time.
-        let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
-        serde_json::to_writer(&mut lines, &LineOut(path, row))?;
-        lines.push(b'\n');
-    }
-    let head = FileHead { r#type: TYPE.to_owned(), version: VERSION, crc: crc32fast::hash(&lines) };
+    // A path that is no text cannot be written; that session is read each time.
+    let relative = |path: &'_ PathBuf| path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
+    let rows: Vec<(String, &Row)> =
+        rows.iter().filter_map(|(path, row)| Some((relative(path)?, row))).collect();
+    let rows = postcard::to_allocvec(&rows).map_err(io::Error::other)?;
+    let head = FileHead { r#type: TYPE.to_owned(), version: VERSION, crc: crc32fast::hash(&rows) };
     let mut bytes = serde_json::to_vec(&head)?;
     bytes.push(b'\n');
-    bytes.extend_from_slice(&lines);
+    bytes.extend_from_slice(&rows);
     atomic_file::write_private(file, &bytes)
 }
