@@ -303,7 +303,7 @@ impl App {
                 self.tell("The summary is ready; /compact --edit shows it.");
             }
             SessionEvent::SummaryDrafted(draft) => {
-                self.dialogs.open_summary(SummaryReview::new(draft, &self.keymap));
+                self.dialogs.open_summary(SummaryReview::new(draft));
             }
             SessionEvent::Navigated(navigated) => self.on_navigated(navigated, out),
             SessionEvent::Agent(_)
@@ -430,7 +430,7 @@ impl App {
 
     fn open_sessions(&mut self) {
         let (current, home) = (self.session.path.as_deref(), self.home.as_deref());
-        self.dialogs.open_sessions(SessionsDialog::new(current, self.now_ms, home, &self.keymap));
+        self.dialogs.open_sessions(SessionsDialog::new(current, self.now_ms, home));
     }
 
     /// Opens a session, and its tree at the message that was found.
@@ -482,7 +482,7 @@ impl App {
             EffectDone::Sessions(SessionsDone::Opened) => self.open_sessions(),
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
-            EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read, &self.keymap)),
+            EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
             EffectDone::Pager(done) => pager::on_done(self, done),
             EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),

@@ -8,7 +8,7 @@ use crate::config::SignInStep;
 use crate::session::{Question, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::theme::Theme;
+use crate::tui::widgets::DialogCx;
 
 use super::login::LoginDialog;
 use super::msg::Effect;
@@ -98,8 +98,8 @@ impl Dialogs {
     }
 
     /// Rows and cursor of the top dialog, if there is one.
-    pub(super) fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Option<Drawn> {
-        Some(self.open.last_mut()?.overlay().render(width, max_rows, theme))
+    pub(super) fn render(&mut self, cx: &DialogCx<'_>) -> Option<Drawn> {
+        Some(self.open.last_mut()?.overlay().render(cx))
     }
 
     /// Closes all.
@@ -134,22 +134,21 @@ impl Dialogs {
     }
 
     /// Opens the list of models, filtered by `query`.
-    pub(super) fn open_models(&mut self, session: &SessionState, query: &str, keymap: &Keymap) {
-        self.open.push(Open::other(Models::new(&self.models, session, query, keymap)));
+    pub(super) fn open_models(&mut self, session: &SessionState, query: &str) {
+        self.open.push(Open::other(Models::new(&self.models, session, query)));
     }
 
-    pub(super) fn open_scope(&mut self, session: &SessionState, keymap: &Keymap) {
-        self.open.push(Open::other(ModelScope::new(&self.models, &session.scope, keymap)));
+    pub(super) fn open_scope(&mut self, session: &SessionState) {
+        self.open.push(Open::other(ModelScope::new(&self.models, &session.scope)));
     }
 
     /// `Err` if there is nothing to choose, with the reason.
-    pub(super) fn open_thinking(&mut self, session: &SessionState, keymap: &Keymap) -> Result<(), String> {
+    pub(super) fn open_thinking(&mut self, session: &SessionState) -> Result<(), String> {
         let model = &session.model;
         if model.thinking_levels().len() < 2 {
             return Err(format!("{} has no thinking levels", model.id));
         }
-        let save_key = keymap.hint("app.thinking.save");
-        self.open.push(Open::other(ThinkingLevels::new(model, session.thinking, &save_key)));
+        self.open.push(Open::other(ThinkingLevels::new(model, session.thinking)));
         Ok(())
     }
 
@@ -215,8 +214,8 @@ impl Dialogs {
         }
     }
 
-    pub(super) fn open_queue(&mut self, session: &SessionState, keymap: &Keymap) {
-        self.open.push(Open::other(QueuedMessages::new(&session.queue, keymap)));
+    pub(super) fn open_queue(&mut self, session: &SessionState) {
+        self.open.push(Open::other(QueuedMessages::new(&session.queue)));
     }
 
     /// Asks whether to trust the session's folder, replacing an earlier question.
@@ -286,7 +285,7 @@ mod tests {
     fn a_login_leads_from_the_list_to_the_key_and_closes() {
         let mut dialogs = Dialogs::new(vec![]);
         let providers = vec![provider("acme"), provider("umbrella")];
-        dialogs.open_login(LoginDialog::new(Purpose::Login, providers, "ctrl+x".to_owned()));
+        dialogs.open_login(LoginDialog::new(Purpose::Login, providers));
         assert_eq!(press(&mut dialogs, KeyCode::Down), None);
         assert_eq!(press(&mut dialogs, KeyCode::Enter), None);
         assert!(dialogs.is_open(), "it asks for the key");
@@ -300,7 +299,7 @@ mod tests {
     #[test]
     fn a_logout_asks_only_for_the_provider() {
         let mut dialogs = Dialogs::new(vec![]);
-        dialogs.open_login(LoginDialog::new(Purpose::Logout, vec![provider("acme")], String::new()));
+        dialogs.open_login(LoginDialog::new(Purpose::Logout, vec![provider("acme")]));
         let forget = LoginEffect::Forget("acme".to_owned());
         assert_eq!(press(&mut dialogs, KeyCode::Enter), Some(DialogOutcome::Effect(forget.into())));
         assert!(!dialogs.is_open());
@@ -309,7 +308,7 @@ mod tests {
     #[test]
     fn a_failed_sign_in_closes_no_other_stage() {
         let mut dialogs = Dialogs::new(vec![]);
-        let (dialog, outcome) = LoginDialog::for_provider(provider("acme"), String::new());
+        let (dialog, outcome) = LoginDialog::for_provider(provider("acme"));
         assert_eq!(outcome, None);
         dialogs.open_login(dialog);
         dialogs.close_sign_in();

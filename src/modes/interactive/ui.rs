@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Size};
 
 use crate::tui::term::{Anchor, Cursor, Frame, InlineWindow, Overlay as ScreenOverlay};
 use crate::tui::text::Row;
+use crate::tui::widgets::DialogCx;
 
 use super::app::App;
 use super::layout::{Page, editor_rows};
@@ -44,7 +45,9 @@ impl<W: Write> Ui<W> {
         self.dock = dock.rows;
 
         let mut overlays = Vec::new();
-        let drawn = app.dialogs.render(size.width, size.height, &app.theme);
+        let (theme, keymap) = (&app.theme, &app.keymap);
+        let cx = DialogCx { width: size.width, max_rows: size.height, theme, keymap };
+        let drawn = app.dialogs.render(&cx);
         let completion = app.input.completion.rows(size.width, &app.theme);
         let mut cursor = Some(Cursor::Document { row: n_rows + dock.cursor.0, column: dock.cursor.1 });
         if let Some((rows, at)) = &drawn {

@@ -6,13 +6,29 @@
 mod diff;
 mod field;
 mod fuzzy;
+mod hints;
 mod pager;
 mod picker;
 mod spinner;
 
+use super::keymap::Keymap;
+use super::theme::Theme;
+
 pub use diff::{DiffKind, DiffLine, diff_lines, diff_rows, parse_diff};
 pub use field::Field;
 pub use fuzzy::fuzzy_rank;
+pub use hints::Hints;
 pub use pager::{Pager, PagerOutcome};
 pub use picker::{Picker, PickerItem, PickerOutcome, PickerRows};
 pub use spinner::{SPINNER_FRAME, spinner};
+
+/// What a list or dialog is drawn with.
+#[derive(Clone, Copy)]
+pub struct DialogCx<'a> {
+    /// In cells.
+    pub width: u16,
+    pub max_rows: u16,
+    pub theme: &'a Theme,
+    /// Names the keys of the hints.
+    pub keymap: &'a Keymap,
+}

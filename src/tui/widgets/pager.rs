@@ -6,7 +6,8 @@ use ratatui::style::Modifier;
 use super::super::keymap::{Context, Keymap};
 use super::super::term::InputEvent;
 use super::super::text::{Ellipsis, Row, Run, Wrap, truncate_row};
-use super::super::theme::{Theme, Token};
+use super::super::theme::Token;
+use super::{DialogCx, Hints};
 
 /// The outcome of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub enum PagerOutcome {
 pub struct Pager {
     title: String,
     lines: Vec<Vec<Run>>,
+    hints: Hints,
     wrapped: Option<(u16, Vec<Row>)>,
     scroll: usize,
     page: usize,
@@ -31,7 +33,14 @@ impl Pager {
     /// A pager over logical lines, which it wraps itself. Their text must be sanitised
     /// (see [`sanitize`](super::super::text::sanitize)).
     pub fn new(title: impl Into<String>, lines: Vec<Vec<Run>>) -> Self {
-        Self { title: title.into(), lines, wrapped: None, scroll: 0, page: 1 }
+        Self { title: title.into(), lines, hints: Hints::new(), wrapped: None, scroll: 0, page: 1 }
+    }
+
+    /// Sets the rows below the position: the meaning of keys.
+    #[must_use]
+    pub fn hints(mut self, hints: Hints) -> Self {
+        self.hints = hints;
+        self
     }
 
     pub fn handle(&mut self, event: &InputEvent, keymap: &Keymap) -> PagerOutcome {
@@ -51,15 +60,17 @@ impl Pager {
         PagerOutcome::Pending
     }
 
-    /// Exactly `height` rows: a title, the text, a line with the position.
-    pub fn render(&mut self, width: u16, height: u16, theme: &Theme) -> Vec<Row> {
+    /// As many rows as there is room for: a title, the text, the position, the keys.
+    pub fn render(&mut self, cx: &DialogCx<'_>) -> Vec<Row> {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let width = width.max(1);
         if self.wrapped.as_ref().is_none_or(|(wrapped_at, _)| *wrapped_at != width) {
             let rows = self.lines.iter().flat_map(|line| Wrap::new(width).runs(line)).collect();
             self.wrapped = Some((width, rows));
         }
         let text = self.wrapped.as_ref().map_or(&[][..], |(_, rows)| rows);
-        self.page = usize::from(height).saturating_sub(2).max(1);
+        let below = self.hints.rows(cx);
+        self.page = usize::from(max_rows).saturating_sub(2 + below.len()).max(1);
         self.scroll = self.scroll.min(text.len().saturating_sub(self.page));
 
         let mut rows =
@@ -68,10 +79,11 @@ impl Pager {
         rows.resize(self.page + 1, Row::default());
         let end = (self.scroll + self.page).min(text.len());
         rows.push(Row::styled(format!("{end}/{}", text.len()), theme.style(Token::Dim)));
+        rows.extend(below);
         for row in &mut rows {
             truncate_row(row, width, Ellipsis::One);
         }
-        rows.truncate(usize::from(height));
+        rows.truncate(usize::from(max_rows));
         rows
     }
 }
@@ -82,7 +94,7 @@ mod tests {
     use ratatui::style::Style;
 
     use super::super::super::keymap::{BINDINGS, Platform};
-    use super::super::super::theme::{Appearance, ColorDepth};
+    use super::super::super::theme::{Appearance, ColorDepth, Theme};
     use super::*;
 
     #[test]
@@ -91,10 +103,11 @@ mod tests {
         let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
         let lines = (1..=9).map(|n| vec![Run::new(format!("line {n}"), Style::new())]).collect();
         let mut pager = Pager::new("Text", lines);
-        let mut shown = |code, height| {
+        let mut shown = |code, max_rows| {
             let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
             let outcome = pager.handle(&key, &keymap);
-            let rows: Vec<String> = pager.render(20, height, &theme).iter().map(Row::text).collect();
+            let cx = DialogCx { width: 20, max_rows, theme: &theme, keymap: &keymap };
+            let rows: Vec<String> = pager.render(&cx).iter().map(Row::text).collect();
             (outcome, rows)
         };
         assert_eq!(shown(KeyCode::Up, 4).1, ["Text", "line 1", "line 2", "2/9"]);

@@ -8,6 +8,7 @@ use super::super::term::InputEvent;
 use super::super::text::{Ellipsis, Row, Run, sanitize_line, truncate, truncate_row, width};
 use super::super::theme::{Theme, Token};
 use super::fuzzy::fuzzy_rank;
+use super::{DialogCx, Hints};
 
 /// An item of the list.
 #[derive(Debug, Clone)]
@@ -70,7 +71,7 @@ pub struct PickerRows {
 #[derive(Debug)]
 pub struct Picker<T> {
     title: String,
-    hints: String,
+    hints: Hints,
     filterable: bool,
     items: Vec<PickerItem<T>>,
     query: String,
@@ -86,7 +87,7 @@ impl<T: Clone> Picker<T> {
     pub fn new(title: impl Into<String>, items: Vec<PickerItem<T>>) -> Self {
         let mut picker = Self {
             title: title.into(),
-            hints: String::new(),
+            hints: Hints::new(),
             filterable: true,
             items,
             query: String::new(),
@@ -99,10 +100,10 @@ impl<T: Clone> Picker<T> {
         picker
     }
 
-    /// Sets the last row: the meaning of keys.
+    /// Sets the last rows: the meaning of keys.
     #[must_use]
-    pub fn hints(mut self, hints: impl Into<String>) -> Self {
-        self.hints = hints.into();
+    pub fn hints(mut self, hints: Hints) -> Self {
+        self.hints = hints;
         self
     }
 
@@ -125,8 +126,8 @@ impl<T: Clone> Picker<T> {
         self.title = title.into();
     }
 
-    pub fn set_hints(&mut self, hints: impl Into<String>) {
-        self.hints = hints.into();
+    pub fn set_hints(&mut self, hints: Hints) {
+        self.hints = hints;
     }
 
     /// Selects the next item, or the first one after the last.
@@ -212,7 +213,8 @@ impl<T: Clone> Picker<T> {
 
     /// The picker in at most `max_rows` rows: as many items as fit between the fixed
     /// rows, at least one.
-    pub fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> PickerRows {
+    pub fn render(&mut self, cx: &DialogCx<'_>) -> PickerRows {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let width_cells = width.max(1);
         let mut rows = vec![
             Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border)),
@@ -229,7 +231,7 @@ impl<T: Clone> Picker<T> {
             rows.push(row);
         }
 
-        let below = self.rows_below(theme);
+        let below = self.rows_below(cx);
         let room = usize::from(max_rows).saturating_sub(rows.len() + below.len() + 1).max(1);
         self.page = room;
         self.scroll = self.scroll.min(self.shown.len().saturating_sub(room));
@@ -253,15 +255,14 @@ impl<T: Clone> Picker<T> {
         PickerRows { rows, cursor }
     }
 
-    fn rows_below(&self, theme: &Theme) -> Vec<Row> {
+    fn rows_below(&self, cx: &DialogCx<'_>) -> Vec<Row> {
+        let theme = cx.theme;
         let mut rows = Vec::new();
         let detail = self.selected_item().map(|item| item.detail.as_str()).unwrap_or_default();
         if !detail.is_empty() {
             rows.push(Row::styled(format!("  {}", sanitize_line(detail)), theme.style(Token::Muted)));
         }
-        if !self.hints.is_empty() {
-            rows.push(Row::styled(self.hints.clone(), theme.style(Token::Dim)));
-        }
+        rows.extend(self.hints.rows(cx));
         rows
     }
 
@@ -307,7 +308,7 @@ mod tests {
         let items = names.iter().enumerate();
         let items =
             items.map(|(n, name)| PickerItem::new(n, *name).note("note").detail(format!("About {name}")));
-        Picker::new("Pick one", items.collect()).hints("enter choose")
+        Picker::new("Pick one", items.collect()).hints(Hints::confirm("choose"))
     }
 
     fn press(picker: &mut Picker<usize>, codes: &[KeyCode]) -> PickerOutcome<usize> {
@@ -319,13 +320,14 @@ mod tests {
         outcome
     }
 
+    fn rendered(picker: &mut Picker<usize>, width: u16, max_rows: u16) -> PickerRows {
+        let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        picker.render(&DialogCx { width, max_rows, theme: &theme(), keymap: &keymap })
+    }
+
     fn drawn(picker: &mut Picker<usize>, width: u16, max_rows: u16) -> Vec<String> {
-        picker
-            .render(width, max_rows, &theme())
-            .rows
-            .iter()
-            .map(|row| row.text().trim_end().to_owned())
-            .collect()
+        let drawn = rendered(picker, width, max_rows);
+        drawn.rows.iter().map(|row| row.text().trim_end().to_owned()).collect()
     }
 
     #[test]
@@ -356,10 +358,10 @@ mod tests {
             "→ delta  note",
             "  (4/4)",
             "  About delta",
-            "enter choose",
+            "enter: choose",
         ];
         assert_eq!(drawn(&mut list, 20, 8), expected);
-        assert_eq!(list.render(20, 8, &theme()).cursor, Some((2, 2)));
+        assert_eq!(rendered(&mut list, 20, 8).cursor, Some((2, 2)));
     }
 
     #[test]
@@ -367,7 +369,7 @@ mod tests {
         let mut list = picker();
         for width in 0..8 {
             for max_rows in 0..9 {
-                let drawn = list.render(width, max_rows, &theme());
+                let drawn = rendered(&mut list, width, max_rows);
                 assert!(drawn.rows.len() <= usize::from(max_rows.max(1)));
                 assert!(drawn.rows.iter().all(|row| row.width() <= usize::from(width.max(1))));
             }

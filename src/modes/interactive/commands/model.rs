@@ -30,17 +30,17 @@ fn model(app: &mut App, args: &str, out: &mut Vec<Effect>) {
 /// Lists the known models, filtered by `query`, and searches for others in the background.
 pub(in super::super) fn open_models(app: &mut App, query: &str, out: &mut Vec<Effect>) {
     out.push(WorldEffect::RefreshModels { with_services: true }.into());
-    app.dialogs.open_models(&app.session, query, &app.keymap);
+    app.dialogs.open_models(&app.session, query);
 }
 
 fn open_scope(app: &mut App, out: &mut Vec<Effect>) {
     out.push(WorldEffect::RefreshModels { with_services: true }.into());
-    app.dialogs.open_scope(&app.session, &app.keymap);
+    app.dialogs.open_scope(&app.session);
 }
 
 fn thinking(app: &mut App, args: &str, out: &mut Vec<Effect>) {
     if args.is_empty() {
-        if let Err(refusal) = app.dialogs.open_thinking(&app.session, &app.keymap) {
+        if let Err(refusal) = app.dialogs.open_thinking(&app.session) {
             app.fail(&refusal);
         }
         return;

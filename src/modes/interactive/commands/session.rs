@@ -237,5 +237,5 @@ pub(in super::super) fn open_queue(app: &mut App) {
         let keys = ["tui.input.submit", "app.message.followUp"].map(|id| app.keymap.hint(id)).join(" and ");
         return app.tell(&format!("The queue is empty. While the agent works, {keys} queue a message."));
     }
-    app.dialogs.open_queue(&app.session, &app.keymap);
+    app.dialogs.open_queue(&app.session);
 }

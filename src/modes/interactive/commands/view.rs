@@ -46,7 +46,7 @@ pub(super) const COMMANDS: &[Command] = &[
         args: "[SEARCH]",
         help: "Show and change settings",
         run: |app, args, _| {
-            let dialog = SettingsDialog::new(&app.session.settings, args, &app.keymap);
+            let dialog = SettingsDialog::new(&app.session.settings, args);
             app.dialogs.show(dialog);
         },
     },
@@ -60,7 +60,7 @@ pub(in super::super) fn on_themes(app: &mut App, names: Vec<String>, query: &str
         return out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
     }
     let current = &app.session.settings.values.theme;
-    app.dialogs.show(Themes::new(names, current, query, &app.keymap));
+    app.dialogs.show(Themes::new(names, current, query));
 }
 
 fn hotkeys(app: &mut App, _: &str, _: &mut Vec<Effect>) {

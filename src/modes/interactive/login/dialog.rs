@@ -3,11 +3,10 @@
 use crate::config::{CLIENT_ID_HELP, Secret, SignInMethod, SignInRequest, SignInStep};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::Row;
-use crate::tui::theme::Theme;
+use crate::tui::widgets::DialogCx;
 
 use super::super::msg::{Effect, ScreenEffect};
-use super::super::overlays::{DialogOutcome, Overlay, OverlayStep};
+use super::super::overlays::{DialogOutcome, Drawn, Overlay, OverlayStep};
 use super::entry::Entry;
 use super::providers::{LoginMethods, Logins};
 use super::sign_in::SignInDialog;
@@ -17,8 +16,6 @@ use super::{LoginEffect, LoginMethod, LoginMsg, LoginProvider, Purpose};
 /// skipped.
 pub(in super::super) struct LoginDialog {
     stage: Stage,
-    /// The key that copies the sign-in address, as shown in hints.
-    copy_key: String,
 }
 
 enum Stage {
@@ -30,16 +27,13 @@ enum Stage {
 
 impl LoginDialog {
     /// Begins with the list of providers.
-    pub(in super::super) fn new(purpose: Purpose, providers: Vec<LoginProvider>, copy_key: String) -> Self {
-        Self { stage: Stage::Providers(Logins::new(purpose, providers)), copy_key }
+    pub(in super::super) fn new(purpose: Purpose, providers: Vec<LoginProvider>) -> Self {
+        Self { stage: Stage::Providers(Logins::new(purpose, providers)) }
     }
 
     /// Begins with `provider` already chosen. The outcome is due at once.
-    pub(in super::super) fn for_provider(
-        provider: LoginProvider,
-        copy_key: String,
-    ) -> (Self, Option<DialogOutcome>) {
-        let mut dialog = Self { stage: Stage::Methods(LoginMethods::new(&provider)), copy_key };
+    pub(in super::super) fn for_provider(provider: LoginProvider) -> (Self, Option<DialogOutcome>) {
+        let mut dialog = Self { stage: Stage::Methods(LoginMethods::new(&provider)) };
         let outcome = match dialog.choose(provider) {
             OverlayStep::StayWith(outcome) | OverlayStep::CloseWith(outcome) => Some(outcome),
             OverlayStep::Stay | OverlayStep::Close => None,
@@ -109,7 +103,7 @@ impl LoginDialog {
             return self.show(Stage::Entry(client_id_entry(provider, method)));
         }
         let name = provider.offer.map_or(provider.keys.name.as_str(), |offer| offer.name);
-        self.stage = Stage::SignIn(SignInDialog::new(name, &self.copy_key));
+        self.stage = Stage::SignIn(SignInDialog::new(name));
         let request = SignInRequest { provider: provider.keys.id, method, client_id, domain: None };
         OverlayStep::StayWith(outcome(LoginEffect::SignIn(request)))
     }
@@ -152,7 +146,33 @@ impl Overlay for LoginDialog {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        self.stage().render(width, max_rows, theme)
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        self.stage().render(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use crate::config::{KeySource, ProviderKeys};
+
+    use super::super::super::keybindings::default_keymap;
+    use super::super::super::overlays::tests::check_hints;
+    use super::*;
+
+    #[test]
+    fn hints_of_lists_and_entry_name_the_keys_of_the_user() {
+        let (id, name, source) = ("acme".to_owned(), "ACME".to_owned(), KeySource::Stored);
+        let keys = ProviderKeys { id, name, source, is_stored: true, is_known: true };
+        let provider = LoginProvider { keys, offer: None, asks_for_client_id: false };
+        let mut dialog = LoginDialog::new(Purpose::Login, vec![provider.clone()]);
+        check_hints(&mut dialog);
+        dialog.show(Stage::Methods(LoginMethods::new(&provider)));
+        check_hints(&mut dialog);
+        let enter = InputEvent::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE));
+        dialog.handle(&enter, &default_keymap());
+        assert!(matches!(dialog.stage, Stage::Entry(_)));
+        check_hints(&mut dialog);
     }
 }

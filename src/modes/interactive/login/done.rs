@@ -9,19 +9,18 @@ use super::{KeyChange, LoginDialog, LoginDone, LoginEffect, Purpose};
 
 /// Shows the result of an effect of keys and accounts.
 pub(in super::super) fn on_done(app: &mut App, done: LoginDone, out: &mut Vec<Effect>) {
-    let copy_key = || app.keymap.hint("app.message.copy");
     match done {
         LoginDone::Listed { wanted: None, providers, .. } if providers.is_empty() => {
             app.tell("No key or account is saved.");
         }
         LoginDone::Listed { purpose, wanted: None, providers } => {
-            let dialog = LoginDialog::new(purpose, providers, copy_key());
+            let dialog = LoginDialog::new(purpose, providers);
             app.dialogs.open_login(dialog);
         }
         LoginDone::Listed { purpose, wanted: Some(name), providers } => {
             match (providers.into_iter().find(|provider| provider.is_named(&name)), purpose) {
                 (Some(provider), Purpose::Login) => {
-                    let (dialog, outcome) = LoginDialog::for_provider(provider, copy_key());
+                    let (dialog, outcome) = LoginDialog::for_provider(provider);
                     app.dialogs.open_login(dialog);
                     if let Some(outcome) = outcome {
                         app.on_dialog(outcome, out);

@@ -2,11 +2,11 @@
 
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Row, wrap_plain};
-use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::Field;
+use crate::tui::text::wrap_plain;
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Field, Hints};
 
-use super::super::overlays::{Dialog, Overlay, OverlayStep};
+use super::super::overlays::{Dialog, Drawn, Overlay, OverlayStep};
 use super::LoginMsg;
 
 /// A dialog with a line to type into. An empty line is rejected.
@@ -59,16 +59,16 @@ impl Overlay<LoginMsg> for Entry {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let muted = theme.style(Token::Muted);
-        let body = self.about.iter().flat_map(|line| wrap_plain(line, width, muted)).collect();
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let muted = cx.theme.style(Token::Muted);
+        let body = self.about.iter().flat_map(|line| wrap_plain(line, cx.width, muted)).collect();
         let dialog = Dialog {
             title: &self.title,
             body,
             field: Some(&self.field),
             note: self.is_refused.then_some(("type or paste it first", Token::Warning)),
-            hints: "enter: continue · escape: cancel",
+            hints: Hints::confirm("continue").cancel("cancel"),
         };
-        dialog.render(width, max_rows, theme)
+        dialog.render(cx)
     }
 }

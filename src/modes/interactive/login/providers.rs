@@ -3,11 +3,9 @@
 use crate::config::SignInMethod;
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::Row;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
-use super::super::overlays::{Overlay, OverlayStep};
+use super::super::overlays::{Drawn, Overlay, OverlayStep};
 use super::{LoginMethod, LoginMsg, LoginProvider, Purpose};
 
 /// The providers, each with the source of its key.
@@ -30,10 +28,11 @@ impl Logins {
                 PickerItem::new(provider, name).note(note).detail(detail).keywords(keywords)
             })
             .collect();
-        let (title, hints) = match purpose {
-            Purpose::Login => ("Log in to a provider", "enter: choose · escape: cancel"),
-            Purpose::Logout => ("Remove a provider's saved key or account", "enter: remove · escape: cancel"),
+        let (title, confirm) = match purpose {
+            Purpose::Login => ("Log in to a provider", "choose"),
+            Purpose::Logout => ("Remove a provider's saved key or account", "remove"),
         };
+        let hints = Hints::confirm(confirm).cancel("cancel");
         Self { picker: Picker::new(title, items).hints(hints), purpose }
     }
 }
@@ -50,8 +49,8 @@ impl Overlay<LoginMsg> for Logins {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }
@@ -80,7 +79,8 @@ impl LoginMethods {
         });
         let title = format!("Log in to {}", provider.keys.name);
         let picker = Picker::new(title, items.collect()).without_filter();
-        Self { picker: picker.hints("enter: choose · escape: cancel"), provider: provider.clone() }
+        let hints = Hints::confirm("choose").cancel("cancel");
+        Self { picker: picker.hints(hints), provider: provider.clone() }
     }
 }
 
@@ -95,8 +95,8 @@ impl Overlay<LoginMsg> for LoginMethods {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }

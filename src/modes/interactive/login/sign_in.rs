@@ -5,15 +5,14 @@ use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{LinkTarget, Row, Run, Wrap, sanitize_line, wrap_plain};
 use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::Field;
+use crate::tui::widgets::{DialogCx, Field, Hints};
 
-use super::super::overlays::{Dialog, Overlay, OverlayStep};
+use super::super::overlays::{Dialog, Drawn, Overlay, OverlayStep};
 use super::LoginMsg;
 
 /// The dialog of a sign-in. Closing it cancels the sign-in.
 pub(super) struct SignInDialog {
     title: String,
-    copy_key: String,
     phase: Phase,
     note: Option<(String, Token)>,
 }
@@ -33,10 +32,9 @@ enum Phase {
 }
 
 impl SignInDialog {
-    /// `copy_key` copies the address, or the code.
-    pub(super) fn new(name: &str, copy_key: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let note = Some(("contacting the provider…".to_owned(), Token::Muted));
-        Self { title: name.to_owned(), copy_key: copy_key.to_owned(), phase: Phase::Starting, note }
+        Self { title: name.to_owned(), phase: Phase::Starting, note }
     }
 
     /// Shows a step of the sign-in.
@@ -132,30 +130,26 @@ impl Overlay<LoginMsg> for SignInDialog {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let hints = match &self.phase {
-            Phase::Starting => "escape: cancel".to_owned(),
-            Phase::Browser { pasted, .. } if !pasted.is_empty() => {
-                "enter: continue · escape: cancel".to_owned()
-            }
-            Phase::Browser { .. } => {
-                format!("enter: open the browser · {}: copy it · escape: cancel", self.copy_key)
-            }
+            Phase::Starting => Hints::new(),
+            Phase::Browser { pasted, .. } if !pasted.is_empty() => Hints::confirm("continue"),
+            Phase::Browser { .. } => Hints::confirm("open the browser").key("app.message.copy", "copy it"),
             Phase::Device { .. } => {
-                format!("enter: open the browser · {}: copy the code · escape: cancel", self.copy_key)
+                Hints::confirm("open the browser").key("app.message.copy", "copy the code")
             }
         };
         let dialog = Dialog {
             title: &self.title,
-            body: self.body(width, theme),
+            body: self.body(cx.width, cx.theme),
             field: match &self.phase {
                 Phase::Browser { pasted, .. } => Some(pasted),
                 Phase::Starting | Phase::Device { .. } => None,
             },
             note: self.note.as_ref().map(|(text, token)| (text.as_str(), *token)),
-            hints: &hints,
+            hints: hints.cancel("cancel"),
         };
-        dialog.render(width, max_rows, theme)
+        dialog.render(cx)
     }
 }
 
@@ -165,13 +159,12 @@ mod tests {
 
     use super::super::super::actions;
     use crate::tui::keymap::{BINDINGS, Platform};
-    use crate::tui::theme::{Appearance, ColorDepth};
 
+    use super::super::super::overlays::tests::{check_hints, draw};
     use super::*;
 
     fn screen(dialog: &mut SignInDialog, width: u16, max_rows: u16) -> String {
-        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let (rows, _) = dialog.render(width, max_rows, &theme);
+        let (rows, _) = draw(dialog, width, max_rows);
         assert!(rows.len() <= usize::from(max_rows.max(1)));
         let rows: Vec<String> = rows.iter().map(|row| row.text().trim_end().to_owned()).collect();
         rows.join("\n")
@@ -185,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_browser_is_told_where_to_go_and_its_last_address_can_be_pasted() {
-        let mut dialog = SignInDialog::new("Sign in with ChatGPT", "ctrl+x");
+        let mut dialog = SignInDialog::new("Sign in with ChatGPT");
         dialog.on_step(&SignInStep::Browser { url: "https://a.example/authorize?state=1".to_owned() });
         dialog.on_step(&SignInStep::Problem("port 1455 is in use".to_owned()));
         let keymap = Keymap::new(&[BINDINGS], Platform::Unix);
@@ -211,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_device_code_can_be_copied() {
-        let mut dialog = SignInDialog::new("Sign in with GitHub", "ctrl+x");
+        let mut dialog = SignInDialog::new("Sign in with GitHub");
         let url = "https://github.com/login/device".to_owned();
         dialog.on_step(&SignInStep::Device { url, code: "ABCD-1234".to_owned() });
         insta::assert_snapshot!(screen(&mut dialog, 66, 20), @"
@@ -228,5 +221,17 @@ mod tests {
         for (width, max_rows) in [(0, 0), (1, 1), (7, 3), (200, 2)] {
             screen(&mut dialog, width, max_rows);
         }
+    }
+
+    #[test]
+    fn hints_of_all_steps_name_the_keys_of_the_user() {
+        let mut dialog = SignInDialog::new("Sign in");
+        check_hints(&mut dialog);
+        dialog.on_step(&SignInStep::Browser { url: "https://a.example".to_owned() });
+        check_hints(&mut dialog);
+        dialog.handle(&InputEvent::Paste("http://127.0.0.1/".to_owned()), &Keymap::new(&[], Platform::Unix));
+        check_hints(&mut dialog);
+        dialog.on_step(&SignInStep::Device { url: "https://a.example".to_owned(), code: "A-1".to_owned() });
+        check_hints(&mut dialog);
     }
 }

@@ -7,10 +7,11 @@ use crate::session::{IfBusy, SessionCommand};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, wrap_plain};
-use crate::tui::theme::{Theme, Token};
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Hints};
 
 use super::dialog::Dialog;
-use super::{DialogOutcome, Overlay, OverlayStep};
+use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
 
 /// A question whose first answer, which is selected, changes nothing. The others proceed.
 pub(in super::super) struct Confirmation {
@@ -86,7 +87,8 @@ impl Overlay for Confirmation {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let option = |label: &str, is_selected: bool| {
             let (arrow, token) = if is_selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
             Row::styled(format!("{arrow}{label}"), theme.style(token))
@@ -95,7 +97,7 @@ impl Overlay for Confirmation {
         body.truncate(usize::from(max_rows).saturating_sub(4 + self.proceed.len()));
         let labels = [self.leave].into_iter().chain(self.proceed.iter().map(|(label, _)| *label));
         body.extend(labels.enumerate().map(|(at, label)| option(label, at == self.selected)));
-        let hints = "enter: choose · escape: cancel";
-        Dialog { title: self.title, body, field: None, note: None, hints }.render(width, max_rows, theme)
+        let hints = Hints::confirm("choose").cancel("cancel");
+        Dialog { title: self.title, body, field: None, note: None, hints }.render(cx)
     }
 }

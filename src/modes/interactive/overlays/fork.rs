@@ -3,8 +3,7 @@
 use crate::session::{EntryId, IfBusy, SessionCommand};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
 use super::{Drawn, Overlay, OverlayStep};
 
@@ -16,7 +15,7 @@ impl ForkPoints {
         let last = prompts.last().map(|(id, _)| id.clone());
         let items = prompts.into_iter().map(|(id, text)| PickerItem::new(id, text)).collect();
         let title = "Fork: continue in a new session from before a message";
-        let mut picker = Picker::new(title, items).hints("enter: fork · escape: cancel");
+        let mut picker = Picker::new(title, items).hints(Hints::confirm("fork").cancel("cancel"));
         picker.select(|id| Some(id) == last.as_ref());
         Self(picker)
     }
@@ -33,8 +32,8 @@ impl Overlay for ForkPoints {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
-        let drawn = self.0.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.0.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }

@@ -18,7 +18,7 @@ use crate::session::{SessionCommand, SessionState, TrustChoice};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
-use crate::tui::theme::Theme;
+use crate::tui::widgets::DialogCx;
 
 use super::msg::{Effect, WorldEffect};
 use super::session_picker::ChosenSession;
@@ -53,8 +53,8 @@ pub(super) trait Overlay<M = DialogOutcome> {
     /// Updates for a change of the models.
     fn models_changed(&mut self, _: &[ModelChoice]) {}
 
-    /// Its rows, `max_rows` at most, and the cursor's row and column among them.
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn;
+    /// Its rows, at most those there is room for, and the cursor's row and column among them.
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn;
 }
 
 /// The result of an input.
@@ -98,3 +98,6 @@ impl OverlayStep {
         Self::CloseWith(DialogOutcome::session(command))
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -6,11 +6,9 @@ use crate::ai::Model;
 use crate::session::{Scope, SessionCommand, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::Row;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
-use super::{Overlay, OverlayStep};
+use super::{Drawn, Overlay, OverlayStep};
 
 /// A model in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,20 +60,14 @@ pub(in super::super) struct Models {
 
 impl Models {
     /// Marks the session's model and puts it first.
-    pub(in super::super) fn new(
-        choices: &[ModelChoice],
-        session: &SessionState,
-        query: &str,
-        keymap: &Keymap,
-    ) -> Self {
+    pub(in super::super) fn new(choices: &[ModelChoice], session: &SessionState, query: &str) -> Self {
         let scope: Vec<String> = session.scope.iter().map(|scoped| scoped.model.reference()).collect();
         let current = session.model.reference();
-        let save_key = keymap.hint("app.models.save");
-        let mut hints = format!("enter: this session · {save_key}: also as default");
+        let mut hints = Hints::confirm("this session").key("app.models.save", "also as default");
         if !scope.is_empty() {
-            hints = format!("{hints} · {}: all or scoped", keymap.hint("app.models.scope"));
+            hints = hints.key("app.models.scope", "all or scoped");
         }
-        let picker = Picker::new("Model", Vec::new()).hints(format!("{hints} · escape: cancel"));
+        let picker = Picker::new("Model", Vec::new()).hints(hints.cancel("cancel"));
         let scoped = !scope.is_empty() && query.is_empty();
         let mut models = Self { picker, choices: choices.to_vec(), scope, scoped, current };
         models.fill();
@@ -140,8 +132,8 @@ impl Overlay for Models {
         self.picker.select(|reference| Some(reference) == selected.as_ref());
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }

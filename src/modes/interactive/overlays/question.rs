@@ -6,10 +6,11 @@ use crate::session::{Question, QuestionId, SessionCommand};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, sanitize_line, wrap_plain};
-use crate::tui::theme::{Theme, Token};
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Hints};
 
 use super::dialog::Dialog;
-use super::{Overlay, OverlayStep};
+use super::{Drawn, Overlay, OverlayStep};
 
 /// A question with its options. The default is selected first, because keys that the user
 /// typed ahead must not decide.
@@ -46,7 +47,8 @@ impl Overlay for QuestionDialog {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let options: Vec<Row> = (self.question.options.iter().enumerate())
             .map(|(option_idx, label)| {
                 let is_selected = option_idx == self.selected;
@@ -63,7 +65,7 @@ impl Overlay for QuestionDialog {
         body.truncate(usize::from(max_rows).saturating_sub(options.len() + 3));
         body.extend(options);
         let default = self.question.options.get(self.question.default).map_or("", String::as_str);
-        let hints = format!("enter: choose · escape: {}", sanitize_line(default).to_lowercase());
-        Dialog { title: &title, body, field: None, note: None, hints: &hints }.render(width, max_rows, theme)
+        let hints = Hints::confirm("choose").cancel(sanitize_line(default).to_lowercase());
+        Dialog { title: &title, body, field: None, note: None, hints }.render(cx)
     }
 }

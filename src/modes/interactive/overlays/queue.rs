@@ -4,12 +4,10 @@ use crate::agent::{QueueKind, QueueSlot};
 use crate::session::{QueueView, SessionCommand, SessionState};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::Row;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
 use super::super::msg::WorldEffect;
-use super::{DialogOutcome, Overlay, OverlayStep};
+use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
 
 /// The queued messages, in delivery order.
 pub(in super::super) struct QueuedMessages {
@@ -20,14 +18,12 @@ pub(in super::super) struct QueuedMessages {
 }
 
 impl QueuedMessages {
-    pub(in super::super) fn new(queue: &QueueView, keymap: &Keymap) -> Self {
-        let hints = format!(
-            "enter: edit · {}/{}: move · {}: switch queue · {}: remove · escape: close",
-            keymap.hint("app.queue.moveUp"),
-            keymap.hint("app.queue.moveDown"),
-            keymap.hint("app.queue.toggle"),
-            keymap.hint("app.queue.drop"),
-        );
+    pub(in super::super) fn new(queue: &QueueView) -> Self {
+        let hints = Hints::confirm("edit")
+            .keys(&["app.queue.moveUp", "app.queue.moveDown"], "move")
+            .key("app.queue.toggle", "switch queue")
+            .key("app.queue.drop", "remove")
+            .cancel("close");
         let picker = Picker::new("Queued messages", items(queue)).without_filter().hints(hints);
         Self { picker, queue: queue.clone(), moved: None }
     }
@@ -124,8 +120,8 @@ impl Overlay for QueuedMessages {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }
@@ -146,7 +142,7 @@ mod tests {
         let keymap = Keymap::new(&[BINDINGS, &actions], Platform::Unix);
         let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let queue = QueueView { steering: texts(&["a", "b"]), follow_up: texts(&["c"]) };
-        let mut overlay = QueuedMessages::new(&queue, &keymap);
+        let mut overlay = QueuedMessages::new(&queue);
         let key = |code, modifiers| InputEvent::Key(KeyEvent::new(code, modifiers));
         for _ in 0..at {
             overlay.handle(&key(KeyCode::Down, KeyModifiers::NONE), &keymap);

@@ -6,11 +6,9 @@ use crate::ai::ScopedModel;
 use crate::session::{Scope, SessionCommand};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::Row;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
-use super::{ModelChoice, Overlay, OverlayStep};
+use super::{Drawn, ModelChoice, Overlay, OverlayStep};
 
 /// All models with a key; those of the scope are marked and come first.
 pub(in super::super) struct ModelScope {
@@ -22,14 +20,15 @@ pub(in super::super) struct ModelScope {
 }
 
 impl ModelScope {
-    pub(in super::super) fn new(choices: &[ModelChoice], scope: &[ScopedModel], keymap: &Keymap) -> Self {
-        let hints = format!(
-            "{}: on or off · {}/{}: order · {}: also as default · escape: done",
-            keymap.hint("app.models.toggle"),
-            keymap.hint("app.models.reorderUp"),
-            keymap.hint("app.models.reorderDown"),
-            keymap.hint("app.models.save"),
-        );
+    pub(in super::super) fn new(choices: &[ModelChoice], scope: &[ScopedModel]) -> Self {
+        let hints = Hints::new()
+            .key("app.models.toggle", "on or off")
+            .keys(&["app.models.reorderUp", "app.models.reorderDown"], "order")
+            .key("app.models.save", "also as default")
+            .cancel("done")
+            .key("app.models.enableAll", "all")
+            .key("app.models.clearAll", "none")
+            .key("app.models.toggleProvider", "provider");
         let picker = Picker::new("Models to cycle through; none selected means all", Vec::new()).hints(hints);
         let scope = scope.iter().map(|scoped| (scoped.model.reference(), scoped.pattern())).collect();
         let mut overlay = Self { picker, choices: choices.to_vec(), scope };
@@ -145,8 +144,8 @@ impl Overlay for ModelScope {
         self.fill();
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }
@@ -167,7 +166,7 @@ mod tests {
         };
         let choices = [model("acme", "one"), model("umbrella", "two"), model("acme", "three")];
         let keymap = default_keymap();
-        let mut overlay = ModelScope::new(&choices, &[], &keymap);
+        let mut overlay = ModelScope::new(&choices, &[]);
         for key in keys.chars() {
             let held = if key.is_uppercase() { KeyModifiers::CONTROL } else { KeyModifiers::NONE };
             let key = KeyEvent::new(KeyCode::Char(key.to_ascii_lowercase()), held);

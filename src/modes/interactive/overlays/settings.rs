@@ -8,12 +8,12 @@ use crate::config::{EffectiveSettings, Layer, ROWS, Row as Setting, SettingChang
 use crate::session::{SessionCommand, SessionState};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
-use crate::tui::text::{Row, wrap_plain};
-use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::{Field, Picker, PickerItem, PickerOutcome};
+use crate::tui::text::wrap_plain;
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Field, Hints, Picker, PickerItem, PickerOutcome};
 
 use super::dialog::Dialog;
-use super::{DialogOutcome, Overlay, OverlayStep};
+use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
 
 /// The list of settings, or the value that is being typed.
 pub(in super::super) struct SettingsDialog {
@@ -31,11 +31,8 @@ struct Edit {
 
 impl SettingsDialog {
     /// Lists the settings that match `query`.
-    pub(in super::super) fn new(settings: &Arc<EffectiveSettings>, query: &str, keymap: &Keymap) -> Self {
-        let hints = format!(
-            "enter: change · {}: reset to the value of the layer below · escape: close",
-            keymap.hint("app.settings.reset")
-        );
+    pub(in super::super) fn new(settings: &Arc<EffectiveSettings>, query: &str) -> Self {
+        let hints = Hints::confirm("change").key("app.settings.reset", "reset").cancel("close");
         let mut picker = Picker::new("Settings", items(settings)).hints(hints);
         picker.set_query(query);
         Self { settings: Arc::clone(settings), picker, edit: None }
@@ -148,20 +145,20 @@ impl Overlay for SettingsDialog {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
         let Some(edit) = &self.edit else {
-            let drawn = self.picker.render(width, max_rows, theme);
+            let drawn = self.picker.render(cx);
             return (drawn.rows, drawn.cursor);
         };
         let about = format!("{}: {}", edit.setting.help, edit.setting.kind.describe());
         Dialog {
             title: edit.setting.key,
-            body: wrap_plain(&about, width.max(1), theme.style(Token::Muted)),
+            body: wrap_plain(&about, cx.width.max(1), cx.theme.style(Token::Muted)),
             field: Some(&edit.field),
             note: edit.problem.as_deref().map(|problem| (problem, Token::Error)),
-            hints: "enter: save · escape: back",
+            hints: Hints::confirm("save").cancel("back"),
         }
-        .render(width, max_rows, theme)
+        .render(cx)
     }
 }
 
@@ -171,10 +168,10 @@ mod tests {
 
     use crate::config::LiveSettings;
     use crate::tui::keymap::{BINDINGS, Platform};
-    use crate::tui::theme::{Appearance, ColorDepth};
 
     use super::super::super::actions;
     use super::super::super::msg::{Effect, WorldEffect};
+    use super::super::tests::draw;
     use super::*;
 
     fn keymap() -> Keymap {
@@ -183,7 +180,7 @@ mod tests {
 
     fn dialog(query: &str, changes: Vec<SettingChange>) -> SettingsDialog {
         let (live, _) = LiveSettings::load("/nowhere/settings.json".into(), changes);
-        SettingsDialog::new(&live.get(), query, &keymap())
+        SettingsDialog::new(&live.get(), query)
     }
 
     fn press(
@@ -213,8 +210,7 @@ mod tests {
     const ENTER: (KeyCode, KeyModifiers) = (KeyCode::Enter, KeyModifiers::NONE);
 
     fn shown(dialog: &mut SettingsDialog, max_rows: u16) -> String {
-        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let (rows, _) = dialog.render(90, max_rows, &theme);
+        let (rows, _) = draw(dialog, 90, max_rows);
         rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
 
@@ -256,11 +252,10 @@ mod tests {
 
     #[test]
     fn any_size_is_survived() {
-        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
         let mut dialog = dialog("", vec![]);
         for width in 0..9 {
             for max_rows in 0..9 {
-                assert!(dialog.render(width, max_rows, &theme).0.len() <= usize::from(max_rows.max(1)));
+                assert!(draw(&mut dialog, width, max_rows).0.len() <= usize::from(max_rows.max(1)));
             }
         }
     }

@@ -7,7 +7,8 @@ use crate::tui::composer::{Composer, ComposerView, EditorAction, backslash_to_ne
 use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, sanitize_line, wrap_plain};
-use crate::tui::theme::{Theme, Token};
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Hints};
 
 use super::super::msg::{Effect, ScreenEffect};
 use super::super::tool_view::grouped;
@@ -23,8 +24,8 @@ const LEAVE: [&str; 3] = [
     "Decide later; /compact --edit shows it again",
     "Drop it; the conversation stays as it is",
 ];
-/// Rows around the text: border, title, about, the borders of the editor, keys.
-const FIXED_ROWS: u16 = 6;
+/// Rows around the text, without those of the keys: border, title, about, the borders of the editor.
+const FIXED_ROWS: u16 = 5;
 
 /// A summary in an editor. Enter accepts it.
 pub(in super::super) struct SummaryReview {
@@ -34,21 +35,13 @@ pub(in super::super) struct SummaryReview {
     stored: String,
     /// The selected answer while the dialog asks how to leave.
     leaving: Option<usize>,
-    hints: String,
 }
 
 impl SummaryReview {
-    pub(in super::super) fn new(draft: &Arc<SummaryDraft>, keymap: &Keymap) -> Self {
+    pub(in super::super) fn new(draft: &Arc<SummaryDraft>) -> Self {
         let mut composer = Composer::new();
         composer.set_text(&draft.text);
-        let hints = format!(
-            "{}: use it · {}: line break · {}: open in your editor · {}: leave",
-            keymap.hint("tui.input.submit"),
-            keymap.hint("tui.input.newLine"),
-            keymap.hint("app.editor.external"),
-            keymap.hint("tui.select.cancel"),
-        );
-        Self { draft: Arc::clone(draft), composer, stored: draft.text.clone(), leaving: None, hints }
+        Self { draft: Arc::clone(draft), composer, stored: draft.text.clone(), leaving: None }
     }
 
     fn text(&self) -> String {
@@ -159,7 +152,8 @@ impl Overlay for SummaryReview {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let columns = width.max(1);
         if let Some(selected) = self.leaving {
             let options = LEAVE.iter().enumerate().map(|(at, label)| {
@@ -167,16 +161,21 @@ impl Overlay for SummaryReview {
                     if at == selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
                 Row::styled(format!("{arrow}{label}"), theme.style(token))
             });
-            let hints = "enter: choose · escape: keep editing";
+            let hints = Hints::confirm("choose").cancel("keep editing");
             let body = options.collect();
-            return Dialog { title: LEAVE_TITLE, body, field: None, note: None, hints }
-                .render(width, max_rows, theme);
+            return Dialog { title: LEAVE_TITLE, body, field: None, note: None, hints }.render(cx);
         }
         let about = wrap_plain(&self.about(), columns, theme.style(Token::Muted));
         let n_about = u16::try_from(about.len()).unwrap_or(u16::MAX);
+        let hints = Hints::new()
+            .key("tui.input.submit", "use it")
+            .key("tui.input.newLine", "line break")
+            .key("app.editor.external", "open in your editor")
+            .cancel("leave");
+        let n_fixed = FIXED_ROWS.saturating_add(u16::try_from(hints.rows(cx).len()).unwrap_or(0));
         let drawn = self.composer.render(&ComposerView {
             width: columns,
-            max_rows: max_rows.saturating_sub(FIXED_ROWS.saturating_add(n_about)).max(1),
+            max_rows: max_rows.saturating_sub(n_fixed.saturating_add(n_about)).max(1),
             padding: 0,
             theme,
             border: theme.style(Token::Border),
@@ -186,9 +185,7 @@ impl Overlay for SummaryReview {
         let (row, column) = drawn.cursor;
         let mut body = about;
         body.extend(drawn.rows);
-        let hints = &self.hints;
-        let (rows, _) =
-            Dialog { title: TITLE, body, field: None, note: None, hints }.render(width, max_rows, theme);
+        let (rows, _) = Dialog { title: TITLE, body, field: None, note: None, hints }.render(cx);
         // Border and title of the dialog come first.
         let row = 2 + n_about + row;
         let cursor = (usize::from(row) < rows.len()).then_some((row, column));

@@ -3,8 +3,7 @@
 use crate::session::SessionCommand;
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
 use super::super::msg::ScreenEffect;
 use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
@@ -20,15 +19,14 @@ pub(in super::super) struct Themes {
 
 impl Themes {
     /// `query` is what the filter begins with.
-    pub(in super::super) fn new(names: Vec<String>, current: &str, query: &str, keymap: &Keymap) -> Self {
+    pub(in super::super) fn new(names: Vec<String>, current: &str, query: &str) -> Self {
         let item = |name: String| {
             let mark = if name == current { "✓ " } else { "  " };
             let label = format!("{mark}{name}");
             PickerItem::new(name, label)
         };
         let items = names.into_iter().map(item).collect();
-        let [confirm, cancel] = ["tui.select.confirm", "tui.select.cancel"].map(|id| keymap.hint(id));
-        let hints = format!("{confirm}: save · {cancel}: keep {current}");
+        let hints = Hints::confirm("save").cancel(format!("keep {current}"));
         let mut picker = Picker::new("Theme", items).hints(hints);
         picker.set_query(query);
         if query.is_empty() {
@@ -65,8 +63,8 @@ impl Overlay for Themes {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }
@@ -83,7 +81,7 @@ mod tests {
     fn last_step(codes: &[KeyCode]) -> String {
         let keymap = default_keymap();
         let names = ["system", "dark", "light", "mine"].map(str::to_owned).to_vec();
-        let mut themes = Themes::new(names, "dark", "", &keymap);
+        let mut themes = Themes::new(names, "dark", "");
         let mut last = String::new();
         for &code in codes {
             let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));

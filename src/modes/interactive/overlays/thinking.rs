@@ -4,17 +4,15 @@ use crate::ai::{Model, ThinkingLevel};
 use crate::session::{Scope, SessionCommand};
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::text::Row;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 
-use super::{Overlay, OverlayStep};
+use super::{Drawn, Overlay, OverlayStep};
 
 /// The levels the current model supports.
 pub(in super::super) struct ThinkingLevels(Picker<ThinkingLevel>);
 
 impl ThinkingLevels {
-    pub(in super::super) fn new(model: &Model, current: ThinkingLevel, save_key: &str) -> Self {
+    pub(in super::super) fn new(model: &Model, current: ThinkingLevel) -> Self {
         let items = model
             .thinking_levels()
             .into_iter()
@@ -23,7 +21,8 @@ impl ThinkingLevels {
                 PickerItem::new(level, format!("{mark}{level}")).note(describe(level))
             })
             .collect();
-        let hints = format!("enter: this session · {save_key}: also as default · escape: cancel");
+        let hints =
+            Hints::confirm("this session").key("app.thinking.save", "also as default").cancel("cancel");
         let title = format!("Thinking level of {}", model.id);
         let mut picker = Picker::new(title, items).without_filter().hints(hints);
         picker.select(|level| *level == current);
@@ -63,8 +62,8 @@ impl Overlay for ThinkingLevels {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
-        let drawn = self.0.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.0.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }

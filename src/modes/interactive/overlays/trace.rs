@@ -6,8 +6,7 @@ use crate::session::Trace;
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Run, sanitize};
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Pager, PagerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Pager, PagerOutcome};
 use crate::util::clock::Zone;
 
 use super::super::super::trace::{CallFilter, CallKind, screen_page};
@@ -29,24 +28,14 @@ pub(in super::super) struct TraceDialog {
     /// 0 is the newest page.
     page: usize,
     has_older: bool,
-    keys: String,
     pager: Pager,
 }
 
 impl TraceDialog {
-    pub(in super::super) fn new(read: ReadTrace, keymap: &Keymap) -> Self {
-        let hint = |id: &str| keymap.hint(id);
-        let keys = format!(
-            "{}: failed · {}: slow · {}: tool · {}/{}: older/newer · escape: close",
-            hint("app.trace.failed"),
-            hint("app.trace.slow"),
-            hint("app.trace.tool"),
-            hint("app.trace.older"),
-            hint("app.trace.newer"),
-        );
+    pub(in super::super) fn new(read: ReadTrace) -> Self {
         let tools = read.trace.tool_stats().into_iter().map(|tool| tool.name).collect();
         let pager = Pager::new("", Vec::new());
-        let mut dialog = Self { read, tools, page: 0, has_older: false, keys, pager };
+        let mut dialog = Self { read, tools, page: 0, has_older: false, pager };
         dialog.show(0);
         dialog
     }
@@ -56,10 +45,16 @@ impl TraceDialog {
         let (text, has_older) = screen_page(trace, filter, page, zone);
         let what = if filter.is_empty() { "newest message first".to_owned() } else { filter.describe() };
         let number = if page > 0 || has_older { format!(", page {}", page + 1) } else { String::new() };
-        let title = sanitize(&format!("Trace, {what}{number} · {}", self.keys)).into_owned();
+        let title = sanitize(&format!("Trace, {what}{number}")).into_owned();
         let line = |line: &str| vec![Run::new(sanitize(line).into_owned(), Style::new())];
         (self.page, self.has_older) = (page, has_older);
-        self.pager = Pager::new(title, text.lines().map(line).collect());
+        let hints = Hints::new()
+            .key("app.trace.failed", "failed")
+            .key("app.trace.slow", "slow")
+            .key("app.trace.tool", "tool")
+            .keys(&["app.trace.older", "app.trace.newer"], "older/newer")
+            .cancel("close");
+        self.pager = Pager::new(title, text.lines().map(line).collect()).hints(hints);
     }
 
     fn toggle(&mut self, kind: CallKind) {
@@ -101,7 +96,7 @@ impl Overlay for TraceDialog {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
-        (self.pager.render(width, max_rows, theme), None)
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        (self.pager.render(cx), None)
     }
 }

@@ -7,11 +7,12 @@ use crate::session::{ProjectState, TrustChoice};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Row, sanitize_line, wrap_plain};
-use crate::tui::theme::{Theme, Token};
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Hints};
 use crate::util::paths;
 
 use super::dialog::Dialog;
-use super::{DialogOutcome, Overlay, OverlayStep};
+use super::{DialogOutcome, Drawn, Overlay, OverlayStep};
 
 /// Maximum number of protected files that are listed.
 const MAX_NAMED: usize = 6;
@@ -98,7 +99,8 @@ impl Overlay for TrustDialog {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> (Vec<Row>, Option<(u16, u16)>) {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let options = self.options.iter().enumerate().map(|(option_idx, (_, label))| {
             let (arrow, token) =
                 if option_idx == self.selected { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
@@ -111,9 +113,8 @@ impl Overlay for TrustDialog {
         // On a small screen the options matter more than the text.
         body.truncate(usize::from(max_rows).saturating_sub(options.len() + 3));
         body.extend(options);
-        let hints =
-            if self.is_open { "enter: choose · escape: not now" } else { "enter: choose · escape: leave" };
-        Dialog { title: &self.title, body, field: None, note: None, hints }.render(width, max_rows, theme)
+        let hints = Hints::confirm("choose").cancel(if self.is_open { "not now" } else { "leave" });
+        Dialog { title: &self.title, body, field: None, note: None, hints }.render(cx)
     }
 }
 
@@ -125,8 +126,8 @@ mod tests {
 
     use crate::session::OutsideLink;
     use crate::tui::keymap::{BINDINGS, Platform};
-    use crate::tui::theme::{Appearance, ColorDepth};
 
+    use super::super::tests::draw;
     use super::*;
 
     fn dialog(protected: &[&str]) -> TrustDialog {
@@ -137,8 +138,7 @@ mod tests {
     }
 
     fn shown(dialog: &mut TrustDialog, width: u16, max_rows: u16) -> String {
-        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let (rows, _) = dialog.render(width, max_rows, &theme);
+        let (rows, _) = draw(dialog, width, max_rows);
         assert!(rows.len() <= usize::from(max_rows.max(1)));
         rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
@@ -181,7 +181,7 @@ mod tests {
           Trust parent folder (~)
           Trust it until pi exits
           Don't trust
-        enter: choose · escape: not n…
+        enter: choose
         ");
     }
 

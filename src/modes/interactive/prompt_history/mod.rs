@@ -61,7 +61,7 @@ pub(super) fn on_done(app: &mut App, done: HistoryDone) {
                 // What was typed is what is looked for, as in a shell.
                 text: if text.contains('\n') { "" } else { &text },
             };
-            app.dialogs.show(HistorySearch::new(prompts, &query, &app.keymap));
+            app.dialogs.show(HistorySearch::new(prompts, &query));
         }
     }
 }

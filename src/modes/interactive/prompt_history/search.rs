@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::tui::keymap::Keymap;
 use crate::tui::term::InputEvent;
-use crate::tui::theme::Theme;
-use crate::tui::widgets::{Picker, PickerItem, PickerOutcome};
+use crate::tui::widgets::{DialogCx, Hints, Picker, PickerItem, PickerOutcome};
 use crate::util::paths;
 
 use super::super::super::sessions::age;
@@ -25,7 +24,6 @@ pub(in super::super) struct HistorySearch {
     home: Option<PathBuf>,
     now_ms: u64,
     is_all: bool,
-    scope_key: String,
 }
 
 /// Whose prompts are searched, and for what.
@@ -39,7 +37,7 @@ pub(in super::super) struct HistoryQuery<'a> {
 
 impl HistorySearch {
     /// `prompts` are newest first. Begins with those of the directory, if there are any.
-    pub(in super::super) fn new(prompts: Vec<PastPrompt>, query: &HistoryQuery<'_>, keymap: &Keymap) -> Self {
+    pub(in super::super) fn new(prompts: Vec<PastPrompt>, query: &HistoryQuery<'_>) -> Self {
         let is_all = !prompts.iter().any(|prompt| prompt.cwd == query.cwd);
         let mut picker = Picker::new("", Vec::new());
         picker.set_query(query.text);
@@ -50,7 +48,6 @@ impl HistorySearch {
             home: query.home.map(Path::to_owned),
             now_ms: query.now_ms,
             is_all,
-            scope_key: keymap.hint("app.history.toggleScope"),
         };
         search.list();
         search
@@ -67,9 +64,8 @@ impl HistorySearch {
             (paths::display(&self.cwd, self.home.as_deref()), "all directories")
         };
         self.picker.set_title(format!("Earlier prompts in {scope}"));
-        let key = &self.scope_key;
-        let scope_hint = if key.is_empty() { String::new() } else { format!(" · {key}: {other}") };
-        self.picker.set_hints(format!("enter: edit again{scope_hint} · escape: cancel"));
+        let hints = Hints::confirm("edit again").key("app.history.toggleScope", other);
+        self.picker.set_hints(hints.cancel("cancel"));
     }
 
     fn item(&self, prompt: &PastPrompt) -> PickerItem<String> {
@@ -109,8 +105,8 @@ impl Overlay for HistorySearch {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
-        let drawn = self.picker.render(width, max_rows, theme);
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let drawn = self.picker.render(cx);
         (drawn.rows, drawn.cursor)
     }
 }
@@ -120,9 +116,9 @@ mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use crate::tui::text::Row;
-    use crate::tui::theme::{Appearance, ColorDepth};
 
     use super::super::super::keybindings::default_keymap;
+    use super::super::super::overlays::tests::{check_hints, draw};
     use super::*;
 
     const HOUR_MS: u64 = 3_600_000;
@@ -148,7 +144,7 @@ mod tests {
             now_ms: 100 * HOUR_MS,
             text: query,
         };
-        HistorySearch::new(prompts, &query, &default_keymap())
+        HistorySearch::new(prompts, &query)
     }
 
     fn press(search: &mut HistorySearch, code: KeyCode, held: KeyModifiers) -> OverlayStep {
@@ -156,8 +152,7 @@ mod tests {
     }
 
     fn screen(search: &mut HistorySearch, width: u16) -> String {
-        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let (rows, _) = search.render(width, 12, &theme);
+        let (rows, _) = draw(search, width, 12);
         assert!(rows.iter().all(|row| row.width() <= usize::from(width)));
         rows.iter().map(Row::text).map(|row| row.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
@@ -169,6 +164,7 @@ mod tests {
         press(&mut list, KeyCode::Tab, KeyModifiers::NONE);
         press(&mut list, KeyCode::Char('r'), KeyModifiers::CONTROL);
         insta::assert_snapshot!(screen(&mut list, 40));
+        check_hints(&mut list);
         for width in [1, 20, 120, 200] {
             screen(&mut list, width);
         }

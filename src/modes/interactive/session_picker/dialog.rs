@@ -9,8 +9,8 @@ use crate::session::{Deleted, EntryId, HitRank, SearchHit, SessionSummary};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Ellipsis, Row, truncate_row};
-use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::Field;
+use crate::tui::theme::Token;
+use crate::tui::widgets::{DialogCx, Field, Hints};
 
 use super::super::overlays::{DialogOutcome, Drawn, Overlay, OverlayStep};
 use super::order::{Place, SortBy, order};
@@ -44,7 +44,6 @@ pub(in super::super) struct SessionsDialog {
     current: Option<PathBuf>,
     now_ms: u64,
     home: Option<PathBuf>,
-    keys: Keys,
 }
 
 /// What the keyboard is for.
@@ -54,23 +53,9 @@ enum Mode {
     ConfirmDelete { path: PathBuf },
 }
 
-/// The keys of actions, for the hints.
-struct Keys {
-    scope: String,
-    sort: String,
-    named: String,
-    rename: String,
-    delete: String,
-}
-
 impl SessionsDialog {
     /// `now_ms` is the wall clock, for ages; `current` cannot be renamed or deleted here.
-    pub(in super::super) fn new(
-        current: Option<&Path>,
-        now_ms: u64,
-        home: Option<&Path>,
-        keymap: &Keymap,
-    ) -> Self {
+    pub(in super::super) fn new(current: Option<&Path>, now_ms: u64, home: Option<&Path>) -> Self {
         Self {
             sessions: Vec::new(),
             hits: Vec::new(),
@@ -92,13 +77,6 @@ impl SessionsDialog {
             current: current.map(Path::to_owned),
             now_ms,
             home: home.map(Path::to_owned),
-            keys: Keys {
-                scope: keymap.hint("app.session.toggleScope"),
-                sort: keymap.hint("app.session.toggleSort"),
-                named: keymap.hint("app.session.toggleNamedFilter"),
-                rename: keymap.hint("app.session.rename"),
-                delete: keymap.hint("app.session.delete"),
-            },
         }
     }
 
@@ -347,22 +325,23 @@ impl SessionsDialog {
         parts.join(" · ")
     }
 
-    fn hints(&self) -> String {
+    fn hints(&self) -> Hints {
         match &self.mode {
-            Mode::Rename { .. } => return "enter: rename · escape: keep the name".to_owned(),
-            Mode::ConfirmDelete { .. } => return "enter: delete this session · escape: keep it".to_owned(),
+            Mode::Rename { .. } => return Hints::confirm("rename").cancel("keep the name"),
+            Mode::ConfirmDelete { .. } => return Hints::confirm("delete this session").cancel("keep it"),
             Mode::Browse => {}
         }
-        let Keys { scope, sort, named, rename, delete } = &self.keys;
-        let other = if self.is_all { "this directory" } else { "all directories" };
-        let order = if self.sort == SortBy::Recent { "threads" } else { "by time" };
-        format!(
-            "enter: continue · {scope}: {other} · {rename}: rename · {delete}: delete · {sort}: {order} · {named}: named"
-        )
+        Hints::confirm("continue")
+            .key("app.session.toggleScope", if self.is_all { "this directory" } else { "all directories" })
+            .key("app.session.rename", "rename")
+            .key("app.session.delete", "delete")
+            .key("app.session.toggleSort", if self.sort == SortBy::Recent { "threads" } else { "by time" })
+            .key("app.session.toggleNamedFilter", "named")
+            .key("app.session.togglePath", "directories")
     }
 
-    fn empty_text(&self) -> Option<String> {
-        let scope = &self.keys.scope;
+    fn empty_text(&self, keymap: &Keymap) -> Option<String> {
+        let scope = keymap.hint("app.session.toggleScope");
         match (self.is_search(), self.is_all) {
             _ if !self.places.is_empty() => None,
             (true, _) if self.is_searching => None,
@@ -380,7 +359,8 @@ impl SessionsDialog {
     }
 
     /// Rows below the list.
-    fn rows_below(&self, theme: &Theme) -> Vec<Row> {
+    fn rows_below(&self, cx: &DialogCx<'_>) -> Vec<Row> {
+        let theme = cx.theme;
         let mut rows = Vec::new();
         if let Mode::ConfirmDelete { .. } = &self.mode {
             rows.push(Row::styled("  Delete this session?", theme.style(Token::Warning)));
@@ -394,7 +374,7 @@ impl SessionsDialog {
             let detail = format!("  {} · {}", session.id, session.cwd);
             rows.push(Row::styled(crate::tui::text::sanitize_line(&detail), theme.style(Token::Muted)));
         }
-        rows.push(Row::styled(self.hints(), theme.style(Token::Dim)));
+        rows.extend(self.hints().rows(cx));
         rows
     }
 
@@ -427,7 +407,8 @@ impl Overlay for SessionsDialog {
         }
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
         let width_cells = width.max(1);
         let mut rows = vec![
             Row::styled("─".repeat(usize::from(width_cells)), theme.style(Token::Border)),
@@ -437,12 +418,12 @@ impl Overlay for SessionsDialog {
         let (row, column) = field.render(width_cells, theme);
         let cursor = (u16::try_from(rows.len()).unwrap_or(0), column);
         rows.push(row);
-        let below = self.rows_below(theme);
+        let below = self.rows_below(cx);
         let room = usize::from(max_rows).saturating_sub(rows.len() + below.len() + 1).max(1);
         if !self.places.is_empty() {
             self.follow_selection(room);
         }
-        rows.extend(self.empty_text().map(|text| Row::styled(text, theme.style(Token::Dim))));
+        rows.extend(self.empty_text(cx.keymap).map(|text| Row::styled(text, theme.style(Token::Dim))));
         let style = RowStyle {
             width_cells,
             theme,

@@ -3,10 +3,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::session::{Author, HitRank, MessageHit, Snippet};
 use crate::tui::keymap::{BINDINGS, Keymap, Platform};
 use crate::tui::term::InputEvent;
-use crate::tui::theme::{Appearance, ColorDepth, Theme};
 
 use super::super::actions;
 use super::super::msg::{Effect, WorldEffect};
+use super::super::overlays::tests::{check_hints, draw};
 use super::super::overlays::{DialogOutcome, Overlay as _, OverlayStep};
 use super::*;
 
@@ -49,7 +49,7 @@ impl List {
         let keymap = Keymap::new(&[BINDINGS, &bindings], Platform::Unix);
         let current = PathBuf::from("/s/here.jsonl");
         let home = PathBuf::from("/home/ada");
-        let mut dialog = SessionsDialog::new(Some(&current), NOW_MS, Some(&home), &keymap);
+        let mut dialog = SessionsDialog::new(Some(&current), NOW_MS, Some(&home));
         let sessions = sessions();
         dialog.on_done(SessionsDone::Listed { request: 0, is_first: true, sessions, is_done: true });
         Self { dialog, keymap }
@@ -71,8 +71,7 @@ impl List {
     }
 
     fn screen(&mut self, width: u16, max_rows: u16) -> String {
-        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-        let (rows, _) = self.dialog.render(width, max_rows, &theme);
+        let (rows, _) = draw(&mut self.dialog, width, max_rows);
         assert!(rows.iter().all(|row| row.width() <= usize::from(width)));
         rows.iter().map(|row| row.text().trim_end().to_owned() + "\n").collect()
     }
@@ -96,6 +95,17 @@ fn age_and_number_stay_on_the_row_at_any_width() {
     let mut list = List::new();
     insta::assert_snapshot!(list.screen(80, 20));
     insta::assert_snapshot!(list.screen(40, 20));
+}
+
+#[test]
+fn hints_name_the_keys_of_the_user_while_browsing_renaming_and_deleting() {
+    let mut list = List::new();
+    check_hints(&mut list.dialog);
+    for change in ['r', 'd'] {
+        list.ctrl(change);
+        check_hints(&mut list.dialog);
+        list.press(KeyCode::Esc);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{TreeDialog, TreeDone};
 pub(in super::super) fn on_done(app: &mut App, done: TreeDone, out: &mut Vec<Effect>) {
     match done {
         TreeDone::Read(view) => {
-            let mut dialog = TreeDialog::new(*view, app.session.phase, &app.keymap);
+            let mut dialog = TreeDialog::new(*view, app.session.phase);
             dialog.on_session(&app.session);
             app.dialogs.open_tree(dialog);
         }

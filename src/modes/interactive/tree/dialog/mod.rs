@@ -14,7 +14,7 @@ use crate::tui::keymap::{Chord, Context, Keymap};
 use crate::tui::term::InputEvent;
 use crate::tui::text::{Ellipsis, Row, Run, sanitize_line, truncate_row};
 use crate::tui::theme::{Theme, Token};
-use crate::tui::widgets::Field;
+use crate::tui::widgets::{DialogCx, Field, Hints};
 
 use super::super::msg::WorldEffect;
 use super::super::overlays::{Dialog, DialogOutcome, Drawn, Overlay, OverlayStep};
@@ -65,7 +65,6 @@ pub(in super::super) struct TreeDialog {
     stage: Stage,
     /// A word about the last key.
     note: Option<&'static str>,
-    keys: String,
 }
 
 #[derive(Default)]
@@ -112,16 +111,8 @@ enum Stage {
 const CHOICES: [&str; 3] = ["No summary", "Summarise", "Summarise with a focus of your own"];
 
 impl TreeDialog {
-    pub(in super::super) fn new(view: TreeView, phase: Phase, keymap: &Keymap) -> Self {
+    pub(in super::super) fn new(view: TreeView, phase: Phase) -> Self {
         let TreeView { tree, shape, labels, texts, options, selected } = view;
-        let hint = |id| keymap.hint(id);
-        let keys = format!(
-            "type: search · {}: fold · {}: label · {}: filter · {}: copy",
-            hint("app.tree.foldOrUp"),
-            hint("app.tree.editLabel"),
-            hint("app.tree.filter.cycleForward"),
-            hint("app.message.copy"),
-        );
         let mut dialog = Self {
             filter: options.filter(),
             skip_prompt: options.skip_prompt,
@@ -141,7 +132,6 @@ impl TreeDialog {
             shows_label_times: false,
             stage: Stage::Browse,
             note: None,
-            keys,
         };
         dialog.rebuild(selected);
         dialog
@@ -411,7 +401,9 @@ impl TreeDialog {
 
     // Drawing.
 
-    fn render_list(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+    fn render_list(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let DialogCx { width, max_rows, theme, .. } = *cx;
+        let width = width.max(1);
         let dim = theme.style(Token::Dim);
         let mut rows = vec![
             Row::styled("─".repeat(usize::from(width)), theme.style(Token::Border)),
@@ -422,7 +414,14 @@ impl TreeDialog {
             ]),
         ];
         let column = rows[2].width().min(usize::from(width.saturating_sub(1)));
-        let below = [self.status_row(theme), Row::styled(self.keys.clone(), dim)];
+        let hints = Hints::new()
+            .fixed("type", "search")
+            .key("app.tree.foldOrUp", "fold")
+            .key("app.tree.editLabel", "label")
+            .key("app.tree.filter.cycleForward", "filter")
+            .key("app.message.copy", "copy");
+        let mut below = vec![self.status_row(theme)];
+        below.extend(hints.rows(cx));
         let room = usize::from(max_rows).saturating_sub(rows.len() + below.len()).max(1);
         self.page = room;
         self.scroll = self.scroll.min(self.outline.len().saturating_sub(room));
@@ -519,7 +518,8 @@ impl TreeDialog {
         Some(row)
     }
 
-    fn render_choices(&self, chosen: usize, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
+    fn render_choices(&self, chosen: usize, cx: &DialogCx<'_>) -> Drawn {
+        let theme = cx.theme;
         let body = CHOICES.iter().enumerate().map(|(at, label)| {
             let (arrow, token) = if at == chosen { ("→ ", Token::Accent) } else { ("  ", Token::Text) };
             Row::styled(format!("{arrow}{label}"), theme.style(token))
@@ -527,8 +527,8 @@ impl TreeDialog {
         let busy = "The agent is still working; moving cancels that. Finished work is kept.";
         let note = self.is_busy.then_some((busy, Token::Warning));
         let title = "Summarise the branch you leave?";
-        let hints = "enter: choose · escape: back to the tree";
-        Dialog { title, body: body.collect(), field: None, note, hints }.render(width, max_rows, theme)
+        let hints = Hints::confirm("choose").cancel("back to the tree");
+        Dialog { title, body: body.collect(), field: None, note, hints }.render(cx)
     }
 }
 
@@ -570,23 +570,18 @@ impl Overlay for TreeDialog {
         OverlayStep::Stay
     }
 
-    fn render(&mut self, width: u16, max_rows: u16, theme: &Theme) -> Drawn {
-        let width = width.max(1);
-        match &self.stage {
-            Stage::Browse => self.render_list(width, max_rows, theme),
+    fn render(&mut self, cx: &DialogCx<'_>) -> Drawn {
+        let (title, field, hints) = match &self.stage {
+            Stage::Browse => return self.render_list(cx),
+            Stage::Leave { chosen, .. } => return self.render_choices(*chosen, cx),
             Stage::Label { field, .. } => {
-                let (title, hints) =
-                    ("Label of this entry", "enter: save (empty removes it) · escape: cancel");
-                let dialog = Dialog { title, body: Vec::new(), field: Some(field), note: None, hints };
-                dialog.render(width, max_rows, theme)
+                ("Label of this entry", field, Hints::confirm("save (empty removes it)").cancel("cancel"))
             }
-            Stage::Leave { chosen, .. } => self.render_choices(*chosen, width, max_rows, theme),
             Stage::Focus { field, .. } => {
-                let (title, hints) = ("What should the summary focus on?", "enter: summarise · escape: back");
-                let dialog = Dialog { title, body: Vec::new(), field: Some(field), note: None, hints };
-                dialog.render(width, max_rows, theme)
+                ("What should the summary focus on?", field, Hints::confirm("summarise").cancel("back"))
             }
-        }
+        };
+        Dialog { title, body: Vec::new(), field: Some(field), note: None, hints }.render(cx)
     }
 }
 

@@ -4,10 +4,10 @@ use crossterm::event::KeyModifiers;
 
 use crate::session::{Header, SessionStore};
 use crate::tui::keymap::{BINDINGS, Platform};
-use crate::tui::theme::{Appearance, ColorDepth};
 
 use super::super::super::actions;
 use super::super::super::msg::Effect;
+use super::super::super::overlays::tests::{check_hints, draw};
 use super::super::effects::read;
 use super::super::tests::{tree_of, user};
 use super::super::texts::{describe, search};
@@ -19,7 +19,7 @@ fn keymap() -> Keymap {
 
 fn dialog_of(tree: SessionTree, filter: TreeFilter) -> TreeDialog {
     let options = TreeOptions { filter, skip_prompt: false };
-    TreeDialog::new(read(tree, options, None), Phase::Idle, &keymap())
+    TreeDialog::new(read(tree, options, None), Phase::Idle)
 }
 
 /// The session with branches, a label and a summary that the original wrote.
@@ -32,8 +32,7 @@ fn of_the_original(filter: TreeFilter) -> TreeDialog {
 }
 
 fn shown(dialog: &mut TreeDialog, width: u16, max_rows: u16) -> String {
-    let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-    let (rows, _) = dialog.render(width, max_rows, &theme);
+    let (rows, _) = draw(dialog, width, max_rows);
     assert!(rows.len() <= usize::from(max_rows.max(1)));
     assert!(rows.iter().all(|row| row.width() <= usize::from(width.max(1))));
     rows.iter().map(|row| row.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
@@ -130,7 +129,6 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
     ────────────────────────────────────────
     Session tree
     >
-      • [system]
       • [start] user: first question
       • assistant: answer to: first question
       ├⊟ • user: run echo hello
@@ -138,9 +136,10 @@ fn a_tree_of_the_original_at_80_and_40_columns() {
       │  • assistant: the tool said: hello
       │  ├⊟ • user: fourth question
     › │  │  • assistant: answer to: fourth …
-      │  └⊟ user: second question
       (8/16)
-    type: search · ctrl+left: fold · shift+…
+    type: search · ctrl+left: fold
+    shift+l: label · ctrl+o: filter
+    ctrl+x: copy
     ");
 }
 
@@ -161,7 +160,8 @@ fn filters_show_less_or_more() {
       └⊟ user: run echo hello
          user: third question
       (3/6) [user-only]
-    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    type: search · ctrl+left: fold · shift+l: label
+    ctrl+o: filter · ctrl+x: copy
     ");
     insta::assert_snapshot!(lines(TreeFilter::LabeledOnly), @"
     ────────────────────────────────────────────────────────────
@@ -169,7 +169,8 @@ fn filters_show_less_or_more() {
     >
     › • [start] user: first question
       (1/1) [labeled-only]
-    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    type: search · ctrl+left: fold · shift+l: label
+    ctrl+o: filter · ctrl+x: copy
     ");
     let mut dialog = of_the_original(TreeFilter::Default);
     press(&mut dialog, "ctrl+a");
@@ -205,7 +206,8 @@ fn branches_fold_and_the_selection_stays_visible() {
          user: third question
          assistant: answer to: third question
       (7/15)
-    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    type: search · ctrl+left: fold · shift+l: label
+    ctrl+o: filter · ctrl+x: copy
     ");
     press(&mut dialog, "unfold unfold");
     assert!(shown(&mut dialog, 60, 40).contains("› │"), "{}", shown(&mut dialog, 60, 40));
@@ -226,7 +228,8 @@ fn typing_searches_and_escape_ends_that_first() {
          [bash: echo hello]
          assistant: the tool said: hello
       (1/6)
-    type: search · ctrl+left: fold · shift+l: label · ctrl+o: f…
+    type: search · ctrl+left: fold · shift+l: label
+    ctrl+o: filter · ctrl+x: copy
     ");
     assert_eq!(press(&mut dialog, "escape"), [""; 0]);
     assert!(shown(&mut dialog, 60, 40).contains("first question"));
@@ -321,4 +324,15 @@ fn a_hundred_thousand_entries_are_shown_by_reading_a_few() {
     shown(&mut dialog, 80, 40);
     let n_read = dialog.texts.len() - n_before;
     assert!(n_read <= 600, "{n_read} more were read for a few keys");
+}
+
+#[test]
+fn hints_of_all_stages_name_the_keys_of_the_user() {
+    let mut dialog = of_the_original(TreeFilter::Default);
+    check_hints(&mut dialog);
+    for keys in ["label", "escape up up enter", "down down enter"] {
+        press(&mut dialog, keys);
+        assert!(!matches!(dialog.stage, Stage::Browse), "{keys}");
+        check_hints(&mut dialog);
+    }
 }

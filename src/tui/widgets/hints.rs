@@ -1,0 +1,142 @@
+//! The keys of a dialog, as its last rows.
+
+use std::borrow::Cow;
+
+use super::super::keymap::Keymap;
+use super::super::text::{Row, width};
+use super::super::theme::Token;
+use super::DialogCx;
+
+const SEPARATOR: &str = " · ";
+
+/// What keys do, in the order of importance. The names of the keys come from the keymap when
+/// the rows are drawn, so they are those of the user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hints(Vec<Hint>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hint {
+    keys: Keys,
+    text: Cow<'static, str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Keys {
+    /// Ids of actions that one text describes together.
+    Bound(Vec<&'static str>),
+    /// Keys that cannot be remapped.
+    Fixed(&'static str),
+}
+
+impl Hints {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The key of confirming.
+    pub fn confirm(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new().key("tui.select.confirm", text)
+    }
+
+    /// Adds the key of cancelling.
+    #[must_use]
+    pub fn cancel(self, text: impl Into<Cow<'static, str>>) -> Self {
+        self.key("tui.select.cancel", text)
+    }
+
+    /// Adds the key of the action `id`. It is left out while the action has no key.
+    #[must_use]
+    pub fn key(self, id: &'static str, text: impl Into<Cow<'static, str>>) -> Self {
+        self.keys(&[id], text)
+    }
+
+    /// Adds the keys of several actions, such as up and down.
+    #[must_use]
+    pub fn keys(mut self, ids: &[&'static str], text: impl Into<Cow<'static, str>>) -> Self {
+        self.0.push(Hint { keys: Keys::Bound(ids.to_vec()), text: text.into() });
+        self
+    }
+
+    /// Adds a key that is the same for everyone.
+    #[must_use]
+    pub fn fixed(mut self, keys: &'static str, text: impl Into<Cow<'static, str>>) -> Self {
+        self.0.push(Hint { keys: Keys::Fixed(keys), text: text.into() });
+        self
+    }
+
+    fn texts(&self, keymap: &Keymap) -> Vec<String> {
+        let text = |hint: &Hint| {
+            let keys = match &hint.keys {
+                Keys::Fixed(keys) => (*keys).to_owned(),
+                Keys::Bound(ids) => {
+                    let keys: Vec<String> = ids.iter().map(|id| keymap.hint(id)).collect();
+                    keys.into_iter().filter(|key| !key.is_empty()).collect::<Vec<_>>().join("/")
+                }
+            };
+            (!keys.is_empty()).then(|| format!("{keys}: {}", hint.text))
+        };
+        self.0.iter().filter_map(text).collect()
+    }
+
+    /// The hints in at most a third of the rows there are, broken between two hints. What does
+    /// not fit is left out, from the end.
+    pub fn rows(&self, cx: &DialogCx<'_>) -> Vec<Row> {
+        let columns = usize::from(cx.width.max(1));
+        let max_lines = usize::from(cx.max_rows / 3).max(1);
+        let mut lines: Vec<String> = Vec::new();
+        for text in self.texts(cx.keymap) {
+            let fits = |line: &&mut String| width(line) + width(SEPARATOR) + width(&text) <= columns;
+            if let Some(line) = lines.last_mut().filter(fits) {
+                line.push_str(SEPARATOR);
+                line.push_str(&text);
+            } else if lines.len() < max_lines {
+                lines.push(text);
+            } else {
+                break;
+            }
+        }
+        lines.into_iter().map(|line| Row::styled(line, cx.theme.style(Token::Dim))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::keymap::{BINDINGS, Platform};
+    use super::super::super::theme::{Appearance, ColorDepth, Theme};
+    use super::*;
+
+    #[track_caller]
+    fn check(overrides: &serde_json::Value, width: u16, max_rows: u16, expected: &[&str]) {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let mut keymap = Keymap::new(&[BINDINGS], Platform::Unix);
+        assert_eq!(keymap.apply(overrides.as_object().unwrap()), []);
+        let hints = Hints::confirm("choose")
+            .keys(&["tui.select.up", "tui.select.down"], "move")
+            .fixed("type", "search")
+            .cancel("close");
+        let cx = DialogCx { width, max_rows, theme: &theme, keymap: &keymap };
+        let rows: Vec<String> = hints.rows(&cx).iter().map(Row::text).collect();
+        assert_eq!(rows, expected, "{width}");
+    }
+
+    #[test]
+    fn keys_are_those_of_the_user_and_actions_without_a_key_are_left_out() {
+        check(&json!({}), 80, 9, &["enter: choose · up/down: move · type: search · escape: close"]);
+        let mine =
+            json!({"tui.select.confirm": "ctrl+y", "tui.select.up": [], "tui.select.cancel": ["f10", "f9"]});
+        check(&mine, 80, 9, &["ctrl+y: choose · down: move · type: search · f10: close"]);
+        let none = json!({"tui.select.up": [], "tui.select.down": []});
+        check(&none, 80, 9, &["enter: choose · type: search · escape: close"]);
+    }
+
+    #[test]
+    fn narrow_screens_break_between_hints_and_leave_room_for_the_list() {
+        let lines = ["enter: choose", "up/down: move", "type: search", "escape: close"];
+        check(&json!({}), 20, 12, &lines);
+        check(&json!({}), 20, 6, &lines[..2]);
+        check(&json!({}), 0, 0, &lines[..1]);
+        check(&json!({}), 30, 9, &["enter: choose · up/down: move", "type: search · escape: close"]);
+    }
+}
