@@ -337,10 +337,20 @@ impl Shared {
         // A query may be cut in two; a few bytes wait for the rest of it.
         let tail = self.log[self.seen..].iter().rev().take(3).position(|byte| *byte == b'\x1b');
         let end = tail.map_or(self.log.len(), |from_end| self.log.len() - from_end - 1);
-        let end = if self.ended { self.log.len() } else { end };
+        // A frame is shown whole: it may arrive in pieces, and half of one is no state of the
+        // program.
+        let frame = begun_frame(&self.log[self.seen..end]).map_or(end, |at| self.seen + at);
+        let end = if self.ended { self.log.len() } else { frame };
         let bytes = self.log[self.seen..end].to_vec();
         self.terminal.feed(&bytes);
         self.seen = end;
         answers
     }
+}
+
+/// Where a synchronized update begins that has not ended.
+fn begun_frame(output: &[u8]) -> Option<usize> {
+    let last = |mark: &[u8]| output.windows(mark.len()).rposition(|window| window == mark);
+    let begin = last(b"\x1b[?2026h")?;
+    last(b"\x1b[?2026l").is_none_or(|end| end < begin).then_some(begin)
 }
