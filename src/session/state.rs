@@ -55,6 +55,8 @@ pub struct SessionState {
     pub settings: Arc<EffectiveSettings>,
     /// Those that wait for an answer, oldest first.
     pub questions: Arc<[Arc<Question>]>,
+    /// The entry that the next one follows; `None` if the session is empty.
+    pub leaf: Option<EntryId>,
     /// Messages that a compaction keeps word for word, in the order in which they were
     /// pinned.
     pub pinned: Arc<[EntryId]>,
@@ -96,6 +98,7 @@ impl SessionState {
             tools: Arc::from([]),
             settings: Arc::default(),
             questions: Arc::from([]),
+            leaf: None,
             pinned: Arc::from([]),
             summary_draft: None,
             stopped_by_limit: false,

@@ -95,6 +95,32 @@ impl MessageBuilder {
         true
     }
 
+    /// Events that make another builder continue where this one is. Blocks other than tool
+    /// calls stay open.
+    pub fn events(&self) -> Vec<StreamEvent> {
+        let mut events = Vec::new();
+        for (index, block) in self.message.content.iter().enumerate() {
+            let (kind, text) = match block {
+                AssistantBlock::Text(text) => (BlockKind::Text, text.text.clone()),
+                AssistantBlock::Thinking(thinking) => (BlockKind::Thinking, thinking.thinking.clone()),
+                AssistantBlock::ToolCall(call) => {
+                    let kind = BlockKind::ToolCall { id: call.id.clone(), name: call.name.clone() };
+                    (kind, self.arguments.get(index).cloned().unwrap_or_default())
+                }
+                // Shown as nothing, like the block.
+                AssistantBlock::Unknown(_) => (BlockKind::Text, String::new()),
+            };
+            events.push(StreamEvent::BlockStart { index, kind });
+            events.push(StreamEvent::Delta { index, text });
+            if let AssistantBlock::ToolCall(call) = block
+                && call.arguments.as_object().is_some_and(|arguments| !arguments.is_empty())
+            {
+                events.push(StreamEvent::BlockEnd { index, block: block.clone() });
+            }
+        }
+        events
+    }
+
     /// The message so far. Arguments of open tool calls are `{}`; see
     /// [`Self::partial_arguments`].
     pub fn message(&self) -> &AssistantMessage {

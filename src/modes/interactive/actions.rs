@@ -7,7 +7,7 @@ use super::app::App;
 use super::clipboard::AttachEffect;
 use super::commands;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
-use super::pager::PagerEffect;
+use super::pager;
 use super::prompt_history::HistoryEffect;
 use super::session_picker::SessionsEffect;
 
@@ -63,9 +63,7 @@ pub(super) const ACTIONS: &[Action] = &[
         out.push(ScreenEffect::Suspend.into());
     }),
     action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
-    action("app.transcript.page", "alt+o", "Show the whole transcript, with search", |_, out| {
-        out.push(PagerEffect::Open.into());
-    }),
+    action("app.transcript.page", "alt+o", "Show the whole transcript, with search", pager::open),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {
         out.push(Effect::session(SessionCommand::CycleThinking));

@@ -34,7 +34,7 @@ use super::input_area::{InputArea, InputOutcome};
 use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
-use super::pager::{self, PagerView};
+use super::pager::{self, PagerStart, PagerView};
 use super::prompt::{SlashName, Submission};
 use super::prompt_history::{self, HistoryEffect};
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
@@ -51,6 +51,10 @@ pub(super) struct App {
     pub(super) dialogs: Dialogs,
     /// On the alternate screen; it has all input.
     pub(super) pager: Option<Box<PagerView>>,
+    /// A pager that is being opened.
+    pub(super) pager_start: Option<PagerStart>,
+    /// The first row of the transcript on the main screen.
+    pub(super) top_row: usize,
     pub(super) status: StatusLine,
     pub(super) footer: Footer,
     pub(super) keymap: Keymap,
@@ -89,6 +93,8 @@ impl App {
             input: InputArea::new(),
             dialogs: Dialogs::new(parts.models),
             pager: None,
+            pager_start: None,
+            top_row: 0,
             status: StatusLine::default(),
             footer: Footer::default(),
             keymap: parts.keymap,
@@ -328,6 +334,7 @@ impl App {
             | SessionEvent::Notice { .. } => {}
         }
         self.transcript.apply(event, self.now);
+        pager::follow(self, event);
     }
 
     /// Returns a rejected prompt to the editor.

@@ -57,7 +57,9 @@ impl<W: Write> Ui<W> {
             overlays.push(ScreenOverlay { rows: &completion, anchor: Anchor::Above(n_rows + dock.editor) });
         }
         let page = Page { transcript: &app.transcript, dock: &self.dock };
-        self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor })
+        let drawn = self.screen.draw(&Frame { document: &page, overlays: &overlays, cursor });
+        app.top_row = self.screen.rows_in_view().start;
+        drawn
     }
 
     /// Lays the transcript out. If settled rows change, the window continues with the new ones.

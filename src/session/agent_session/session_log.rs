@@ -349,6 +349,7 @@ impl SessionLog {
         }
         state.on_disk = store.is_on_disk();
         state.pinned = Arc::clone(&self.pinned);
+        state.leaf = store.leaf().cloned();
         state.name = store.name().map(str::to_owned);
         state.totals = store.totals().clone();
         if state.damaged_lines != store.damaged_lines() {

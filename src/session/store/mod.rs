@@ -488,6 +488,11 @@ impl SessionStore {
         self.source.as_ref().map(|(_, file)| file).or_else(own)
     }
 
+    /// The last entry of the active branch.
+    pub fn leaf(&self) -> Option<&EntryId> {
+        self.tree.leaf().map(|idx| &self.tree.node(idx).id)
+    }
+
     /// Continues after the entry `id`, or with a new root: the active branch ends there, and
     /// what is appended next follows it. Bodies that only the branch before needed leave
     /// memory. Returns false if there is no such entry; nothing changes then.

@@ -6,7 +6,7 @@ use super::super::actions;
 use super::super::app::App;
 use super::super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::super::overlays::{SettingsDialog, Themes};
-use super::super::pager::PagerEffect;
+use super::super::pager;
 use super::super::reference;
 use super::Command;
 
@@ -21,7 +21,7 @@ pub(super) const COMMANDS: &[Command] = &[
         name: "transcript",
         args: "",
         help: "Show the whole transcript, with search",
-        run: |_, _, out| out.push(PagerEffect::Open.into()),
+        run: |app, _, out| pager::open(app, out),
     },
     Command {
         name: "redraw",

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::{Entry, EntryKind, Opened, SessionTree};
+use crate::session::{Entry, EntryKind, Opened, SessionEvent, SessionTree};
 use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
-use super::super::transcript::{Transcript, ViewSettings};
+use super::super::transcript::{Anchor, Anchored, Transcript, ViewSettings};
 
 /// Entries of a section at most, approximately.
 const MAX_ENTRIES: usize = 60;
@@ -28,6 +28,8 @@ pub(super) struct Section {
     pub(super) entries: Range<usize>,
     /// Whether it begins with a message of the user.
     pub(super) is_prompt: bool,
+    /// Whether events of the session continue it.
+    pub(super) is_live: bool,
     body: Body,
 }
 
@@ -54,9 +56,15 @@ impl Section {
         let section = |(start, end): (&usize, usize)| Self {
             entries: *start..end,
             is_prompt: kind(*start) == Some(EntryKind::User),
+            is_live: false,
             body: Body::Unread,
         };
         starts.iter().zip(ends).map(section).collect()
+    }
+
+    /// The section of a session without entries, after position `end` of the path.
+    pub(super) fn empty(end: usize) -> Self {
+        Self { entries: end..end, is_prompt: false, is_live: false, body: Body::Unread }
     }
 
     pub(super) fn is_read(&self) -> bool {
@@ -68,6 +76,25 @@ impl Section {
         let mut transcript = Transcript::whole(highlighter, view);
         transcript.open(&Opened { tail: entries, n_earlier: Some(0) }, &cwd);
         self.body = Body::Entries(Box::new(transcript));
+    }
+
+    /// Shows the entries before events that continue them.
+    pub(super) fn show_live(&mut self, entries: &[Arc<Entry>], view: ViewSettings, highlighter: Highlighter) {
+        self.body = Body::Entries(Box::new(Transcript::live(highlighter, view, entries)));
+    }
+
+    pub(super) fn apply(&mut self, event: &SessionEvent, at: Duration) {
+        if let Body::Entries(transcript) = &mut self.body {
+            transcript.apply(event, at);
+        }
+    }
+
+    /// Looks for a place, after a layout; `None` if the section is not read.
+    pub(super) fn find(&self, anchor: Anchor) -> Option<Anchored> {
+        match &self.body {
+            Body::Unread => None,
+            Body::Entries(transcript) => Some(transcript.find(anchor)),
+        }
     }
 
     /// Releases the memory of entries.
@@ -88,7 +115,7 @@ impl Section {
         match &mut self.body {
             Body::Unread => 1,
             Body::Entries(transcript) => {
-                if !transcript.is_laid_out(cx.width, cx.theme) {
+                if self.is_live || !transcript.is_laid_out(cx.width, cx.theme) {
                     transcript.layout(cx.width, cx.theme, cx.now);
                 }
                 transcript.len()

@@ -1,5 +1,8 @@
 //! The answer in progress, and the cells that show its blocks.
 
+use std::sync::Arc;
+
+use crate::agent::AgentEvent;
 use crate::ai::{AssistantBlock, AssistantMessage, BlockKind, MessageBuilder, StreamEvent};
 
 use super::calls::OpenCalls;
@@ -29,6 +32,15 @@ impl StreamingAnswer {
         let mut pending = pending.clone();
         pending.content.clear();
         Self { builder: MessageBuilder::new(pending), places: Vec::new(), grown: Vec::new() }
+    }
+
+    /// Events that show the answer so far in another transcript.
+    pub(super) fn events(&self) -> Vec<AgentEvent> {
+        let mut pending = self.builder.message().clone();
+        pending.content.clear();
+        let start = AgentEvent::AssistantStart(Arc::new(pending));
+        let events = self.builder.events().into_iter().map(AgentEvent::MessageUpdate);
+        [start].into_iter().chain(events).collect()
     }
 
     /// Whether a block has begun.

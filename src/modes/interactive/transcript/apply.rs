@@ -25,7 +25,7 @@ const SESSION_ENDED: &str = "The session stopped before this finished";
 #[derive(Debug, Default)]
 pub(super) struct Live {
     pub(super) answer: Option<StreamingAnswer>,
-    calls: OpenCalls,
+    pub(super) calls: OpenCalls,
     /// The user's command in progress.
     bash: Option<CellId<BashCell>>,
     /// The error of the last answer, which is already shown.
@@ -242,7 +242,7 @@ impl Transcript {
         self.live = Live::default();
     }
 
-    fn show_entry(&mut self, entry: &Entry) {
+    pub(super) fn show_entry(&mut self, entry: &Entry) {
         match &entry.body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => {
                 if let Message::ToolResult(result) = &**message

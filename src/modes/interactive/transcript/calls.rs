@@ -83,6 +83,11 @@ impl OpenCalls {
         }
     }
 
+    /// The cells of the calls.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (&str, CellId<ToolCell>)> {
+        self.0.iter().map(|(call_id, cell)| (call_id.as_str(), *cell))
+    }
+
     /// Ends calls that will get no result.
     pub(super) fn abandon(&mut self, reason: &str, cells: &mut CellList) {
         self.0.clear();

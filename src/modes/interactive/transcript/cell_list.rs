@@ -86,6 +86,11 @@ impl<T> CellId<T> {
     fn new(index: usize) -> Self {
         Self { index, kind: PhantomData }
     }
+
+    /// Its position among all cells.
+    pub(super) fn index(self) -> usize {
+        self.index
+    }
 }
 
 impl<T> Clone for CellId<T> {
@@ -213,6 +218,15 @@ impl CellList {
         }
         self.slots.push(Slot { cell, painted: Painted::default(), dirty: true, end: 0 });
         CellId::new(self.slots.len() - 1)
+    }
+
+    pub(super) fn get<T: CellKind>(&self, id: CellId<T>) -> Option<&T> {
+        T::of(&self.slots.get(id.index)?.cell)
+    }
+
+    /// Indices of the cells that show entries of the session, the last one first.
+    pub(super) fn of_entries(&self) -> impl Iterator<Item = usize> {
+        (0..self.slots.len()).rev().filter(|index| self.slots[*index].cell.is_of_entry())
     }
 
     /// Mutable access to a cell, which is then drawn again.

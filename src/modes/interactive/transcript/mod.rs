@@ -7,6 +7,7 @@
 //! Invariant: a row below [`Transcript::stable`] changes only in a layout that
 //! [`Transcript::is_laid_out`] announces.
 
+mod anchor;
 mod answer;
 mod apply;
 mod calls;
@@ -32,6 +33,7 @@ use apply::Live;
 use cell_list::CellList;
 use cells::{BlockCell, HeaderCell, ToolCell};
 
+pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
 pub(super) use render::{RenderCx, ViewSettings};
 

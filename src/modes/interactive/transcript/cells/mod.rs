@@ -110,6 +110,21 @@ impl Cell {
         }
     }
 
+    /// Whether it shows an entry of the session, or a part of one, wherever that is shown.
+    pub(super) fn is_of_entry(&self) -> bool {
+        match self {
+            Self::User(_)
+            | Self::Text(_)
+            | Self::Thinking(_)
+            | Self::Tool(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Released => true,
+            Self::Header(_) | Self::Block(_) | Self::Notice(_) => false,
+        }
+    }
+
     /// Called when another cell was added after it. Returns whether that affects it.
     pub(super) fn succeeded(&mut self) -> bool {
         match self {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::agent::ToolOutput;
-use crate::ai::{ContentBlock, ToolCall, ToolResultMessage, join_text};
+use crate::ai::{ContentBlock, Extra, ToolCall, ToolResultMessage, join_text};
 use crate::tui::text::Row;
 use crate::tui::theme::Token;
 
@@ -119,6 +119,23 @@ impl ToolCell {
         if !self.is_done() {
             self.state = State::Done { result, took };
         }
+    }
+
+    /// The call and its output so far, if it is running.
+    pub(in super::super) fn running(
+        &self,
+        id: &str,
+    ) -> Option<(ToolCall, Duration, Option<&Arc<ToolOutput>>)> {
+        let State::Running { since, partial } = &self.state else { return None };
+        let call = ToolCall {
+            id: id.to_owned(),
+            name: self.name.clone(),
+            arguments: self.arguments.clone(),
+            thought_signature: None,
+            arguments_error: None,
+            extra: Extra::new(),
+        };
+        Some((call, *since, partial.as_ref()))
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -9,7 +9,7 @@ use ratatui::layout::Size;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 
-use crate::session::{Entry, SessionTree};
+use crate::session::{Entry, SessionEvent, SessionTree};
 use crate::tui::keymap::{Context, Keymap};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
@@ -17,9 +17,9 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize, truncate_row, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::Field;
 
-use super::super::transcript::ViewSettings;
-use super::PagerEffect;
+use super::super::transcript::{Anchor, Anchored, ViewSettings};
 use super::section::{Section, SectionCx};
+use super::{PagerEffect, PagerStart};
 
 /// Sections that are read before and after the visible ones.
 const NEAR: usize = 6;
@@ -82,6 +82,14 @@ pub(in super::super) struct PagerView {
     /// Sections that are being read.
     reading: Vec<usize>,
     hints: Hints,
+    /// The place to show first, until its section was read.
+    sought: Option<Anchor>,
+    /// Events that the last section shows once it was read.
+    events: Vec<(SessionEvent, Duration)>,
+    /// Whether the session was working when the pager was opened.
+    is_busy: bool,
+    /// Whether the last frame showed the end.
+    was_at_end: bool,
     /// Whether a dialog waits behind the pager.
     is_waiting: bool,
 }
@@ -96,17 +104,45 @@ struct Hints {
 impl PagerView {
     pub(super) fn of_session(
         title: &str,
-        tree: SessionTree,
+        (tree, start): (SessionTree, PagerStart),
         view: &ViewSettings,
         highlighter: Highlighter,
     ) -> Self {
-        let path = tree.path(tree.leaf());
-        let sections = Section::of_path(&tree, &path);
+        let PagerStart { leaf, is_busy, events, place } = start;
+        // Entries that were added since then come as events too.
+        let leaf = leaf.and_then(|id| tree.index_of(&id));
+        let path = tree.path(leaf);
+        let mut sections = Section::of_path(&tree, &path);
+        if sections.is_empty() {
+            sections.push(Section::empty(path.len()));
+        }
+        if let Some(last) = sections.last_mut() {
+            last.is_live = true;
+        }
         let mut pager = Self::new(title, sections, view);
         (pager.tree, pager.path, pager.highlighter) = (Some(tree), path.into(), Some(highlighter));
-        // Where the main screen is: at the end.
+        (pager.events, pager.is_busy, pager.sought) = (events, is_busy, place);
         pager.moves.push(Move::Bottom);
         pager
+    }
+
+    /// Shows what the session does, at its end.
+    pub(super) fn on_session_event(&mut self, event: &SessionEvent, now: Duration) {
+        let Some(last) = self.sections.last_mut().filter(|last| last.is_live) else { return };
+        match event {
+            // Another conversation; this one ends here.
+            SessionEvent::Opened(_) | SessionEvent::Navigated(_) => last.is_live = false,
+            _ if last.is_read() => last.apply(event, now),
+            _ => self.events.push((event.clone(), now)),
+        }
+    }
+
+    /// Takes the names of the keys for the hints.
+    pub(super) fn name_keys(&mut self, keymap: &Keymap) {
+        self.hints = Hints {
+            expand: keymap.hint("app.tools.expand"),
+            prompts: keymap.hint("tui.altScreen.previousPrompt"),
+        };
     }
 
     fn new(title: &str, sections: Vec<Section>, view: &ViewSettings) -> Self {
@@ -124,6 +160,10 @@ impl PagerView {
             wanted: Vec::new(),
             reading: Vec::new(),
             hints: Hints::default(),
+            sought: None,
+            events: Vec::new(),
+            is_busy: false,
+            was_at_end: false,
             is_waiting: false,
         }
     }
@@ -140,8 +180,6 @@ impl PagerView {
             return self.handle_query(input, keymap);
         }
         let InputEvent::Key(key) = input else { return PagerStep::Stay };
-        self.hints.expand = keymap.hint("app.tools.expand");
-        self.hints.prompts = keymap.hint("tui.altScreen.previousPrompt");
         self.search.note = None;
         let plain = key.modifiers == KeyModifiers::NONE || key.modifiers == KeyModifiers::SHIFT;
         let step = match keymap.lookup(Context::Fullscreen, key).or(keymap.lookup(Context::Select, key)) {
@@ -243,8 +281,14 @@ impl PagerView {
         };
         for (index, entries) in sections {
             self.reading.retain(|reading| *reading != index);
-            if let Some(section) = self.sections.get_mut(index) {
+            let Some(section) = self.sections.get_mut(index) else { continue };
+            if !(section.is_live && (self.is_busy || !self.events.is_empty())) {
                 section.show(entries, self.view.clone(), highlighter.clone());
+                continue;
+            }
+            section.show_live(&entries, self.view.clone(), highlighter.clone());
+            for (event, at) in std::mem::take(&mut self.events) {
+                section.apply(&event, at);
             }
         }
     }
@@ -280,13 +324,19 @@ impl PagerView {
     pub(in super::super) fn render(&mut self, size: Size, theme: &Theme, now: Duration) -> Vec<Row> {
         let cx = SectionCx { width: size.width.max(1), theme, now };
         let page = usize::from(size.height).saturating_sub(2).max(1);
+        let follows = self.was_at_end && self.moves.is_empty() && self.search.waiting.is_none();
+        if follows {
+            self.perform(Move::Bottom, page, cx);
+        }
         for step in std::mem::take(&mut self.moves) {
             self.perform(step, page, cx);
         }
         if let Some(forward) = self.search.waiting {
             self.seek(forward, page, cx);
         }
+        self.seek_place(cx);
         self.settle(page, cx);
+        self.was_at_end = self.is_at_end(page, cx);
         self.request_near();
 
         let mut rows = vec![self.title_row(theme)];
@@ -305,6 +355,24 @@ impl PagerView {
         let field = self.search.field.as_ref()?;
         let column = u16::try_from(width(field.text()) + 1).unwrap_or(u16::MAX);
         Some((size.height.saturating_sub(1), column.min(size.width.saturating_sub(1))))
+    }
+
+    /// Goes to the place that is shown first, once it is known.
+    fn seek_place(&mut self, cx: SectionCx<'_>) {
+        let Some(mut anchor) = self.sought else { return };
+        for (index, section) in self.sections.iter_mut().enumerate().rev() {
+            section.layout(cx);
+            match section.find(anchor) {
+                // It is read because it is near the end.
+                None => return,
+                Some(Anchored::Before(rest)) => anchor = rest,
+                Some(Anchored::Row(row)) => {
+                    (self.top, self.at_end, self.sought) = ((index, row), false, None);
+                    return;
+                }
+            }
+        }
+        self.sought = None;
     }
 
     fn perform(&mut self, step: Move, page: usize, cx: SectionCx<'_>) {
@@ -390,6 +458,19 @@ impl PagerView {
         self.scroll(-missing, cx);
     }
 
+    /// Whether the last row of the text is on the screen.
+    fn is_at_end(&mut self, page: usize, cx: SectionCx<'_>) -> bool {
+        let (first, row) = self.top;
+        let mut n_rows = 0;
+        for section in self.sections.iter_mut().skip(first) {
+            n_rows += section.layout(cx);
+            if n_rows > row + page {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Asks for sections near the screen and releases those far away.
     fn request_near(&mut self) {
         if self.tree.is_none() {
@@ -403,7 +484,7 @@ impl PagerView {
                 if !section.is_read() && !self.wanted.contains(&index) {
                     self.wanted.push(index);
                 }
-            } else if index.abs_diff(at) > FAR && is_kept != Some(index) {
+            } else if index.abs_diff(at) > FAR && is_kept != Some(index) && !section.is_live {
                 section.forget();
             }
         }
@@ -463,8 +544,9 @@ impl PagerView {
         }
         if self.tree.is_some() {
             let expand = if self.view.expanded { "collapse" } else { "expand" };
-            let expand_key = if self.hints.expand.is_empty() { "ctrl+o" } else { &self.hints.expand };
-            hints.push(format!("{expand_key}: {expand}"));
+            if !self.hints.expand.is_empty() {
+                hints.push(format!("{}: {expand}", self.hints.expand));
+            }
             if !self.hints.prompts.is_empty() {
                 hints.push(format!("{}: previous prompt", self.hints.prompts));
             }
@@ -586,209 +668,4 @@ fn highlighted(row: Cow<'_, Row>, query: &str, style: Style) -> Row {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use crossterm::event::KeyEvent;
-
-    use crate::session::{Header, SessionStore};
-    use crate::tui::theme::{Appearance, ColorDepth};
-
-    use super::super::super::keybindings;
-    use super::*;
-
-    /// A session of prompts, each with an answer of `n_lines` lines.
-    fn session(n_prompts: usize, n_lines: usize) -> SessionTree {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        writeln!(file, r#"{{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}}"#).unwrap();
-        let mut parent = "null".to_owned();
-        for n in 0..n_prompts {
-            let time = r#""timestamp":"2026-11-21T09:23:47.280Z""#;
-            let (user, answer) = (format!("u{n}"), format!("a{n}"));
-            writeln!(
-                file,
-                r#"{{"type":"message","id":"{user}","parentId":{parent},{time},"message":{{"role":"user","content":"question {n:04}"}}}}"#
-            )
-            .unwrap();
-            let lines: Vec<String> = (0..n_lines).map(|line| format!("answer {n:04} line {line}")).collect();
-            let text = serde_json::Value::from(lines.join("\n\n")).to_string();
-            writeln!(
-                file,
-                r#"{{"type":"message","id":"{answer}","parentId":"{user}",{time},"message":{{"role":"assistant","content":[{{"type":"text","text":{text}}}],"api":"x","provider":"x","model":"x","stopReason":"stop","timestamp":0}}}}"#
-            )
-            .unwrap();
-            parent = format!("\"{answer}\"");
-        }
-        let none = || -> Header { unreachable!("the file has a header") };
-        SessionStore::open(file.path(), none).unwrap().tree()
-    }
-
-    /// A pager with the world that reads for it.
-    struct Stage {
-        pager: PagerView,
-        keymap: Keymap,
-        theme: Theme,
-        size: Size,
-    }
-
-    impl Stage {
-        fn new(tree: SessionTree, size: Size) -> Self {
-            let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
-            let pager = PagerView::of_session("A session", tree, &view, Highlighter::new());
-            Self::of(pager, size)
-        }
-
-        fn of(pager: PagerView, size: Size) -> Self {
-            let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
-            Self { pager, keymap: keybindings::default_keymap(), theme, size }
-        }
-
-        /// The screen once everything it needs has been read.
-        fn screen(&mut self) -> Vec<String> {
-            loop {
-                let rows = self.pager.render(self.size, &self.theme, Duration::ZERO);
-                match self.pager.take_wanted() {
-                    Some(effect) => self.perform(effect),
-                    None => return rows.iter().map(Row::text).collect(),
-                }
-            }
-        }
-
-        fn perform(&mut self, effect: PagerEffect) {
-            match effect {
-                PagerEffect::Open => unreachable!("it is open"),
-                PagerEffect::Read { tree, sections } => {
-                    let read = sections.into_iter().map(|(n, entries)| (n, tree.read_all(&entries)));
-                    self.pager.on_read(&tree, read.collect());
-                }
-                PagerEffect::Search { tree, path, query } => {
-                    let positions = super::super::effects::search(&tree, &path, &query);
-                    self.pager.on_found(&tree, &query, &positions);
-                }
-            }
-        }
-
-        fn press(&mut self, code: KeyCode) -> bool {
-            let key = InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE));
-            match self.pager.handle(&key, &self.keymap) {
-                PagerStep::Stay => true,
-                PagerStep::Close => false,
-                PagerStep::Search(effect) => {
-                    self.perform(effect);
-                    true
-                }
-            }
-        }
-
-        fn search(&mut self, query: &str) -> Vec<String> {
-            self.press(KeyCode::Char('/'));
-            for c in query.chars() {
-                self.press(KeyCode::Char(c));
-            }
-            self.press(KeyCode::Enter);
-            self.screen()
-        }
-    }
-
-    #[test]
-    fn every_entry_of_a_long_session_is_reached_from_its_end_and_few_stay_in_memory() {
-        let mut stage = Stage::new(session(400, 3), Size::new(60, 20));
-        let screen = stage.screen();
-        assert!(screen[..19].join("\n").trim_end().ends_with("answer 0399 line 2"), "{screen:#?}");
-        let mut seen = Vec::new();
-        for _ in 0..1_000 {
-            let screen = stage.screen();
-            seen.extend(
-                screen.iter().filter_map(|row| row.trim().strip_prefix("question ")?.parse::<usize>().ok()),
-            );
-            assert!(
-                stage.pager.sections.iter().filter(|section| section.is_read()).count() <= 2 * FAR + 3 * NEAR
-            );
-            if stage.pager.top == (0, 0) {
-                break;
-            }
-            stage.press(KeyCode::PageUp);
-        }
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen, (0..400).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_search_finds_text_that_is_not_in_memory_and_goes_around() {
-        let mut stage = Stage::new(session(300, 3), Size::new(60, 20));
-        stage.screen();
-        let screen = stage.search("ANSWER 0007 line 1");
-        assert!(screen.iter().any(|row| row.contains("answer 0007 line 1")), "{screen:#?}");
-        stage.search("question 0150");
-        stage.press(KeyCode::Char('n'));
-        let screen = stage.screen();
-        assert!(screen.iter().any(|row| row.contains("question 0150")), "the only one: {screen:#?}");
-        let screen = stage.search("not there");
-        assert_eq!(screen.last().unwrap(), "\"not there\" was not found");
-    }
-
-    #[test]
-    fn matches_are_visited_in_order_in_both_directions() {
-        let mut stage = Stage::new(session(3, 2), Size::new(60, 40));
-        stage.screen();
-        stage.press(KeyCode::Char('g'));
-        stage.search("line 1");
-        let current = |stage: &Stage| {
-            let (section, row) = stage.pager.search.current.unwrap();
-            stage.pager.sections[section].row(row).text().trim().to_owned()
-        };
-        let mut visited = vec![current(&stage)];
-        for key in ['n', 'n', 'n', 'N'] {
-            stage.press(KeyCode::Char(key));
-            stage.screen();
-            visited.push(current(&stage));
-        }
-        let line = |n: usize| format!("answer {n:04} line 1");
-        assert_eq!(visited, [line(0), line(1), line(2), line(0), line(2)]);
-    }
-
-    #[test]
-    fn prompts_are_visited_and_views_toggled() {
-        let mut stage = Stage::new(session(30, 8), Size::new(60, 12));
-        stage.screen();
-        stage.press(KeyCode::Char('g'));
-        stage.screen();
-        let next = InputEvent::Key(KeyEvent::new(KeyCode::Down, KeyModifiers::CONTROL));
-        for _ in 0..3 {
-            stage.pager.handle(&next, &stage.keymap);
-        }
-        let screen = stage.screen();
-        assert!(screen[1..5].iter().any(|row| row.contains("question 0003")), "{screen:#?}");
-        let expand = InputEvent::Key(KeyEvent::new(KeyCode::Char('o'), KeyModifiers::CONTROL));
-        stage.pager.handle(&expand, &stage.keymap);
-        assert!(stage.screen().last().unwrap().contains("ctrl+o: expand"));
-    }
-
-    #[test]
-    fn pager_at_all_widths() {
-        let mut screens = Vec::new();
-        for width in [20, 40, 80, 120, 200] {
-            let mut stage = Stage::new(session(12, 2), Size::new(width, 12));
-            stage.screen();
-            let screen = stage.search("0010");
-            let rows: Vec<&str> = screen.iter().map(|row| row.trim_end()).collect();
-            screens.push(format!("── {width} columns\n{}\n", rows.join("\n")));
-        }
-        insta::assert_snapshot!(screens.concat());
-    }
-
-    #[test]
-    fn an_empty_session_and_tiny_screens_are_survived() {
-        for (width, height) in [(1, 1), (3, 2), (80, 24)] {
-            for n_prompts in [0, 1] {
-                let mut stage = Stage::new(session(n_prompts, 1), Size::new(width, height));
-                for code in [KeyCode::Up, KeyCode::Down, KeyCode::Home, KeyCode::End, KeyCode::Char('n')] {
-                    stage.press(code);
-                    assert!(stage.screen().len() <= usize::from(height));
-                }
-                stage.search("x");
-            }
-        }
-    }
-}
+mod tests;
