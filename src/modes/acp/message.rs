@@ -160,17 +160,11 @@ pub(super) fn request<T: Serialize>(id: i64, method: &str, params: &T) -> String
 
 /// Appends a notification as a line, without its break.
 pub(super) fn push_notification<T: Serialize>(method: &str, params: &T, out: &mut String) {
-    #[derive(Serialize)]
-    struct Line<'a, T> {
-        jsonrpc: &'static str,
-        method: &'a str,
-        params: &'a T,
-    }
-    out.push_str(&to_line(&Line { jsonrpc: "2.0", method, params }));
+    out.push_str(&to_line(&Notification { jsonrpc: "2.0", method, params }));
 }
 
-/// Appends the notification of an update of a session, with a line break.
-pub(super) fn push_update(session: &SessionId, update: &SessionUpdate, out: &mut String) {
+/// The notifications of updates of a session, each with a line break.
+pub(super) fn update_lines(session: &SessionId, updates: &[SessionUpdate]) -> String {
     /// As `SessionNotification`, of borrowed parts.
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -178,8 +172,23 @@ pub(super) fn push_update(session: &SessionId, update: &SessionUpdate, out: &mut
         session_id: &'a SessionId,
         update: &'a SessionUpdate,
     }
-    push_notification("session/update", &Params { session_id: session, update }, out);
-    out.push('\n');
+    let mut lines = Vec::new();
+    for update in updates {
+        let params = &Params { session_id: session, update };
+        let line = Notification { jsonrpc: "2.0", method: "session/update", params };
+        // They have string keys and no failing serializers.
+        serde_json::to_writer(&mut lines, &line).unwrap_or_default();
+        lines.push(b'\n');
+    }
+    // JSON is written as UTF-8.
+    String::from_utf8(lines).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct Notification<'a, T> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: &'a T,
 }
 
 fn to_line<T: Serialize>(message: &T) -> String {

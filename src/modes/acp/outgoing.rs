@@ -92,21 +92,22 @@ impl LineFormat for AcpLines {
             }
             Outgoing::Replay(replay) => {
                 let (text, rest) = replay.next()?;
-                out.push_str(&text);
+                if out.is_empty() {
+                    *out = text;
+                } else {
+                    out.push_str(&text);
+                }
                 return Some(Outgoing::Replay(rest));
             }
         };
-        for update in updates.unwrap_or_default() {
-            message::push_update(&session, &update, out);
-        }
+        out.push_str(&message::update_lines(&session, &updates.unwrap_or_default()));
         None
     }
 }
 
 /// An update as a line, without its break.
 pub(super) fn update_line(session: &SessionId, update: SessionUpdate) -> String {
-    let mut line = String::new();
-    message::push_update(session, &update, &mut line);
+    let mut line = message::update_lines(session, &[update]);
     line.pop();
     line
 }

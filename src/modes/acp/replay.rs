@@ -25,10 +25,10 @@ use super::tool_calls::{self, Folders, text_block};
 const BATCH: usize = 512;
 /// Bytes of the entries that are read at once, unless one is longer.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Lines that are worth a thread of their own.
-const LINES_PER_THREAD: usize = 50;
-/// Batches that wait to be written.
-const AHEAD: usize = 2;
+/// Updates that are worth a thread of their own.
+const UPDATES_PER_THREAD: usize = 50;
+/// Parts of batches that wait to be written.
+const AHEAD: usize = 4;
 
 /// The lines of a conversation that are still to be written. A thread of their own makes
 /// them while others are written.
@@ -48,8 +48,8 @@ impl Replay {
             let mut left = started.recv().ok();
             while let Some(mut conversation) = left.take() {
                 // Nobody reads any more when the client is gone.
-                if let Some(text) = conversation.next_lines()
-                    && lines.send(text).is_ok()
+                if let Some(made) = conversation.next_lines()
+                    && made.into_iter().all(|text| lines.send(text).is_ok())
                 {
                     left = Some(conversation);
                 }
@@ -68,7 +68,7 @@ impl Replay {
     pub(super) fn next(mut self) -> Option<(String, Self)> {
         let text = match &mut self {
             Self::Ahead(lines) => lines.recv().ok(),
-            Self::Here(conversation) => conversation.next_lines(),
+            Self::Here(conversation) => conversation.next_lines().map(|made| made.concat()),
         };
         Some((text?, self))
     }
@@ -94,16 +94,13 @@ impl Conversation {
         Self { session, tree, left, folders: Folders { cwd, home }, calls: Vec::new(), is_over: false }
     }
 
-    /// The lines of the next entries; `None` after the last one.
-    fn next_lines(&mut self) -> Option<String> {
+    /// The lines of the next entries, in parts; `None` after the last one.
+    fn next_lines(&mut self) -> Option<Vec<String>> {
         let updates = self.next_updates()?;
-        let n_threads = parts::threads_for(updates.len(), LINES_PER_THREAD);
-        let lines = parts::in_parts(&updates, n_threads, &|_| 1, &|updates| {
-            let mut text = String::new();
-            updates.iter().for_each(|update| message::push_update(&self.session, update, &mut text));
-            vec![text]
-        });
-        Some(lines.concat())
+        let n_threads = parts::threads_for(updates.len(), UPDATES_PER_THREAD);
+        Some(parts::in_parts(&updates, n_threads, &|_| 1, &|updates| {
+            vec![message::update_lines(&self.session, updates)]
+        }))
     }
 
     /// The updates of the next entries; `None` after the last one. Reads the disk.

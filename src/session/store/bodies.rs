@@ -9,13 +9,14 @@ use crate::util::parts;
 use super::entry::Entry;
 use super::tree::Location;
 
-/// Entries that are worth a thread of their own.
-const ENTRIES_PER_THREAD: usize = 500;
+/// Bytes of entries that are worth a thread of their own.
+const BYTES_PER_THREAD: usize = 512 << 10;
 
 /// The entries at `locations`; `None` for those that cannot be read. Most of a resumed
 /// session's time goes into parsing, so long lists are divided among threads.
 pub(super) fn read_entries(file: &File, locations: &[Location]) -> Vec<Option<Arc<Entry>>> {
-    let n_threads = parts::threads_for(locations.len(), ENTRIES_PER_THREAD);
+    let n_bytes = locations.iter().map(|location| location.len as usize).sum();
+    let n_threads = parts::threads_for(n_bytes, BYTES_PER_THREAD);
     parts::in_parts(locations, n_threads, &|location| location.len as usize, &|locations| {
         let mut lines = LineReader::default();
         locations.iter().map(|location| lines.read_entry(file, *location).map(Arc::new)).collect()
@@ -103,8 +104,8 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         let mut locations = Vec::new();
         let mut offset = 0;
-        // More than one thread has.
-        let n = ENTRIES_PER_THREAD * 2;
+        // More than one thread reads.
+        let n = BYTES_PER_THREAD / 200;
         for at in 0..n {
             let text = "x".repeat(at * at % 700);
             let line = match at {
