@@ -25,31 +25,49 @@ use super::tool::ToolOutput;
     clippy::large_enum_variant,
     reason = "updates are most events by far; a box for each would cost more"
 )]
+/// One step of a run.
 pub enum AgentEvent {
+    /// The run begins.
     AgentStart,
+    /// A request is about to be sent.
     TurnStart,
+    /// A message of the system, the user or a tool is about to be stored.
     MessageStart(Arc<Message>),
     /// An answer begins; its metadata, with no content yet.
     AssistantStart(Arc<AssistantMessage>),
     /// Only the delta; consumers that need the whole message keep a `MessageBuilder`.
     MessageUpdate(StreamEvent),
+    /// The message is complete and stored.
     MessageEnd(Arc<Message>),
+    /// A call begins.
     ToolStart {
+        /// The call as the model made it.
         call: Arc<ToolCall>,
     },
+    /// A call that runs reports what it has so far.
     ToolUpdate {
+        /// The id of the call.
         call_id: String,
+        /// Replaces the previous report.
         partial: Arc<ToolOutput>,
     },
+    /// A call has ended.
     ToolEnd {
+        /// The id of the call.
         call_id: String,
+        /// What the model will read; stored already.
         result: Arc<ToolResultMessage>,
     },
+    /// The answer and all its calls are done.
     TurnEnd {
+        /// The answer.
         message: Arc<Message>,
+        /// The results, in the order of the calls.
         results: Vec<Arc<Message>>,
     },
+    /// The run is over.
     AgentEnd {
+        /// All messages of the run, oldest first.
         messages: Vec<Arc<Message>>,
     },
 }

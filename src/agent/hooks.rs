@@ -48,6 +48,7 @@ pub trait Hooks: Send {
 /// A call that fits its tool.
 #[derive(Clone, Copy)]
 pub struct CheckedCall<'a> {
+    /// The call as the model made it.
     pub call: &'a Arc<ToolCall>,
     /// Validated; those in `call` are as the model wrote them.
     pub arguments: &'a Value,
@@ -71,13 +72,16 @@ pub struct NextRequest {
 /// Whether a tool call may run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Gate {
+    /// Runs the call.
     Allow,
     /// Runs with these arguments, if they match the tool's schema.
     Change {
+        /// The arguments to use in place of the model's.
         arguments: Value,
     },
     /// The model reads the reason as the call's error.
     Block {
+        /// What the model reads as the call's error.
         reason: String,
     },
     /// The run was cancelled or interrupted before the decision.

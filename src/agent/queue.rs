@@ -27,36 +27,46 @@ pub enum SteeringDelivery {
 /// How many queued messages are delivered at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum QueueMode {
+    /// Each delivery takes the oldest message.
     #[default]
     OneAtATime,
+    /// Each delivery takes all messages.
     All,
 }
 
 /// Selects one of the two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueKind {
+    /// Delivered while the agent works.
     Steering,
+    /// Delivered when the agent would otherwise stop.
     FollowUp,
 }
 
 /// A queued message, with the text the user typed.
 #[derive(Debug, Clone)]
 pub struct Queued {
+    /// As the user typed it.
     pub text: String,
+    /// What the model will read.
     pub message: Arc<Message>,
 }
 
 /// Snapshot of a queued message; the queue may have changed since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSlot {
+    /// The queue it is in.
     pub kind: QueueKind,
+    /// Its position, from 0.
     pub index: usize,
+    /// Its text, so that a slot that has moved on is noticed.
     pub text: String,
 }
 
 /// Whether a message was added to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
+    /// The message is in the queue.
     Queued,
     /// The same text was queued within [`DUPLICATE_WINDOW_MS`]; dropped.
     Duplicate,
@@ -87,6 +97,7 @@ struct Inner {
 }
 
 impl Queues {
+    /// Changes how messages are delivered from now on.
     pub fn configure(&self, delivery: SteeringDelivery, steering: QueueMode, follow_up: QueueMode) {
         let mut inner = self.lock();
         inner.delivery = delivery;
@@ -94,6 +105,7 @@ impl Queues {
         inner.follow_up_mode = follow_up;
     }
 
+    /// When steering messages are delivered.
     pub fn delivery(&self) -> SteeringDelivery {
         self.lock().delivery
     }
@@ -184,6 +196,7 @@ impl Queues {
         true
     }
 
+    /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         let inner = self.lock();
         inner.steering.is_empty() && inner.follow_up.is_empty()

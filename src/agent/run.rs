@@ -20,9 +20,11 @@ use super::turn::{self, Answered};
 
 /// Everything one run depends on in addition to its [`Hooks`].
 pub struct Run<'a> {
+    /// Answers the requests.
     pub provider: &'a dyn Provider,
     /// The tools of the first request; [`Hooks::prepare_request`] may change them.
     pub tools: &'a ToolRegistry,
+    /// Where messages for the agent wait.
     pub queues: &'a Queues,
     /// Model, options and the conversation before `prompts`.
     pub request: Request,
@@ -31,7 +33,9 @@ pub struct Run<'a> {
     pub prompts: Vec<Message>,
     /// The session's directory, where tools work.
     pub cwd: &'a std::path::Path,
+    /// Times messages and calls.
     pub clock: Clock,
+    /// Ends the run; what arrived until then is kept.
     pub cancel: CancellationToken,
 }
 
@@ -40,6 +44,7 @@ pub struct Run<'a> {
 pub struct RunOutcome {
     /// The last answer; `None` if the run was cancelled before there was one.
     pub last: Option<Arc<Message>>,
+    /// Whether the run was cancelled.
     pub aborted: bool,
     /// The message of a panic that ended the run. It is a bug, so a retry would panic
     /// again.
@@ -47,6 +52,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// The last answer of the run, complete or not.
     pub fn last_assistant(&self) -> Option<&AssistantMessage> {
         match self.last.as_deref() {
             Some(Message::Assistant(message)) => Some(message),

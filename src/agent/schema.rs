@@ -29,6 +29,7 @@ pub struct Problem {
     /// Names and positions joined by dots, `edits.0.oldText`; `root` for the
     /// arguments as a whole.
     pub path: String,
+    /// What is wrong, as the model reads it.
     pub message: String,
 }
 

@@ -15,6 +15,7 @@ use super::touches::Touches;
 
 /// Something the model can call.
 pub trait Tool: Send + Sync {
+    /// Name, description and arguments, the same for the whole session.
     fn spec(&self) -> &ToolSpec;
 
     /// Whether calls in one assistant message may overlap with others.
@@ -57,8 +58,10 @@ impl PartialEq for dyn Tool {
     }
 }
 
+/// Whether a call may run beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
+    /// It may, unless one of them writes what the other accesses.
     Parallel,
     /// A single such call makes its whole batch run sequentially.
     Sequential,
@@ -85,6 +88,20 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// A tool without a line in the system prompt. `parameters` is a JSON Schema of the type
+    /// object.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            snippet: None,
+            guidelines: Vec::new(),
+            parameters,
+            constrained_sampling: None,
+        }
+    }
+
+    /// What a request says about the tool.
     pub fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
             name: self.name.clone(),
@@ -120,11 +137,15 @@ pub type Environment = Vec<(OsString, Option<OsString>)>;
 
 /// The context of a running call.
 pub struct ToolCx<'a> {
+    /// The id of the call, unique in the session.
     pub call_id: &'a str,
     /// The session's directory; relative paths start here.
     pub cwd: &'a Path,
+    /// Changes to the environment that processes of the call inherit.
     pub environment: Environment,
+    /// Fires when the call is to end.
     pub cancel: CancellationToken,
+    /// Shows partial output.
     pub progress: Progress,
 }
 
@@ -134,6 +155,7 @@ pub struct ToolCx<'a> {
 pub struct Progress(Arc<dyn Fn(ToolOutput) + Send + Sync>);
 
 impl Progress {
+    /// Passes every report to `report`, which must not block.
     pub fn new(report: impl Fn(ToolOutput) + Send + Sync + 'static) -> Self {
         Self(Arc::new(report))
     }
@@ -143,6 +165,7 @@ impl Progress {
         Self::new(|_| {})
     }
 
+    /// Shows `partial` in place of the previous report.
     pub fn report(&self, partial: ToolOutput) {
         (self.0)(partial);
     }
@@ -162,6 +185,7 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
+    /// Output of one text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { content: vec![ContentBlock::text(text)], ..Self::default() }
     }
@@ -173,6 +197,7 @@ impl ToolOutput {
 pub struct ToolError(pub String);
 
 impl ToolError {
+    /// A failure with a text for the model: what failed, and what to do instead.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -211,6 +236,7 @@ impl ToolRegistry {
         Self { tools, make: self.make.clone() }
     }
 
+    /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.iter().find(|tool| tool.spec().name == name)
     }
@@ -230,6 +256,7 @@ impl ToolRegistry {
         self.tools.len() < n_tools
     }
 
+    /// All tools, in the order of the request.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.iter()
     }

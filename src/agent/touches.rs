@@ -8,28 +8,35 @@ use std::path::{Path, PathBuf};
 /// the disk. A directory stands for everything in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Touches {
+    /// Paths that are read.
     pub reads: Vec<PathBuf>,
+    /// Paths that are written, created or removed.
     pub writes: Vec<PathBuf>,
     /// A command line. Its process may access anything, whatever else is declared.
     pub runs: Option<String>,
+    /// Whether the call sends requests.
     pub network: bool,
     /// The tool declares nothing, so the call may access anything.
     pub undeclared: bool,
 }
 
 impl Touches {
+    /// A call that may access anything.
     pub fn undeclared() -> Self {
         Self { undeclared: true, ..Self::default() }
     }
 
+    /// A call that reads one path.
     pub fn reads(path: PathBuf) -> Self {
         Self { reads: vec![path], ..Self::default() }
     }
 
+    /// A call that writes one path.
     pub fn writes(path: PathBuf) -> Self {
         Self { writes: vec![path], ..Self::default() }
     }
 
+    /// A call that runs a command line.
     pub fn runs(command: impl Into<String>) -> Self {
         Self { runs: Some(command.into()), ..Self::default() }
     }

@@ -18,9 +18,8 @@ use crate::ai::{
     ThinkingLevel, Transport,
 };
 use crate::config::{
-    self, Accounts, AuthFile, Authorised, AwsCredentials, Credentials, Dirs, EffectiveSettings, Endpoints,
-    Env, GoogleAdc, LiveSettings, ProjectSettings, SettingChange, Settings, TrustFile, TrustPolicy,
-    TrustedContents,
+    self, Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings,
+    SettingChange, Settings, TrustFile, TrustPolicy, TrustedContents,
 };
 use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals};
 use crate::session::{
@@ -62,24 +61,11 @@ impl Setup {
         let (catalog, wrong) = config::load_catalog(&dirs, &env);
         problems.extend(wrong);
         let (transport, clock) = (Transport::new(), Clock::system());
-        let auth_file = Arc::new(AuthFile::open(dirs.auth_file()));
-        problems.extend(auth_file.known().problem().map(str::to_owned));
+        let (credentials, wrong) =
+            config::user_credentials(&env, &dirs, &settings.values, &transport, &clock);
+        problems.extend(wrong);
         let home = dirs.home.as_deref();
         problems = problems.iter().map(|problem| paths::with_tilde(problem, home)).collect();
-        let client_id = env.get("PI_COPILOT_CLIENT_ID").or_else(|| settings.values.copilot_client_id.clone());
-        let accounts = Accounts::new(
-            transport.clone(),
-            clock.clone(),
-            Endpoints::default(),
-            Arc::clone(&auth_file),
-            client_id,
-        );
-        let google = GoogleAdc::new(&env, dirs.home.as_deref(), transport.clone(), clock.clone());
-        let aws = AwsCredentials::new(&env, dirs.home.as_deref(), transport.clone(), clock.clone());
-        let credentials = Credentials::new(env.clone())
-            .with_store(auth_file, accounts)
-            .with_ambient("google-vertex", Arc::new(google))
-            .with_ambient("amazon-bedrock", Arc::new(aws));
         Ok(Self { env, dirs, cwd, live_settings, settings, catalog, credentials, transport, clock, problems })
     }
 

@@ -42,7 +42,9 @@ pub struct AuthEntries {
 /// The entry of one provider.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AuthEntry {
+    /// A key.
     ApiKey(StoredKey),
+    /// The tokens of an account.
     OAuth(OAuthEntry),
     /// Of an unknown kind.
     Unknown,
@@ -51,6 +53,7 @@ pub enum AuthEntry {
 /// A key, as a config value: `!command`, or a template with variables.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredKey {
+    /// The key, or where it comes from: `$NAME` or `!command`.
     pub key: String,
     /// Variables that override those of the environment.
     pub env: Vec<(String, String)>,
@@ -59,7 +62,9 @@ pub struct StoredKey {
 /// The tokens of an account.
 #[derive(Clone, PartialEq)]
 pub struct OAuthEntry {
+    /// The token that requests are sent with.
     pub access: String,
+    /// The token that renews it.
     pub refresh: String,
     /// When `access` ends, milliseconds since the Unix epoch.
     pub expires_ms: u64,
@@ -69,6 +74,7 @@ pub struct OAuthEntry {
 
 /// Why the file was not changed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AuthFileError {
     #[error(
         "nothing was saved: the key contains an invalid character at position {position} (U+{:04X}); copy the key again",
@@ -105,6 +111,7 @@ impl AuthFile {
         file
     }
 
+    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -308,10 +315,12 @@ impl AuthEntries {
         }
     }
 
+    /// The entry of a provider.
     pub fn get(&self, provider: &str) -> Option<&AuthEntry> {
         self.entries.iter().find(|(id, _)| id == provider).map(|(_, entry)| entry)
     }
 
+    /// All entries, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &AuthEntry)> {
         self.entries.iter().map(|(id, entry)| (id.as_str(), entry))
     }

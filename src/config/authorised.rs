@@ -24,6 +24,7 @@ pub struct Authorised {
 }
 
 impl Authorised {
+    /// Finds keys with `credentials`, and lets `inner` answer.
     pub fn new(inner: Arc<dyn Provider>, credentials: Credentials, catalog: Arc<LiveCatalog>) -> Self {
         Self { inner, credentials, catalog }
     }

@@ -59,6 +59,7 @@ struct Store {
 
 /// Why a model cannot be used, with instructions.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CredentialError {
     #[error(
         "no key for {provider}; set {variables}, run /login {provider} or pi auth login {provider}, or \
@@ -98,16 +99,19 @@ pub enum CredentialError {
 /// The source of a provider's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
+    /// The flag `--api-key`.
     CommandLine,
     /// A key in `auth.json`.
     Stored,
     /// An account in `auth.json`; its token expires at this time, milliseconds since
     /// the Unix epoch, and is renewed before that.
     SignedIn {
+        /// Milliseconds since the Unix epoch.
         expires_ms: u64,
     },
     /// An account in `auth.json` of an unsupported kind.
     Unusable,
+    /// The `apiKey` of `models.json`.
     ModelsFile,
     /// The variable.
     Environment(&'static str),
@@ -115,14 +119,18 @@ pub enum KeySource {
     Cloud,
     /// The provider needs no key.
     NotNeeded,
+    /// There is no key.
     None,
 }
 
 /// A provider in the list of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderKeys {
+    /// The id of the provider.
     pub id: String,
+    /// Its name for people.
     pub name: String,
+    /// Where its key comes from.
     pub source: KeySource,
     /// Whether `auth.json` has an entry for it, used or not.
     pub is_stored: bool,
@@ -223,6 +231,7 @@ impl Credentials {
         self.store.as_ref().map(|store| &store.file)
     }
 
+    /// The accounts of `auth.json`, if that is used.
     pub fn accounts(&self) -> Option<&Accounts> {
         self.store.as_ref().map(|store| &store.accounts)
     }

@@ -20,6 +20,7 @@ pub struct Dirs {
 }
 
 impl Dirs {
+    /// The folders that the variables `HOME` and `PI_CODING_AGENT_DIR` name.
     pub fn new(env: &Env) -> Self {
         let home = env.path("HOME").or_else(|| BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()));
         let agent = match env.get("PI_CODING_AGENT_DIR") {
@@ -29,10 +30,12 @@ impl Dirs {
         Self { home, sessions: agent.join("sessions"), agent }
     }
 
+    /// The user's settings.
     pub fn settings_file(&self) -> PathBuf {
         self.agent.join("settings.json")
     }
 
+    /// The user's models.
     pub fn models_file(&self) -> PathBuf {
         self.agent.join("models.json")
     }
@@ -47,6 +50,7 @@ impl Dirs {
         self.agent.join("quota.json")
     }
 
+    /// Keys and accounts.
     pub fn auth_file(&self) -> PathBuf {
         self.agent.join("auth.json")
     }
@@ -66,6 +70,7 @@ impl Dirs {
         self.agent.join("trust-contents.json")
     }
 
+    /// The user's keys.
     pub fn keybindings_file(&self) -> PathBuf {
         self.agent.join("keybindings.json")
     }

@@ -31,6 +31,7 @@ impl Env {
         self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
+    /// Whether the variable has a value.
     pub fn is_set(&self, name: &str) -> bool {
         self.path(name).is_some()
     }

@@ -58,6 +58,7 @@ impl Default for GoogleEndpoints {
 
 /// Why there is no token, with instructions.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AdcError {
     #[error(
         "no Google credentials; run gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS or GOOGLE_CLOUD_API_KEY"

@@ -21,6 +21,7 @@ mod secret;
 mod settings;
 mod trust;
 mod trusted_contents;
+mod user_credentials;
 mod value;
 
 pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
@@ -48,3 +49,4 @@ pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,
 };
 pub use trusted_contents::{ProjectContents, TrustedContents};
+pub use user_credentials::user_credentials;

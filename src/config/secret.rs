@@ -25,6 +25,7 @@ impl Secret {
         &self.0
     }
 
+    /// Whether there is nothing to hide.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

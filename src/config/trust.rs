@@ -40,15 +40,19 @@ const PROTECTED: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrustDefault {
+    /// The user is asked.
     #[default]
     Ask,
+    /// They are trusted.
     Always,
+    /// They are not trusted.
     Never,
 }
 
 /// Whether the files of a project are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
+    /// Its files are used.
     Trusted,
     /// The user declined: on the command line, in `trust.json` or in the settings.
     Refused,
@@ -59,6 +63,7 @@ pub enum Trust {
 }
 
 impl Trust {
+    /// Whether its files are used.
     pub fn is_trusted(self) -> bool {
         self == Self::Trusted
     }
@@ -69,6 +74,7 @@ impl Trust {
 pub struct TrustPolicy {
     /// The command line option, for this process.
     pub flag: Option<bool>,
+    /// What counts without a decision.
     pub default: TrustDefault,
     /// Whether a user can be asked.
     pub can_ask: bool,
@@ -102,6 +108,7 @@ pub struct TrustFile {
 
 /// Why a decision could not be stored; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TrustError {
     #[error("the decision was not saved: {problem}; fix the file and try again")]
     Broken { problem: String },

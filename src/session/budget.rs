@@ -12,6 +12,7 @@ use crate::config::BudgetLimits;
 pub enum BudgetPeriod {
     /// One prompt and everything that answers it.
     Turn,
+    /// The cost of the whole session.
     Session,
     /// A day in the zone of this machine, all sessions together.
     Day,

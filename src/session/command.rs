@@ -16,17 +16,22 @@ use super::question::QuestionId;
 use super::store::{Entry, EntryId, SessionTree};
 use super::user_bash::BashId;
 
+/// What a client can ask of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionCommand {
     /// Sends a prompt to the model, or queues it.
     Prompt {
+        /// What the user wrote; commands of front ends do not belong here.
         text: String,
+        /// Images that go along.
         images: Vec<Image>,
+        /// What happens if the agent works.
         when_busy: WhenBusy,
     },
     /// Sends prompts given before the session was open, in order, once trust is decided.
     /// Rejected prompts return as [`SessionEvent::PromptReturned`](super::SessionEvent::PromptReturned).
     Begin {
+        /// In the order in which they are sent.
         prompts: Vec<PromptDraft>,
     },
     /// Delivers the queued steering messages at once, whatever the setting.
@@ -36,12 +41,16 @@ pub enum SessionCommand {
     /// Takes one queued message back. Replies [`Reply::Queue`], empty if it has
     /// already been delivered.
     TakeQueued {
+        /// The message as the last snapshot showed it.
         slot: QueueSlot,
     },
     /// Moves a queued message to position `index` of a queue, if it is still queued.
     MoveQueued {
+        /// The message as the last snapshot showed it.
         slot: QueueSlot,
+        /// The queue it goes to.
         kind: QueueKind,
+        /// Its position there, from 0.
         index: usize,
     },
     /// Takes back messages that an earlier process had not delivered, and its
@@ -49,6 +58,7 @@ pub enum SessionCommand {
     TakeLeftOver,
     /// Stores the contents of the editor, replacing the previous draft.
     SaveDraft {
+        /// The text with its images.
         draft: PromptDraft,
         /// The highest [`TakenQueue::ticket`] whose messages are in the draft, or
         /// were in one that was sent; 0 for none.
@@ -63,31 +73,41 @@ pub enum SessionCommand {
     /// user's value. If the file cannot be written, a notice reports it and the change
     /// applies to this session.
     ChangeSetting {
+        /// A key of the settings table.
         key: String,
+        /// The new value; `None` for the default.
         value: Option<Value>,
     },
     /// Reloads settings, skills and instructions; rejected while the agent works.
     Reload,
     /// Switches the model: an id, `provider/id` or part of one, with an optional `:level`.
     SetModel {
+        /// The model.
         reference: String,
+        /// Whether later sessions begin with it.
         scope: Scope,
     },
+    /// Changes how much the model thinks.
     SetThinking {
+        /// A level that the model supports.
         level: ThinkingLevel,
+        /// Whether later sessions begin with it.
         scope: Scope,
     },
     /// Sets the models to cycle through; an empty list means all models with a key.
     ///
     /// Patterns as in the setting `enabledModels`.
     SetScope {
+        /// Ids with wildcards.
         patterns: Vec<String>,
+        /// Whether later sessions have the same models.
         scope: Scope,
     },
     /// The catalogue has changed: continues with the new definition of the model.
     ModelsChanged,
     /// Selects the next (or, if not `forward`, previous) available model.
     CycleModel {
+        /// The direction.
         forward: bool,
     },
     /// Selects the next thinking level the model supports, from the highest back to the lowest.
@@ -95,6 +115,7 @@ pub enum SessionCommand {
     /// Replaces the beginning of the conversation with a summary; `focus` is the subject to
     /// emphasise. Replies [`Reply::Started`]; rejected while the agent is working.
     Compact {
+        /// What the summary should dwell on.
         focus: Option<String>,
         /// Whether the user decides about the summary first. A draft that waits for that is
         /// shown again in place of a new one, with [`Reply::Done`].
@@ -102,37 +123,49 @@ pub enum SessionCommand {
     },
     /// Decides about the summary in `SessionState::summary_draft`.
     DecideSummary {
+        /// What becomes of the summary.
         decision: SummaryDecision,
     },
     /// Runs a user's `!` command and records it. Replies [`Reply::BashStarted`].
     RunBash {
+        /// The command line.
         command: String,
+        /// Whether the model never learns of it.
         exclude_from_context: bool,
+        /// What happens if another command runs.
         others: OtherCommands,
     },
     /// Cancels the user's commands, or one of them; a run goes on.
     CancelBash {
+        /// The command; `None` for all.
         id: Option<BashId>,
     },
+    /// Names the session; an empty name removes the name.
     SetName {
+        /// The name, of which one line is kept.
         name: String,
     },
     /// Decides whether to use the files of the session's project.
     DecideTrust {
+        /// The decision.
         choice: TrustChoice,
     },
     /// Answers a question by the index of an option.
     Answer {
+        /// The question.
         id: QuestionId,
+        /// The index of the answer in its options.
         option: usize,
     },
     /// Offers the model a tool from the next request on, in place of the one with its name
     /// if there is one. It stays when another session is opened.
     AddTool {
+        /// Its spec must be one that providers accept.
         tool: Arc<dyn Tool>,
     },
     /// Withdraws a tool from the next request on. Calls of it that run go on.
     RemoveTool {
+        /// The name in its spec.
         name: String,
     },
     /// Takes a picture of all entries. Replies [`Reply::Tree`].
@@ -145,59 +178,78 @@ pub enum SessionCommand {
     /// to be sent anew: the branch ends before it. Replies [`Reply::Done`], or
     /// [`Reply::Started`] if a summary is written first; `SessionEvent::Navigated` follows.
     Navigate {
+        /// The entry to continue after, or the message to take back.
         target: EntryId,
         /// Whether a summary of what is left goes along.
         summary: LeftBranch,
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// Drafts the prompt of a new session that works on `goal`, and opens that session.
     /// Replies [`Reply::Started`]; `SessionEvent::HandoffEnded` follows.
     Handoff {
+        /// What the new session is to do.
         goal: String,
     },
     /// Keeps a message word for word when the conversation is compacted, or ends that.
     /// Without a target: the latest message of the user.
     Pin {
+        /// A message of the active branch.
         target: Option<EntryId>,
+        /// `false` ends it.
         pinned: bool,
     },
     /// Names an entry, or takes its name away.
     SetLabel {
+        /// The entry.
         target: EntryId,
+        /// One line; `None` removes the label.
         label: Option<String>,
     },
     /// Continues in a new session with what came before a message of the user. Replies
     /// [`Reply::Forked`] with the message.
     Fork {
+        /// The message of the user.
         target: EntryId,
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// Continues in a new session with all of the active branch.
     Clone {
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// Copies a session file to the others and continues with it.
     Import {
+        /// The file to copy, which stays unchanged.
         path: PathBuf,
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// Writes the active branch to a new session file at `path`.
     Export {
+        /// The file, which must not exist.
         path: PathBuf,
+        /// What becomes of secrets in the copy.
         secrets: Secrets,
     },
     /// Starts a new session in the same directory.
     New {
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// As [`Self::New`], and the session names the file of another as its parent.
     NewChild {
+        /// The session file that is named.
         parent: PathBuf,
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// Continues the session in `path`.
     Open {
+        /// The session file.
         path: PathBuf,
+        /// What happens if the agent works.
         if_busy: IfBusy,
     },
     /// Ends the run, flushes the journal and ends the task.
@@ -207,7 +259,9 @@ pub enum SessionCommand {
 /// What a command of the user does while another one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherCommands {
+    /// The command is rejected.
     Refuse,
+    /// Both run.
     RunBeside,
 }
 
@@ -221,11 +275,13 @@ pub enum WhenBusy {
     FollowUp,
     /// Interrupts the run immediately.
     Now,
+    /// The prompt is rejected.
     Refuse,
 }
 
 /// What becomes of the end of a branch that is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what the fields are")]
 pub enum LeftBranch {
     /// It stays in the file; the model does not learn of it.
     Leave,
@@ -235,6 +291,7 @@ pub enum LeftBranch {
 
 /// What becomes of a summary that waits for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what the fields are")]
 pub enum SummaryDecision {
     /// Stores the changed text; the summary keeps waiting.
     Save { text: String },
@@ -276,6 +333,7 @@ impl SessionCommand {
 /// The scope of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
+    /// Only this session.
     Session,
     /// This session, and the default of later ones.
     Default,
@@ -297,6 +355,7 @@ pub enum TrustChoice {
 }
 
 impl TrustChoice {
+    /// Whether the project's files are used.
     pub fn is_trusted(self) -> bool {
         match self {
             Self::Folder | Self::Parent | Self::Session => true,
@@ -308,6 +367,7 @@ impl TrustChoice {
 /// The reply to a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
+    /// The command is carried out.
     Done,
     /// A run started.
     Started,
@@ -315,10 +375,13 @@ pub enum Reply {
     Queued,
     /// The same text was queued moments ago; this one was dropped.
     Duplicate,
+    /// What was taken back.
     Queue(TakenQueue),
+    /// The picture.
     Tree(SessionTree),
     /// Part of the active branch, oldest first.
     Context(Vec<Arc<Entry>>),
+    /// The parts with their estimates.
     ContextReport(Box<ContextReport>),
     /// A command of the user runs; its events have this id.
     BashStarted(BashId),
@@ -329,7 +392,9 @@ pub enum Reply {
 /// A prompt as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PromptDraft {
+    /// The text, with pastes unfolded.
     pub text: String,
+    /// Images that go along.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
     /// Bytes of `text` that were pasted and that the editor shows folded.
@@ -338,6 +403,7 @@ pub struct PromptDraft {
 }
 
 impl PromptDraft {
+    /// Whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.images.is_empty()
     }
@@ -352,7 +418,9 @@ impl From<&str> for PromptDraft {
 /// Messages taken out of the queues, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TakenQueue {
+    /// Messages that would have been delivered while the agent works.
     pub steering: Vec<PromptDraft>,
+    /// Messages that would have been delivered when it is done.
     pub follow_up: Vec<PromptDraft>,
     /// The contents of the editor when an earlier process ended.
     pub draft: Option<PromptDraft>,

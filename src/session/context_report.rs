@@ -39,6 +39,7 @@ pub struct ContextReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextPart {
+    /// What the part is.
     pub name: String,
     /// Estimated.
     pub tokens: u64,

@@ -87,7 +87,9 @@ pub(super) fn fork_branch(
 /// What becomes of text that looks like a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Secrets {
+    /// Secrets stay in the copy.
     Keep,
+    /// A placeholder takes the place of each.
     Mask,
 }
 

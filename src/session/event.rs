@@ -16,7 +16,9 @@ use super::user_bash::BashId;
 /// An event with the snapshot after it.
 #[derive(Debug, Clone)]
 pub struct SessionUpdate {
+    /// What happened.
     pub event: SessionEvent,
+    /// How the session is since.
     pub state: Arc<SessionState>,
 }
 
@@ -26,6 +28,7 @@ pub struct SessionUpdate {
 pub enum SessionEvent {
     /// A session was opened, started or switched to; clients discard earlier content.
     Opened(Arc<Opened>),
+    /// An event of the run.
     Agent(AgentEvent),
     /// The queues changed; `SessionState::queue` has their texts.
     QueueChanged,
@@ -34,30 +37,42 @@ pub enum SessionEvent {
     QueueReturned(Arc<TakenQueue>),
     /// The session rejected a prompt of [`Begin`](super::SessionCommand::Begin) and returns it.
     PromptReturned {
+        /// The prompt, unchanged.
         prompt: Arc<PromptDraft>,
+        /// Why it was rejected.
         error: SessionError,
     },
     /// The request failed with a transient error; it is repeated after `delay`.
     RetryScheduled {
+        /// Counts from 1.
         attempt: u32,
+        /// The setting.
         max_attempts: u32,
+        /// From now on.
         delay: Duration,
+        /// What the provider reported.
         error: String,
     },
     /// Retrying has ended: an answer arrived, or the retries are exhausted.
     RetryEnded {
+        /// Whether an answer arrived.
         success: bool,
+        /// How many attempts there were.
         attempt: u32,
+        /// The last error, unless there was an answer.
         final_error: Option<String>,
     },
     /// pi is writing a summary to replace the beginning of the conversation.
     CompactionStarted {
+        /// Why now.
         reason: CompactionReason,
     },
     /// The compaction ended: `EntryAppended` reported the summary, `SummaryDrafted` that it
     /// waits for a decision, or nothing changed.
     CompactionEnded {
+        /// Why it began.
         reason: CompactionReason,
+        /// Whether it was cancelled.
         aborted: bool,
         /// Why there is no summary.
         error: Option<String>,
@@ -71,17 +86,23 @@ pub enum SessionEvent {
     SummaryDrafted(Arc<SummaryDraft>),
     /// The user accepted the summary, and `EntryAppended` reported it, or dropped it.
     SummaryDecided {
+        /// Whether it takes effect.
         accepted: bool,
     },
     /// The request for a summary failed with a transient error; it is repeated after `delay`.
     SummaryRetryScheduled {
+        /// Counts from 1.
         attempt: u32,
+        /// The setting.
         max_attempts: u32,
+        /// From now on.
         delay: Duration,
+        /// What the provider reported.
         error: String,
     },
     /// The request for a summary is repeated now.
     SummaryRetryStarted {
+        /// What the summary is for.
         source: SummarySource,
     },
     /// The request for a summary succeeded after retries, or they are exhausted.
@@ -92,13 +113,16 @@ pub enum SessionEvent {
     HandoffStarted,
     /// The draft is complete and its session open; without a `prompt` nothing has changed.
     HandoffEnded {
+        /// The message that begins the new session.
         prompt: Option<Arc<PromptDraft>>,
+        /// Whether it was cancelled.
         aborted: bool,
     },
     /// There is a summary, and `Navigated` follows; or the branch was not left.
     BranchSummaryEnded {
         /// Where the user wanted to go.
         target: EntryId,
+        /// Whether it was cancelled.
         aborted: bool,
         /// Why there is no summary.
         error: Option<String>,
@@ -107,18 +131,25 @@ pub enum SessionEvent {
     Navigated(Arc<Navigated>),
     /// A user's command began.
     BashStarted {
+        /// Names the command in later events.
         id: BashId,
+        /// The command line.
         command: String,
+        /// Whether the model never learns of it.
         exclude_from_context: bool,
     },
     /// A user's command printed output.
     BashOutput {
+        /// The command.
         id: BashId,
+        /// The next piece, cleaned of escape sequences.
         chunk: String,
     },
     /// It ended; if it could not be started, `execution` is empty and a notice follows.
     BashEnded {
+        /// The command.
         id: BashId,
+        /// As it is stored.
         execution: Arc<BashExecution>,
     },
     /// An entry was added: it is on disk, unless a notice reports that the file cannot be
@@ -129,6 +160,7 @@ pub enum SessionEvent {
     /// The values of these settings changed, or only origins if there are no keys;
     /// `SessionState::settings` has both.
     SettingsChanged {
+        /// Keys of the settings table.
         keys: Arc<[&'static str]>,
     },
     /// Trust was decided, or the project's files were reloaded.
@@ -137,21 +169,26 @@ pub enum SessionEvent {
     Question(Arc<Question>),
     /// A question was answered by any front end, or withdrawn.
     QuestionClosed {
+        /// The question.
         id: QuestionId,
     },
     /// A notice for the user; nothing was lost.
     Notice {
+        /// How serious it is.
         level: NoticeLevel,
+        /// One or two sentences for the user.
         text: String,
     },
     /// The session task has ended, because of a bug or because the session could not be
     /// opened; the file contains everything shown as finished. The last event of
     /// the stream.
     Ended {
+        /// What happened, for the user.
         reason: String,
     },
     /// Run, retries and queues are over; the session waits for the user.
     Settled {
+        /// Whether the user ended it.
         aborted: bool,
     },
 }
@@ -170,6 +207,7 @@ pub enum CompactionReason {
 /// What a summary is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummarySource {
+    /// A conversation that goes on.
     Compaction(CompactionReason),
     /// A branch that is left.
     Branch,
@@ -177,16 +215,21 @@ pub enum SummarySource {
     Handoff,
 }
 
+/// How serious a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeLevel {
+    /// Good to know.
     Info,
+    /// Something did not work and pi goes on without it.
     Warning,
+    /// Something that the user wanted did not happen.
     Error,
 }
 
 /// Another branch of the same session.
 #[derive(Debug, Clone, Default)]
 pub struct Navigated {
+    /// What is shown now.
     pub branch: Opened,
     /// The message that was taken back, to be sent anew.
     pub prompt: Option<PromptDraft>,

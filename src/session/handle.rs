@@ -11,6 +11,7 @@ use super::state::SessionState;
 
 /// Why a command failed; the text is for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SessionError {
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -2,12 +2,14 @@
 //!
 //! Only the task changes a session. Modes send [`SessionCommand`]s through a
 //! [`SessionHandle`] and read [`SessionEvent`]s and [`SessionState`] snapshots.
-//! Knows no screen.
+//! Knows no screen. Other programs open one with a [`SessionBuilder`].
 
 mod agent_session;
 mod budget;
+mod builder;
 mod cache_prefix;
 mod cache_watch;
+mod client;
 mod command;
 mod compaction;
 mod context_report;
@@ -43,8 +45,11 @@ mod urgent;
 mod usage;
 mod user_bash;
 
+pub use crate::util::clock::Clock;
 pub use agent_session::start;
 pub use budget::BudgetPeriod;
+pub use builder::{BuildError, SessionBuilder};
+pub use client::{PromptError, Session};
 pub use command::{
     IfBusy, LeftBranch, OtherCommands, PromptDraft, Reply, Scope, SessionCommand, SummaryDecision,
     TakenQueue, TrustChoice, WhenBusy,

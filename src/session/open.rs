@@ -25,11 +25,13 @@ use super::summary_draft::{SummaryDraft, SummaryFile};
 /// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenSession {
+    /// A new session in the directory it is opened in.
     New,
     /// Continues the session in this file.
     File(PathBuf),
     /// A new session in `folder` that begins with entries of another.
     Forked {
+        /// The folder of its file.
         folder: PathBuf,
         /// File of the other session.
         parent: PathBuf,

@@ -20,6 +20,7 @@ const MAX_WAITING_DELTAS: usize = 1 << 16;
 /// Whether a subscriber wants the deltas of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deltas {
+    /// Every piece of an answer as it arrives.
     Wanted,
     /// Only whole messages.
     Unwanted,

@@ -30,8 +30,11 @@ impl QuestionId {
 /// A decision for the user. Any front end may answer it with `SessionCommand::Answer`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
+    /// What an answer names.
     pub id: QuestionId,
+    /// What it is about.
     pub kind: QuestionKind,
+    /// One sentence for the user.
     pub text: String,
     /// The possible answers, in the order in which they are shown.
     pub options: Vec<String>,
@@ -39,6 +42,7 @@ pub struct Question {
     pub default: usize,
 }
 
+/// What a question is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionKind {
     /// Whether the project of the session is trusted; the options are [`TRUST_OPTIONS`].
@@ -66,6 +70,7 @@ pub trait ToolGate: Send + Sync {
 
 /// A call that is about to run.
 pub struct PendingCall<'a> {
+    /// The call as the model made it.
     pub call: &'a Arc<ToolCall>,
     /// Validated; those in `call` are the model's originals.
     pub arguments: &'a Value,
@@ -73,22 +78,28 @@ pub struct PendingCall<'a> {
     pub touches: &'a Touches,
     /// `None` if the tool was removed meanwhile.
     pub spec: Option<&'a ToolSpec>,
+    /// Where the session works, and whether that is trusted.
     pub project: &'a ProjectState,
 }
 
+/// The decision about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
+    /// The call runs.
     Allow,
     /// Runs with these arguments, if they match the tool's schema.
     Change {
+        /// What the call runs with.
         arguments: Value,
     },
     /// The model reads the reason as the call's error.
     Block {
+        /// What the model reads.
         reason: String,
     },
     /// Asks the user `text`; the call is blocked if no front end can answer.
     Ask {
+        /// The question, one sentence.
         text: String,
     },
 }

@@ -10,6 +10,7 @@ use super::compaction::NothingToCompact;
 
 /// Why a command was rejected; the text is for the user. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Refusal {
     /// Neither text nor image.
     #[error("there is nothing to send")]

@@ -19,19 +19,29 @@ use super::question::ToolGate;
 pub struct Services {
     /// Also finds the key of a request without one (`config::Authorised`).
     pub provider: Arc<dyn Provider>,
+    /// The models there are.
     pub catalog: Arc<LiveCatalog>,
+    /// The keys of providers.
     pub credentials: Credentials,
+    /// The tools of new sessions.
     pub tools: ToolRegistry,
     /// The shell of the user's commands, and session variables for the model's commands.
     pub bash: BashConfig,
     /// The settings without a project; each session has its own view of them.
     pub settings: LiveSettings,
+    /// The folders of the user.
     pub dirs: Dirs,
+    /// Times messages.
     pub clock: Clock,
+    /// The model of new sessions, unless their file names one.
     pub model: ModelOptions,
+    /// Changes of the system prompt.
     pub prompt: PromptOptions,
+    /// Where skills are.
     pub skills: ResourceOptions,
+    /// Where prompt templates are.
     pub templates: ResourceOptions,
+    /// Who decides about trust.
     pub trust: TrustOptions,
     /// Decides about tool calls.
     pub gate: Arc<dyn ToolGate>,
@@ -48,7 +58,9 @@ pub struct Services {
 /// Command line options for the model.
 #[derive(Debug, Clone, Default)]
 pub struct ModelOptions {
+    /// In place of the one that the settings select.
     pub model: Option<Arc<Model>>,
+    /// In place of the level that the settings select.
     pub thinking: Option<ThinkingLevel>,
 }
 
@@ -65,7 +77,9 @@ pub struct TrustOptions {
 /// `APPEND_SYSTEM.md`.
 #[derive(Debug, Clone, Default)]
 pub struct PromptOptions {
+    /// Replaces preamble, tool list and rules.
     pub custom: Option<String>,
+    /// Follows them.
     pub addendum: Option<String>,
     /// Whether to leave out instruction files.
     pub no_context_files: bool,
@@ -131,7 +145,8 @@ impl Services {
         let (read, found) = tokio::join!(reading, ai::discover(&addresses));
         let Ok((catalog, problems)) = read else { return Vec::new() };
         self.catalog.update(|current| {
-            *current = catalog;
+            let before = std::mem::replace(current, catalog);
+            current.keep_hosted(&before);
             self.credentials.add_known_lists(current);
             for (server, models) in found {
                 current.set_local(server, models);

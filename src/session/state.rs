@@ -15,6 +15,7 @@ use super::summary_draft::SummaryDraft;
 /// Snapshot of a session.
 #[derive(Debug, Clone)]
 pub struct SessionState {
+    /// A UUID, the same for the whole life of the session.
     pub id: String,
     /// The first line of its file.
     pub header: Arc<Header>,
@@ -22,21 +23,31 @@ pub struct SessionState {
     pub path: Option<PathBuf>,
     /// Whether the file exists already.
     pub on_disk: bool,
+    /// The directory in which the agent works.
     pub cwd: PathBuf,
+    /// What the user named it.
     pub name: Option<String>,
+    /// The model of the next request.
     pub model: Arc<Model>,
+    /// The thinking level of the next request.
     pub thinking: ThinkingLevel,
+    /// What the session is doing.
     pub phase: Phase,
     /// The user's command that is running, if any, possibly during a run.
     pub user_command: Option<Arc<UserCommand>>,
+    /// The messages that wait.
     pub queue: Arc<QueueView>,
+    /// What the session has used so far.
     pub totals: Totals,
+    /// How full the model's window is.
     pub context: ContextUsage,
     /// Line numbers of the file, from 1, that could not be read.
     pub damaged_lines: Vec<usize>,
     /// Why part of the session is not durable.
     pub unsaved: Option<Arc<str>>,
+    /// When steering messages are delivered.
     pub steering_delivery: SteeringDelivery,
+    /// Words that interrupt at the start of a message.
     pub urgent_words: Arc<[String]>,
     /// Whether models of several providers are usable.
     pub several_providers: bool,
@@ -48,6 +59,7 @@ pub struct SessionState {
     pub skills: Arc<[Skill]>,
     /// Sorted by name.
     pub templates: Arc<[PromptTemplate]>,
+    /// The directory's trust, and what depends on it.
     pub project: ProjectState,
     /// Names of the tools the model may call.
     pub tools: Arc<[String]>,
@@ -110,6 +122,7 @@ impl SessionState {
 /// The context of a session's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectState {
+    /// What was decided.
     pub trust: Trust,
     /// Paths that need trust.
     pub protected: Arc<[PathBuf]>,
@@ -151,8 +164,10 @@ impl ProjectState {
 /// Activity of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Phase {
+    /// It waits for the user.
     #[default]
     Idle,
+    /// The agent works.
     Running,
     /// Waiting to repeat a failed request.
     Retrying,
@@ -170,18 +185,23 @@ impl SessionState {
 /// A command of the user that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserCommand {
+    /// The command line.
     pub command: String,
+    /// Whether the model never learns of it.
     pub exclude_from_context: bool,
 }
 
 /// The texts of queued messages, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueView {
+    /// Delivered while the agent works.
     pub steering: Vec<String>,
+    /// Delivered when it is done.
     pub follow_up: Vec<String>,
 }
 
 impl QueueView {
+    /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.steering.is_empty() && self.follow_up.is_empty()
     }
@@ -190,16 +210,23 @@ impl QueueView {
 /// Sums over all entries of the file, all branches included.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Totals {
+    /// Input tokens that were not in a cache.
     pub input: u64,
+    /// Output tokens.
     pub output: u64,
+    /// Input tokens read from a cache.
     pub cache_read: u64,
+    /// Input tokens written to a cache.
     pub cache_write: u64,
     /// Without the requests that a flat-rate plan covers.
     pub cost_usd: f64,
     /// Whether a flat-rate plan covered some of the requests.
     pub on_plan: bool,
+    /// Messages of the user.
     pub n_user: usize,
+    /// Answers.
     pub n_assistant: usize,
+    /// Results of tools.
     pub n_tool_results: usize,
 }
 
@@ -236,6 +263,7 @@ impl Totals {
 pub struct ContextUsage {
     /// Tokens of the latest request and its answer; `None` when unknown.
     pub tokens: Option<u64>,
+    /// The model's window, in tokens.
     pub window: u64,
     /// Fraction of the latest prompt that was read from the cache, 0 to 1; `None`
     /// if the provider reported no cache tokens.

@@ -20,8 +20,11 @@ use super::store::{
 /// A session that was just written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSession {
+    /// The new file.
     pub path: PathBuf,
+    /// The id of the new session.
     pub id: String,
+    /// How many messages were written.
     pub n_messages: usize,
 }
 
@@ -80,6 +83,7 @@ fn stamped(mut message: Message, now_ms: u64) -> Message {
 /// The conversation of a session, as the model reads it.
 #[derive(Debug)]
 pub struct Conversation {
+    /// The messages of the active branch, oldest first.
     pub messages: Vec<Arc<Message>>,
     /// The parts of the session that a conversation cannot contain.
     pub report: Report,

@@ -27,6 +27,7 @@ pub struct Find {
 }
 
 impl Find {
+    /// The tool; `~` stands for `home`.
     pub fn new(home: Option<PathBuf>) -> Self {
         let spec = ToolSpec {
             name: "find".to_owned(),

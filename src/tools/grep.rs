@@ -48,6 +48,7 @@ pub struct Grep {
 }
 
 impl Grep {
+    /// The tool; `~` stands for `home`.
     pub fn new(home: Option<PathBuf>) -> Self {
         let spec = ToolSpec {
             name: "grep".to_owned(),

@@ -25,6 +25,7 @@ pub struct Ls {
 }
 
 impl Ls {
+    /// The tool; `~` stands for `home`.
     pub fn new(home: Option<PathBuf>) -> Self {
         let spec = ToolSpec {
             name: "ls".to_owned(),

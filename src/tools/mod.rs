@@ -55,13 +55,16 @@ pub use write::Write;
 pub struct ToolsConfig {
     /// The directory that `~` stands for.
     pub home: Option<PathBuf>,
+    /// How images are made to fit.
     pub images: ImageLimits,
+    /// The shell of `bash`.
     pub bash: BashConfig,
 }
 
 /// A built-in tool.
 #[derive(Debug)]
 pub struct Builtin {
+    /// The name the model calls it by.
     pub name: &'static str,
     /// Whether it is active by default.
     pub default_active: bool,

@@ -26,25 +26,37 @@ pub const ANY_LINES: u64 = (1 << 53) - 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncation {
+    /// What is left of the output.
     pub content: String,
+    /// Whether anything was cut.
     pub truncated: bool,
+    /// Which limit cut it.
     pub truncated_by: Option<TruncatedBy>,
+    /// Lines of the whole output.
     pub total_lines: u64,
+    /// Bytes of the whole output.
     pub total_bytes: u64,
+    /// Lines of `content`.
     pub output_lines: u64,
+    /// Bytes of `content`.
     pub output_bytes: u64,
     /// Only the end of the last line is shown, because the line exceeds the limit.
     pub last_line_partial: bool,
     /// Nothing is shown, because the first line exceeds the limit.
     pub first_line_exceeds_limit: bool,
+    /// The limit in lines.
     pub max_lines: u64,
+    /// The limit in bytes.
     pub max_bytes: u64,
 }
 
+/// A limit of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TruncatedBy {
+    /// Too many lines.
     Lines,
+    /// Too many bytes.
     Bytes,
 }
 
@@ -87,6 +99,7 @@ pub struct Head {
 }
 
 impl Head {
+    /// An empty head with these limits.
     pub fn new(max_lines: u64, max_bytes: usize) -> Self {
         Self { kept: String::new(), counts: Counts::default(), first_line_bytes: 0, max_lines, max_bytes }
     }
@@ -116,6 +129,7 @@ impl Head {
         self.first_line_bytes
     }
 
+    /// The head, and what was cut.
     pub fn finish(self) -> Truncation {
         let Self { kept, counts, first_line_bytes, max_lines, max_bytes } = self;
         if counts.fit(max_lines, max_bytes) {

@@ -20,7 +20,9 @@ pub struct UserBashOutcome {
     pub output: String,
     /// `None` if it was cancelled.
     pub exit_code: Option<i32>,
+    /// Whether the user cancelled it.
     pub cancelled: bool,
+    /// Whether the output was cut.
     pub truncated: bool,
     /// The file with the complete output, if `output` is only a part.
     pub full_output_path: Option<PathBuf>,

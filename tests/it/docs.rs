@@ -27,7 +27,7 @@ use crate::support::pty::{Pty, TestHome};
 
 /// Compares the part `name` of a file with its expected content, or updates it.
 #[track_caller]
-fn assert_generated(file: &str, name: &str, expected: &str) {
+pub(crate) fn assert_generated(file: &str, name: &str, expected: &str) {
     let path = root().join(file);
     let text = fs::read_to_string(&path).unwrap();
     let begin = format!("<!-- generated: {name} -->\n");
@@ -48,7 +48,7 @@ fn assert_generated(file: &str, name: &str, expected: &str) {
     );
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 

@@ -33,6 +33,7 @@ mod house;
 mod layers;
 mod local_servers;
 mod process_acp;
+mod library;
 mod process_doctor;
 mod process_json;
 mod process_print;

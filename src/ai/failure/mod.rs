@@ -51,6 +51,7 @@ pub enum FailureClass {
     Network,
     /// The model declined to answer.
     Refused,
+    /// Nothing is known about it.
     Unknown,
 }
 
@@ -74,6 +75,7 @@ impl FailureClass {
 /// Facts about a failed request in addition to its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// What callers do about it.
     pub class: FailureClass,
     /// The HTTP status, if there was a response.
     pub status: Option<u16>,

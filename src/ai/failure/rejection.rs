@@ -36,6 +36,7 @@ pub enum Refused {
 /// A rejection, with the location the server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
+    /// What the service does not accept.
     pub refused: Refused,
     /// The location in the request.
     pub place: Option<RequestPath>,

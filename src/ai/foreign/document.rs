@@ -11,6 +11,7 @@ use crate::ai::messages::partial_json;
 
 /// Why a text cannot be imported.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ImportError {
     #[error("it is empty")]
     Empty,

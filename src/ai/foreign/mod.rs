@@ -78,6 +78,7 @@ pub enum Format {
 }
 
 impl Format {
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Google];
 
     /// The name on the command line.
@@ -157,6 +158,7 @@ pub struct Imported {
     pub system: Option<SystemMessage>,
     /// Contains at least one message of a user or a model.
     pub messages: Vec<Message>,
+    /// What could not be carried over.
     pub report: Report,
 }
 
@@ -193,11 +195,13 @@ pub fn import(format: Format, text: &str) -> Result<Imported, ImportError> {
 /// A conversation in a request format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exported {
+    /// The format of the document.
     pub format: Format,
     /// The request body: system prompt, messages and tools, and the model if the
     /// last answer came from a model with this format. Generation options (`stream`,
     /// `max_tokens`, …) are left to the sender.
     pub body: Value,
+    /// What could not be carried over.
     pub report: Report,
 }
 

@@ -28,14 +28,17 @@ pub struct Report {
 const SHOWN: usize = 3;
 
 impl Report {
+    /// Notes that `what` at `place` was not carried over.
     pub fn add(&mut self, place: impl Into<String>, what: impl Into<String>) {
         self.notes.push(Note { place: place.into(), what: what.into() });
     }
 
+    /// Adds the notes of another report.
     pub fn append(&mut self, mut other: Self) {
         self.notes.append(&mut other.notes);
     }
 
+    /// The notes, in the order of the conversation.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }

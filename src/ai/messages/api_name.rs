@@ -11,10 +11,13 @@ use serde::{Deserialize, Serialize};
 pub struct Api(Cow<'static, str>);
 
 impl Api {
+    /// Anthropic Messages.
     pub const ANTHROPIC_MESSAGES: Self = Self(Cow::Borrowed("anthropic-messages"));
+    /// OpenAI Chat Completions.
     pub const OPENAI_COMPLETIONS: Self = Self(Cow::Borrowed("openai-completions"));
     /// Chat Completions with Mistral's quirks.
     pub const MISTRAL_CONVERSATIONS: Self = Self(Cow::Borrowed("mistral-conversations"));
+    /// OpenAI Responses.
     pub const OPENAI_RESPONSES: Self = Self(Cow::Borrowed("openai-responses"));
     /// Responses of the service behind ChatGPT, for ChatGPT accounts.
     pub const OPENAI_CODEX_RESPONSES: Self = Self(Cow::Borrowed("openai-codex-responses"));
@@ -36,10 +39,12 @@ impl Api {
         Self(Cow::Borrowed(name))
     }
 
+    /// An API by the name that files have.
     pub fn new(name: impl Into<String>) -> Self {
         Self(Cow::Owned(name.into()))
     }
 
+    /// The name that files have.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -137,10 +137,12 @@ impl UserMessage {
 }
 
 impl<State> UserMessageBuilder<State> {
+    /// Adds a text.
     pub fn text(self, text: impl Into<String>) -> UserMessageBuilder<Filled> {
         self.block(ContentBlock::text(text))
     }
 
+    /// Adds an image.
     pub fn image(self, image: Image) -> UserMessageBuilder<Filled> {
         self.block(ContentBlock::Image(image))
     }
@@ -187,6 +189,7 @@ impl<State> UserMessageBuilder<State> {
 }
 
 impl UserMessageBuilder<Filled> {
+    /// The message.
     pub fn build(self) -> UserMessage {
         let content = UserContent::Blocks(self.blocks);
         UserMessage { content, timestamp: self.timestamp, extra: self.extra }
@@ -223,6 +226,7 @@ impl AssistantMessage {
 }
 
 impl AssistantMessageBuilder {
+    /// Adds a text.
     pub fn text(self, text: impl Into<String>) -> Self {
         self.block(AssistantBlock::Text(Text::new(text)))
     }
@@ -239,6 +243,7 @@ impl AssistantMessageBuilder {
         self.block(AssistantBlock::Thinking(thinking))
     }
 
+    /// Adds a tool call.
     pub fn tool_call(self, call: ToolCall) -> Self {
         self.block(AssistantBlock::ToolCall(call))
     }
@@ -255,6 +260,7 @@ impl AssistantMessageBuilder {
         self
     }
 
+    /// Sets tokens and dollars.
     pub fn usage(mut self, usage: Usage) -> Self {
         self.message.usage = usage;
         self
@@ -273,6 +279,7 @@ impl AssistantMessageBuilder {
         self
     }
 
+    /// The message.
     pub fn build(mut self) -> AssistantMessage {
         if self.message.stop_reason == StopReason::Pending {
             let calls = self.message.tool_calls().next().is_some();
@@ -352,10 +359,12 @@ pub struct ToolResultBuilder {
 }
 
 impl ToolResultBuilder {
+    /// Adds a text.
     pub fn text(self, text: impl Into<String>) -> Self {
         self.block(ContentBlock::text(text))
     }
 
+    /// Adds an image.
     pub fn image(self, image: Image) -> Self {
         self.block(ContentBlock::Image(image))
     }
@@ -392,6 +401,7 @@ impl ToolResultBuilder {
         self
     }
 
+    /// The message.
     pub fn build(self) -> ToolResultMessage {
         self.message
     }

@@ -19,17 +19,22 @@ use super::message::{Extra, Message, ToolDeclaration};
 pub enum ConstrainedSampling {
     /// By the schema of its parameters.
     JsonSchema {
+        /// Whether it is required.
         strict: Strictness,
+        /// Fields that pi does not know, kept.
         #[serde(flatten)]
         extra: Extra,
     },
     /// By a grammar, for a tool with a single text argument.
     Grammar {
+        /// The grammar in each notation.
         #[serde(default)]
         variants: Grammars,
+        /// Fields that pi does not know, kept.
         #[serde(flatten)]
         extra: Extra,
     },
+    /// A form that pi does not know, kept.
     #[serde(untagged)]
     Unknown(Value),
 }
@@ -60,6 +65,7 @@ pub struct Grammars {
     /// For OpenAI, as a regular expression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openai_regex: Option<String>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -28,6 +28,7 @@ pub struct ImageUrl {
 
 /// Why something is not a usable image. The display text replaces the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NoImage {
     /// The address does not begin with `https:`, `http:`, `gs:`, `s3:` or `data:`, or
     /// contains white space.
@@ -82,6 +83,7 @@ impl ImageUrl {
         }
     }
 
+    /// The address.
     pub fn url(&self) -> &str {
         &self.url
     }

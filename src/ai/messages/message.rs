@@ -21,8 +21,11 @@ pub type Extra = Map<String, Value>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
+    /// Instructions, and which tools there are.
     System(Box<SystemMessage>),
+    /// What the user said.
     User(UserMessage),
+    /// What the model answered.
     Assistant(Box<AssistantMessage>),
     /// Shared: the event, the session and the screen hold the same result.
     ToolResult(Arc<ToolResultMessage>),
@@ -61,17 +64,22 @@ impl Message {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
+    /// Text that is added to the system prompt.
     #[serde(default, deserialize_with = "null_as_default")]
     pub content: SystemContent,
     /// Named prompt sections in prompt order; `None` removes a section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<Map<String, Value>>,
+    /// Milliseconds since the Unix epoch.
     #[serde(default)]
     pub timestamp: Millis,
+    /// Tools that the model can call from here on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_added: Vec<ToolDeclaration>,
+    /// Tools that it cannot call any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_removed: Vec<RemovedTool>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -80,7 +88,9 @@ pub struct SystemMessage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SystemContent {
+    /// A text.
     Text(String),
+    /// Texts with their own caching.
     Blocks(Vec<ContentBlock>),
 }
 
@@ -93,7 +103,9 @@ impl Default for SystemContent {
 /// The declaration of one tool, as the model reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolDeclaration {
+    /// What calls name.
     pub name: String,
+    /// What the model reads about it.
     #[serde(default)]
     pub description: String,
     /// JSON Schema of the arguments, an object schema.
@@ -102,6 +114,7 @@ pub struct ToolDeclaration {
     /// How the arguments of its calls are sampled, where the service has a choice.
     #[serde(rename = "constrainedSampling", default, skip_serializing_if = "Option::is_none")]
     pub constrained_sampling: Option<ConstrainedSampling>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -109,7 +122,9 @@ pub struct ToolDeclaration {
 /// Names a tool that is no longer offered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemovedTool {
+    /// What calls named.
     pub name: String,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -117,10 +132,13 @@ pub struct RemovedTool {
 /// A message of the user, or of the session on the user's behalf.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
+    /// Text and images.
     #[serde(default, deserialize_with = "null_as_default")]
     pub content: UserContent,
+    /// Milliseconds since the Unix epoch.
     #[serde(default)]
     pub timestamp: Millis,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -138,7 +156,9 @@ impl UserMessage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum UserContent {
+    /// The short form, a text.
     Text(String),
+    /// Text and images in order.
     Blocks(Vec<ContentBlock>),
 }
 
@@ -176,7 +196,9 @@ pub fn join_text(blocks: &[ContentBlock]) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ContentBlock {
+    /// A text.
     Text(Text),
+    /// An image as data.
     Image(Image),
     /// In files: a text with the field `imageUrl`.
     #[serde(untagged)]
@@ -187,10 +209,12 @@ pub enum ContentBlock {
 }
 
 impl ContentBlock {
+    /// A text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text::new(text))
     }
 
+    /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(&text.text),
@@ -211,28 +235,35 @@ impl ContentBlock {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum AssistantBlock {
+    /// Part of the answer.
     Text(Text),
+    /// What the model thought before.
     Thinking(Thinking),
+    /// A call that the model makes.
     ToolCall(ToolCall),
     /// A block of a kind this version does not know; kept, never sent.
     #[serde(untagged)]
     Unknown(Value),
 }
 
+/// A text with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Text {
+    /// The text.
     #[serde(default)]
     pub text: String,
     /// Opaque provider data that must be sent back with the text. Responses
     /// stores id and phase of the message item here, as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_signature: Option<String>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
 impl Text {
+    /// A text without anything else.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), text_signature: None, extra: Extra::new() }
     }
@@ -242,15 +273,20 @@ impl Text {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
+    /// Base64.
     pub data: String,
+    /// The media type, such as `image/png`.
     pub mime_type: String,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// Thinking, as far as the provider shows it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Thinking {
+    /// The text; empty if it is hidden.
     #[serde(default)]
     pub thinking: String,
     /// Opaque provider data that must be sent back with the block. For redacted
@@ -259,26 +295,33 @@ pub struct Thinking {
     /// Responses the whole reasoning item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_signature: Option<String>,
+    /// Whether the provider hides the text.
     #[serde(default, skip_serializing_if = "is_false")]
     pub redacted: bool,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// A call that the model makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
+    /// What the result names; unique in the conversation.
     pub id: String,
+    /// The tool.
     pub name: String,
     /// A JSON object; `{}` when `arguments_error` is set.
     #[serde(default)]
     pub arguments: Value,
+    /// What Google wants back with the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
     /// Why the finished argument text is not a JSON object, and that text. A
     /// call with this set is answered with an error instead of being run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_error: Option<String>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -287,11 +330,17 @@ pub struct ToolCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
+    /// The answer is complete.
     Stop,
+    /// The answer reached the limit of tokens.
     Length,
+    /// The model waits for results of its calls.
     ToolUse,
+    /// The request failed.
     Error,
+    /// The request was cancelled.
     Aborted,
+    /// The answer is fetched later.
     Deferred,
     /// Only while streaming; never on disk.
     Pending,
@@ -301,16 +350,22 @@ pub enum StopReason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
+    /// The parts of the answer, in order.
     #[serde(default, deserialize_with = "null_as_default")]
     pub content: Vec<AssistantBlock>,
+    /// The API that it came through.
     #[serde(default)]
     pub api: Api,
+    /// The id of the provider.
     #[serde(default)]
     pub provider: String,
+    /// The id of the model that was asked.
     #[serde(default)]
     pub model: String,
+    /// Tokens and dollars.
     #[serde(default)]
     pub usage: Usage,
+    /// Why it ended.
     #[serde(default = "stop")]
     pub stop_reason: StopReason,
     /// Request start.
@@ -322,11 +377,13 @@ pub struct AssistantMessage {
     /// Facts about the failure in addition to `error_message`; not stored.
     #[serde(skip)]
     pub failure: Option<Box<Failure>>,
+    /// The provider's id of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
     /// The model that answered, if the provider reports another than the requested one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_model: Option<String>,
+    /// Why it ended, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_stop_reason: Option<String>,
     /// Monotonic milliseconds from request start to the terminal event.
@@ -336,8 +393,10 @@ pub struct AssistantMessage {
     /// turns: every later request must repeat it in the same position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_thinking_level: Option<String>,
+    /// How much the model was asked to think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -365,6 +424,7 @@ impl AssistantMessage {
         }
     }
 
+    /// Its tool calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
             AssistantBlock::ToolCall(call) => Some(call),
@@ -380,6 +440,11 @@ impl AssistantMessage {
         })
     }
 
+    /// All its texts, without thinking and tool calls.
+    pub fn text(&self) -> String {
+        self.texts().collect::<Vec<_>>().join("\n")
+    }
+
     /// Whether the request failed or was cancelled.
     pub fn is_failed(&self) -> bool {
         matches!(self.stop_reason, StopReason::Error | StopReason::Aborted)
@@ -390,8 +455,10 @@ impl AssistantMessage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
+    /// The id of the call.
     #[serde(default)]
     pub tool_call_id: String,
+    /// The tool.
     #[serde(default)]
     pub tool_name: String,
     /// What the model reads.
@@ -400,13 +467,16 @@ pub struct ToolResultMessage {
     /// Data for screens and exports; the model never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// Whether the call failed.
     #[serde(default)]
     pub is_error: bool,
     /// Milliseconds the tool itself ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// Milliseconds since the Unix epoch.
     #[serde(default)]
     pub timestamp: Millis,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -418,16 +488,25 @@ pub struct ToolResultMessage {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
+    /// Input tokens that were not in a cache.
     pub input: u64,
+    /// Output tokens, thinking included.
     pub output: u64,
+    /// Input tokens read from a cache.
     pub cache_read: u64,
+    /// Input tokens written to a cache.
     pub cache_write: u64,
+    /// Those of them that the cache keeps for an hour.
     #[serde(rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
     pub cache_write_1h: Option<u64>,
+    /// Output tokens of thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
+    /// All tokens of request and answer.
     pub total_tokens: u64,
+    /// What they cost.
     pub cost: UsageCost,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -457,19 +536,25 @@ const ON_PLAN: &str = "onPlan";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageCost {
+    /// US dollars for `Usage::input`.
     #[serde(serialize_with = "js_number")]
     pub input: f64,
+    /// US dollars for `Usage::output`.
     #[serde(serialize_with = "js_number")]
     pub output: f64,
+    /// US dollars for `Usage::cache_read`.
     #[serde(serialize_with = "js_number")]
     pub cache_read: f64,
+    /// US dollars for `Usage::cache_write`.
     #[serde(serialize_with = "js_number")]
     pub cache_write: f64,
+    /// US dollars in total.
     #[serde(serialize_with = "js_number")]
     pub total: f64,
     /// Whether `total` is the amount the provider billed, not the catalogue's estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_from_provider: Option<bool>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }

@@ -17,31 +17,45 @@ use super::partial_json;
 /// be the only event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamEvent {
+    /// The service accepted the request.
     Start,
+    /// A block begins.
     BlockStart {
+        /// Counts from 0.
         index: usize,
+        /// What it is.
         kind: BlockKind,
     },
+    /// More of a block.
     Delta {
+        /// The block.
         index: usize,
+        /// What is added to it.
         text: String,
     },
     /// The finished block; it replaces the sum of the deltas.
     BlockEnd {
+        /// The block.
         index: usize,
+        /// As it is in the message.
         block: AssistantBlock,
     },
+    /// The answer is over; the whole message.
     Done(Box<AssistantMessage>),
 }
 
 /// The kind of a block, known when it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
+    /// A text of the answer.
     Text,
+    /// Thinking.
     Thinking,
     /// Deltas are pieces of the JSON text of the arguments.
     ToolCall {
+        /// What the result will name.
         id: String,
+        /// The tool.
         name: String,
     },
 }
@@ -136,6 +150,7 @@ impl MessageBuilder {
         }
     }
 
+    /// The message so far.
     pub fn into_message(self) -> AssistantMessage {
         self.message
     }

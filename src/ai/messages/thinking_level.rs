@@ -8,20 +8,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
+    /// The model does not think.
     #[default]
     Off,
+    /// As little as the model can.
     Minimal,
+    /// A little.
     Low,
+    /// Some.
     Medium,
+    /// Much.
     High,
+    /// More than `High`; few models have it.
     Xhigh,
+    /// As much as the model can; few models have it.
     Max,
 }
 
 impl ThinkingLevel {
+    /// All levels, lowest first.
     pub const ALL: [Self; 7] =
         [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
 
+    /// The name that settings and files have.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",

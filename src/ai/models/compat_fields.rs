@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 /// One field of `compat` in `models.json`.
 #[derive(Debug)]
 pub struct CompatField {
+    /// Its name in `models.json`.
     pub name: &'static str,
     /// The names of the APIs it applies to.
     pub apis: &'static [&'static str],
+    /// Which values it takes.
     pub kind: CompatKind,
     /// The default, in words.
     pub default: &'static str,
@@ -21,13 +23,17 @@ pub struct CompatField {
 /// The type of a field's value.
 #[derive(Debug, Clone, Copy)]
 pub enum CompatKind {
+    /// `true` or `false`.
     Bool,
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A text.
     Text,
     /// A whole number.
     Whole,
+    /// An object.
     Object,
+    /// A list.
     List,
 }
 

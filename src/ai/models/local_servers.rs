@@ -36,6 +36,7 @@ const AT_ONCE: usize = 16;
 pub struct LocalServer {
     /// The provider id of its models.
     pub id: &'static str,
+    /// Its name for people.
     pub name: &'static str,
     /// Scheme, host and port.
     pub address: &'static str,

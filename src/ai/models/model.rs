@@ -13,20 +13,27 @@ use crate::ai::models::Sampling;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
+    /// What requests name it by.
     pub id: String,
+    /// Its name for people.
     #[serde(default)]
     pub name: String,
+    /// The API that it speaks.
     #[serde(default)]
     pub api: Api,
+    /// The id of its provider.
     #[serde(default)]
     pub provider: String,
+    /// Where requests go; paths are appended.
     #[serde(default)]
     pub base_url: String,
     /// Whether the model can think before it answers.
     #[serde(default)]
     pub reasoning: bool,
+    /// What it reads.
     #[serde(default = "text_only")]
     pub input: Vec<Modality>,
+    /// Its prices.
     #[serde(default)]
     pub cost: Cost,
     /// Tokens of prompt and answer combined.
@@ -51,6 +58,7 @@ pub struct Model {
     /// Generation options by thinking level; they win over `sampling_params`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sampling_params_by_thinking_level: BTreeMap<ThinkingLevel, Sampling>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -82,8 +90,11 @@ impl Default for Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modality {
+    /// Text.
     Text,
+    /// Images.
     Image,
+    /// Something that pi does not send.
     #[serde(other)]
     Other,
 }
@@ -92,14 +103,19 @@ pub enum Modality {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
+    /// For input that is not in a cache.
     #[serde(serialize_with = "js_number")]
     pub input: f64,
+    /// For output.
     #[serde(serialize_with = "js_number")]
     pub output: f64,
+    /// For input read from a cache.
     #[serde(serialize_with = "js_number")]
     pub cache_read: f64,
+    /// For input written to a cache.
     #[serde(serialize_with = "js_number")]
     pub cache_write: f64,
+    /// Other rates for long prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<CostTier>,
 }
@@ -108,13 +124,18 @@ pub struct Cost {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CostTier {
+    /// The limit, in tokens.
     pub input_tokens_above: u64,
+    /// For input that is not in a cache.
     #[serde(serialize_with = "js_number")]
     pub input: f64,
+    /// For output.
     #[serde(serialize_with = "js_number")]
     pub output: f64,
+    /// For input read from a cache.
     #[serde(serialize_with = "js_number")]
     pub cache_read: f64,
+    /// For input written to a cache.
     #[serde(serialize_with = "js_number")]
     pub cache_write: f64,
 }
@@ -125,10 +146,12 @@ impl Model {
         format!("{}/{}", self.provider, self.id)
     }
 
+    /// Whether it reads images.
     pub fn reads_images(&self) -> bool {
         self.input.contains(&Modality::Image)
     }
 
+    /// Whether it has this thinking level.
     pub fn supports(&self, level: ThinkingLevel) -> bool {
         if !self.reasoning {
             return level == ThinkingLevel::Off;

@@ -9,8 +9,10 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sampling {
+    /// How much answers vary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The share of likely tokens that are considered, 0 to 1.
     #[serde(alias = "top_p", skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// Maximum number of tokens in the answer.
@@ -19,6 +21,7 @@ pub struct Sampling {
     /// Stop sequences.
     #[serde(alias = "stop_sequences", alias = "stop", skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
+    /// Further fields of the request body.
     #[serde(flatten)]
     pub body: Map<String, Value>,
 }
@@ -38,6 +41,7 @@ impl Sampling {
         }
     }
 
+    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -25,6 +25,7 @@ pub struct Vendor {
     /// The default model of the provider; `None` if no models are built in and the
     /// vendor's own list is queried.
     pub default_model: Option<&'static str>,
+    /// Whether requests cost dollars.
     pub pricing: Pricing,
     pub(in crate::ai) models: Models,
     /// Requests to its models depend on it.
@@ -34,6 +35,7 @@ pub struct Vendor {
 /// How a vendor charges for requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pricing {
+    /// Every token has a price.
     PerToken,
     /// A flat-rate plan: requests have no price of their own.
     Plan,
@@ -167,6 +169,7 @@ pub(in crate::ai) fn is_of(model: &Model, id: &str) -> bool {
 /// An environment variable with a key, and how the key is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnvKey {
+    /// The name of the variable.
     pub name: &'static str,
     /// Whether the key is sent as `Authorization: Bearer`, whichever header the API uses.
     pub bearer: bool,

@@ -135,6 +135,7 @@ impl FakeAnswer {
         Self { steps, outcome: Outcome::Scripted, ..Self::default() }
     }
 
+    /// Adds a text that arrives at once.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         self.text_pieces(&[text], None)
@@ -147,12 +148,14 @@ impl FakeAnswer {
         self.block(BlockKind::Text, pieces, block, gate)
     }
 
+    /// Adds thinking that arrives at once.
     #[must_use]
     pub fn thinking(self, text: &str) -> Self {
         let block = AssistantBlock::Thinking(Thinking { thinking: text.to_owned(), ..Thinking::default() });
         self.block(BlockKind::Thinking, &[text], block, None)
     }
 
+    /// Adds a tool call with these arguments, an object.
     #[must_use]
     pub fn tool_call(self, id: &str, name: &str, arguments: Value) -> Self {
         let text = arguments.to_string();
@@ -176,6 +179,7 @@ impl FakeAnswer {
         self
     }
 
+    /// Sets the tokens that the answer reports.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
@@ -239,6 +243,7 @@ impl Default for TestBarrier {
 }
 
 impl TestBarrier {
+    /// A barrier that nothing has reached.
     pub fn new() -> Self {
         Self::default()
     }

@@ -59,6 +59,7 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
+    /// Sends requests through `transport`.
     pub fn new(transport: Transport, clock: Clock, options: HttpOptions) -> Self {
         Self { transport, clock, options, images: ImageFitter::default(), refusals: Refusals::default() }
     }
@@ -116,9 +117,11 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(1);
 /// A request as it would be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestPreview {
+    /// Where the request goes.
     pub url: String,
     /// Names and values; secrets are hidden.
     pub headers: Vec<(String, String)>,
+    /// What is sent.
     pub body: Value,
 }
 

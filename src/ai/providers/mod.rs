@@ -2,8 +2,9 @@
 //!
 //! `provider` is the trait between callers and providers. `http_provider` does
 //! everything between encoding a request and decoding its answer, `answer` turns
-//! bytes of a response into events, `router` selects the provider by the model's API,
-//! and `fake` is the scripted provider for tests. The invariant: a stream ends in
+//! bytes of a response into events, `router` selects the provider by the model,
+//! `text_answer` makes events of a text for providers elsewhere, and `fake` is the
+//! scripted provider for tests. The invariant: a stream ends in
 //! exactly one `Done`, which contains the failure if there was one.
 
 mod answer;
@@ -11,9 +12,11 @@ mod fake;
 mod http_provider;
 mod provider;
 mod router;
+mod text_answer;
 
 pub use answer::decode_recorded;
 pub use fake::{FakeAnswer, FakeProvider, TestBarrier};
 pub use http_provider::{HttpOptions, HttpProvider, RequestPreview, preview_request, request_body};
 pub use provider::Provider;
 pub use router::Router;
+pub use text_answer::text_answer;

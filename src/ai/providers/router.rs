@@ -1,4 +1,4 @@
-//! Selects the provider by the model's API.
+//! Selects the provider by the model.
 
 use std::sync::Arc;
 
@@ -10,28 +10,45 @@ use crate::ai::models::Model;
 use crate::ai::providers::Provider;
 use crate::ai::requests::Request;
 
-/// The provider of the whole program: the demo model for [`Api::DEMO`], HTTP
-/// for all others. An unsupported API results in an answer with the error.
+/// The provider of the whole program: those of the embedding program for their models,
+/// the demo model for [`Api::DEMO`], HTTP for all others. An unsupported API results in
+/// an answer with the error.
 pub struct Router {
     http: HttpProvider,
     demo: Option<Arc<dyn Provider>>,
+    /// With the provider ids of their models.
+    hosted: Vec<(String, Arc<dyn Provider>)>,
 }
 
 impl Router {
+    /// Without `demo`, requests to the demo model fail.
     pub fn new(http: HttpProvider, demo: Option<Arc<dyn Provider>>) -> Self {
-        Self { http, demo }
+        Self { http, demo, hosted: Vec::new() }
+    }
+
+    /// Sends requests to models of the provider `id` to `provider`.
+    #[must_use]
+    pub fn with_provider(mut self, id: impl Into<String>, provider: Arc<dyn Provider>) -> Self {
+        self.hosted.push((id.into(), provider));
+        self
+    }
+
+    fn of(&self, model: &Model) -> &dyn Provider {
+        let hosted = self.hosted.iter().find(|(id, _)| *id == model.provider);
+        match (hosted, &self.demo) {
+            (Some((_, provider)), _) => provider.as_ref(),
+            (None, Some(demo)) if model.api == Api::DEMO => demo.as_ref(),
+            (None, _) => &self.http,
+        }
     }
 }
 
 impl Provider for Router {
     fn warm_up(&self, model: &Model) {
-        self.http.warm_up(model);
+        self.of(model).warm_up(model);
     }
 
     fn stream(&self, request: Arc<Request>, cancel: CancellationToken) -> EventStream {
-        match &self.demo {
-            Some(demo) if request.model.api == Api::DEMO => demo.stream(request, cancel),
-            _ => self.http.stream(request, cancel),
-        }
+        self.of(&request.model).stream(request, cancel)
     }
 }

@@ -12,11 +12,14 @@ use crate::ai::transport::Credential;
 /// Everything one model call depends on: no environment, no globals.
 #[derive(Debug, Clone)]
 pub struct Request {
+    /// The model to ask.
     pub model: Arc<Model>,
+    /// The key; `Credential::None` if a provider around this one finds it.
     pub credential: Credential,
     /// The conversation, including system messages; `transform` decides which parts
     /// the provider receives.
     pub messages: Vec<Arc<Message>>,
+    /// Everything else that can be chosen.
     pub options: StreamOptions,
 }
 
@@ -81,12 +84,17 @@ fn value_bytes(value: &Value) -> usize {
 /// Options of one answer. `None` means the provider's default.
 #[derive(Debug, Clone, Default)]
 pub struct StreamOptions {
+    /// How much the model thinks.
     pub thinking: ThinkingLevel,
+    /// How much answers vary.
     pub temperature: Option<f64>,
+    /// The share of likely tokens that are considered, 0 to 1.
     pub top_p: Option<f64>,
     /// Maximum number of tokens in the answer; clamped to model and window.
     pub max_tokens: Option<u64>,
+    /// Texts that end the answer.
     pub stop_sequences: Vec<String>,
+    /// Whether tools are called.
     pub tool_choice: Option<ToolChoice>,
     /// Identifies the conversation to the provider's cache.
     pub session_id: Option<String>,
@@ -112,8 +120,12 @@ pub struct StreamOptions {
 /// Whether the model must call a tool, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolChoice {
+    /// The model decides.
     Auto,
+    /// The model calls at least one.
     Any,
+    /// The model calls none.
     None,
+    /// The model calls this one.
     Tool(String),
 }

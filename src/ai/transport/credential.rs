@@ -10,6 +10,7 @@ pub enum Credential {
     /// The service needs no credential (local servers, the demo model).
     #[default]
     None,
+    /// A key, in the header that the API uses.
     ApiKey(String),
     /// A token always sent as `Authorization: Bearer`, whichever header the API uses for keys.
     Bearer(String),
@@ -22,7 +23,9 @@ pub enum Credential {
 /// Keys of an AWS account or role, and the region.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AwsKeys {
+    /// The id of the key.
     pub access_key_id: String,
+    /// The secret that signs requests.
     pub secret_access_key: String,
     /// Belongs to temporary keys.
     pub session_token: Option<String>,

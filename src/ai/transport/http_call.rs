@@ -21,7 +21,9 @@ const REPLY_LIMIT_BYTES: usize = 256 << 10;
 pub struct HttpCall {
     /// `http` or `https`.
     pub url: String,
+    /// Headers apart from those that follow from the body.
     pub headers: Vec<(&'static str, String)>,
+    /// What is sent.
     pub body: CallBody,
 }
 
@@ -41,7 +43,9 @@ pub enum CallBody {
 /// The reply, with any status. Never printed either.
 #[derive(Clone)]
 pub struct CallReply {
+    /// The status code.
     pub status: u16,
+    /// The body as text.
     pub body: String,
 }
 

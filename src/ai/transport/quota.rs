@@ -40,8 +40,10 @@ pub struct QuotaWindow {
     pub is_plan: bool,
     /// The used fraction, 0 to 1; above 1 if the service allows more than the limit.
     pub used: f64,
+    /// How much the window allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// How much is left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<u64>,
     /// When all of it is available again, in milliseconds since the Unix epoch.

@@ -258,6 +258,7 @@ fn text<'a>(buffer: &'a [u8], range: &Range<usize>) -> Cow<'a, str> {
 pub struct RecordedFrame {
     /// The `event` field; empty if there is none.
     pub event: String,
+    /// The data of the event.
     pub data: String,
     /// Whether it is a JSON document in place of an event.
     pub is_bare: bool,

@@ -50,6 +50,7 @@ impl Default for AwsEndpoints {
 
 /// Why there are no keys, with instructions.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum AwsError {
     #[error(
         "no AWS credentials; set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run aws configure"

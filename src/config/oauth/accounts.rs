@@ -56,7 +56,9 @@ pub(super) struct Service {
 /// A request to sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInRequest {
+    /// The id of the provider.
     pub provider: String,
+    /// How the user proves who they are.
     pub method: SignInMethod,
     /// The OAuth app, if the user needs one of their own.
     pub client_id: Option<String>,

@@ -11,6 +11,7 @@ pub struct Endpoints {
     pub codex: String,
     /// GitHub itself, and its API.
     pub github: String,
+    /// The API of GitHub.
     pub github_api: String,
     /// Copilot's endpoint for accounts that specify none.
     pub copilot: String,

@@ -28,7 +28,9 @@ pub use endpoints::Endpoints;
 pub struct SignInOffer {
     /// The provider it is for.
     pub provider: &'static str,
+    /// How the service does it.
     pub flow: SignInFlow,
+    /// Its name for people.
     pub name: &'static str,
     /// One-line description, shown in the list.
     pub note: &'static str,
@@ -106,6 +108,7 @@ pub const CLIENT_ID_HELP: [&str; 2] = [
 
 /// A step of a sign-in in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what the fields are")]
 pub enum SignInStep {
     /// The user must open `url`; then the browser returns by itself, or the user pastes
     /// the address it ends at.
@@ -121,7 +124,9 @@ pub enum SignInStep {
 /// The connection between a sign-in and its front end. Dropping the future cancels the
 /// sign-in.
 pub struct SignInPrompt {
+    /// Receives what the user has to do.
     pub steps: mpsc::UnboundedSender<SignInStep>,
+    /// Yields what the user pasted.
     pub pasted: mpsc::UnboundedReceiver<Secret>,
 }
 
@@ -142,6 +147,7 @@ impl SignInPrompt {
 
 /// Why a sign-in or a token renewal failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SignInError {
     #[error("the sign-in was declined")]
     Denied,

@@ -34,6 +34,7 @@ pub struct SettingsFile {
 
 /// Why a setting could not be saved; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SaveError {
     #[error("the setting was not saved: {problem}; fix the file and try again")]
     Broken { problem: String },
@@ -71,10 +72,12 @@ impl SettingsFile {
         json_file::line_of(&self.text, key)
     }
 
+    /// The values as the file has them.
     pub fn values(&self) -> &Map<String, Value> {
         &self.values
     }
 
+    /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -12,6 +12,7 @@ use super::{InProject, ROWS, Row, Settings, unknown};
 /// The origin of a value. Later layers override earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
+    /// The default.
     BuiltIn,
     /// The user's `settings.json`.
     User,
@@ -39,6 +40,7 @@ impl Layer {
 
 /// A problem with a key of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SettingsProblem {
     /// An invalid value, or a setting in a file where it does not apply. `fallback` is the
     /// consequence.
@@ -99,6 +101,7 @@ fn counts(row: &Row, layer: Layer) -> bool {
 /// The current values of all settings, and their origins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectiveSettings {
+    /// The values that count.
     pub values: Settings,
     layers: Layers,
     merged: Map<String, Value>,

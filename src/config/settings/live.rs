@@ -68,6 +68,7 @@ pub struct SettingChange {
 
 /// Why a change is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum SettingError {
     #[error("there is no setting \"{key}\"{}", tip(*meant))]
     Unknown { key: String, meant: Option<&'static str> },

@@ -38,6 +38,7 @@ pub enum DeliveryTime {
     Tools,
     /// After the tool calls of the turn.
     Turn,
+    /// Messages interrupt the agent.
     Now,
 }
 
@@ -45,8 +46,10 @@ pub enum DeliveryTime {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchSize {
+    /// The oldest message.
     #[default]
     OneAtATime,
+    /// All messages that wait.
     All,
 }
 
@@ -67,27 +70,40 @@ pub enum Capability {
     /// As detected.
     #[default]
     Auto,
+    /// Always.
     On,
+    /// Never.
     Off,
 }
 
 /// The value of every setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// The provider of new sessions.
     pub default_provider: Option<String>,
+    /// The model of new sessions.
     pub default_model: Option<String>,
+    /// The thinking level of new sessions.
     pub default_thinking_level: ThinkingLevel,
     /// By `provider/id`.
     pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
     /// Patterns of the models to cycle through; none means all.
     pub enabled_models: Vec<String>,
+    /// Generation options, in place of those of models.
     pub sampling: SamplingPolicy,
+    /// Whether notices say that prompt tokens were billed again.
     pub show_cache_miss_notices: bool,
+    /// Whether the screen leaves out thinking.
     pub hide_thinking: bool,
+    /// When steering messages are delivered.
     pub steering_delivery: DeliveryTime,
+    /// How many steering messages a delivery takes.
     pub steering_mode: BatchSize,
+    /// How many follow-ups a delivery takes.
     pub follow_up_mode: BatchSize,
+    /// Words at the start of a message that interrupt.
     pub urgent_words: Vec<String>,
+    /// The tools of new sessions.
     pub default_tools: Vec<String>,
     /// Places of skills, and filters over those of the user.
     pub skills: Vec<String>,
@@ -95,13 +111,19 @@ pub struct Settings {
     pub skill_commands: bool,
     /// Places of prompt templates, and filters over those of the user.
     pub prompts: Vec<String>,
+    /// What happens in projects that nobody decided about.
     pub project_trust: TrustDefault,
+    /// Where sessions are kept.
     pub session_dir: Option<String>,
     /// GitHub OAuth app that Copilot sign-ins use.
     pub copilot_client_id: Option<String>,
+    /// The shell of commands.
     pub shell_path: Option<String>,
+    /// A line before every command.
     pub shell_command_prefix: Option<String>,
+    /// The name of the theme.
     pub theme: String,
+    /// Whether the start shows nothing.
     pub quiet_startup: bool,
     /// Whether prompts are kept for later sessions.
     pub prompt_history: bool,
@@ -113,19 +135,33 @@ pub struct Settings {
     pub notifications: bool,
     /// Whether the task bar shows that pi works.
     pub terminal_progress: bool,
+    /// Whether addresses become links.
     pub hyperlinks: Capability,
+    /// Whether colours have 24 bits.
     pub true_color: Capability,
+    /// What follows a change of the terminal's width.
     pub resize: ResizeMode,
+    /// Whether images are made to fit.
     pub images_auto_resize: bool,
+    /// When conversations are compacted.
     pub compaction: CompactionPolicy,
+    /// Whether branches that are left are summarised.
     pub branch_summary: BranchSummaryPolicy,
+    /// What two presses of Escape open.
     pub double_escape: DoubleEscape,
+    /// Which entries the tree shows first.
     pub tree_filter: TreeFilter,
+    /// Limits of cost and answers.
     pub budget: BudgetLimits,
+    /// Whether failed requests are repeated.
     pub retry_enabled: bool,
+    /// How often at most.
     pub retry_max: u32,
+    /// The wait before the first repetition; it doubles.
     pub retry_base_delay: Duration,
+    /// The longest wait that a provider may ask for.
     pub retry_max_delay: Duration,
+    /// How often a request is repeated before its answer has begun.
     pub provider_max_retries: u32,
     /// Longest silence of a server; zero means no limit.
     pub http_idle_timeout: Duration,
@@ -136,6 +172,7 @@ pub struct Settings {
 pub struct BudgetLimits {
     /// For one prompt and everything that answers it.
     pub turn_usd: f64,
+    /// US dollars per session; 0 for no limit.
     pub session_usd: f64,
     /// Answers to one prompt; 0 means no limit.
     pub turns: u32,
@@ -148,6 +185,7 @@ pub struct BudgetLimits {
 pub struct CompactionPolicy {
     /// Whether it happens without being asked for.
     pub enabled: bool,
+    /// How many tokens stay.
     pub budget: CompactionBudget,
     /// By `provider/id`.
     pub by_model: BTreeMap<String, CompactionOverride>,
@@ -166,9 +204,12 @@ pub struct BranchSummaryPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DoubleEscape {
+    /// `/tree`.
     #[default]
     Tree,
+    /// `/fork`.
     Fork,
+    /// Nothing.
     None,
 }
 
@@ -187,11 +228,16 @@ pub enum ResizeMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TreeFilter {
+    /// All except entries that only keep the books.
     #[default]
     Default,
+    /// As the default, without calls and results.
     NoTools,
+    /// Messages of the user.
     UserOnly,
+    /// Entries with labels.
     LabeledOnly,
+    /// Everything.
     All,
 }
 
@@ -208,7 +254,9 @@ pub struct CompactionBudget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionOverride {
+    /// Tokens kept free for the answer.
     pub reserve_tokens: Option<u64>,
+    /// Tokens of recent messages that stay.
     pub keep_recent_tokens: Option<u64>,
 }
 

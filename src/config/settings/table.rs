@@ -18,10 +18,13 @@ use super::{CompactionOverride, unknown};
 pub struct Row {
     /// Name in `settings.json`; dots are nested objects.
     pub key: &'static str,
+    /// Which values it takes.
     pub kind: Kind,
     /// JSON text of the default.
     pub default: &'static str,
+    /// What it does, one line.
     pub help: &'static str,
+    /// Whether a project may set it.
     pub in_project: InProject,
     /// Read at startup only: a change applies after a restart.
     pub at_start: bool,
@@ -83,16 +86,22 @@ impl Row {
 /// What values a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
+    /// `true` or `false`.
     Bool,
     /// A whole number, 0 or more.
     Number,
     /// Any number within these bounds.
     Decimal {
+        /// The least value.
         least: f64,
+        /// The greatest value.
         most: f64,
     },
+    /// Any text.
     Text,
+    /// One of these texts.
     Choice(&'static [&'static str]),
+    /// A list of texts.
     TextList,
     /// Thinking levels by `provider/id`.
     LevelByModel,
@@ -109,6 +118,7 @@ const AUTO: &[&str] = &["auto", "on", "off"];
 /// An amount of money.
 const USD: Kind = Kind::Decimal { least: 0.0, most: 1e6 };
 
+/// Every setting, in the order in which they are listed.
 pub const ROWS: &[Row] = &[
     Row::new("defaultProvider", Kind::Text, "null", "Provider for new sessions"),
     Row::new("defaultModel", Kind::Text, "null", "Model for new sessions: an id or provider/id"),
@@ -171,6 +181,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 impl Kind {
+    /// Whether the setting takes this value.
     pub fn accepts(self, value: &Value) -> bool {
         match self {
             Self::Bool => value.is_boolean(),

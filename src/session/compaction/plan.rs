@@ -31,6 +31,7 @@ pub(in super::super) struct CompactionPlan {
 
 /// Why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NothingToCompact {
     #[error("the conversation is compacted already")]
     AlreadyCompacted,

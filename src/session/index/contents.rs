@@ -40,7 +40,9 @@ pub(super) struct Head {
 /// The kind of a searchable text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Author {
+    /// A prompt.
     User,
+    /// An answer.
     Assistant,
     /// A `!` command of the user.
     Command,

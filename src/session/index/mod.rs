@@ -31,12 +31,17 @@ pub use search::{HitRank, MessageHit, SearchHit, Snippet};
 /// A session as lists show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSummary {
+    /// Its file.
     pub path: PathBuf,
+    /// A UUID.
     pub id: String,
+    /// The directory it works in.
     pub cwd: String,
+    /// What the user named it.
     pub name: Option<String>,
     /// Start of the first user message that contains text.
     pub first_message: Option<String>,
+    /// Messages of the user and answers, of all branches.
     pub n_messages: usize,
     /// When it began, milliseconds since the Unix epoch, if the header contains it.
     pub created_ms: Option<u64>,
@@ -48,6 +53,7 @@ pub struct SessionSummary {
 
 /// Which sessions to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what the fields are")]
 pub enum SessionScope {
     /// Those in `folder`; `cwd` restricts to the sessions of a directory.
     Folder { folder: PathBuf, cwd: Option<PathBuf> },
@@ -64,6 +70,7 @@ pub struct Refreshed {
     pub n_read: usize,
     /// Those of them whose beginning was known.
     pub n_resumed: usize,
+    /// Bytes that were read.
     pub n_bytes: u64,
     /// Whether it was cancelled before all files were read.
     pub is_partial: bool,

@@ -21,6 +21,7 @@ pub struct SearchQuery {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid regular expression: {reason}")]
 pub struct QueryError {
+    /// What is wrong with the pattern.
     pub reason: String,
 }
 

@@ -14,7 +14,9 @@ use super::{SessionIndex, SessionScope, SessionSummary};
 /// A session that contains all words of a search, and where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
+    /// The session.
     pub session: SessionSummary,
+    /// How well it fits.
     pub rank: HitRank,
     /// The first of the messages with the most words; `None` if only the name, the id or
     /// the directory match.
@@ -28,7 +30,9 @@ pub struct SearchHit {
 pub struct MessageHit {
     /// The id of its entry; empty in the oldest files, whose entries have none.
     pub entry_id: String,
+    /// Who wrote the message.
     pub author: Author,
+    /// The words around the first hit.
     pub snippet: Snippet,
 }
 
@@ -46,6 +50,7 @@ pub enum HitRank {
 /// A line of text around the first match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snippet {
+    /// The text, one line.
     pub text: String,
     /// The matches in `text`: byte ranges, ascending, not overlapping.
     pub marks: Vec<Range<usize>>,

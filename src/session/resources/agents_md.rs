@@ -29,13 +29,16 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// An instruction file with its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextFile {
+    /// Where it is.
     pub path: PathBuf,
+    /// What it says.
     pub text: String,
 }
 
 /// A project's instruction file that links out of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideLink {
+    /// Where the link is.
     pub path: PathBuf,
     /// The target, with all links resolved.
     pub target: PathBuf,

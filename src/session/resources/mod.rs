@@ -24,7 +24,10 @@ pub(super) use system_prompt::delta;
 /// Where a skill or prompt template comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceOrigin {
+    /// A folder of the user.
     User,
+    /// The project.
     Project,
+    /// A flag, or the embedding program.
     CommandLine,
 }

@@ -243,10 +243,12 @@ impl SecretReport {
         }
     }
 
+    /// Whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty()
     }
 
+    /// How many different secrets were found.
     pub fn n_secrets(&self) -> usize {
         self.kinds.values().map(|places| places.n_secrets).sum()
     }

@@ -24,10 +24,12 @@ use super::line::{Head, MessageLine};
 pub struct EntryId(CompactString);
 
 impl EntryId {
+    /// The id that a file has.
     pub fn new(id: &str) -> Self {
         Self(CompactString::new(id))
     }
 
+    /// As it is written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -58,6 +60,7 @@ pub struct Header {
     /// Missing in the oldest files, which are version 1.
     #[serde(default = "version_one")]
     pub version: u64,
+    /// A UUID.
     pub id: String,
     /// ISO 8601, UTC, milliseconds.
     #[serde(default)]
@@ -68,6 +71,7 @@ pub struct Header {
     /// Path of the file this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -79,34 +83,51 @@ fn version_one() -> u64 {
 /// Any line but the first: a node of the session tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
+    /// Unique in the file.
     pub id: EntryId,
     /// `None` for a root.
     pub parent_id: Option<EntryId>,
     /// ISO 8601, UTC, milliseconds.
     pub timestamp: String,
+    /// What it says.
     pub body: EntryBody,
 }
 
 /// The content of an entry. `docs/sessions.md` describes each kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryBody {
+    /// A message of the conversation.
     Message {
+        /// The message.
         message: SessionMessage,
+        /// Fields that pi does not know, kept.
         extra: Extra,
     },
+    /// Another model from here on.
     ModelChange(ModelChange),
+    /// Another thinking level from here on.
     ThinkingLevelChange(ThinkingLevelChange),
+    /// Tokens of a request that is no message.
     Usage(Box<UsageEntry>),
+    /// A summary in place of what came before.
     Compaction(Box<Compaction>),
+    /// A summary of a branch that was left.
     BranchSummary(Box<BranchSummary>),
+    /// A change of what the model sees of an entry.
     ContextEdit(Box<ContextEdit>),
+    /// State of an extension.
     Custom(CustomState),
+    /// A message of an extension.
     CustomMessage(Box<CustomMessage>),
+    /// A name for an entry.
     Label(Label),
+    /// A name for the session.
     SessionInfo(SessionInfo),
     /// A kind this version does not know: part of the tree, not of the context.
     Unknown {
+        /// Its `type`.
         kind: String,
+        /// Its other fields.
         fields: Extra,
     },
 }
@@ -188,7 +209,9 @@ impl EntryBody {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum SessionMessage {
+    /// What a model reads or wrote.
     Model(Arc<Message>),
+    /// A command of the user.
     BashExecution(Box<BashExecution>),
     /// A role this version does not know; kept, never sent.
     Unknown(Value),
@@ -453,40 +476,54 @@ fn without_base(mut fields: Extra) -> Extra {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecution {
+    /// The command line.
     pub command: String,
+    /// What it printed, cut if it was long.
     #[serde(default)]
     pub output: String,
+    /// `None` if it did not end by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
+    /// Whether the user ended it.
     #[serde(default)]
     pub cancelled: bool,
+    /// Whether the output was cut.
     #[serde(default)]
     pub truncated: bool,
     /// File with the complete output, if `output` is only its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
+    /// When it ended.
     #[serde(default)]
     pub timestamp: Millis,
     /// Run with `!!`: the model does not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude_from_context: Option<bool>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// Another model from here on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChange {
+    /// The id of the provider.
     pub provider: String,
+    /// The id of the model.
     pub model_id: String,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// Another thinking level from here on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingLevelChange {
+    /// The name of the level.
     pub thinking_level: String,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -494,8 +531,10 @@ pub struct ThinkingLevelChange {
 /// Tokens spent outside the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsageEntry {
+    /// Tokens and dollars.
     #[serde(default)]
     pub usage: Usage,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -504,22 +543,28 @@ pub struct UsageEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
+    /// What the model reads in place of earlier messages.
     #[serde(default)]
     pub summary: String,
     /// The compaction's own id if nothing before it is kept.
     #[serde(default)]
     pub first_kept_entry_id: String,
+    /// Tokens of the request before the compaction.
     #[serde(default)]
     pub tokens_before: u64,
+    /// Files that were read and changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// What the summary itself cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Whether an extension wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
     /// The prompt and tools at the time of the compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_message: Option<SystemMessage>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -531,15 +576,19 @@ pub struct BranchSummary {
     /// The abandoned leaf, or `root`.
     #[serde(default)]
     pub from_id: String,
+    /// What the model reads of the branch.
     #[serde(default)]
     pub summary: String,
     /// Files that were read and changed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// What the summary itself cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Whether an extension wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_hook: Option<bool>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -548,18 +597,22 @@ pub struct BranchSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEdit {
+    /// The entry that looks different from here on.
     pub target_id: EntryId,
     /// `None` hides the target.
     #[serde(default)]
     pub replacement: Option<Replacement>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// What takes the place of a message's content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replacement {
     /// A string or content blocks.
     pub content: Value,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -568,10 +621,13 @@ pub struct Replacement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomState {
+    /// The extension's name for it.
     #[serde(default)]
     pub custom_type: String,
+    /// What it stores.
     #[serde(default)]
     pub data: Value,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
@@ -581,34 +637,44 @@ pub struct CustomState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
+    /// The extension's name for it.
     #[serde(default)]
     pub custom_type: String,
+    /// What the model reads.
     #[serde(default)]
     pub content: Option<UserContent>,
+    /// Whether the user sees it.
     #[serde(default)]
     pub display: bool,
+    /// Data for screens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// A name for an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Label {
+    /// The entry.
     pub target_id: EntryId,
     /// `None` clears the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }
 
+/// A name for the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
     /// Empty clears the name.
     #[serde(default)]
     pub name: String,
+    /// Fields that pi does not know, kept.
     #[serde(flatten)]
     pub extra: Extra,
 }

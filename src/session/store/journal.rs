@@ -21,6 +21,7 @@ use super::lease::{Lease, LeaseOutcome, is_at, is_same_file};
 
 /// An entry is in memory but not in the file.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum JournalError {
     #[error(
         "cannot write the session file {}: {source}; new messages stay in memory until it can be written",

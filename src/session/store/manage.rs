@@ -14,6 +14,7 @@ use super::{JournalError, OpenError, SessionStore, clean_name, outline};
 
 /// Why a session that is not open cannot be changed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ManageError {
     #[error("the session is open in another pi (process {holder}); change it there")]
     Locked { holder: String },
@@ -28,7 +29,9 @@ pub enum ManageError {
 /// What became of a deleted session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
+    /// It can be restored from the system's trash.
     ToTrash,
+    /// It is gone.
     Permanently,
 }
 

@@ -76,8 +76,11 @@ pub(super) struct Saved {
 /// A session file read as a tree, without opening the session.
 #[derive(Debug)]
 pub struct StoredTree {
+    /// The first line of the file.
     pub header: Header,
+    /// Its entries.
     pub tree: SessionTree,
+    /// What the user named the session.
     pub name: Option<String>,
     /// Lines that could not be read.
     pub damage: Vec<DamagedLine>,
@@ -300,6 +303,7 @@ impl SessionStore {
         scan::tail(path)
     }
 
+    /// The first line of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -324,10 +328,12 @@ impl SessionStore {
         }
     }
 
+    /// What the user named the session.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
+    /// What the session has used so far.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }
@@ -394,6 +400,7 @@ impl SessionStore {
         Some(journal.write_copy(&self.header, folders))
     }
 
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.tree.len() == 0
     }

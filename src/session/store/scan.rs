@@ -54,6 +54,7 @@ pub(super) struct Facts {
 /// Why a file cannot be opened as a session. The text contains the full reason, so
 /// no variant has a source.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpenError {
     #[error("cannot read {}: {error}", path.display())]
     Read { path: std::path::PathBuf, error: io::Error },

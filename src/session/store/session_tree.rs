@@ -29,9 +29,11 @@ struct Shared {
 /// What is known of an entry without its body. Entries are named by their index.
 #[derive(Debug, Clone)]
 pub struct TreeEntry {
+    /// Unique in the file.
     pub id: EntryId,
     /// `None` for a root. Following parents always ends at one.
     pub parent: Option<usize>,
+    /// What kind of entry it is.
     pub kind: EntryKind,
     /// An answer with nothing to read: it only calls tools, and did not fail.
     pub is_silent: bool,
@@ -45,6 +47,7 @@ pub struct TreeEntry {
 /// A name that the user gave an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryLabel {
+    /// The label, one line.
     pub text: String,
     /// When it was given, in milliseconds since the Unix epoch.
     pub at_ms: u64,
@@ -74,6 +77,7 @@ impl SessionTree {
         Self(Arc::new(Shared { entries, leaf: tree.leaf(), file }))
     }
 
+    /// All entries, in the order of the file.
     pub fn entries(&self) -> &[TreeEntry] {
         &self.0.entries
     }

@@ -81,23 +81,37 @@ pub(super) enum Body {
 /// What an entry is, as far as that can be told without its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
+    /// A message of the system.
     System,
+    /// A message of the user.
     User,
+    /// An answer.
     Assistant,
+    /// The result of a tool.
     ToolResult,
     /// A command the user ran with `!`.
     Bash,
     /// A message of a role that is not known here.
     OtherMessage,
+    /// Another model.
     ModelChange,
+    /// Another thinking level.
     ThinkingLevelChange,
+    /// Tokens of a request that is no message.
     Usage,
+    /// A summary in place of what came before.
     Compaction,
+    /// A summary of a branch that was left.
     BranchSummary,
+    /// A change of what the model sees.
     ContextEdit,
+    /// State of an extension.
     Custom,
+    /// A message of an extension.
     CustomMessage,
+    /// A name for an entry.
     Label,
+    /// A name for the session.
     SessionInfo,
     /// An entry of a type that is not known here.
     Other,

@@ -23,6 +23,7 @@ const TOMBSTONE: &str = "pi.trace-tombstone";
 
 /// Why a message was not deleted; the file is unchanged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum DeleteError {
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -16,6 +16,7 @@ use super::super::store::EntryId;
 pub struct Trace {
     /// `None` if the entries did not come from a file.
     pub session_id: Option<String>,
+    /// The prompts, oldest first.
     pub messages: Vec<TracedMessage>,
 }
 
@@ -30,8 +31,11 @@ pub struct TracedMessage {
     pub request_id: EntryId,
     /// Unique in the session and increasing, so that it can be a cursor.
     pub time: TraceTime,
+    /// What the user wrote.
     pub text: String,
+    /// How many images went along.
     pub n_images: usize,
+    /// What the agent did about it, in order.
     pub steps: Vec<TraceStep>,
     /// Whether the last step ended normally and every call has a result.
     pub completed: bool,
@@ -46,6 +50,7 @@ pub struct TracedMessage {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceStep {
+    /// Id of the answer's entry.
     pub id: EntryId,
     /// Counts from 0 within the message.
     pub iteration: usize,
@@ -53,12 +58,17 @@ pub struct TraceStep {
     pub time: String,
     /// The thinking of the answer; empty if there is none or the provider hides it.
     pub thought: String,
+    /// The text of the answer.
     pub text: String,
     /// `provider/id`.
     pub model: String,
+    /// Why the answer ended, as files name it.
     pub stop_reason: String,
+    /// What the provider reported, if the answer failed.
     pub error: Option<String>,
+    /// From request to end; `None` if the file does not say.
     pub duration_ms: Option<u64>,
+    /// Its tool calls, in order.
     pub calls: Vec<TracedCall>,
 }
 
@@ -66,13 +76,17 @@ pub struct TraceStep {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TracedCall {
+    /// As the model named the call.
     pub id: String,
+    /// The tool.
     pub name: String,
+    /// As the model made them.
     pub args: Value,
     /// `None` for a call that never finished.
     pub result: Option<CallResult>,
     /// The model's next text after the result.
     pub reflection: Option<String>,
+    /// How long the tool ran; `None` if the file does not say.
     pub duration_ms: Option<u64>,
     /// Whether `duration_ms` is derived from the times of entries, because the file does
     /// not contain the duration.
@@ -83,9 +97,11 @@ pub struct TracedCall {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallResult {
+    /// Whether the result is not an error.
     pub success: bool,
     /// The text that the model reads; images are only counted.
     pub output: String,
+    /// How many images the result has.
     pub n_images: usize,
     /// The tool's details for screens, such as a diff.
     pub data: Option<Value>,

@@ -8,6 +8,7 @@ use super::message::{Trace, TraceTime, TracedMessage};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TracePage<'a> {
+    /// Newest last.
     pub messages: Vec<&'a TracedMessage>,
     /// The cursor of the next page; `None` on the last one.
     pub next_before: Option<TraceTime>,

@@ -11,14 +11,21 @@ use super::message::{Trace, TracedCall};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolStats {
+    /// The tool.
     pub name: String,
+    /// Calls with and without results.
     pub calls: usize,
+    /// Calls whose result is an error.
     pub failures: usize,
     /// Calls without a result.
     pub unfinished: usize,
+    /// The mean duration.
     pub mean_ms: Option<u64>,
+    /// The median duration.
     pub p50_ms: Option<u64>,
+    /// The duration that 95 of 100 calls stay below.
     pub p95_ms: Option<u64>,
+    /// The longest duration.
     pub max_ms: Option<u64>,
     /// Size of all results.
     pub n_bytes: u64,
@@ -28,8 +35,11 @@ pub struct ToolStats {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallOf<'a> {
+    /// Id of the prompt's entry.
     pub message_id: &'a EntryId,
+    /// Counts steps from 0 within the message.
     pub iteration: usize,
+    /// The call.
     pub call: &'a TracedCall,
 }
 

@@ -29,8 +29,11 @@ pub struct UsageRecord {
     pub turn: String,
     /// Whether the entry is on the branch that ends in the last entry of the file.
     pub on_active_branch: bool,
+    /// The id of the provider.
     pub provider: String,
+    /// The id of the model.
     pub model: String,
+    /// Tokens and dollars.
     pub usage: Usage,
 }
 

@@ -16,14 +16,19 @@ const IDLE_MS: u64 = 10 * 60_000;
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageSum {
+    /// Requests, those for summaries included.
     pub requests: u64,
     /// Requests to models of a flat-rate plan; their dollars are not counted.
     pub plan_requests: u64,
     /// Without cached tokens.
     pub input: u64,
+    /// Output tokens.
     pub output: u64,
+    /// Input tokens read from a cache.
     pub cache_read: u64,
+    /// Input tokens written to a cache.
     pub cache_write: u64,
+    /// US dollars.
     pub cost_usd: f64,
     /// What the prompts would have cost in addition without a cache; negative if writing to
     /// the cache cost more than reading from it saved.
@@ -69,17 +74,26 @@ impl UsageSum {
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageReport {
+    /// Everything.
     pub total: UsageSum,
+    /// What led to the end of the session.
     pub active_branch: UsageSum,
+    /// What was left.
     pub other_branches: UsageSum,
+    /// By date, `YYYY-MM-DD`.
     pub by_day: BTreeMap<String, UsageSum>,
+    /// By `provider/id`.
     pub by_model: BTreeMap<String, UsageSum>,
+    /// By directory.
     pub by_project: BTreeMap<String, UsageSum>,
+    /// By session id.
     pub by_session: BTreeMap<String, UsageSum>,
+    /// By the entry of the prompt.
     pub by_turn: BTreeMap<String, UsageSum>,
     /// Dollars per hour of work; pauses of more than ten minutes do not count. `None` for
     /// less than two requests.
     pub burn_usd_per_hour: Option<f64>,
+    /// Over the last hours with requests; `None` without any.
     pub burn_tokens_per_hour: Option<f64>,
 }
 

@@ -35,6 +35,7 @@ pub struct Bash {
 }
 
 impl Bash {
+    /// The tool for one session.
     pub fn new(config: BashConfig) -> Self {
         let spec = ToolSpec {
             name: "bash".to_owned(),

@@ -34,6 +34,7 @@ pub struct BashConfig {
 }
 
 impl BashConfig {
+    /// The user's shell, with long output in `temp_dir`.
     pub fn new(temp_dir: PathBuf) -> Self {
         Self {
             shell_path: None,
@@ -167,6 +168,7 @@ impl SessionVars {
 
 /// Why a command could not be started.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ShellError {
     #[error("Working directory does not exist: {}", path.display())]
     NoDirectory { path: PathBuf },

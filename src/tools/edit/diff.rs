@@ -14,6 +14,7 @@ const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One row of the diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants say what the fields are")]
 pub enum DiffRow {
     /// `line` counts from 1 in the new file.
     Added { line: usize, text: String },

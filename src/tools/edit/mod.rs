@@ -147,7 +147,9 @@ impl Tool for EditTool {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edit {
+    /// The text to replace, which must occur once.
     pub old_text: String,
+    /// What takes its place.
     pub new_text: String,
 }
 
@@ -169,6 +171,7 @@ pub struct EditPreview {
     pub diff: String,
     /// A unified diff.
     pub patch: String,
+    /// The changed lines, with some around them.
     pub rows: Vec<DiffRow>,
     /// Counts from 1, in the new file.
     pub first_changed_line: u64,

@@ -9,6 +9,7 @@ use crate::ai::messages::ThinkingLevel;
 
 /// Why a model reference does not select a single model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum MatchError {
     #[error("no model matches \"{reference}\"{hint}; list all with pi --list-models")]
     Unknown { reference: String, hint: String },
@@ -19,7 +20,9 @@ pub enum MatchError {
 /// A model, with the thinking level of its reference.
 #[derive(Debug, Clone)]
 pub struct Matched {
+    /// The model.
     pub model: Arc<Model>,
+    /// The level after the colon.
     pub thinking: Option<ThinkingLevel>,
     /// Whether the model is assumed: the catalogue knows its provider but not its id.
     pub assumed: bool,

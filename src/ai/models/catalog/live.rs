@@ -10,10 +10,12 @@ use super::Catalog;
 pub struct LiveCatalog(RwLock<Arc<Catalog>>);
 
 impl LiveCatalog {
+    /// Begins with `catalog`.
     pub fn new(catalog: Catalog) -> Self {
         Self(RwLock::new(Arc::new(catalog)))
     }
 
+    /// The catalogue as it is now.
     pub fn get(&self) -> Arc<Catalog> {
         // The value is replaced as a whole, so it is valid even after a panic elsewhere.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))

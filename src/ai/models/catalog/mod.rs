@@ -33,6 +33,8 @@ pub struct Catalog {
     providers: Vec<ProviderInfo>,
     /// In the order of the providers.
     groups: Vec<Group>,
+    /// Ids of the providers of the embedding program.
+    hosted: Vec<String>,
     /// Addresses at which to look for servers on this machine.
     pub local_addresses: LocalAddresses,
 }
@@ -82,7 +84,9 @@ fn put(newer: &[Arc<Model>], models: &mut Vec<Arc<Model>>) {
 /// One provider: a vendor, or one from `models.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderInfo {
+    /// What models and settings name it by.
     pub id: String,
+    /// Its name for people.
     pub name: String,
     /// The `apiKey` of `models.json`, unresolved: a literal, `$NAME` or `!command`.
     pub api_key: Option<String>,
@@ -92,6 +96,7 @@ pub struct ProviderInfo {
     pub local: bool,
     /// Whether the key is sent as a bearer token, whichever header the API uses.
     pub auth_header: bool,
+    /// The model to begin with.
     pub default_model: Option<String>,
     /// The defaults for models that only the provider's own list contains, which is
     /// queried; `None` if the models are built in or the user's.
@@ -158,6 +163,38 @@ impl Catalog {
         }
     }
 
+    /// Adds models that the embedding program answers itself, under the provider id they
+    /// name. They need no key, and take the place of a provider with that id.
+    pub fn add_hosted(&mut self, models: impl IntoIterator<Item = Model>) {
+        for model in models {
+            let id = model.provider.clone();
+            if !self.hosted.contains(&id) {
+                self.hosted.push(id.clone());
+                self.providers.retain(|provider| provider.id != id);
+                self.groups.retain(|group| group.provider != id);
+                self.groups.push(Group { models: OnceLock::from(Vec::new()), ..Group::new(&id) });
+                self.providers.push(ProviderInfo {
+                    name: id.clone(),
+                    default_model: Some(model.id.clone()),
+                    api_key: None,
+                    custom: true,
+                    local: false,
+                    auth_header: false,
+                    template: None,
+                    id: id.clone(),
+                });
+            }
+            put(&[Arc::new(model)], self.group(&id));
+        }
+    }
+
+    /// Takes over the models that [`Self::add_hosted`] added to `other`.
+    pub fn keep_hosted(&mut self, other: &Self) {
+        for id in &other.hosted {
+            self.add_hosted(other.models_of(id).iter().map(|model| Model::clone(model)));
+        }
+    }
+
     /// Fills in the variables of addresses, written `{NAME}`. Variables without a value
     /// stay.
     pub fn fill_addresses(&mut self, value: impl Fn(&str) -> Option<String>) {
@@ -214,6 +251,7 @@ impl Catalog {
         &mut self.groups[at]
     }
 
+    /// The model with exactly this id.
     pub fn get(&self, provider: &str, id: &str) -> Option<&Arc<Model>> {
         self.models_of(provider).iter().find(|model| model.id == id)
     }
@@ -231,10 +269,12 @@ impl Catalog {
         known.or_else(|| self.assumed(id, Some(provider), usable).map(Arc::new))
     }
 
+    /// The provider with this id.
     pub fn provider(&self, id: &str) -> Option<&ProviderInfo> {
         self.providers.iter().find(|provider| provider.id == id)
     }
 
+    /// All providers: vendors, servers on this machine, the demo, then the user's.
     pub fn providers(&self) -> &[ProviderInfo] {
         &self.providers
     }

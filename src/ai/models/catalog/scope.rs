@@ -11,7 +11,9 @@ use crate::ai::messages::ThinkingLevel;
 /// A model of the scope, with the thinking level of its pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScopedModel {
+    /// The model.
     pub model: Arc<Model>,
+    /// The level after the colon.
     pub thinking: Option<ThinkingLevel>,
 }
 

@@ -98,6 +98,7 @@ fn near(name: &str, skills: &[Skill]) -> String {
 /// A message with an inserted skill, split into its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillBlock<'a> {
+    /// The skill's name.
     pub name: String,
     /// The skill's file.
     pub location: String,

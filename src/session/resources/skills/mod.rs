@@ -38,11 +38,13 @@ const MAX_SKILLS: usize = 500;
 /// A skill that can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
+    /// What the user types after `/skill:`.
     pub name: String,
     /// The purpose, in one line.
     pub description: String,
     /// The file with its instructions, absolute.
     pub path: PathBuf,
+    /// Where it comes from.
     pub origin: ResourceOrigin,
     /// Whether the system prompt lists it; otherwise only the command invokes it.
     pub is_listed: bool,

@@ -41,6 +41,7 @@ pub struct PromptTemplate {
     pub argument_hint: String,
     /// Absolute.
     pub path: PathBuf,
+    /// Where it comes from.
     pub origin: ResourceOrigin,
 }
 
