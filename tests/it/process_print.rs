@@ -811,3 +811,14 @@ fn the_demo_model_says_what_could_be_asked_instead() {
     let chosen = said("ANTHROPIC_API_KEY", &["--model", "demo/pi"]);
     assert!(chosen.contains("anthropic is set up") && !chosen.contains("set a key"), "{chosen}");
 }
+
+#[test]
+fn certificates_of_the_program_serve_where_the_system_has_none() {
+    let home = TestHome::with_server("https://127.0.0.1:1/v1");
+    let settings = json!({ "retry": { "enabled": false, "provider": { "maxRetries": 0 } } });
+    fs::write(home.agent().join("settings.json"), settings.to_string()).unwrap();
+    let mut command = pi(&home);
+    command.env("SSL_CERT_FILE", "/missing").env("SSL_CERT_DIR", "/missing").args(["-p", "hello"]);
+    let stderr = text(&command.output().unwrap().stderr);
+    assert!(stderr.contains("127.0.0.1:1") && !stderr.contains("cannot be built"), "{stderr}");
+}

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, Response, StatusCode, Url};
+use reqwest::{Certificate, Client, ClientBuilder, Response, StatusCode, Url};
 
 use super::http_body::HttpBody;
 use super::quota::Quotas;
@@ -91,6 +91,7 @@ fn is_near(url: &Url) -> bool {
 }
 
 impl Transport {
+    /// Connections that are opened when needed, with the proxies of the environment.
     pub fn new() -> Self {
         Self::default()
     }
@@ -169,7 +170,23 @@ pub(in crate::ai) fn client_builder() -> ClientBuilder {
     Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
 }
 
+/// The client of a route. It trusts the certificates of the system, `SSL_CERT_FILE` or
+/// `SSL_CERT_DIR`; where there are none at all, as in many containers, those that Mozilla
+/// trusts, which are part of the program.
 fn build(route: Route) -> Result<Client, String> {
+    let built = builder(route).build();
+    let built = match built {
+        Err(_) if route.tls => builder(route).tls_certs_only(bundled_roots()).build(),
+        built => built,
+    };
+    built.map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
+}
+
+fn bundled_roots() -> impl Iterator<Item = Certificate> {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().filter_map(|root| Certificate::from_der(root).ok())
+}
+
+fn builder(route: Route) -> ClientBuilder {
     // Keys and the conversation are meant for the original server only, so redirects
     // to other servers are not followed.
     let policy = Policy::custom(|attempt| {
@@ -188,7 +205,7 @@ fn build(route: Route) -> Result<Client, String> {
     if route.direct {
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
+    builder
 }
 
 /// A request that would fail again on every retry.
@@ -354,6 +371,13 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         pairs.collect()
+    }
+
+    #[test]
+    fn bundled_certificates_make_a_client() {
+        assert!(bundled_roots().count() > 100);
+        let route = Route { tls: true, direct: false };
+        builder(route).tls_certs_only(bundled_roots()).build().unwrap();
     }
 
     #[test]
