@@ -20,6 +20,14 @@ use super::transfer::{ExportArgs, ImportArgs};
 use super::usage::UsageArgs;
 
 /// An interactive coding agent for the terminal.
+/// The groups of flags, in the order of `--help`.
+const OUTPUT: &str = "Prompt and output";
+const MODEL: &str = "Model";
+const SESSION: &str = "Session";
+const TOOLS: &str = "Tools and instructions";
+const LIMITS: &str = "Trust and limits";
+const SCREEN: &str = "Screen";
+
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "pi",
@@ -41,139 +49,139 @@ pub struct Args {
     pub messages: Vec<String>,
 
     /// Print the answer on standard output and exit
-    #[arg(short, long)]
+    #[arg(help_heading = OUTPUT, short, long)]
     pub print: bool,
 
     /// Front end: text (as --print), json (all events) or rpc (commands on standard input)
-    #[arg(long, value_name = "MODE", value_parser = parse_mode)]
+    #[arg(help_heading = OUTPUT, long, value_name = "MODE", value_parser = parse_mode)]
     pub mode: Option<Mode>,
 
     /// With --print or --mode json: also write the last answer to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OUTPUT, long, value_name = "FILE")]
     pub output_last_message: Option<PathBuf>,
 
     /// With --mode json or rpc: events with lines below 1 MiB, and nothing twice
-    #[arg(long, requires = "mode")]
+    #[arg(help_heading = OUTPUT, long, requires = "mode")]
     pub slim_events: bool,
 
     /// Provider of the model, such as anthropic or openrouter
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = MODEL, long, value_name = "NAME")]
     pub provider: Option<String>,
 
     /// Model: an id, provider/id or part of either, with an optional :LEVEL of thinking
-    #[arg(long, value_name = "MODEL")]
+    #[arg(help_heading = MODEL, long, value_name = "MODEL")]
     pub model: Option<String>,
 
     /// Models to cycle through: ids or globs, each with an optional :LEVEL
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(help_heading = MODEL, long, value_name = "LIST", value_delimiter = ',')]
     pub models: Option<Vec<String>>,
 
     /// API key for the chosen provider
-    #[arg(long, value_name = "KEY")]
+    #[arg(help_heading = MODEL, long, value_name = "KEY")]
     pub api_key: Option<String>,
 
     /// Thinking level: off, minimal, low, medium, high, xhigh, max
-    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
+    #[arg(help_heading = MODEL, long, value_name = "LEVEL", value_parser = parse_level)]
     pub thinking: Option<ThinkingLevel>,
 
     /// List the models, or those matching SEARCH, and exit
-    #[arg(long, value_name = "SEARCH", num_args = 0..=1)]
+    #[arg(help_heading = MODEL, long, value_name = "SEARCH", num_args = 0..=1)]
     pub list_models: Option<Option<String>>,
 
     /// Continue this directory's latest session
-    #[arg(short, long = "continue", conflicts_with_all = ["resume", "session", "fork", "no_session"])]
+    #[arg(help_heading = SESSION, short, long = "continue", conflicts_with_all = ["resume", "session", "fork", "no_session"])]
     pub continue_session: bool,
 
     /// Choose a session to continue
-    #[arg(short, long, conflicts_with_all = ["session", "fork", "no_session"])]
+    #[arg(help_heading = SESSION, short, long, conflicts_with_all = ["session", "fork", "no_session"])]
     pub resume: bool,
 
     /// Continue the session with this file, id or start of an id
-    #[arg(long, value_name = "PATH|ID", conflicts_with_all = ["fork", "no_session"])]
+    #[arg(help_heading = SESSION, long, value_name = "PATH|ID", conflicts_with_all = ["fork", "no_session"])]
     pub session: Option<String>,
 
     /// Continue a copy of the session with this file, id or start of an id, in this directory
-    #[arg(long, value_name = "PATH|ID", conflicts_with = "no_session")]
+    #[arg(help_heading = SESSION, long, value_name = "PATH|ID", conflicts_with = "no_session")]
     pub fork: Option<String>,
 
     /// Keep the session in memory only
-    #[arg(long)]
+    #[arg(help_heading = SESSION, long)]
     pub no_session: bool,
 
     /// Directory for session files
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = SESSION, long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
     /// Name of the session
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(help_heading = SESSION, short, long, value_name = "NAME")]
     pub name: Option<String>,
 
     /// Tools the model may call, separated by commas (read, bash, edit, write, grep, find, ls)
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_tools")]
+    #[arg(help_heading = TOOLS, short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_tools")]
     pub tools: Option<Vec<String>>,
 
     /// Give the model no tools [short: -nt]
-    #[arg(long)]
+    #[arg(help_heading = TOOLS, long)]
     pub no_tools: bool,
 
     /// Replace the system prompt with this text or file
-    #[arg(long, value_name = "TEXT|FILE")]
+    #[arg(help_heading = TOOLS, long, value_name = "TEXT|FILE")]
     pub system_prompt: Option<String>,
 
     /// Append this text or file to the system prompt; repeatable
-    #[arg(long, value_name = "TEXT|FILE")]
+    #[arg(help_heading = TOOLS, long, value_name = "TEXT|FILE")]
     pub append_system_prompt: Vec<String>,
 
     /// Don't load AGENTS.md or CLAUDE.md [short: -nc]
-    #[arg(long)]
+    #[arg(help_heading = TOOLS, long)]
     pub no_context_files: bool,
 
     /// Load an additional skill: a SKILL.md or a directory of skills; repeatable
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = TOOLS, long, value_name = "PATH")]
     pub skill: Vec<PathBuf>,
 
     /// Load no skills except those given with --skill [short: -ns]
-    #[arg(long)]
+    #[arg(help_heading = TOOLS, long)]
     pub no_skills: bool,
 
     /// Load an additional prompt template or a directory of them; repeatable
-    #[arg(long, value_name = "PATH")]
+    #[arg(help_heading = TOOLS, long, value_name = "PATH")]
     pub prompt_template: Vec<PathBuf>,
 
     /// Load no prompt templates except those given with --prompt-template [short: -np]
-    #[arg(long)]
+    #[arg(help_heading = TOOLS, long)]
     pub no_prompt_templates: bool,
 
     /// Trust this directory for this run and load its skills, templates and settings
-    #[arg(short, long, conflicts_with = "no_approve")]
+    #[arg(help_heading = LIMITS, short, long, conflicts_with = "no_approve")]
     pub approve: bool,
 
     /// Don't trust this directory for this run [short: -na]
-    #[arg(long)]
+    #[arg(help_heading = LIMITS, long)]
     pub no_approve: bool,
 
     /// Ask before a prompt costs more than this, in US dollars
-    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd)]
     pub max_turn_cost: Option<f64>,
 
     /// Stop after this many answers to a prompt, and ask whether to continue
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
 
     /// Ask before the session costs more than this, in US dollars
-    #[arg(long, visible_alias = "max-cost", value_name = "USD", value_parser = parse_usd)]
+    #[arg(help_heading = LIMITS, long, visible_alias = "max-cost", value_name = "USD", value_parser = parse_usd)]
     pub max_session_cost: Option<f64>,
 
     /// Ask before the day costs more than this over all sessions, in US dollars
-    #[arg(long, value_name = "USD", value_parser = parse_usd)]
+    #[arg(help_heading = LIMITS, long, value_name = "USD", value_parser = parse_usd)]
     pub max_day_cost: Option<f64>,
 
     /// Theme: dark, light, system or one of your own
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = SCREEN, long, value_name = "NAME")]
     pub use_theme: Option<String>,
 
     /// Write the conversation as plain lines, for screen readers
-    #[arg(long)]
+    #[arg(help_heading = SCREEN, long)]
     pub screen_reader: bool,
 
     /// Print the version
@@ -220,11 +228,7 @@ pub(super) enum SubCommand {
 const HELP_TEMPLATE: &str = "{about-with-newline}
 {usage-heading} {usage}
 
-Arguments:
-{positionals}
-
-Options:
-{options}
+{all-args}{after-help}";
 
 Commands:
 {subcommands}
@@ -488,9 +492,21 @@ mod tests {
             "models       List the models with a key, as --list-models",
             "completions  Print a script that completes the arguments of pi in a shell",
             "man          Print the manual page",
-            "help         Show this help, or that of a command",
         ];
         assert_eq!(listed, expected);
+    }
+
+    #[test]
+    fn help_shows_flags_in_groups() {
+        let help = Args::command().render_help().to_string();
+        let headings = help.lines().filter(|line| !line.starts_with(' ') && line.ends_with(':'));
+        let headings: Vec<&str> = headings.collect();
+        let groups = [OUTPUT, MODEL, SESSION, TOOLS, LIMITS, SCREEN].map(|group| format!("{group}:"));
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        assert_eq!(headings, [&["Commands:", "Arguments:", "Options:"][..], &groups].concat());
+        let (_, general) = help.split_once("\nOptions:\n").unwrap();
+        let general: Vec<&str> = general.lines().take_while(|line| !line.is_empty()).collect();
+        assert_eq!(general.len(), 2, "only --version and --help are in no group: {general:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::ai::{AssistantMessage, Failure, FailureClass};
 use crate::session::{Refusal, SessionError};
 
 /// An error, a failed answer, or a prompt that was not accepted.
@@ -10,6 +11,8 @@ pub(super) const FAILED: u8 = 1;
 pub(super) const USAGE: u8 = 2;
 /// A limit of cost or of answers ended the run.
 pub(super) const LIMIT: u8 = 3;
+/// The session did not accept the prompt, or the model declined to answer it.
+pub(super) const REFUSED: u8 = 4;
 /// As after SIGPIPE: the reader of standard output is gone.
 pub(super) const READER_GONE: u8 = 141;
 
@@ -18,10 +21,14 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
     (0, "success; in JSON mode also if an answer failed, which its events report"),
     (
         FAILED,
-        "an error: no key, an unknown model, a prompt that was not accepted, or, in print mode, a failed or truncated answer",
+        "an error: no key, an unknown model, an unreadable session, or, in print mode, a failed or truncated answer",
     ),
     (USAGE, "an invalid command line"),
     (LIMIT, "a limit ended the run: `--max-turns`, `--max-cost` and the other limits of cost"),
+    (
+        REFUSED,
+        "refused: pi did not accept the prompt, such as one with an unknown skill or for a session that is open elsewhere, or, in print mode, the model declined to answer",
+    ),
     (129, "ended by SIGHUP, after partial results were saved"),
     (130, "ended by SIGINT (ctrl+c)"),
     (131, "ended by SIGQUIT"),
@@ -33,6 +40,16 @@ pub const EXIT_CODES: &[(u8, &str)] = &[
 pub(super) fn rejected(error: &SessionError) -> ExitCode {
     match error {
         SessionError::Refused(Refusal::OverBudget { .. }) => ExitCode::from(LIMIT),
-        _ => ExitCode::from(FAILED),
+        // As the original ends without a usable model.
+        SessionError::Refused(Refusal::Credential(_) | Refusal::Model(_)) | SessionError::Ended => {
+            ExitCode::from(FAILED)
+        }
+        SessionError::Refused(_) => ExitCode::from(REFUSED),
     }
+}
+
+/// The code after an answer that failed or was cancelled.
+pub(super) fn failed(answer: &AssistantMessage) -> ExitCode {
+    let class = Failure::of_answer(answer).map(|failure| failure.class);
+    ExitCode::from(if class == Some(FailureClass::Refused) { REFUSED } else { FAILED })
 }

@@ -194,7 +194,7 @@ fn report(answer: &AssistantMessage) -> ExitCode {
         StopReason::Error | StopReason::Aborted => {
             let aborted = || answer.error_message.clone().unwrap_or_default();
             write_err(&format!("pi: {}", failure_text(answer).unwrap_or_else(aborted)));
-            return ExitCode::from(1);
+            return exit::failed(answer);
         }
         StopReason::Stop
         | StopReason::Length

@@ -72,13 +72,25 @@ fn table(header: &[&str], rows: impl Iterator<Item = String>) -> String {
 
 #[test]
 fn flags_are_listed() {
-    let mut command = Args::command();
-    command.build();
-    let rows = command.get_arguments().map(|arg| {
-        let help = arg.get_help().unwrap().to_string();
-        row(&[&format!("`{}`", usage(arg)), &help])
-    });
-    assert_generated("docs/cli.md", "flags", &table(&["argument", "what it does"], rows));
+    let command = built();
+    let mut groups: Vec<&str> = Vec::new();
+    for arg in command.get_arguments() {
+        let group = arg.get_help_heading().unwrap_or("General");
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let mut text = String::new();
+    for group in groups {
+        let of_group = |arg: &&Arg| arg.get_help_heading().unwrap_or("General") == group;
+        let rows = command.get_arguments().filter(of_group).map(|arg| {
+            let help = arg.get_help().unwrap().to_string();
+            row(&[&format!("`{}`", usage(arg)), &help])
+        });
+        let rows = table(&["argument", "what it does"], rows);
+        text.push_str(&["### ", group, "\n\n", &rows, "\n"].concat());
+    }
+    assert_generated("docs/cli.md", "flags", &text);
 }
 
 #[test]

@@ -812,6 +812,22 @@ fn the_demo_model_says_what_could_be_asked_instead() {
     assert!(chosen.contains("anthropic is set up") && !chosen.contains("set a key"), "{chosen}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_pi_or_the_model_declines_has_an_exit_code_of_its_own() {
+    let declined = [chat::delta("I cannot"), chat::end("content_filter")].concat();
+    let server = SseServer::start([Reply::sse(declined)]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["-p", "do something bad"]);
+    let by_model = output(command).await;
+    assert_eq!(by_model.status.code(), Some(4), "{}", text(&by_model.stderr));
+    let mut command = pi(&home);
+    command.args(["-p", "/skill:missing go"]);
+    let by_pi = output(command).await;
+    assert_eq!(by_pi.status.code(), Some(4), "{}", text(&by_pi.stderr));
+    assert_eq!(server.requests().len(), 1);
+}
+
 #[test]
 fn certificates_of_the_program_serve_where_the_system_has_none() {
     let home = TestHome::with_server("https://127.0.0.1:1/v1");
