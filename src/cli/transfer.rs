@@ -42,7 +42,7 @@ pub(super) struct ImportArgs {
 /// Write a session as a web page, as Markdown, or in a provider's request format.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct ExportArgs {
-    /// Format to write: html, md, jsonl (a session file), openai (Chat Completions), openai-responses, anthropic or google [default: by the extension of FILE]
+    /// Format to write: html, md, jsonl (a session file), atif (a trajectory), openai (Chat Completions), openai-responses, anthropic or google [default: by the extension of FILE]
     #[arg(long, value_name = "FORMAT", value_parser = parse_target, required_unless_present_any = ["file", "output"])]
     to: Option<Target>,
 

@@ -15,6 +15,7 @@ mod ai_google;
 mod ai_handover;
 mod ai_http;
 mod ai_updates;
+mod atif;
 mod auth;
 mod auth_process;
 mod aws;

@@ -1,8 +1,9 @@
-//! Sessions as files for people: an HTML page, Markdown, or a session file.
+//! Sessions as files: an HTML page, Markdown, a session file, or a trajectory.
 //!
 //! Pure except for reading entries and writing to what it is given. Secrets are looked for
 //! before anything is written; see `session::find_secrets`.
 
+mod atif;
 mod facts;
 mod html;
 mod markdown;
@@ -25,10 +26,12 @@ pub enum ExportFormat {
     Markdown,
     /// The active branch, as a session file.
     Session,
+    /// The active branch, as a trajectory for harnesses.
+    Atif,
 }
 
 impl ExportFormat {
-    pub const ALL: [Self; 3] = [Self::Html, Self::Markdown, Self::Session];
+    pub const ALL: [Self; 4] = [Self::Html, Self::Markdown, Self::Session, Self::Atif];
 
     /// Name on the command line, and extension of files.
     pub fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl ExportFormat {
             Self::Html => "html",
             Self::Markdown => "md",
             Self::Session => "jsonl",
+            Self::Atif => "atif",
         }
     }
 
@@ -76,7 +80,9 @@ impl ExportSource {
     fn entries(&self, format: ExportFormat) -> Vec<usize> {
         match format {
             ExportFormat::Html => (0..self.tree.entries().len()).collect(),
-            ExportFormat::Markdown | ExportFormat::Session => self.tree.path(self.tree.leaf()),
+            ExportFormat::Markdown | ExportFormat::Session | ExportFormat::Atif => {
+                self.tree.path(self.tree.leaf())
+            }
         }
     }
 
@@ -101,6 +107,7 @@ impl ExportSource {
         match format {
             ExportFormat::Html => html::write(self, Read(secrets), out),
             ExportFormat::Markdown => markdown::write(self, Read(secrets), out),
+            ExportFormat::Atif => atif::write(self, Read(secrets), out),
             ExportFormat::Session => write_branch(&self.tree, &self.header, now_ms, secrets, out),
         }
     }
