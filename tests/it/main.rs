@@ -30,6 +30,7 @@ mod faults;
 mod foreign;
 mod fuzz_corpus;
 mod google_adc;
+mod harness;
 mod house;
 mod layers;
 mod local_servers;
