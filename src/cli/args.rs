@@ -12,6 +12,7 @@ use crate::util::nearest::nearest;
 use super::acp::AcpArgs;
 use super::auth::AuthArgs;
 use super::config::ConfigArgs;
+use super::docs::DocsArgs;
 use super::doctor::DoctorArgs;
 use super::reference::CompletionsArgs;
 use super::session_list::SessionsArgs;
@@ -19,7 +20,6 @@ use super::trace::TraceArgs;
 use super::transfer::{ExportArgs, ImportArgs};
 use super::usage::UsageArgs;
 
-/// An interactive coding agent for the terminal.
 /// The groups of flags, in the order of `--help`.
 const OUTPUT: &str = "Prompt and output";
 const MODEL: &str = "Model";
@@ -28,6 +28,7 @@ const TOOLS: &str = "Tools and instructions";
 const LIMITS: &str = "Trust and limits";
 const SCREEN: &str = "Screen";
 
+/// An interactive coding agent for the terminal.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "pi",
@@ -218,6 +219,8 @@ pub(super) enum SubCommand {
     Doctor(DoctorArgs),
     /// List the models with a key, as --list-models
     Models(ModelsArgs),
+    /// Print pages of the documentation, or the sections about something
+    Docs(DocsArgs),
     /// Print a script that completes the arguments of pi in a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -230,11 +233,7 @@ const HELP_TEMPLATE: &str = "{about-with-newline}
 
 {all-args}{after-help}";
 
-Commands:
-{subcommands}
-  help         Show this help, or that of a command{after-help}";
-
-const AFTER_HELP: &str = "pi COMMAND --help explains a command. Without a key pi starts with its offline \
+const AFTER_HELP: &str = "pi help COMMAND explains a command; pi docs prints the documentation. Without a key pi starts with its offline \
 demo model.\nKeys and slash commands: type /hotkeys in pi. Settings: type /settings, or pi config.";
 
 fn parse_usd(text: &str) -> Result<f64, String> {
@@ -490,6 +489,7 @@ mod tests {
             "usage        Show tokens and costs by day, model and project",
             "doctor       Check the terminal, files and providers, and say what to change",
             "models       List the models with a key, as --list-models",
+            "docs         Print pages of the documentation, or the sections about something",
             "completions  Print a script that completes the arguments of pi in a shell",
             "man          Print the manual page",
         ];

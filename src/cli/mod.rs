@@ -4,6 +4,7 @@ mod acp;
 mod args;
 mod auth;
 mod config;
+mod docs;
 mod doctor;
 mod initial;
 mod reference;
@@ -31,6 +32,7 @@ use crate::modes::{self, Terminals};
 
 use args::SubCommand;
 pub use args::{Args, IGNORED, IgnoredFlag, Mode};
+pub use docs::CHAPTERS;
 
 /// Runs the program; [`modes::EXIT_CODES`] are the exit codes.
 pub fn main() -> ExitCode {
@@ -59,6 +61,7 @@ pub fn main() -> ExitCode {
             args.list_models = Some(models.search);
             run(args, env)
         }
+        Some(SubCommand::Docs(args)) => docs::run(&args),
         Some(SubCommand::Completions(args)) => reference::completions(&args),
         Some(SubCommand::Man) => reference::man(),
         Some(SubCommand::Usage(args)) => usage::run(&args, env),
@@ -72,6 +75,15 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => modes::report_error(&error, home.as_deref()),
     }
+}
+
+/// Parses a command line as [`main`] does, the program's name first.
+///
+/// # Errors
+/// The text that the program would print, for `--help` and `--version` too.
+pub fn parse(words: Vec<OsString>) -> Result<Args, String> {
+    let sorted = args::sort_out(help_as_flag(words).into_iter()).map_err(|error| error.to_string())?;
+    args::parse(sorted.args).map_err(|error| error.to_string())
 }
 
 /// Rewrites `pi help` and `pi help COMMAND` as the flag.

@@ -31,6 +31,7 @@ use crate::util::clock::Clock;
 use crate::util::paths;
 
 use super::args::Args;
+use super::docs::CHAPTERS;
 use super::initial;
 use super::sessions::{self, SessionFolders};
 use super::words;
@@ -170,6 +171,7 @@ impl Setup {
                 .transpose()?,
             addendum: addendum(args)?,
             no_context_files: args.no_context_files,
+            docs_command: docs_command(),
         };
         let skills = self.resource_options(&args.skill, args.no_skills);
         let templates = self.resource_options(&args.prompt_template, args.no_prompt_templates);
@@ -182,7 +184,7 @@ impl Setup {
             ..HttpOptions::default()
         };
         let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
-        let demo = Arc::new(DemoProvider::new(pace));
+        let demo = Arc::new(DemoProvider::new(pace).with_pages(CHAPTERS));
         let quotas = self.transport.quotas().clone();
         let provider = Router::new(HttpProvider::new(self.transport, clock.clone(), options), Some(demo));
         let catalog = Arc::new(LiveCatalog::new(self.catalog));
@@ -294,6 +296,14 @@ fn starting_settings(live: &LiveSettings, args: &Args, dirs: &Dirs, cwd: &Path) 
     // What is wrong in it is reported when the session is opened.
     let (project, _) = ProjectSettings::load(cwd);
     live.for_session(project).get()
+}
+
+/// The command line that prints the pages, by the path of this program: another `pi` may be
+/// on the search path. `None` if the path would need quotes.
+fn docs_command() -> Option<String> {
+    let program = std::env::current_exe().ok()?.into_os_string().into_string().ok()?;
+    let is_plain = program.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+".contains(c));
+    is_plain.then(|| format!("{program} docs"))
 }
 
 /// What `--append-system-prompt` adds to the prompt.

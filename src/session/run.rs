@@ -143,6 +143,7 @@ pub(super) fn system_delta(
     let prompt = PromptParts {
         custom: flags.custom.as_deref().or(files.system.as_deref()),
         addendum: flags.addendum.as_deref().or(files.append.as_deref()),
+        docs_command: flags.docs_command.as_deref(),
         context_files: &project.context_files,
         skills: &project.skills,
     };

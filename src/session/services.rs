@@ -83,6 +83,9 @@ pub struct PromptOptions {
     pub addendum: Option<String>,
     /// Whether to leave out instruction files.
     pub no_context_files: bool,
+    /// The command line that prints pages about pi. The prompt names it to models that can
+    /// run commands.
+    pub docs_command: Option<String>,
 }
 
 /// Command line options for skills, or for prompt templates.

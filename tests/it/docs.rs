@@ -7,13 +7,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
+mod screens;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
 use clap::{Arg, Command, CommandFactory};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
-use pi::cli::{Args, IGNORED};
+use pi::cli::{Args, CHAPTERS, IGNORED};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{
     ACP_COMMANDS, ACP_METHODS, EXIT_CODES, RPC_COMMANDS, commands_markdown, keybindings_markdown,
@@ -21,9 +24,10 @@ use pi::modes::{
 use pi::tools::{BUILTINS, BashConfig, ImageLimits, ToolsConfig, builtins};
 use pi::tui::theme::{Kind, TABLE};
 use ratatui::layout::Size;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::support::pty::{Pty, TestHome};
+use crate::support::rpc_client::RpcClient;
 
 /// Compares the part `name` of a file with its expected content, or updates it.
 #[track_caller]
@@ -56,6 +60,7 @@ pub(crate) fn root() -> PathBuf {
 fn pages() -> Vec<(String, String)> {
     let docs = fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
     let docs = docs.map(|name| format!("docs/{}", name.to_str().unwrap()));
+    let docs = docs.filter(|name| name.ends_with(".md"));
     let names = ["README.md", "CHANGELOG.md"].map(str::to_owned).into_iter().chain(docs);
     names.map(|name| (name.clone(), fs::read_to_string(root().join(name)).unwrap())).collect()
 }
@@ -68,6 +73,25 @@ fn row(cells: &[&str]) -> String {
 fn table(header: &[&str], rows: impl Iterator<Item = String>) -> String {
     let rule: String = header.iter().map(|_| "|---").collect();
     format!("{}{rule}|\n{}", row(header), rows.collect::<String>())
+}
+
+#[test]
+fn chapters_are_listed_in_order() {
+    let list = |folder: &str| {
+        let rows = CHAPTERS.iter().map(|page| {
+            let link = format!("[{}]({folder}{}.md)", page.title(), page.name);
+            row(&[&link, page.about])
+        });
+        table(&["page", "contents"], rows)
+    };
+    assert_generated("docs/README.md", "chapters", &list(""));
+    assert_generated("README.md", "chapters", &list("docs/"));
+    let readme = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    for (page, _) in pages().iter().filter(|(page, _)| page.starts_with("docs/") && page != "docs/README.md")
+    {
+        let name = page.trim_start_matches("docs/");
+        assert!(readme.contains(&format!("]({name})")), "{page} is no chapter of src/cli/docs.rs");
+    }
 }
 
 #[test]
@@ -304,7 +328,7 @@ fn the_readme_opens_with_the_two_commands() {
 }
 
 #[test]
-fn the_readme_shows_the_screens_of_the_program() {
+fn the_quickstart_shows_the_screens_of_the_program() {
     let home = TestHome::new();
     // Below home, so that the screen shows no path of this machine.
     let project = home.home().join("hello");
@@ -318,7 +342,7 @@ fn the_readme_shows_the_screens_of_the_program() {
     pty.wait_idle();
     pty.keys(prompt);
     let rows = pty.wait_text(prompt);
-    assert_generated("README.md", "first screen", &shown(&rows));
+    assert_generated("docs/quickstart.md", "first screen", &shown(&rows));
 
     pty.keys("\r");
     pty.wait_text("Done:");
@@ -330,7 +354,7 @@ fn the_readme_shows_the_screens_of_the_program() {
     });
     // Rows that left the screen are in the terminal's scrollback.
     let rows: Vec<String> = pty.everything().into_iter().skip_while(|row| row.trim() != prompt).collect();
-    assert_generated("README.md", "second screen", &shown(&rows));
+    assert_generated("docs/quickstart.md", "second screen", &shown(&rows));
 }
 
 #[test]
@@ -449,7 +473,11 @@ fn flags_that_pages_name_exist() {
     known.extend(options.filter_map(|option| option.split(']').next()));
     for (page, text) in pages() {
         // Other programs have flags of their own.
-        for line in text.lines().filter(|line| !["cargo ", "git "].iter().any(|name| line.contains(name))) {
+        for line in text.lines().filter(|line| {
+            !["cargo ", "git ", "docker ", "rustup ", "apk ", "harbor "]
+                .iter()
+                .any(|name| line.contains(name))
+        }) {
             for (at, _) in line.match_indices("--") {
                 let is_start = line[..at].chars().next_back().is_none_or(|c| " `(|".contains(c));
                 let name: String =
@@ -460,6 +488,69 @@ fn flags_that_pages_name_exist() {
             }
         }
     }
+}
+
+#[test]
+fn commands_in_examples_are_accepted() {
+    let mut n_checked = 0;
+    for (page, text) in pages() {
+        for line in blocks(&text, "sh").iter().flat_map(|block| block.lines()) {
+            for words in commands_of_pi(line) {
+                let mut arguments: Vec<OsString> = words.iter().map(OsString::from).collect();
+                arguments[0] = "pi".into();
+                let parsed = pi::cli::parse(arguments);
+                assert!(parsed.is_ok(), "{page}: {line}\n{}", parsed.unwrap_err());
+                n_checked += 1;
+            }
+        }
+    }
+    assert!(n_checked > 50, "{n_checked}");
+}
+
+/// The command lines of pi in a line of a shell, as words.
+fn commands_of_pi(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word = String::new();
+    let mut quote = None;
+    for c in line.chars().chain([' ']) {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            (c, Some(_)) => word.push(c),
+            ('"' | '\'', None) => quote = Some(c),
+            // The rest is a comment.
+            ('#', None) if word.is_empty() => break,
+            (' ' | '|' | ';', None) => {
+                if !word.is_empty() {
+                    commands.last_mut().unwrap().push(std::mem::take(&mut word));
+                }
+                if c != ' ' {
+                    commands.push(Vec::new());
+                }
+            }
+            (c, None) => word.push(c),
+        }
+    }
+    for command in &mut commands {
+        // Redirections, and variables before the command.
+        if let Some(at) = command.iter().position(|word| word.starts_with(['<', '>']) || word == "2>&1") {
+            command.truncate(at);
+        }
+        let n_variables =
+            command.iter().take_while(|word| word.contains('=') && !word.starts_with('-')).count();
+        command.drain(..n_variables);
+    }
+    commands.retain(|command| command.first().is_some_and(|word| word == "pi"));
+    commands
+}
+
+#[test]
+fn command_lines_come_apart_as_in_a_shell() {
+    let check = |line: &str, expected: &[&[&str]]| assert_eq!(commands_of_pi(line), expected, "{line}");
+    check("pi -p \"a # b\"   # c", &[&["pi", "-p", "a # b"]]);
+    check("git diff | pi -p 'it' > out.txt", &[&["pi", "-p", "it"]]);
+    check("A=1 pi; ls", &[&["pi"]]);
+    check("# pi --bogus", &[]);
+    check("cargo run", &[]);
 }
 
 /// The fenced blocks of a language.
@@ -500,6 +591,52 @@ fn examples_are_accepted() {
             }
         }
     }
+}
+
+/// The skill and the template on their pages become commands, without a warning.
+#[test]
+fn skills_and_templates_of_the_pages_are_read() {
+    let home = TestHome::new();
+    let first = |page: &str| {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        blocks(&text, "markdown").remove(0)
+    };
+    for (path, text) in [
+        ("skills/release/SKILL.md", first("docs/skills.md")),
+        ("prompts/review.md", first("docs/templates.md")),
+    ] {
+        let path = home.agent().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut client = RpcClient::start(&home, &["--mode", "rpc", "--model", "demo/pi"]);
+    let answer = client.request(json!({ "type": "get_commands" }), "c");
+    let commands = answer["data"]["commands"].as_array().unwrap();
+    let known: Vec<(&str, &str)> = commands
+        .iter()
+        .map(|command| (command["name"].as_str().unwrap(), command["description"].as_str().unwrap()))
+        .collect();
+    let release = "Makes a release of this project. Use it when asked to release, tag or publish.";
+    for expected in [("review", "Reviews a change"), ("skill:release", release)] {
+        assert!(known.contains(&expected), "{known:?}");
+    }
+    let (_, _, told) = client.finish();
+    assert!(!told.contains("SKILL.md") && !told.contains("review.md"), "{told}");
+}
+
+/// Slash commands in the texts that show what is typed exist.
+#[test]
+fn slash_commands_in_examples_exist() {
+    let mut n_checked = 0;
+    for (page, text) in pages().iter().filter(|(page, _)| page.starts_with("docs/")) {
+        for line in blocks(text, "text").iter().flat_map(|block| block.lines()) {
+            let Some(typed) = line.strip_prefix('/') else { continue };
+            let name: String = typed.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect();
+            assert!(pi::modes::is_command(&name), "{page}: {line}");
+            n_checked += 1;
+        }
+    }
+    assert!(n_checked > 5, "{n_checked}");
 }
 
 /// A command has its fields; a line of pi has one of the types it writes.

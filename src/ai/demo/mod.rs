@@ -8,6 +8,7 @@
 //! The invariant: it makes only changes that the user spelled out, and never
 //! overwrites or removes a file.
 
+mod about;
 mod changes;
 mod looks;
 mod rules;
@@ -28,6 +29,7 @@ use crate::ai::messages::{
 };
 use crate::ai::providers::Provider;
 use crate::ai::requests::Request;
+use crate::util::manual::Page;
 
 /// The speed of the demo model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +44,20 @@ pub enum DemoPace {
 #[derive(Debug, Clone, Copy)]
 pub struct DemoProvider {
     pace: DemoPace,
+    /// What it knows about pi.
+    pages: &'static [Page],
 }
 
 impl DemoProvider {
+    /// Answers at this speed.
     pub fn new(pace: DemoPace) -> Self {
-        Self { pace }
+        Self { pace, pages: &[] }
+    }
+
+    /// Answers questions about pi from these pages.
+    #[must_use]
+    pub fn with_pages(self, pages: &'static [Page]) -> Self {
+        Self { pages, ..self }
     }
 }
 
@@ -58,7 +69,7 @@ impl Provider for DemoProvider {
             &request.model.id,
             Millis(request.options.started_ms),
         );
-        let answer = rules::answer(&request);
+        let answer = rules::answer(&request, self.pages);
         let script = script(&request, &answer, pending.clone());
         let playing =
             Playing { script, builder: MessageBuilder::new(pending), cancel, pace: self.pace, done: false };

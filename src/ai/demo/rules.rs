@@ -12,9 +12,10 @@ use std::collections::HashSet;
 use serde_json::json;
 
 use super::words::{has_word, is_end, opened_by, request as without_courtesy};
-use super::{Answer, Beat, Call, changes, looks, summaries};
+use super::{Answer, Beat, Call, about, changes, looks, summaries};
 use crate::ai::messages::{AssistantBlock, Message, ToolCall, ToolResultMessage, join_text};
 use crate::ai::requests::Request;
+use crate::util::manual::Page;
 
 /// The input of a rule.
 pub(super) struct Case<'a> {
@@ -26,6 +27,8 @@ pub(super) struct Case<'a> {
     pub(super) tools: HashSet<&'a str>,
     /// The last call in the conversation that changed a file.
     last_change: Option<&'a ToolCall>,
+    /// What it knows about pi.
+    pub(super) pages: &'static [Page],
 }
 
 type Rule = for<'a> fn(&Case<'a>) -> Option<Answer>;
@@ -50,11 +53,12 @@ const RULES: &[Rule] = &[
     identity,
     looks::read,
     greeting,
+    about::pi,
     takes_a_model,
 ];
 
 /// Decides the answer to `request`.
-pub(super) fn answer(request: &Request) -> Answer {
+pub(super) fn answer(request: &Request, pages: &'static [Page]) -> Answer {
     let said = last_user_text(request);
     if let Some(summary) = summaries::answer(&said) {
         return Answer::of_text(summary);
@@ -65,6 +69,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         results: results_since(request),
         tools: declared(request),
         last_change: last_change(request),
+        pages,
     };
     // Longer text was piped in or pasted, and no rule interprets it.
     let is_one_line = !text.contains('\n');
@@ -346,7 +351,7 @@ fn guide(case: &Case<'_>) -> Answer {
          - `give me an overview` · `list the files` · `read README.md` · `search for TODO`\n\
          - `create hello.txt with hello world` · `replace hello with goodbye in hello.txt`\n\
          - `run git status` · `run something slow` · `count slowly`, to practise steering and interrupting\n\
-         - `a long answer` · `who are you?`\n\n\
+         - `a long answer` · `who are you?` · `how do I change the theme?`, or another question about pi\n\n\
          `/login` connects a real model.",
     )
 }
@@ -392,7 +397,7 @@ mod tests {
     /// A case without a conversation, with the tools of a new session.
     fn case(text: &str) -> Case<'_> {
         let tools = HashSet::from(["read", "bash", "edit", "write"]);
-        Case { text: without_courtesy(text), results: Vec::new(), tools, last_change: None }
+        Case { text: without_courtesy(text), results: Vec::new(), tools, last_change: None, pages: &[] }
     }
 
     /// The calls of the first answer, as `tool argument`.

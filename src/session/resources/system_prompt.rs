@@ -21,6 +21,8 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) custom: Option<&'a str>,
     /// Added after the rules.
     pub(crate) addendum: Option<&'a str>,
+    /// Prints pages about pi.
+    pub(crate) docs_command: Option<&'a str>,
     pub(crate) context_files: &'a [ContextFile],
     /// Listed if the model has a tool that can read them.
     pub(crate) skills: &'a [Skill],
@@ -42,6 +44,9 @@ pub(crate) fn sections(parts: &PromptParts<'_>, tools: &ToolRegistry, cwd: &Path
             add("preamble", PREAMBLE.to_owned());
             add("tools", tool_list(tools));
             add("rules", rules(tools));
+            if let Some(command) = parts.docs_command.filter(|_| tools.get("bash").is_some()) {
+                add("docs", docs(command));
+            }
         }
     }
     if let Some(addendum) = parts.addendum {
@@ -89,6 +94,13 @@ fn rules(tools: &ToolRegistry) -> String {
     rules.push("Be concise");
     rules.push("Name files by their path");
     rules.iter().map(|rule| format!("- {rule}")).collect::<Vec<_>>().join("\n")
+}
+
+fn docs(command: &str) -> String {
+    format!(
+        "`{command}` lists pages about pi itself; `{command} --search WORDS` and `{command} PAGE` print them. Run it \
+         only when the user asks about pi."
+    )
 }
 
 fn project_context(files: &[ContextFile]) -> String {
@@ -228,6 +240,7 @@ mod tests {
         let parts = PromptParts {
             custom: Some("Be a pirate."),
             addendum: Some("Arr."),
+            docs_command: Some("pi docs"),
             context_files: &files,
             skills: &[],
         };

@@ -18,5 +18,6 @@ pub(crate) mod reflowing_terminal;
 pub(crate) mod rpc_client;
 pub(crate) mod session_bench;
 pub(crate) mod sse_server;
+pub(crate) mod svg;
 pub(crate) mod validators;
 pub(crate) mod virtual_terminal;

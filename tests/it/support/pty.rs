@@ -216,6 +216,11 @@ impl Pty {
         })
     }
 
+    /// What `draw` makes of the screen with its colours.
+    pub(crate) fn picture<T>(&self, draw: impl FnOnce(&vt100::Screen) -> T) -> T {
+        draw(self.lock().terminal.picture())
+    }
+
     /// Scrollback and screen.
     pub(crate) fn everything(&self) -> Vec<String> {
         let mut shared = self.lock();

@@ -272,6 +272,7 @@ impl SessionBench {
                 custom: Some(self.prompt.to_owned()).filter(|prompt| !prompt.is_empty()),
                 addendum: None,
                 no_context_files: !self.context_files,
+                docs_command: self.prompt.is_empty().then(|| "/usr/local/bin/pi docs".to_owned()),
             },
             skills: ResourceOptions::default(),
             templates: ResourceOptions::default(),

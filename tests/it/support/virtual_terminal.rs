@@ -60,6 +60,11 @@ impl VirtualTerminal {
         self.parser.screen().rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect()
     }
 
+    /// The screen with its colours.
+    pub(crate) fn picture(&self) -> &vt100::Screen {
+        self.parser.screen()
+    }
+
     /// The contents of a cell of the screen.
     pub(crate) fn cell(&self, x: u16, y: u16) -> String {
         self.parser.screen().cell(y, x).map(|cell| cell.contents().to_owned()).unwrap_or_default()

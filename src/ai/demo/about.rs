@@ -1,0 +1,54 @@
+//! Questions about pi, which the demo model answers from pi's own pages.
+
+use super::Answer;
+use super::rules::Case;
+use super::words::opened_by;
+use crate::util::manual::{self, Section};
+
+/// Most characters of a section in an answer.
+const MAX_CHARS: usize = 1_600;
+
+/// How questions begin. Other sentences with a question mark are questions, too.
+const OPENINGS: &[&str] = &[
+    "how",
+    "what",
+    "where",
+    "which",
+    "when",
+    "why",
+    "who",
+    "can i",
+    "can you",
+    "can pi",
+    "does",
+    "do",
+    "is there",
+    "is it",
+    "are there",
+    "help with",
+    "help me with",
+    "explain",
+    "tell me about",
+    "show me how",
+    "about",
+];
+
+/// The section of the pages that fits the question, as it stands there.
+pub(super) fn pi(case: &Case<'_>) -> Option<Answer> {
+    let is_question = opened_by(case.text, OPENINGS).is_some() || case.text.trim_end().ends_with('?');
+    if !is_question || !case.results.is_empty() {
+        return None;
+    }
+    manual::answer(case.pages, case.text).map(|section| Answer::of_text(quote(&section)))
+}
+
+fn quote(section: &Section<'_>) -> String {
+    let text = manual::without_comments(section.text);
+    let (text, is_cut) = manual::beginning(text.trim(), MAX_CHARS);
+    let page = section.page.name;
+    let rest = if is_cut { "has the rest of this section" } else { "has the whole page" };
+    let heading = section.heading;
+    let title = section.page.title();
+    let place = if heading == title { title.to_owned() } else { format!("{title}: {heading}") };
+    format!("From pi's own pages, **{place}**:\n\n{}\n\n`!pi docs {page}` {rest}.", text.trim_end())
+}

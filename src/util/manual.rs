@@ -1,0 +1,269 @@
+//! Pages of Markdown as a reference: their sections, and those that fit a question.
+//!
+//! Pure: the pages come from the caller. Sections begin at headings; the words of a
+//! question count more in headings and titles than in texts, and rare words more than
+//! frequent ones.
+
+use std::collections::HashSet;
+
+/// A page of Markdown that begins with its title, `# TITLE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    /// What users call it, such as `settings`.
+    pub name: &'static str,
+    /// One line about its contents.
+    pub about: &'static str,
+    pub text: &'static str,
+}
+
+/// Part of a page, from a heading to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section<'p> {
+    pub page: &'p Page,
+    /// The title for the part before the first other heading.
+    pub heading: &'p str,
+    /// What follows the heading, without blank lines around it.
+    pub text: &'p str,
+}
+
+impl Page {
+    pub fn title(&self) -> &str {
+        self.text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.name)
+    }
+
+    /// The sections, in the order of the page. Lines in code blocks are no headings.
+    pub fn sections(&self) -> Vec<Section<'_>> {
+        let mut starts: Vec<(&str, usize, usize)> = Vec::new();
+        let (mut at, mut is_code) = (0, false);
+        for line in self.text.split_inclusive('\n') {
+            let end = at + line.len();
+            is_code ^= line.starts_with("```");
+            let marks = line.chars().take_while(|c| *c == '#').count();
+            if !is_code && marks > 0 && line[marks..].starts_with(' ') {
+                starts.push((line[marks..].trim(), at, end));
+            }
+            at = end;
+        }
+        let ends = starts.iter().skip(1).map(|(_, start, _)| *start).chain([self.text.len()]);
+        let parts = starts.iter().zip(ends);
+        parts
+            .map(|((heading, _, start), end)| Section {
+                page: self,
+                heading,
+                text: self.text[*start..end].trim(),
+            })
+            .filter(|section| !section.text.is_empty())
+            .collect()
+    }
+}
+
+/// The sections with words of `question`, best first, at most `limit`.
+pub fn find<'p>(pages: &'p [Page], question: &str, limit: usize) -> Vec<Section<'p>> {
+    let asked: HashSet<String> = words(question).filter(|word| !is_filler(word)).collect();
+    let sections: Vec<(Section<'p>, Counted)> =
+        pages.iter().flat_map(Page::sections).map(|section| (section, Counted::of(&section))).collect();
+    let weights: Vec<(&String, f64)> = asked
+        .iter()
+        .map(|word| {
+            let n_with = sections.iter().filter(|(_, counted)| counted.has(word)).count();
+            (word, (sections.len() as f64 / (1 + n_with) as f64).ln().max(0.1))
+        })
+        .collect();
+    let mut found: Vec<(f64, Section<'p>)> = sections
+        .iter()
+        .map(|(section, counted)| {
+            (weights.iter().map(|(word, weight)| weight * counted.score(word)).sum(), *section)
+        })
+        .filter(|(score, _)| *score > 0.0)
+        .collect();
+    // Stable: among equals the earlier page wins.
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.into_iter().take(limit).map(|(_, section)| section).collect()
+}
+
+/// The section that fits `question` best, if its heading or its page's title has a word of
+/// the question: texts mention too much.
+pub fn answer<'p>(pages: &'p [Page], question: &str) -> Option<Section<'p>> {
+    let asked: Vec<String> = words(question).filter(|word| !is_filler(word)).collect();
+    let is_about = |section: &Section<'_>| {
+        let counted = Counted::of(section);
+        asked.iter().any(|word| counted.heading.contains(word) || counted.title.contains(word))
+    };
+    find(pages, question, 8).into_iter().find(is_about)
+}
+
+/// `text` without the lines that are comments, which mark parts of pages for tests.
+pub fn without_comments(text: &str) -> String {
+    let mut shown = String::new();
+    for line in text.lines().filter(|line| !(line.starts_with("<!-- ") && line.ends_with(" -->"))) {
+        if !(line.is_empty() && shown.ends_with("\n\n")) {
+            shown.push_str(line);
+            shown.push('\n');
+        }
+    }
+    shown
+}
+
+/// The beginning of `text`: whole paragraphs, code blocks and lists of at most `max_chars`,
+/// or of a longer first one some lines. Returns whether something is left out.
+pub fn beginning(text: &str, max_chars: usize) -> (String, bool) {
+    let mut taken = String::new();
+    for block in blocks(text) {
+        if taken.is_empty() && block.len() > max_chars {
+            let mut lines = block.lines();
+            while let Some(line) = lines.next().filter(|line| taken.len() + line.len() <= max_chars) {
+                taken.push_str(line);
+                taken.push('\n');
+            }
+            if block.starts_with("```") {
+                taken.push_str("```\n");
+            }
+            return (taken, true);
+        }
+        if taken.len() + block.len() > max_chars {
+            return (taken, true);
+        }
+        taken.push_str(block);
+        taken.push_str("\n\n");
+    }
+    (taken, false)
+}
+
+/// The parts of Markdown between blank lines; a code block is one part.
+fn blocks(text: &str) -> Vec<&str> {
+    let (mut blocks, mut start, mut at, mut is_code) = (Vec::new(), 0, 0, false);
+    for line in text.split_inclusive('\n') {
+        is_code ^= line.starts_with("```");
+        if line.trim().is_empty() && !is_code {
+            blocks.push(text[start..at].trim_end());
+            start = at + line.len();
+        }
+        at += line.len();
+    }
+    blocks.push(text[start..].trim_end());
+    blocks.retain(|block| !block.is_empty());
+    blocks
+}
+
+/// The words of a section, stemmed.
+struct Counted {
+    heading: HashSet<String>,
+    title: HashSet<String>,
+    text: Vec<String>,
+}
+
+impl Counted {
+    fn of(section: &Section<'_>) -> Self {
+        let title = words(section.page.title()).chain(words(section.page.name)).collect();
+        let mut text: Vec<String> = words(&prose(section.text)).collect();
+        text.sort_unstable();
+        Self { heading: words(section.heading).collect(), title, text }
+    }
+
+    fn has(&self, word: &String) -> bool {
+        self.heading.contains(word) || self.title.contains(word) || self.text.binary_search(word).is_ok()
+    }
+
+    fn score(&self, word: &String) -> f64 {
+        let from = self.text.partition_point(|other| other < word);
+        let n_times = self.text[from..].iter().take_while(|other| *other == word).count();
+        // Long tables mention everything.
+        let length = 1.0 + self.text.len() as f64 / 400.0;
+        let weight = |is_there: bool, weight: f64| if is_there { weight } else { 0.0 };
+        weight(self.heading.contains(word), 4.0)
+            + weight(self.title.contains(word), 2.5)
+            + n_times.min(4) as f64 / length
+    }
+}
+
+/// `text` without code blocks and comments, whose words say little about the subject.
+fn prose(text: &str) -> String {
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        is_code ^= line.starts_with("```");
+        !is_code && !line.starts_with("<!-- ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Words in lower case without their endings, so that "themes" finds "theme".
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    let pieces = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    pieces.map(|word| {
+        let word = word.to_lowercase();
+        let stem =
+            ["ings", "ing", "ies", "es", "ed", "s", "e", "y"].iter().find_map(|end| word.strip_suffix(end));
+        stem.filter(|stem| stem.chars().count() >= 3).map_or_else(|| word.clone(), str::to_owned)
+    })
+}
+
+/// Words of questions, stemmed as [`words`] does, that say nothing about the subject.
+fn is_filler(word: &str) -> bool {
+    const FILLERS: &[&str] = &[
+        "a", "about", "all", "an", "and", "are", "as", "at", "be", "by", "can", "could", "do", "does", "for",
+        "from", "get", "giv", "have", "hav", "help", "how", "i", "in", "is", "it", "know", "let", "mak",
+        "me", "my", "not", "of", "on", "or", "pi", "set", "should", "show", "so", "tell", "that", "the",
+        "there", "ther", "thi", "this", "to", "us", "use", "want", "way", "what", "when", "where", "wher",
+        "which", "why", "will", "with", "work", "you", "your",
+    ];
+    FILLERS.contains(&word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: &[Page] = &[
+        Page {
+            name: "themes",
+            about: "",
+            text: "# Themes\n\nColours of the screen.\n\n## Your own\n\n```sh\n# no heading\npi --use-theme mine\n```\n",
+        },
+        Page {
+            name: "keys",
+            about: "",
+            text: "# Keys\n\nEvery key, also of themes.\n\n## Changing keys\n\nEdit the file.\n",
+        },
+    ];
+
+    #[test]
+    fn sections_begin_at_headings_outside_code() {
+        let found: Vec<(&str, &str)> = PAGES[0].sections().iter().map(|s| (s.heading, s.text)).collect();
+        let code = "```sh\n# no heading\npi --use-theme mine\n```";
+        assert_eq!(found, [("Themes", "Colours of the screen."), ("Your own", code)]);
+    }
+
+    #[test]
+    fn headings_and_titles_count_more_than_texts() {
+        let check = |question: &str, expected: &[&str]| {
+            let found: Vec<&str> = find(PAGES, question, 2).iter().map(|section| section.heading).collect();
+            assert_eq!(found, expected, "{question}");
+        };
+        check("How do I use a theme of my own?", &["Your own", "Themes"]);
+        check("change a key", &["Changing keys", "Keys"]);
+        check("what can I do?", &[]);
+        check("zebra", &[]);
+    }
+
+    #[test]
+    fn an_answer_is_about_what_is_asked() {
+        let check = |question: &str, expected: Option<&str>| {
+            assert_eq!(answer(PAGES, question).map(|section| section.heading), expected, "{question}");
+        };
+        check("which themes are there?", Some("Themes"));
+        check("edit the screen", None);
+    }
+
+    #[test]
+    fn the_beginning_is_whole_paragraphs() {
+        let text = "One.\n\n```sh\na\n\nb\n```\n\nThree.";
+        assert_eq!(beginning(text, 100), ("One.\n\n```sh\na\n\nb\n```\n\nThree.\n\n".to_owned(), false));
+        assert_eq!(beginning(text, 10), ("One.\n\n".to_owned(), true));
+        assert_eq!(beginning("```\naaaa\nbbbb\n```", 9), ("```\naaaa\n```\n".to_owned(), true));
+    }
+
+    #[test]
+    fn comments_are_left_out() {
+        assert_eq!(without_comments("a\n\n<!-- generated: x -->\n\nb\n<!-- end -->\n"), "a\n\nb\n");
+    }
+}
