@@ -12,6 +12,8 @@ use pulldown_cmark::{
     Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd,
 };
 
+use super::math;
+
 const MAX_DEPTH: usize = 16;
 
 /// Targets of link references by label, folded to lower case.
@@ -133,7 +135,7 @@ fn fold(label: &str) -> String {
 }
 
 fn options() -> Options {
-    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
+    Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS | Options::ENABLE_MATH
 }
 
 #[derive(Debug)]
@@ -166,6 +168,8 @@ struct Builder {
     italic: usize,
     strike: usize,
     links: Vec<(String, usize)>,
+    /// Whether the line ends before the next inline.
+    ends_line: bool,
 }
 
 impl Builder {
@@ -189,10 +193,21 @@ impl Builder {
                     item.done = Some(done);
                 }
             }
-            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
-                self.push_inline(&text, false);
-            }
+            Event::InlineMath(source) => match math::unicode(&source) {
+                Some(text) => self.push_inline(&text, false),
+                None => self.push_inline(&format!("${source}$"), false),
+            },
+            Event::DisplayMath(source) => self.display_math(&source),
+            Event::FootnoteReference(text) => self.push_inline(&text, false),
         }
+    }
+
+    /// A formula on lines of its own.
+    fn display_math(&mut self, source: &str) {
+        let text = math::unicode(source).unwrap_or_else(|| format!("$${source}$$"));
+        let is_first = self.inlines.last().is_none_or(|last| last.text.ends_with('\n'));
+        self.push_inline(&format!("{}{text}", if is_first { "" } else { "\n" }), false);
+        self.ends_line = true;
     }
 
     fn start(&mut self, tag: Tag<'_>) {
@@ -263,7 +278,7 @@ impl Builder {
                 }
             }
             TagEnd::TableCell => {
-                self.leaf = None;
+                (self.leaf, self.ends_line) = (None, false);
                 let inlines = std::mem::take(&mut self.inlines);
                 if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut()) {
                     row.push(inlines);
@@ -286,6 +301,16 @@ impl Builder {
     }
 
     fn push_inline(&mut self, text: &str, code: bool) {
+        let ends_line = std::mem::take(&mut self.ends_line);
+        let text = if ends_line { text.trim_start() } else { text };
+        if ends_line && text.is_empty() {
+            // What follows a formula on lines of its own begins another line.
+            self.ends_line = true;
+            return;
+        }
+        if ends_line {
+            self.push_inline("\n", false);
+        }
         if self.leaf.is_none() {
             self.leaf = Some(Leaf::Paragraph);
         }
@@ -354,6 +379,7 @@ impl Builder {
     }
 
     fn close_leaf(&mut self) {
+        self.ends_line = false;
         let Some(leaf) = self.leaf.take() else { return };
         let inlines = std::mem::take(&mut self.inlines);
         match leaf {

@@ -8,6 +8,7 @@
 mod blocks;
 mod code;
 mod highlight;
+mod math;
 mod render;
 mod stream;
 mod table;
