@@ -69,6 +69,28 @@ impl Looks<'_> {
         }
     }
 
+    /// The colours of the terminal, by its name where it does not say more.
+    pub(super) fn color_depth(&self, settings: &Settings) -> ColorDepth {
+        if settings.true_color == Capability::On {
+            return ColorDepth::True;
+        }
+        // See <https://no-color.org>.
+        if self.env.get("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+            return ColorDepth::None;
+        }
+        let term = self.env.get("TERM").unwrap_or_default();
+        match term.as_str() {
+            _ if self.has_true_color(settings) => ColorDepth::True,
+            "vt100" | "vt102" | "vt220" | "vt320" => ColorDepth::None,
+            term if term.ends_with("-m") || term.ends_with("-mono") => ColorDepth::None,
+            // tmux has 256 colours whatever it is called.
+            "screen" | "tmux" if in_tmux(self.env) => ColorDepth::Indexed,
+            "linux" | "xterm" | "screen" | "tmux" | "rxvt" | "ansi" | "cygwin" => ColorDepth::Ansi,
+            term if term.ends_with("-16color") || term.ends_with("-color") => ColorDepth::Ansi,
+            _ => ColorDepth::Indexed,
+        }
+    }
+
     /// The theme of the settings: built in, or a file in the user's `themes` folder.
     pub(super) fn theme(
         &self,
@@ -76,7 +98,7 @@ impl Looks<'_> {
         input: &mut InputBroker,
         problems: &mut Vec<String>,
     ) -> Theme {
-        let depth = if self.has_true_color(settings) { ColorDepth::True } else { ColorDepth::Indexed };
+        let depth = self.color_depth(settings);
         let name = settings.theme.as_str();
         let background = background(self.env, name, input);
         if let Some(theme) = Theme::builtin(name, background, depth) {
@@ -109,5 +131,28 @@ fn background(env: &Env, theme: &str, input: &mut InputBroker) -> Appearance {
     match terminal_colorsaurus::theme_mode(options) {
         Ok(terminal_colorsaurus::ThemeMode::Light) => Appearance::Light,
         _ => Appearance::Dark,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_colours_follows_the_environment() {
+        let check = |env: &[(&str, &str)], expected| {
+            let (env, dirs) = (Env::of(env), Dirs::new(&Env::of(&[("HOME", "/nowhere")])));
+            let looks = Looks { env: &env, dirs: &dirs };
+            assert_eq!(looks.color_depth(&Settings::default()), expected, "{env:?}");
+        };
+        check(&[("TERM", "xterm-256color")], ColorDepth::Indexed);
+        check(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")], ColorDepth::True);
+        check(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")], ColorDepth::None);
+        check(&[("TERM", "xterm-256color"), ("NO_COLOR", "")], ColorDepth::Indexed);
+        check(&[("TERM", "linux")], ColorDepth::Ansi);
+        check(&[("TERM", "screen"), ("TMUX", "/tmp/tmux")], ColorDepth::Indexed);
+        check(&[("TERM", "screen")], ColorDepth::Ansi);
+        check(&[("TERM", "vt100")], ColorDepth::None);
+        check(&[("TERM", "xterm-mono")], ColorDepth::None);
     }
 }

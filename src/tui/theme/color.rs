@@ -2,6 +2,9 @@
 
 use ratatui::style::Color;
 
+use super::Appearance;
+use super::tokens::Kind;
+
 /// The number of colours a terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorDepth {
@@ -9,6 +12,11 @@ pub enum ColorDepth {
     True,
     /// The 256 colours of xterm: 16 that users redefine, a cube of 216, 24 greys.
     Indexed,
+    /// The 16 colours that users redefine. Themes have no backgrounds then, because nothing is
+    /// known of how text looks on these.
+    Ansi,
+    /// None: text differs only in weight and marks.
+    None,
 }
 
 /// A colour in a theme file.
@@ -41,12 +49,23 @@ impl ThemeColor {
         Some(Self::Rgb(r, g, b))
     }
 
-    pub(super) fn to_terminal(self, depth: ColorDepth) -> Option<Color> {
-        match (self, depth) {
-            (Self::Default, _) => None,
-            (Self::Indexed(index), _) => Some(Color::Indexed(index)),
-            (Self::Rgb(r, g, b), ColorDepth::True) => Some(Color::Rgb(r, g, b)),
-            (Self::Rgb(r, g, b), ColorDepth::Indexed) => Some(Color::Indexed(nearest_indexed([r, g, b]))),
+    /// The colour on a terminal of `depth`, in a theme for `appearance`; `None` is the
+    /// terminal's default.
+    pub(super) fn to_terminal(self, depth: ColorDepth, kind: Kind, appearance: Appearance) -> Option<Color> {
+        let rgb = match self {
+            Self::Default => return None,
+            Self::Rgb(r, g, b) => [r, g, b],
+            Self::Indexed(index) => match (depth, index) {
+                (ColorDepth::True | ColorDepth::Indexed, _) => return Some(Color::Indexed(index)),
+                (ColorDepth::Ansi, 0..16) if kind == Kind::Foreground => return Some(Color::Indexed(index)),
+                (ColorDepth::Ansi | ColorDepth::None, _) => indexed_rgb(index),
+            },
+        };
+        match (depth, kind) {
+            (ColorDepth::True, _) => Some(Color::Rgb(rgb[0], rgb[1], rgb[2])),
+            (ColorDepth::Indexed, _) => Some(Color::Indexed(nearest_indexed(rgb))),
+            (ColorDepth::Ansi, Kind::Foreground) => nearest_ansi(rgb, appearance),
+            (ColorDepth::Ansi, Kind::Background) | (ColorDepth::None, _) => None,
         }
     }
 }
@@ -216,6 +235,37 @@ fn nearest_indexed(rgb: [u8; 3]) -> u8 {
     candidates.min().map_or(16, |(_, index)| index)
 }
 
+/// The one of the 16 colours with the hue of a text colour, in the half that is told apart from
+/// the background; `None`, the default, for greys that are not faint.
+fn nearest_ansi(rgb: [u8; 3], appearance: Appearance) -> Option<Color> {
+    const LEAST_CHROMA: i32 = 40;
+    let [r, g, b] = rgb.map(i32::from);
+    let (most, least) = (r.max(g).max(b), r.min(g).min(b));
+    let chroma = most - least;
+    if chroma < LEAST_CHROMA {
+        let lightness = i32::midpoint(most, least);
+        let is_faint = match appearance {
+            Appearance::Dark => lightness < 0x98,
+            Appearance::Light => lightness > 0x68,
+        };
+        return is_faint.then_some(Color::Indexed(8));
+    }
+    let degrees = match most {
+        most if most == r => (60 * (g - b) / chroma).rem_euclid(360),
+        most if most == g => 60 * (b - r) / chroma + 120,
+        _ => 60 * (r - g) / chroma + 240,
+    };
+    let hue = match degrees {
+        21..=70 => 3,
+        71..=165 => 2,
+        166..=200 => 6,
+        201..=255 => 4,
+        256..=335 => 5,
+        _ => 1,
+    };
+    Some(Color::Indexed(if appearance == Appearance::Dark { hue + 8 } else { hue }))
+}
+
 fn indexed_rgb(index: u8) -> [u8; 3] {
     match index {
         232..=255 => [8 + 10 * (index - 232); 3],
@@ -259,6 +309,30 @@ mod tests {
         ] {
             assert_eq!(ThemeColor::parse(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn text_keeps_its_hue_in_16_colours_and_backgrounds_are_left_out() {
+        let check = |rgb: (u8, u8, u8), appearance, expected: Option<u8>| {
+            let color = ThemeColor::Rgb(rgb.0, rgb.1, rgb.2);
+            let text = color.to_terminal(ColorDepth::Ansi, Kind::Foreground, appearance);
+            assert_eq!(text, expected.map(Color::Indexed), "{rgb:?}");
+            assert_eq!(color.to_terminal(ColorDepth::Ansi, Kind::Background, appearance), None);
+            assert_eq!(color.to_terminal(ColorDepth::None, Kind::Foreground, appearance), None);
+        };
+        check((0xcc, 0x44, 0x44), Appearance::Dark, Some(9));
+        check((0xcc, 0x44, 0x44), Appearance::Light, Some(1));
+        check((0x70, 0xc0, 0x70), Appearance::Dark, Some(10));
+        check((0xd7, 0xaf, 0x40), Appearance::Dark, Some(11));
+        check((0x60, 0x80, 0xd0), Appearance::Dark, Some(12));
+        check((0xb0, 0x70, 0xc0), Appearance::Dark, Some(13));
+        check((0x40, 0xb0, 0xb8), Appearance::Dark, Some(14));
+        check((0xe0, 0xe0, 0xe0), Appearance::Dark, None);
+        check((0x70, 0x70, 0x70), Appearance::Dark, Some(8));
+        check((0x20, 0x20, 0x20), Appearance::Light, None);
+        let own = ThemeColor::Indexed(3);
+        let of = |kind| own.to_terminal(ColorDepth::Ansi, kind, Appearance::Dark);
+        assert_eq!((of(Kind::Foreground), of(Kind::Background)), (Some(Color::Indexed(3)), None));
     }
 
     #[test]

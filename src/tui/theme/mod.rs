@@ -46,7 +46,9 @@ impl Theme {
         Ok(Self {
             name: loaded.name,
             appearance: loaded.appearance,
-            colors: loaded.colors.map(|color| color.to_terminal(depth)),
+            colors: std::array::from_fn(|index| {
+                loaded.colors[index].to_terminal(depth, TABLE[index].kind, loaded.appearance)
+            }),
             generation: next_generation(),
         })
     }
