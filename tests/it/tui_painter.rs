@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use pi::tui::term::{Anchor, Canvas, Cursor, Document, Frame, InlineWindow, Overlay, Relayout};
-use pi::tui::text::{LinkTarget, Row, Run};
+use pi::tui::text::{LinkTarget, PromptMark, Row, Run};
 use proptest::prelude::*;
 use ratatui::layout::{Position, Size};
 use ratatui::style::Style;
@@ -433,6 +433,35 @@ fn links_are_opened_and_closed_around_their_cells() {
     screen.draw(&Frame::new(&doc("https://z.z"))).unwrap();
     let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();
     assert!(bytes.contains("https://z.z") && bytes.contains("bc"), "{bytes:?}");
+}
+
+#[test]
+fn prompts_are_marked_where_they_begin_and_end_when_they_are_drawn() {
+    let row = |text: &str, mark| {
+        let mut row = Row::styled(text.to_owned(), Style::new());
+        row.mark = mark;
+        row
+    };
+    let prompt =
+        || vec![row("", Some(PromptMark::Begin)), row("look", None), row("here", Some(PromptMark::End))];
+    let mut screen = InlineWindow::new(Vec::new(), Size::new(10, 6), Position::new(0, 0));
+    let mut doc = Doc { settled: prompt(), ..Doc::default() };
+    screen.draw(&Frame::new(&doc)).unwrap();
+    let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();
+    let begin = bytes.find("\x1b[1;1H\x1b]133;A;redraw=0\x1b\\").unwrap();
+    let end = bytes.find("\x1b[3;1H\x1b]133;B\x1b\\\x1b]133;C\x1b\\").unwrap();
+    assert!(bytes.find("here").unwrap() < begin && begin < end, "{bytes:?}");
+    screen.draw(&Frame::new(&doc)).unwrap();
+    assert!(screen.sink().is_empty());
+    // An answer below does not repeat the marks; a second prompt has its own.
+    doc.settled.push(row("answer", None));
+    screen.draw(&Frame::new(&doc)).unwrap();
+    let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();
+    assert!(!bytes.contains("]133;"), "{bytes:?}");
+    doc.settled.extend(prompt());
+    screen.draw(&Frame::new(&doc)).unwrap();
+    let bytes = String::from_utf8(std::mem::take(screen.sink_mut())).unwrap();
+    assert_eq!((bytes.matches("]133;A").count(), bytes.matches("]133;C").count()), (1, 1), "{bytes:?}");
 }
 
 /// The emulator draws flags, families and skin tones one code point after the

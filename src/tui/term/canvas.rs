@@ -26,7 +26,7 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Size};
 
-use super::super::text::{LinkTarget, Row, is_uncertain};
+use super::super::text::{LinkTarget, PromptMark, Row, is_uncertain};
 use super::cell_grid::CellGrid;
 use super::control::Control;
 use super::reflow::RowShape;
@@ -47,6 +47,7 @@ pub struct Canvas<W> {
     cursor: Position,
     cursor_visible: Option<bool>,
     links: bool,
+    prompt_marks: bool,
 }
 
 impl<W: Write> Canvas<W> {
@@ -61,6 +62,7 @@ impl<W: Write> Canvas<W> {
             cursor,
             cursor_visible: None,
             links: false,
+            prompt_marks: false,
         };
         canvas.set_size(size);
         canvas
@@ -69,6 +71,11 @@ impl<W: Write> Canvas<W> {
     /// Whether links are written as OSC 8; off by default.
     pub fn set_links(&mut self, enabled: bool) {
         self.links = enabled;
+    }
+
+    /// Whether marks of prompts are written as OSC 133; off by default.
+    pub fn set_prompt_marks(&mut self, enabled: bool) {
+        self.prompt_marks = enabled;
     }
 
     pub fn size(&self) -> Size {
@@ -157,9 +164,36 @@ impl<W: Write> Canvas<W> {
                 write!(self.bytes, "\x1b]8;;\x1b\\")?;
             }
         }
+        self.write_prompt_marks(changed)?;
         for &y in changed {
             self.next.unmark(y);
             self.shown.copy_row(y, &self.next);
+        }
+        Ok(())
+    }
+
+    /// Marks the rows where prompts begin and end, after all text of the frame: some terminals
+    /// count what is written after a mark as the prompt. The beginning therefore never comes
+    /// without an end.
+    fn write_prompt_marks(&mut self, changed: &[u16]) -> io::Result<()> {
+        if !self.prompt_marks {
+            return Ok(());
+        }
+        let mut is_open = false;
+        for &y in changed {
+            let Some(mark) = self.next.mark(y).filter(|mark| self.shown.mark(y) != Some(*mark)) else {
+                continue;
+            };
+            let sequence = match mark {
+                PromptMark::Begin => "\x1b]133;A;redraw=0\x1b\\",
+                PromptMark::End => "\x1b]133;B\x1b\\\x1b]133;C\x1b\\",
+            };
+            write!(self.bytes, "\x1b[{};1H{sequence}", y + 1)?;
+            is_open = mark == PromptMark::Begin;
+        }
+        if is_open {
+            // The end is below the screen; the row under the beginning is part of the prompt.
+            self.write("\x1b[B\x1b]133;C\x1b\\")?;
         }
         Ok(())
     }

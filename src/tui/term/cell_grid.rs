@@ -6,7 +6,7 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::layout::{Rect, Size};
 
-use super::super::text::{LinkTarget, Row, graphemes, is_uncertain};
+use super::super::text::{LinkTarget, PromptMark, Row, graphemes, is_uncertain};
 use super::reflow::RowShape;
 
 /// A screenful of cells, and the link of each.
@@ -107,6 +107,11 @@ impl CellGrid {
     /// Whether row `y` contains clusters that terminals measure differently.
     pub(super) fn is_uncertain(&self, y: u16) -> bool {
         self.rows.get(usize::from(y)).is_some_and(|facts| facts.is_uncertain)
+    }
+
+    /// The mark of row `y`.
+    pub(super) fn mark(&self, y: u16) -> Option<PromptMark> {
+        self.rows.get(usize::from(y))?.source.as_ref()?.mark
     }
 
     /// The index range of row `y`.

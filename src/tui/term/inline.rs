@@ -157,7 +157,8 @@ impl<W: Write> InlineWindow<W> {
     /// A window that starts on the row of `cursor`, or below it if the shell left
     /// text on that row.
     pub fn new(sink: W, size: Size, cursor: Position) -> Self {
-        let canvas = Canvas::new(sink, size, cursor);
+        let mut canvas = Canvas::new(sink, size, cursor);
+        canvas.set_prompt_marks(true);
         let mut window = Self {
             canvas,
             origin: 0,

@@ -13,7 +13,7 @@ mod width;
 mod wrap;
 
 pub use ansi::terminal_output;
-pub use row::{LinkTarget, Row, Run};
+pub use row::{LinkTarget, PromptMark, Row, Run};
 pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};
 pub use width::{grapheme_width, graphemes, is_uncertain, width};

@@ -56,6 +56,15 @@ impl From<Span<'_>> for Run {
     }
 }
 
+/// Where a prompt begins or ends, for terminals that go from prompt to prompt (OSC 133).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptMark {
+    /// The first row of a prompt.
+    Begin,
+    /// The last row of a prompt; the answer follows.
+    End,
+}
+
 /// One row of the screen. The code that creates a row keeps it within the requested
 /// width; the painter clips wider rows.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -63,11 +72,12 @@ pub struct Row {
     pub line: Line<'static>,
     /// Cell ranges of links; ascending, not overlapping.
     pub links: Vec<(Range<u16>, LinkTarget)>,
+    pub mark: Option<PromptMark>,
 }
 
 impl Row {
     pub fn new(line: impl Into<Line<'static>>) -> Self {
-        Self { line: line.into(), links: Vec::new() }
+        Self { line: line.into(), links: Vec::new(), mark: None }
     }
 
     pub fn styled(text: impl Into<String>, style: Style) -> Self {

@@ -18,7 +18,7 @@ mod user;
 
 use std::time::Duration;
 
-use crate::tui::text::Row;
+use crate::tui::text::{PromptMark, Row};
 
 use super::cell_list::Painted;
 use super::render::RenderCx;
@@ -174,7 +174,12 @@ impl Cell {
             Self::Notice(cell) => cell.rows(cx),
             Self::Released => Vec::new(),
         };
-        painted.replace(set_off(rows));
+        let mut rows = set_off(rows);
+        if let (Self::User(_), [first, .., last]) = (&*self, rows.as_mut_slice()) {
+            // The blank row belongs to the prompt, so that its two marks never share a row.
+            (first.mark, last.mark) = (Some(PromptMark::Begin), Some(PromptMark::End));
+        }
+        painted.replace(rows);
     }
 }
 
