@@ -42,8 +42,9 @@ pub use secret::Secret;
 pub use settings::{
     BatchSize, BranchSummaryPolicy, BudgetLimits, Capability, CompactionBudget, CompactionOverride,
     CompactionPolicy, DeliveryTime, DoubleEscape, EffectiveSettings, InProject, Kind as SettingKind, Layer,
-    LiveSettings, ProjectSettings, ROWS, ResizeMode, Row, SaveError, SettingChange, SettingError, Settings,
-    SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter, schema as settings_schema,
+    LiveSettings, PictureProtocol, ProjectSettings, ROWS, ResizeMode, Row, SaveError, SettingChange,
+    SettingError, Settings, SettingsFile, SettingsProblem, SettingsWatch, SettingsWrite, TreeFilter,
+    schema as settings_schema,
 };
 pub use trust::{
     Trust, TrustDefault, TrustError, TrustFile, TrustPolicy, project_skill_folders, protected_resources,

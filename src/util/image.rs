@@ -134,6 +134,22 @@ pub fn png_of_rgba(width: u32, height: u32, pixels: Vec<u8>) -> Option<Vec<u8>> 
     png(&DynamicImage::ImageRgba8(RgbaImage::from_raw(width, height, pixels)?))
 }
 
+/// A PNG file of a base64 image, made smaller to fit `most` pixels (width, height) if it is
+/// larger; `None` if it cannot be read. Computes for a long time, like [`prepare_image`].
+pub fn thumbnail_png(data: &str, most: (u32, u32)) -> Option<Vec<u8>> {
+    let bytes = LENIENT.decode(data.trim()).ok()?;
+    let mime = sniff_mime(&bytes)?;
+    let limits =
+        ImageLimits { max_width: most.0.max(1), max_height: most.1.max(1), ..ImageLimits::default() };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Decoded { picture, width, height } = decode(&bytes, mime, &limits).ok()?;
+    let (width, height) = fit(width, height, &limits);
+    if (picture.width(), picture.height()) == (width, height) {
+        return png(&picture);
+    }
+    png(&picture.resize_exact(width, height, FilterType::Triangle))
+}
+
 /// [`prepare_image`] for an image in base64.
 ///
 /// # Errors

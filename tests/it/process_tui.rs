@@ -888,3 +888,32 @@ async fn the_tree_takes_a_message_back_and_keeps_both_branches() {
     pty.keys("\x04");
     assert!(pty.end().0.success());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_a_tool_reads_is_a_picture_in_kitty_and_a_line_elsewhere() {
+    let png = pi::util::image::png_of_rgba(300, 100, vec![200; 300 * 100 * 4]).unwrap();
+    for (term, is_picture) in [("xterm-kitty", true), ("xterm-256color", false)] {
+        let call = chat::calls(&[("read", json!({"path": "lamp.png"}))]);
+        let server = SseServer::start([Reply::sse(call), Reply::sse(chat::text("A lamp."))]).await;
+        let home = TestHome::with_server(server.url());
+        fs::write(home.project().join("lamp.png"), &png).unwrap();
+        let pty = Pty::start_in(&home, &home.project(), SIZE, &[], &[("TERM", term)]);
+        pty.wait_idle();
+        pty.keys("look\r");
+        let rows = pty.wait_text("A lamp.");
+        let is_shown = rows.iter().any(|row| row.contains("[Image: image/png 300×100]"));
+        assert_eq!(is_shown, !is_picture, "{rows:#?}");
+        if is_picture {
+            let place = b",p=1,c=30,r=5,q=2\x1b\\";
+            pty.wait_log("the picture", place);
+        }
+        pty.keys("/quit\r");
+        let (status, _, log) = pty.end();
+        assert!(status.success());
+        let log = String::from_utf8_lossy(&log).into_owned();
+        assert_eq!(log.contains("\x1b_Ga=t,f=100,i="), is_picture);
+        // Five rows of thirty cells.
+        let n_cells = log.matches('\u{10eeee}').count();
+        assert_eq!(n_cells >= 150, is_picture, "{n_cells}");
+    }
+}

@@ -76,6 +76,19 @@ pub enum Capability {
     Off,
 }
 
+/// How the terminal shows images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PictureProtocol {
+    /// As detected.
+    #[default]
+    Auto,
+    /// The kitty graphics protocol with placeholders.
+    Kitty,
+    /// Not at all: images are lines of text.
+    Off,
+}
+
 /// The value of every setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -137,6 +150,12 @@ pub struct Settings {
     pub terminal_progress: bool,
     /// Whether addresses become links.
     pub hyperlinks: Capability,
+    /// Whether images of the conversation are shown.
+    pub show_images: bool,
+    /// Most columns of an image.
+    pub image_width_cells: u16,
+    /// How images are sent to the terminal.
+    pub picture_protocol: PictureProtocol,
     /// Whether colours have 24 bits.
     pub true_color: Capability,
     /// What follows a change of the terminal's width.
@@ -318,6 +337,9 @@ impl Settings {
             notifications: reader.get("terminal.notifications"),
             terminal_progress: reader.get("terminal.showTerminalProgress"),
             hyperlinks: reader.get("terminal.hyperlinks"),
+            show_images: reader.get("terminal.showImages"),
+            image_width_cells: u16::try_from(reader.count("terminal.imageWidthCells")).unwrap_or(u16::MAX),
+            picture_protocol: reader.get("terminal.images"),
             true_color: reader.get("terminal.trueColor"),
             resize: reader.get("resize"),
             images_auto_resize: reader.get("images.autoResize"),

@@ -17,7 +17,7 @@ use crate::session::{
     SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
-use crate::tui::term::{InputEvent, StartOver};
+use crate::tui::term::{Control, InputEvent, StartOver};
 use crate::tui::theme::Theme;
 use crate::util::paths;
 
@@ -35,6 +35,7 @@ use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
 use super::pager::{self, PagerStart, PagerView};
+use super::pictures::{self, PictureView};
 use super::prompt::{SlashName, Submission};
 use super::prompt_history::{self, HistoryEffect};
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
@@ -55,6 +56,8 @@ pub(super) struct App {
     pub(super) pager_start: Option<PagerStart>,
     /// The first row of the transcript on the main screen.
     pub(super) top_row: usize,
+    /// Pictures for the main screen, while another one is shown.
+    pub(super) pictures_waiting: Vec<Control>,
     pub(super) status: StatusLine,
     pub(super) footer: Footer,
     pub(super) keymap: Keymap,
@@ -95,6 +98,7 @@ impl App {
             pager: None,
             pager_start: None,
             top_row: 0,
+            pictures_waiting: Vec::new(),
             status: StatusLine::default(),
             footer: Footer::default(),
             keymap: parts.keymap,
@@ -355,15 +359,22 @@ impl App {
             let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
             self.status.hint = Some(hint.to_owned());
         }
-        if is_in(&["theme", "terminal.trueColor", "terminal.hyperlinks"]) {
+        if is_in(&[
+            "theme",
+            "terminal.trueColor",
+            "terminal.hyperlinks",
+            "terminal.showImages",
+            "terminal.images",
+            "terminal.imageWidthCells",
+        ]) {
             out.push(ScreenEffect::FollowLooks.into());
         }
     }
 
     /// The caller draws the whole screen again.
-    pub(super) fn set_looks(&mut self, theme: Theme, links: bool) {
+    pub(super) fn set_looks(&mut self, theme: Theme, links: bool, pictures: Option<PictureView>) {
         self.theme = theme;
-        self.transcript.set_view(ViewSettings { links, ..self.transcript.view().clone() });
+        self.transcript.set_view(ViewSettings { links, pictures, ..self.transcript.view().clone() });
     }
 
     /// Reads the user's files again; problems that are still there are shown again.
@@ -491,6 +502,7 @@ impl App {
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
             EffectDone::Pager(done) => pager::on_done(self, done),
+            EffectDone::Pictures(done) => pictures::on_done(self, done, out),
             EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),

@@ -72,6 +72,7 @@ impl Effects {
             WorldEffect::Login(effect) => self.start_login(effect),
             WorldEffect::Tree(effect) => self.start_tree(effect),
             WorldEffect::Pager(effect) => self.start_pager(effect),
+            WorldEffect::Pictures(effect) => self.start_pictures(effect),
             WorldEffect::Export(request) => self.export(request),
             WorldEffect::History(effect) => self.start_history(effect),
             WorldEffect::Attach(effect) => self.attach(effect),

@@ -29,6 +29,7 @@ mod msg;
 mod overlays;
 mod pager;
 mod pending;
+mod pictures;
 mod prompt;
 mod prompt_history;
 mod reference;
@@ -305,7 +306,11 @@ impl Interactive {
         self.app.input.expire(self.app.now);
         let drawn = self.terminal.draw(&mut self.app);
         self.exit_unless_written(drawn);
-        if let Some(effect) = pager::take_wanted(&mut self.app) {
+        for control in pictures::take_waiting(&mut self.app) {
+            self.perform_on_screen(ScreenEffect::Control(control));
+        }
+        let wanted = [pager::take_wanted(&mut self.app), pictures::take_wanted(&mut self.app)];
+        for effect in wanted.into_iter().flatten() {
             self.effects.start(effect);
         }
         self.frames.on_drawn();
@@ -388,8 +393,10 @@ impl Interactive {
         let mut problems = Vec::new();
         let theme = looks.theme(&values, &mut self.terminal.input, &mut problems);
         let links = looks.shows_links(&values);
+        let before = self.app.transcript.view().pictures.as_ref();
+        let pictures = pictures::view(&self.effects.env, &values, pictures::cell_size(), before);
         self.terminal.ui.screen.set_links(links);
-        self.app.set_looks(theme, links);
+        self.app.set_looks(theme, links, pictures);
         for problem in problems {
             self.app.warn_once(problem);
         }

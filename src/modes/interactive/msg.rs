@@ -20,6 +20,7 @@ use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
 use super::pager::{PagerDone, PagerEffect};
+use super::pictures::{PicturesDone, PicturesEffect};
 use super::prompt_history::{HistoryDone, HistoryEffect};
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
@@ -92,6 +93,8 @@ pub(super) enum WorldEffect {
     Login(LoginEffect),
     /// Something about the pager; answers with [`EffectDone::Pager`].
     Pager(PagerEffect),
+    /// Unpacks images for the terminal; answers with [`EffectDone::Pictures`].
+    Pictures(PicturesEffect),
     /// Something about the tree of the session; answers with [`EffectDone::Tree`].
     Tree(TreeEffect),
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
@@ -143,6 +146,7 @@ pub(super) enum EffectDone {
     Login(LoginDone),
     Tree(TreeDone),
     Pager(PagerDone),
+    Pictures(PicturesDone),
     Files(FoundFiles),
     History(HistoryDone),
     /// The names of all themes, and what was asked for.

@@ -25,6 +25,7 @@ use super::effects::Effects;
 use super::frames::FrameClock;
 use super::keybindings;
 use super::overlays::ModelChoice;
+use super::pictures;
 use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
@@ -161,6 +162,7 @@ fn app(
     let session = handle.state();
     let settings = &session.settings.values;
     (view.hide_thinking, view.links) = (settings.hide_thinking, links);
+    view.pictures = pictures::view(&start.env, settings, pictures::cell_size(), None);
     let page_key = keymap.hint("app.transcript.page");
     if !page_key.is_empty() {
         view.page_key = page_key;

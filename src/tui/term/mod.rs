@@ -19,7 +19,7 @@ mod reflow;
 mod row_mark;
 
 pub use canvas::Canvas;
-pub use control::Control;
+pub use control::{Control, ProgramState};
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
 pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
 pub use input::{InputBroker, InputEvent, normalize_paste};

@@ -201,10 +201,13 @@ impl Pty {
     /// Waits until the program has taken the terminal.
     #[track_caller]
     pub(crate) fn wait_taken(&self) {
-        let mode = b"\x1b[?2004h";
-        self.wait_for("the terminal to be taken", |shared| {
-            shared.log.windows(mode.len()).any(|window| window == mode)
-        });
+        self.wait_log("the terminal to be taken", b"\x1b[?2004h");
+    }
+
+    /// Waits until the program has written `bytes`.
+    #[track_caller]
+    pub(crate) fn wait_log(&self, what: &str, bytes: &[u8]) {
+        self.wait_for(what, |shared| shared.log.windows(bytes.len()).any(|window| window == bytes));
     }
 
     /// Waits until the editor is there and nothing is going on.

@@ -163,10 +163,6 @@ pub(super) fn error(output: &Output<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     head(&output.text, limit, cx.style(Token::Error), cx)
 }
 
-pub(super) fn muted(text: &str, cx: &RenderCx<'_>) -> Vec<Row> {
-    wrap_plain(&sanitize_line(text), cx.width, cx.style(Token::Muted))
-}
-
 /// Adds rows after a blank one; does nothing if there are none.
 pub(super) fn below(rows: &mut Vec<Row>, more: Vec<Row>) {
     if !more.is_empty() {

@@ -75,8 +75,8 @@ pub(super) struct ToolState<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Output<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Texts that replace its images, see [`image_label`].
-    pub(super) images: Vec<String>,
+    /// Its images, or lines in their place.
+    pub(super) images: Vec<Row>,
     pub(super) details: Option<&'a Value>,
     pub(super) is_error: bool,
 }
@@ -112,8 +112,7 @@ impl ToolState<'_> {
 /// The rows of a call, none wider than `cx.width`.
 pub(super) fn rows(state: &ToolState<'_>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut rows = (view(state.name).rows)(state, cx);
-    let images = state.output.iter().flat_map(|output| &output.images);
-    rows.extend(images.flat_map(|label| lines::muted(label, cx)));
+    rows.extend(state.output.iter().flat_map(|output| &output.images).cloned());
     rows
 }
 

@@ -223,7 +223,7 @@ impl Transcript {
         match &**message {
             Message::System(_) => {}
             Message::User(user) => {
-                self.cells.push(UserCell::new(user));
+                self.cells.push(UserCell::new(user, message));
             }
             Message::Assistant(answer) => self.end_answer(message, answer),
             Message::ToolResult(result) => self.live.calls.end(result, None, &mut self.cells),

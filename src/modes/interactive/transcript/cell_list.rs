@@ -298,12 +298,14 @@ impl CellList {
         self.first_shown = 0;
         for index in (0..self.slots.len()).rev() {
             if index > 0 && index < self.first_kept {
+                self.slots[index].cell.release_pictures();
                 self.first_shown = self.first_shown.max(index + 1);
                 continue;
             }
             // Always include the cells of the answer in progress, and the header.
             if n_rows >= most && index < kept && index > 0 {
                 self.slots[index].painted = Painted::default();
+                self.slots[index].cell.release_pictures();
                 self.first_shown = self.first_shown.max(index + 1);
                 continue;
             }

@@ -10,6 +10,8 @@ use crate::tui::text::{LinkTarget, Row, Run, sanitize_line, truncate_middle};
 use crate::tui::theme::{Theme, Token};
 use crate::util::paths;
 
+use super::super::pictures::PictureView;
+
 /// How the transcript is shown; the same for all cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ViewSettings {
@@ -19,6 +21,8 @@ pub(crate) struct ViewSettings {
     pub(crate) hide_thinking: bool,
     /// Whether the terminal shows links.
     pub(crate) links: bool,
+    /// How images are shown; `None` if they are lines of text.
+    pub(crate) pictures: Option<PictureView>,
     /// The key that expands, as shown in hints.
     pub(crate) expand_key: String,
     /// What opens the pager, as shown in hints.
@@ -32,7 +36,16 @@ impl ViewSettings {
     /// Collapsed, with thinking and without links.
     pub(crate) fn new(expand_key: String, cwd: PathBuf, home: Option<PathBuf>) -> Self {
         let page_key = "/transcript".to_owned();
-        Self { expanded: false, hide_thinking: false, links: false, expand_key, page_key, cwd, home }
+        Self {
+            expanded: false,
+            hide_thinking: false,
+            links: false,
+            pictures: None,
+            expand_key,
+            page_key,
+            cwd,
+            home,
+        }
     }
 }
 

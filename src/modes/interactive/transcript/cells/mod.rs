@@ -9,6 +9,7 @@ mod block;
 mod custom;
 mod header;
 mod notice;
+mod picture;
 mod streamed;
 mod summary;
 mod text;
@@ -28,6 +29,7 @@ pub(super) use block::BlockCell;
 pub(super) use custom::CustomCell;
 pub(super) use header::HeaderCell;
 pub(super) use notice::{NoticeCell, Tone};
+use picture::Picture;
 pub(super) use summary::SummaryCell;
 pub(super) use text::TextCell;
 pub(super) use thinking::ThinkingCell;
@@ -157,6 +159,24 @@ impl Cell {
             | Self::Notice(_)
             | Self::Released => false,
         }
+    }
+
+    /// Releases images that were never drawn.
+    pub(super) fn release_pictures(&mut self) {
+        let pictures = match self {
+            Self::User(cell) => &mut cell.pictures,
+            Self::Tool(cell) => &mut cell.pictures,
+            Self::Header(_)
+            | Self::Text(_)
+            | Self::Thinking(_)
+            | Self::Bash(_)
+            | Self::Summary(_)
+            | Self::Custom(_)
+            | Self::Block(_)
+            | Self::Notice(_)
+            | Self::Released => return,
+        };
+        pictures.iter_mut().for_each(Picture::release);
     }
 
     /// Brings `painted` up to date.

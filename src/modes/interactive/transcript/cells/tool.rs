@@ -16,6 +16,7 @@ use crate::tui::theme::Token;
 
 use super::super::super::tool_view::{self, Output, Stage, ToolState};
 use super::super::render::{RenderCx, box_inset, boxed};
+use super::picture::Picture;
 
 /// Running calls show their elapsed time in seconds.
 const TICK: Duration = Duration::from_secs(1);
@@ -25,6 +26,8 @@ pub(in super::super) struct ToolCell {
     name: String,
     arguments: Value,
     state: State,
+    /// The images of the result.
+    pub(super) pictures: Vec<Picture>,
     /// The elapsed time when it was last drawn.
     drawn_at: Option<Duration>,
 }
@@ -60,6 +63,7 @@ impl ToolCell {
             name: name.to_owned(),
             arguments: Value::Object(Map::new()),
             state: State::Arriving,
+            pictures: Vec::new(),
             drawn_at: None,
         }
     }
@@ -105,7 +109,10 @@ impl ToolCell {
     pub(in super::super) fn end(&mut self, result: &Arc<ToolResultMessage>, now: Option<Duration>) {
         let elapsed = || now.and_then(|now| self.elapsed(now));
         let took = result.duration_ms.map(Duration::from_millis).or_else(elapsed);
-        self.finish(Outcome::Result(Arc::clone(result)), took);
+        if !self.is_done() {
+            self.pictures = Picture::of_result(result);
+        }
+        self.finish(Outcome::Result(without_images(result)), took);
     }
 
     /// Ends a call that will have no result.
@@ -169,15 +176,19 @@ impl ToolCell {
                 (Stage::Done, if failed { Token::ToolErrorBg } else { Token::ToolSuccessBg }, *took)
             }
         };
-        let output = match &self.state {
+        let inner = cx.narrower(box_inset(cx.width));
+        let pictures: Vec<Row> = self.pictures.iter_mut().flat_map(|picture| picture.rows(&inner)).collect();
+        let mut output = match &self.state {
             State::Running { partial: Some(partial), .. } => {
                 Some(output(&partial.content, partial.details.as_ref(), partial.is_error))
             }
             State::Done { result, .. } => Some(result.output()),
             State::Arriving | State::Waiting | State::Running { partial: None, .. } => None,
         };
+        if let Some(output) = &mut output {
+            output.images.extend(pictures);
+        }
         let state = ToolState { name: &self.name, arguments: &self.arguments, stage, output, time };
-        let inner = cx.narrower(box_inset(cx.width));
         boxed(tool_view::rows(&state, &inner), cx.width, cx.style(background))
     }
 }
@@ -205,6 +216,24 @@ fn output<'a>(content: &'a [ContentBlock], details: Option<&'a Value>, is_error:
         [ContentBlock::Text(text)] => Cow::Borrowed(text.text.as_str()),
         blocks => Cow::Owned(join_text(blocks)),
     };
-    let images = content.iter().filter_map(tool_view::image_label).collect();
-    Output { text, images, details, is_error }
+    Output { text, images: Vec::new(), details, is_error }
+}
+
+/// The result, without the bytes of its images: those stay in memory only until the terminal
+/// has them.
+fn without_images(result: &Arc<ToolResultMessage>) -> Arc<ToolResultMessage> {
+    let is_image = |block: &ContentBlock| matches!(block, ContentBlock::Image(_));
+    if !result.content.iter().any(is_image) {
+        return Arc::clone(result);
+    }
+    Arc::new(ToolResultMessage {
+        tool_call_id: result.tool_call_id.clone(),
+        tool_name: result.tool_name.clone(),
+        content: result.content.iter().filter(|&block| !is_image(block)).cloned().collect(),
+        details: result.details.clone(),
+        is_error: result.is_error,
+        duration_ms: result.duration_ms,
+        timestamp: result.timestamp,
+        extra: result.extra.clone(),
+    })
 }

@@ -1,6 +1,8 @@
 //! A user message. An inserted skill is one row, unless expanded.
 
-use crate::ai::{UserContent, UserMessage};
+use std::sync::Arc;
+
+use crate::ai::{Message, UserMessage};
 use crate::session::SkillBlock;
 use crate::tui::markdown::{self, MarkdownOptions};
 use crate::tui::text::{Row, Run, Wrap, sanitize_line, wrap_plain};
@@ -8,13 +10,13 @@ use crate::tui::theme::Token;
 
 use super::super::super::tool_view;
 use super::super::render::{RenderCx, box_inset, boxed};
+use super::picture::Picture;
 
 #[derive(Debug)]
 pub(in super::super) struct UserCell {
     skill: Option<Skill>,
     text: String,
-    /// Texts that replace the images.
-    images: Vec<String>,
+    pub(super) pictures: Vec<Picture>,
 }
 
 #[derive(Debug)]
@@ -24,22 +26,19 @@ struct Skill {
 }
 
 impl UserCell {
-    pub(in super::super) fn new(message: &UserMessage) -> Self {
-        let images = match &message.content {
-            UserContent::Text(_) => Vec::new(),
-            UserContent::Blocks(blocks) => blocks.iter().filter_map(tool_view::image_label).collect(),
-        };
-        let text = message.content.text();
+    pub(in super::super) fn new(user: &UserMessage, message: &Arc<Message>) -> Self {
+        let pictures = Picture::of_prompt(message);
+        let text = user.content.text();
         match SkillBlock::parse(&text) {
             Some(block) => {
                 let skill = Skill { name: block.name, body: block.body.to_owned() };
-                Self { skill: Some(skill), text: block.args.to_owned(), images }
+                Self { skill: Some(skill), text: block.args.to_owned(), pictures }
             }
-            None => Self { skill: None, text, images },
+            None => Self { skill: None, text, pictures },
         }
     }
 
-    pub(super) fn rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
+    pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
         let inner = cx.narrower(box_inset(cx.width));
         let options = MarkdownOptions { keep_breaks: true, ..cx.markdown(cx.style(Token::UserMessageText)) };
         let render = |text: &str| markdown::render(text, inner.width, cx.theme, cx.highlighter, &options);
@@ -54,9 +53,7 @@ impl UserCell {
             None if self.text.trim().is_empty() => {}
             None => content.extend(render(&self.text)),
         }
-        for label in &self.images {
-            content.extend(wrap_plain(label, inner.width, cx.style(Token::Muted)));
-        }
+        content.extend(self.pictures.iter_mut().flat_map(|picture| picture.rows(&inner)));
         if content.is_empty() {
             return content;
         }

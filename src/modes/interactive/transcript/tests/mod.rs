@@ -1,6 +1,7 @@
 //! Tests that send events to the transcript and compare its text.
 
 mod looks;
+mod pictures;
 mod rules;
 mod sessions;
 
