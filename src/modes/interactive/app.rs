@@ -36,6 +36,7 @@ use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
 use super::pager::{self, PagerStart, PagerView};
 use super::pictures::{self, PictureView};
+use super::program_status::ProgramStatus;
 use super::prompt::{SlashName, Submission};
 use super::prompt_history::{self, HistoryEffect};
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
@@ -63,6 +64,7 @@ pub(super) struct App {
     pub(super) keymap: Keymap,
     pub(super) theme: Theme,
     pub(super) home: Option<PathBuf>,
+    pub(super) program_status: ProgramStatus,
     /// Whether the terminal's window has the focus, as far as it says so.
     pub(super) is_focused: bool,
     /// Monotonic time of the current event.
@@ -104,6 +106,7 @@ impl App {
             keymap: parts.keymap,
             theme: parts.theme,
             home: parts.home,
+            program_status: ProgramStatus::default(),
             is_focused: true,
             now: Duration::ZERO,
             now_ms: 0,
@@ -279,6 +282,7 @@ impl App {
         }
         self.status.on_session_event(event, &self.session, self.now);
         attention::follow(self, event, out);
+        self.program_status.follow(event, &self.session, out);
         match event {
             SessionEvent::Opened(opened) => return self.on_opened(opened, out),
             SessionEvent::Agent(AgentEvent::AgentStart) => {

@@ -30,6 +30,7 @@ mod overlays;
 mod pager;
 mod pending;
 mod pictures;
+mod program_status;
 mod prompt;
 mod prompt_history;
 mod reference;
@@ -54,7 +55,7 @@ use tokio::time::Instant;
 
 use crate::agent::AgentEvent;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
-use crate::tui::term::{Control, InputEvent};
+use crate::tui::term::{Control, InputEvent, ProgramState};
 use crate::util::clock::Clock;
 
 use super::Prompt;
@@ -423,6 +424,10 @@ impl Interactive {
         self.on_waiting_events();
         self.set_time();
         self.app.pager = None;
+        if self.app.program_status.is_shown {
+            let idle = Control::Status { state: ProgramState::Idle, kind: None, message: String::new() };
+            self.perform_on_screen(ScreenEffect::Control(idle));
+        }
         if self.app.session.settings.values.terminal_progress {
             self.perform_on_screen(ScreenEffect::Control(Control::Progress(None)));
         }

@@ -26,6 +26,7 @@ use super::frames::FrameClock;
 use super::keybindings;
 use super::overlays::ModelChoice;
 use super::pictures;
+use super::program_status;
 use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
@@ -92,7 +93,12 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let mut input = InputBroker::new();
+    let status = program_status::is_shown(&start.env);
+    if status.is_none() {
+        input.ask_for_status();
+    }
     let cursor = input.cursor_position();
+    let shows_status = status.unwrap_or(input.shows_status());
     let size = input.size().unwrap_or(Size::new(80, 24));
     let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
     let cursor = cursor.unwrap_or(Position::new(0, 0));
@@ -105,7 +111,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     screen.set_links(links);
     screen.set_traits(reflow_traits(&start.env));
     let highlighter = Highlighter::new();
-    let app = app(&start, &handle, theme, links, &highlighter, &mut problems);
+    let mut app = app(&start, &handle, theme, links, &highlighter, &mut problems);
+    app.program_status.is_shown = shows_status;
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = Effects {
         link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),

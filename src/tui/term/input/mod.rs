@@ -39,6 +39,8 @@ pub enum InputEvent {
 
 /// Maximum wait for the terminal to report its cursor position.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
+/// Asks whether the terminal shows what programs are doing; only one that does answers.
+const STATUS_QUERY: &[u8] = b"\x1b]7501;?\x1b\\";
 /// Maximum time between an Escape and the rest of its sequence. Over ssh and on slow
 /// terminals the two arrive separately, and an arrow key would count as Escape.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
@@ -54,6 +56,10 @@ pub struct InputBroker {
     /// When the Escape in the parser counts as a key of its own; `None` if there
     /// is none, so that an idle terminal causes no wake-ups.
     escape_at: Option<Instant>,
+    /// Whether the next query for the cursor also asks whether the terminal shows what programs
+    /// are doing.
+    asks_for_status: bool,
+    shows_status: bool,
     /// The cursor position, if the terminal has reported it since the query.
     cursor: Option<Position>,
 }
@@ -118,7 +124,9 @@ impl InputBroker {
         self.cursor = None;
         self.parser.expects_cursor = true;
         let mut stdout = io::stdout().lock();
-        stdout.write_all(b"\x1b[6n").and_then(|()| stdout.flush()).ok()?;
+        // Terminals answer in order, so that there is nothing to wait for after the position.
+        let query: &[u8] = if std::mem::take(&mut self.asks_for_status) { STATUS_QUERY } else { b"" };
+        stdout.write_all(&[query, b"\x1b[6n"].concat()).and_then(|()| stdout.flush()).ok()?;
         drop(stdout);
         let deadline = Instant::now() + CURSOR_LIMIT;
         while self.cursor.is_none() {
@@ -127,6 +135,17 @@ impl InputBroker {
             self.understand(&bytes);
         }
         self.cursor
+    }
+
+    /// Makes the next query for the cursor's position ask whether the terminal shows what
+    /// programs are doing (OSC 7501).
+    pub fn ask_for_status(&mut self) {
+        self.asks_for_status = true;
+    }
+
+    /// Whether the terminal has answered that it does.
+    pub fn shows_status(&self) -> bool {
+        self.shows_status
     }
 
     /// The size of the terminal; `None` if it is unknown or zero.
@@ -166,6 +185,7 @@ impl InputBroker {
             match sent {
                 Sent::Event(event) => self.ready.extend(normalize(event)),
                 Sent::Cursor(position) => self.cursor = Some(position),
+                Sent::ShowsStatus => self.shows_status = true,
             }
         }
     }

@@ -11,6 +11,8 @@ use ratatui::layout::Position;
 const ESCAPE: u8 = 0x1b;
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
+/// What the answer of a terminal that shows a program's status begins with.
+const STATUS: &[u8] = b"\x1b]7501;";
 /// Maximum length of a sequence other than a paste.
 const LONGEST: usize = 128;
 
@@ -20,6 +22,8 @@ pub(super) enum Sent {
     Event(Event),
     /// The answer to a cursor query.
     Cursor(Position),
+    /// The terminal shows what programs are doing.
+    ShowsStatus,
 }
 
 /// Keeps an incomplete sequence.
@@ -74,6 +78,18 @@ impl Parser {
             self.expects_cursor = false;
             out.extend([Sent::Cursor(position)]);
             self.sequence.clear();
+            return;
+        }
+        // The answer comes before the cursor's position.
+        let is_status = self.sequence.starts_with(STATUS) || STATUS.starts_with(&self.sequence);
+        if self.expects_cursor && is_status && self.sequence.len() > 1 {
+            let is_complete = self.sequence.ends_with(b"\x07") || self.sequence.ends_with(b"\x1b\\");
+            if is_complete {
+                out.extend([Sent::ShowsStatus]);
+            }
+            if is_complete || self.sequence.len() >= LONGEST {
+                self.sequence.clear();
+            }
             return;
         }
         if is_mouse(&self.sequence) {
@@ -210,6 +226,19 @@ mod tests {
         let sent = parse(&mut parser, &[b"a\x1b[12;40Rb", b"\x1b[1;2R"]);
         let f3 = key(KeyCode::F(3), KeyModifiers::SHIFT);
         assert_eq!(sent, [plain('a'), Sent::Cursor(Position::new(39, 11)), plain('b'), f3]);
+    }
+
+    #[test]
+    fn an_answer_about_the_status_is_one_only_before_the_cursors_position() {
+        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
+        let sent = parse(&mut parser, &[b"\x1b]7501;?\x1b\\\x1b[1;1R", b"x"]);
+        assert_eq!(sent, [Sent::ShowsStatus, Sent::Cursor(Position::new(0, 0)), plain('x')]);
+        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
+        let sent = parse(&mut parser, &[b"\x1b]7501;?\x07", b"y"]);
+        assert_eq!(sent, [Sent::ShowsStatus, plain('y')]);
+        // Alt+] and what is typed after it.
+        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
+        assert_eq!(parse(&mut parser, &[b"\x1b]", b"a", b"b"]).last(), Some(&plain('b')));
     }
 
     proptest! {
