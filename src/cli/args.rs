@@ -42,7 +42,8 @@ const SCREEN: &str = "Screen";
     after_help = AFTER_HELP
 )]
 pub struct Args {
-    #[command(subcommand)]
+    /// Not part of the flags; see [`command`].
+    #[arg(skip)]
     pub(super) command: Option<SubCommand>,
 
     /// First message; @FILE attaches a file. Further messages are sent one after the other
@@ -359,11 +360,26 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<S
     Ok(sorted)
 }
 
+/// The flags and the sub-commands.
+pub fn command() -> clap::Command {
+    SubCommand::augment_subcommands(Args::command())
+}
+
 /// Parses the arguments, the program's name first. The error for an unknown flag suggests
 /// one of the command's flags with a similar spelling.
 pub(super) fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
-    let mut command = Args::command();
-    let parsed = command.try_get_matches_from_mut(&words).and_then(|found| Args::from_arg_matches(&found));
+    let is_first = |word: &OsString| word.to_str().is_some_and(SubCommand::has_subcommand);
+    let asks_for_help = || words.iter().any(|word| word == "--help" || word == "-h");
+    // Most starts need no sub-command, and all of them are much to set up.
+    let has_commands = words.get(1).is_some_and(is_first) || asks_for_help();
+    let mut command = if has_commands { command() } else { Args::command() };
+    let parsed = command.try_get_matches_from_mut(&words).and_then(|found| {
+        let mut args = Args::from_arg_matches(&found)?;
+        if found.subcommand_name().is_some() {
+            args.command = Some(SubCommand::from_arg_matches(&found)?);
+        }
+        Ok(args)
+    });
     parsed.map_err(|error| with_tip(error, named(&mut command, words.get(1..).unwrap_or_default())))
 }
 
@@ -407,13 +423,13 @@ mod tests {
 
     #[test]
     fn the_table_is_consistent() {
-        Args::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
     fn flags_and_messages_mix() {
         let args = sort(&["pi", "-p", "hello", "@a.txt", "-nc", "--", "-nt"]).unwrap().args;
-        let args = Args::try_parse_from(args).unwrap();
+        let args = parse(args).unwrap();
         assert!(args.print && args.no_context_files && !args.no_tools);
         assert_eq!(args.messages, ["hello", "@a.txt", "-nt"]);
     }
@@ -475,7 +491,7 @@ mod tests {
 
     #[test]
     fn help_lists_the_sub_commands() {
-        let help = Args::command().render_help().to_string();
+        let help = command().render_help().to_string();
         let (_, listed) = help.split_once("\nCommands:\n").unwrap();
         let listed: Vec<&str> = listed.lines().map_while(|line| line.strip_prefix("  ")).collect();
         let expected = [
@@ -498,7 +514,7 @@ mod tests {
 
     #[test]
     fn help_shows_flags_in_groups() {
-        let help = Args::command().render_help().to_string();
+        let help = command().render_help().to_string();
         let headings = help.lines().filter(|line| !line.starts_with(' ') && line.ends_with(':'));
         let headings: Vec<&str> = headings.collect();
         let groups = [OUTPUT, MODEL, SESSION, TOOLS, LIMITS, SCREEN].map(|group| format!("{group}:"));
@@ -511,7 +527,7 @@ mod tests {
 
     #[test]
     fn a_sub_command_is_the_first_word_and_its_help_names_it() {
-        let parse = |words: &[&str]| Args::try_parse_from([&["pi"], words].concat());
+        let parse = |words: &[&str]| parse([&["pi"], words].concat().iter().map(OsString::from).collect());
         assert!(matches!(parse(&["auth", "status"]).unwrap().command, Some(SubCommand::Auth(_))));
         for words in [&["-p", "auth"][..], &["--model", "m", "import"], &["--", "export"], &["fix", "auth"]] {
             let args = parse(words).unwrap();
@@ -539,7 +555,7 @@ mod tests {
         for args in
             [&["pi", "--bogus"][..], &["pi", "-z"], &["pi", "--thinking", "hard"], &["pi", "-c", "-r"]]
         {
-            assert!(Args::try_parse_from(args).is_err(), "{args:?}");
+            assert!(parse(args.iter().map(OsString::from).collect()).is_err(), "{args:?}");
         }
     }
 }

@@ -23,7 +23,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::CommandFactory;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::ai;
@@ -31,7 +30,7 @@ use crate::config::{Dirs, Env};
 use crate::modes::{self, Terminals};
 
 use args::SubCommand;
-pub use args::{Args, IGNORED, IgnoredFlag, Mode};
+pub use args::{Args, IGNORED, IgnoredFlag, Mode, command};
 pub use docs::CHAPTERS;
 
 /// Runs the program; [`modes::EXIT_CODES`] are the exit codes.
@@ -88,7 +87,7 @@ pub fn parse(words: Vec<OsString>) -> Result<Args, String> {
 
 /// Rewrites `pi help` and `pi help COMMAND` as the flag.
 fn help_as_flag(mut words: Vec<OsString>) -> Vec<OsString> {
-    let is_command = |word: &OsString| word == "help" || Args::command().find_subcommand(word).is_some();
+    let is_command = |word: &OsString| word == "help" || command().find_subcommand(word).is_some();
     match words.get(1..).unwrap_or_default() {
         [help] if help == "help" => words[1] = "--help".into(),
         [help, command] if help == "help" && is_command(command) => {

@@ -3,14 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap_complete::Shell;
 
 use crate::config::ROWS;
 use crate::modes;
 
-use super::args::Args;
+use super::args;
 
 /// The arguments of `pi completions`.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,14 +22,14 @@ pub(super) struct CompletionsArgs {
 /// Prints the completions of a shell.
 pub(super) fn completions(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "pi", &mut script);
+    clap_complete::generate(args.shell, &mut args::command(), "pi", &mut script);
     print(script)
 }
 
 /// Prints the manual page.
 pub(super) fn man() -> anyhow::Result<ExitCode> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(Args::command()).render(&mut page).context("cannot write the manual page")?;
+    clap_mangen::Man::new(args::command()).render(&mut page).context("cannot write the manual page")?;
     print(page)
 }
 

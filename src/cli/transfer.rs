@@ -269,13 +269,14 @@ fn quoted(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::args;
     use super::*;
 
     #[test]
     fn wrong_arguments_are_errors() {
         let check = |command: &str, wrong: &[&str]| {
             let words = [&["pi", command], wrong].concat();
-            assert!(Args::try_parse_from(&words).is_err(), "{words:?}");
+            assert!(args::parse(words.iter().map(Into::into).collect()).is_err(), "{words:?}");
         };
         for wrong in [&[][..], &["a.json"], &["--from", "openai"], &["--from", "cohere", "a.json"]] {
             check("import", wrong);

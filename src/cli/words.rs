@@ -1,12 +1,12 @@
 //! First words that look like a sub-command but are none, such as `pi help` and
 //! `pi update`. They must not be sent to a model.
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 
 use crate::modes;
 use crate::util::nearest::nearest;
 
-use super::args::Args;
+use super::args;
 
 /// Sub-commands of the original that this version does not have, and their
 /// alternatives.
@@ -69,7 +69,7 @@ fn refusal(word: &str) -> String {
         let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
         return format!("pi {name} is not supported yet{instead}");
     }
-    let command = Args::command();
+    let command = args::command();
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
     let alias = ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, command)| (*command).to_owned());
     let tip = match alias.or_else(|| nearest(word, &names).map(|name| format!("pi {name}"))) {

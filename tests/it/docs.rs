@@ -14,9 +14,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use pi::ai::{COMPAT_FIELDS, Catalog, ContentBlock, VENDORS};
-use pi::cli::{Args, CHAPTERS, IGNORED};
+use pi::cli::{CHAPTERS, IGNORED};
 use pi::config::{Env, ROWS, Settings, sign_in_offer};
 use pi::modes::{
     ACP_COMMANDS, ACP_METHODS, EXIT_CODES, RPC_COMMANDS, commands_markdown, keybindings_markdown,
@@ -186,7 +186,7 @@ fn session_list_arguments_are_listed() {
 
 /// The command line with what is derived from it, such as `--help` of sub-commands.
 fn built() -> Command {
-    let mut command = Args::command();
+    let mut command = pi::cli::command();
     command.build();
     command
 }
@@ -209,7 +209,7 @@ fn usage(arg: &Arg) -> String {
 
 #[test]
 fn sub_commands_are_listed() {
-    let pi = Args::command();
+    let pi = pi::cli::command();
     let auth = pi.find_subcommand("auth").unwrap();
     let rows = auth.get_subcommands().map(|command| {
         let arguments = command.get_arguments().map(|arg| match arg.get_long() {
