@@ -13,11 +13,13 @@ use std::time::Duration;
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, Env, KeySource, Settings};
 use crate::tui::term::{TerminalAnswers, ask_terminal};
+use crate::tui::theme::ColorDepth;
 
 use super::appearance::{Looks, in_tmux};
 use super::effects::Effects;
 use super::keybindings;
 use super::msg::EffectDone;
+use super::pictures;
 
 /// How long the terminal may take to answer, also over a slow connection.
 const ANSWER_LIMIT: Duration = Duration::from_millis(800);
@@ -32,6 +34,8 @@ const VARIABLES: &[&str] = &[
     "PI_CACHE_RETENTION",
     "PI_COPILOT_CLIENT_ID",
     "PI_TUI_ESC_TIMEOUT",
+    "PI_PROGRAM_STATUS",
+    "NO_COLOR",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "ALL_PROXY",
@@ -161,7 +165,7 @@ impl Report {
             None if facts.is_running => "not asked while pi runs; see pi doctor".to_owned(),
             None => "no answer".to_owned(),
         };
-        let has_true_color = looks.has_true_color(settings);
+        let depth = looks.color_depth(settings);
         let mut rows = vec![
             ("name", name),
             ("within", if within.is_empty() { "nothing else".to_owned() } else { within.join(", ") }),
@@ -172,7 +176,17 @@ impl Report {
                     None => known(|answers| answers.has_kitty_keys, "the same as enter"),
                 },
             ),
-            ("24-bit colour", yes_or(has_true_color, "no: 256 colours")),
+            (
+                "24-bit colour",
+                match depth {
+                    ColorDepth::True => "yes",
+                    ColorDepth::Indexed => "no: 256 colours",
+                    ColorDepth::Ansi => "no: 16 colours",
+                    ColorDepth::None => "no: no colours",
+                }
+                .to_owned(),
+            ),
+            ("images", yes_or(pictures::view(env, settings, None).is_some(), "as lines of text")),
             ("links", yes_or(looks.shows_links(settings), "no")),
             ("frames at once", known(|answers| answers.has_synchronized_output, "no")),
             ("clipboard", clipboard(env, is_remote)),
@@ -182,10 +196,10 @@ impl Report {
             rows.push(("language", language));
         }
         self.section("Terminal", rows);
-        self.advise_terminal(input, facts, has_true_color);
+        self.advise_terminal(input, facts, depth);
     }
 
-    fn advise_terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts, has_true_color: bool) {
+    fn advise_terminal(&mut self, input: &DoctorInput<'_>, facts: &TerminalFacts, depth: ColorDepth) {
         let env = input.env;
         let is_dumb = env.get("TERM").is_none_or(|term| term == "dumb");
         self.advise(is_dumb, "TERM is not set, or dumb: pi has no interface here; use pi -p \"…\"");
@@ -202,7 +216,7 @@ impl Report {
              backslash before enter",
         );
         self.advise(
-            !has_true_color && !is_dumb,
+            matches!(depth, ColorDepth::Indexed | ColorDepth::Ansi) && !is_dumb,
             "if the terminal shows 24-bit colours, set COLORTERM=truecolor or the setting \
              terminal.trueColor to \"on\"",
         );

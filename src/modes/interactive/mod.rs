@@ -395,7 +395,7 @@ impl Interactive {
         let theme = looks.theme(&values, &mut self.terminal.input, &mut problems);
         let links = looks.shows_links(&values);
         let before = self.app.transcript.view().pictures.as_ref();
-        let pictures = pictures::view(&self.effects.env, &values, pictures::cell_size(), before);
+        let pictures = pictures::view(&self.effects.env, &values, before);
         self.terminal.ui.screen.set_links(links);
         self.app.set_looks(theme, links, pictures);
         for problem in problems {

@@ -102,12 +102,7 @@ pub(super) struct PicturesDone {
 }
 
 /// How pictures are shown; `None` if they are lines of text.
-pub(super) fn view(
-    env: &Env,
-    settings: &Settings,
-    cell: Option<(u16, u16)>,
-    before: Option<&PictureView>,
-) -> Option<PictureView> {
+pub(super) fn view(env: &Env, settings: &Settings, before: Option<&PictureView>) -> Option<PictureView> {
     // The number of a picture is a colour.
     let has_colors = env.get("NO_COLOR").is_none_or(|value| value.is_empty());
     let is_shown = settings.show_images
@@ -118,14 +113,14 @@ pub(super) fn view(
             PictureProtocol::Off => false,
         };
     is_shown.then(|| PictureView {
-        cell: cell.unwrap_or(USUAL_CELL),
+        cell: cell_size().unwrap_or(USUAL_CELL),
         max_columns: settings.image_width_cells,
         queue: before.map(|before| before.queue.clone()).unwrap_or_default(),
     })
 }
 
 /// Width and height of a cell in pixels; `None` if the terminal does not say.
-pub(super) fn cell_size() -> Option<(u16, u16)> {
+fn cell_size() -> Option<(u16, u16)> {
     let size = crossterm::terminal::window_size().ok()?;
     let cell = (size.width.checked_div(size.columns)?, size.height.checked_div(size.rows)?);
     (cell.0 > 0 && cell.1 > 0).then_some(cell)
@@ -206,7 +201,7 @@ mod tests {
                 )
             });
             let settings = Settings::read(&values.collect()).0;
-            let view = view(&Env::of(env), &settings, None, None);
+            let view = view(&Env::of(env), &settings, None);
             assert_eq!(view.is_some(), expected, "{env:?} {settings:?}");
         };
         check(&[("TERM", "xterm-kitty")], &[], true);

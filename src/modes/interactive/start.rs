@@ -169,7 +169,7 @@ fn app(
     let session = handle.state();
     let settings = &session.settings.values;
     (view.hide_thinking, view.links) = (settings.hide_thinking, links);
-    view.pictures = pictures::view(&start.env, settings, pictures::cell_size(), None);
+    view.pictures = pictures::view(&start.env, settings, None);
     let page_key = keymap.hint("app.transcript.page");
     if !page_key.is_empty() {
         view.page_key = page_key;
