@@ -1,5 +1,7 @@
 //! A list of items with a filter.
 
+use std::collections::HashSet;
+
 use crossterm::event::{KeyCode, KeyModifiers};
 use ratatui::style::Modifier;
 
@@ -19,14 +21,18 @@ pub struct PickerItem<T> {
     pub note: String,
     /// Below the list while the item is selected; may be empty.
     pub detail: String,
-    /// Additional text that the filter searches.
+    /// Additional names that the filter searches.
     pub keywords: String,
+    /// Sentences that the filter searches for whole words of the query: in them, letters with
+    /// others between them would fit anything.
+    pub prose: String,
 }
 
 impl<T> PickerItem<T> {
     pub fn new(value: T, label: impl Into<String>) -> Self {
         let label = label.into();
-        Self { value, label, note: String::new(), detail: String::new(), keywords: String::new() }
+        let [note, detail, keywords, prose] = Default::default();
+        Self { value, label, note, detail, keywords, prose }
     }
 
     #[must_use]
@@ -44,6 +50,12 @@ impl<T> PickerItem<T> {
     #[must_use]
     pub fn keywords(mut self, keywords: impl Into<String>) -> Self {
         self.keywords = keywords.into();
+        self
+    }
+
+    #[must_use]
+    pub fn prose(mut self, prose: impl Into<String>) -> Self {
+        self.prose = prose.into();
         self
     }
 }
@@ -168,6 +180,14 @@ impl<T: Clone> Picker<T> {
         let texts: Vec<String> =
             self.items.iter().map(|item| format!("{} {}", item.label, item.keywords)).collect();
         self.shown = fuzzy_rank(&self.query, texts.iter().map(String::as_str));
+        let query = self.query.to_lowercase();
+        let is_in_prose = |item: &PickerItem<T>| {
+            let prose = item.prose.to_lowercase();
+            !prose.is_empty() && query.split_whitespace().all(|word| prose.contains(word))
+        };
+        let named: HashSet<usize> = self.shown.iter().copied().collect();
+        let others = (0..self.items.len()).filter(|at| !named.contains(at));
+        self.shown.extend(others.filter(|at| is_in_prose(&self.items[*at])));
         (self.selected, self.scroll) = (0, 0);
     }
 
@@ -344,6 +364,20 @@ mod tests {
         assert_eq!(press(&mut list, &[KeyCode::Backspace, KeyCode::Enter]), PickerOutcome::Chosen(2));
         assert_eq!(press(&mut list, &[KeyCode::F(5)]), PickerOutcome::Ignored);
         assert_eq!(press(&mut list, &[KeyCode::Esc]), PickerOutcome::Cancelled);
+    }
+
+    #[test]
+    fn prose_is_found_by_whole_parts_and_below_names() {
+        let item = |name: &str, prose: &str| PickerItem::new(name.to_owned(), name).prose(prose);
+        let found = |query: &str| {
+            let items = vec![item("timeout", "How long a retry waits"), item("retry", "Repeat what failed")];
+            let mut list = Picker::new("Pick one", items);
+            list.set_query(query);
+            list.shown().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(found("retry"), ["retry", "timeout"]);
+        assert_eq!(found("Waits long"), ["timeout"]);
+        assert_eq!(found("hwlong"), [""; 0]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn items(settings: &EffectiveSettings) -> Vec<PickerItem<&'static Setting>> {
         PickerItem::new(row, format!("{:<width$}", row.key))
             .note(format!("{value}{origin}"))
             .detail(format!("{}{restart}", row.help))
-            .keywords(row.help)
+            .prose(row.help)
     };
     ROWS.iter().map(item).collect()
 }

@@ -80,7 +80,7 @@ impl HistorySearch {
         if n_lines > 1 {
             details.push(format!("{n_lines} lines"));
         }
-        PickerItem::new(prompt.text.clone(), label).keywords(rest).detail(details.join(" · "))
+        PickerItem::new(prompt.text.clone(), label).prose(rest).detail(details.join(" · "))
     }
 }
 
