@@ -182,6 +182,10 @@ pub struct Args {
     #[arg(help_heading = SCREEN, long, value_name = "NAME")]
     pub use_theme: Option<String>,
 
+    /// Screen: regular (with the terminal's scrollback) or fullscreen
+    #[arg(help_heading = SCREEN, long, value_name = "MODE", value_parser = ["regular", "fullscreen"])]
+    pub tui_mode: Option<String>,
+
     /// Write the conversation as plain lines, for screen readers
     #[arg(help_heading = SCREEN, long)]
     pub screen_reader: bool,
@@ -294,7 +298,6 @@ pub const IGNORED: &[IgnoredFlag] = &[
     ignored("--no-mcp", "", false, "there are no MCP servers yet"),
     ignored("--theme", "", true, "themes are in ~/.pi/agent/themes; choose one with --use-theme"),
     ignored("--no-themes", "", false, "pi reads a theme only when it is chosen"),
-    ignored("--tui-mode", "", true, "there is no fullscreen mode yet"),
 ];
 
 /// Flags of the original that this version cannot ignore, and their
@@ -440,22 +443,10 @@ mod tests {
 
     #[test]
     fn flags_of_the_original_are_accepted_with_a_note() {
-        let args = [
-            "pi",
-            "--offline",
-            "--tui-mode",
-            "fullscreen",
-            "-ne",
-            "-n",
-            "x",
-            "--theme=a",
-            "go",
-            "--",
-            "--verbose",
-        ];
+        let args = ["pi", "--offline", "-ne", "-n", "x", "--theme=a", "go", "--", "--verbose"];
         let sorted = sort(&args).unwrap();
         assert_eq!(sorted.args, ["pi", "-n", "x", "go", "--", "--verbose"].map(OsString::from));
-        let notes = "--offline --tui-mode -ne --theme".split(' ');
+        let notes = "--offline -ne --theme".split(' ');
         assert!(
             sorted
                 .notes
@@ -463,7 +454,7 @@ mod tests {
                 .zip(notes)
                 .all(|(note, flag)| note.starts_with(&format!("{flag} has no effect: ")))
         );
-        assert_eq!(sorted.notes.len(), 4);
+        assert_eq!(sorted.notes.len(), 3);
         // Ignoring these would change the outcome.
         for args in [&["--export", "x"][..], &["-xt", "bash"], &["--exclude-tools=bash"]] {
             let error = sort(args).unwrap_err().to_string();

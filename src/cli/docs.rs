@@ -48,6 +48,7 @@ pub const CHAPTERS: &[Page] = chapters! {
     "skills" "instructions that the model reads when it needs them"
     "templates" "prompts that you call as `/NAME`"
     "terminals" "scrollback, resizing, and what differs between terminals"
+    "fullscreen" "the alternate screen: scrolling, selecting, copying and searching"
     "security" "what pi may do, trust, keys, and how to contain it"
     "json" "`--mode json`: events for other programs"
     "rpc" "`--mode rpc`: pi as a part of another program"

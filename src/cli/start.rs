@@ -265,6 +265,7 @@ fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
         ("budget.sessionUsd", args.max_session_cost.map(Value::from)),
         ("budget.dayUsd", args.max_day_cost.map(Value::from)),
         ("theme", args.use_theme.clone().map(Value::from)),
+        ("tuiMode", args.tui_mode.clone().map(Value::from)),
         ("screenReader", args.screen_reader.then_some(Value::Bool(true))),
         ("enabledModels", args.models.clone().map(Value::from)),
         ("defaultTools", args.tools.as_ref().map(|names| trimmed(names).into())),

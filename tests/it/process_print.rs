@@ -734,9 +734,7 @@ fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
     let (code, stdout, stderr) =
         run(&["-p", "--offline", "--model", "demo/pi", "--tui-mode", "regular", "hello"]);
     assert!(code == Some(0) && stdout.contains("demo model"), "{stderr}");
-    assert!(
-        stderr.contains("pi: --offline has no effect: ") && stderr.contains("pi: --tui-mode has no effect: ")
-    );
+    assert!(stderr.contains("pi: --offline has no effect: ") && !stderr.contains("--tui-mode"), "{stderr}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,6 +9,7 @@ mod file;
 mod layers;
 mod live;
 mod schema;
+mod screen;
 mod table;
 mod unknown;
 
@@ -27,6 +28,7 @@ pub use file::{SaveError, SettingsFile};
 pub use layers::{EffectiveSettings, Layer, SettingsProblem};
 pub use live::{LiveSettings, ProjectSettings, SettingChange, SettingError, SettingsWatch, SettingsWrite};
 pub use schema::schema;
+pub use screen::{ExitOutput, FullscreenSettings, Scrollbar, TuiMode};
 pub use table::{InProject, Kind, ROWS, Row};
 
 /// When a steering message is delivered.
@@ -160,6 +162,10 @@ pub struct Settings {
     pub true_color: Capability,
     /// What follows a change of the terminal's width.
     pub resize: ResizeMode,
+    /// The screen pi draws on.
+    pub tui_mode: TuiMode,
+    /// How fullscreen works.
+    pub fullscreen: FullscreenSettings,
     /// Whether images are made to fit.
     pub images_auto_resize: bool,
     /// When conversations are compacted.
@@ -342,6 +348,13 @@ impl Settings {
             picture_protocol: reader.get("terminal.images"),
             true_color: reader.get("terminal.trueColor"),
             resize: reader.get("resize"),
+            tui_mode: reader.get("tuiMode"),
+            fullscreen: FullscreenSettings {
+                copy_on_select: reader.get("fullscreenCopyOnSelect"),
+                exit_output: reader.get("fullscreenExitOutput"),
+                scrollbar: reader.get("fullscreenScrollbar"),
+                wheel_lines: reader.count_or_auto("fullscreenWheelScrollLines"),
+            },
             images_auto_resize: reader.get("images.autoResize"),
             compaction: CompactionPolicy {
                 enabled: reader.get("compaction.enabled"),
@@ -386,6 +399,11 @@ impl Reader<'_> {
 
     fn count(&self, key: &str) -> u32 {
         u32::try_from(self.get::<u64>(key)).unwrap_or(u32::MAX)
+    }
+
+    /// `None` for `"auto"`.
+    fn count_or_auto(&self, key: &str) -> Option<u16> {
+        self.value(key).as_u64().and_then(|count| u16::try_from(count).ok())
     }
 
     fn millis(&self, key: &str) -> Duration {

@@ -47,6 +47,9 @@ impl Kind {
             Self::Bool => json!({ "type": "boolean" }),
             Self::Number => count(),
             Self::Decimal { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
+            Self::CountOrAuto { least, most } => json!({
+                "anyOf": [{ "const": "auto" }, { "type": "integer", "minimum": least, "maximum": most }],
+            }),
             Self::Text => json!({ "type": "string" }),
             Self::Choice(choices) => json!({ "enum": choices }),
             Self::TextList => json!({ "type": "array", "items": { "type": "string" } }),

@@ -97,6 +97,13 @@ pub enum Kind {
         /// The greatest value.
         most: f64,
     },
+    /// A whole number within these bounds, or `"auto"`.
+    CountOrAuto {
+        /// The least value.
+        least: u64,
+        /// The greatest value.
+        most: u64,
+    },
     /// Any text.
     Text,
     /// One of these texts.
@@ -162,6 +169,11 @@ pub const ROWS: &[Row] = &[
     Row::new("terminal.imageWidthCells", Kind::Number, "60", "Maximum width of an image, in columns"),
     Row::new("terminal.images", Kind::Choice(&["auto", "kitty", "off"]), "\"auto\"", "How the terminal shows images: as detected, by the kitty protocol with placeholders, or not at all"),
     Row::new("resize", Kind::Choice(&["keep", "replay"]), "\"keep\"", "When the terminal's width changes: keep the scrollback as it is, or clear it and write the transcript again"),
+    Row::new("tuiMode", Kind::Choice(&["regular", "fullscreen"]), "\"regular\"", "The main screen with the terminal's scrollback, or the alternate screen with scrolling, selection and search of pi"),
+    Row::new("fullscreenCopyOnSelect", Kind::Bool, "true", "In fullscreen: copy what you select when you release the mouse"),
+    Row::new("fullscreenExitOutput", Kind::Choice(&["transcript", "resume-hint"]), "\"transcript\"", "What fullscreen leaves on the main screen: the transcript, or only how to resume"),
+    Row::new("fullscreenScrollbar", Kind::Choice(&["auto", "always", "hidden"]), "\"auto\"", "When fullscreen shows a scrollbar; auto means while earlier rows are shown"),
+    Row::new("fullscreenWheelScrollLines", Kind::CountOrAuto { least: 1, most: 100 }, "\"auto\"", "Rows that one step of the wheel scrolls in fullscreen; auto means 1 to 6, by its speed"),
     Row::new("images.autoResize", Kind::Bool, "true", "Scale images down to what providers accept").at_start(),
     Row::new("compaction.enabled", Kind::Bool, "true", "Summarise the beginning of the conversation when the context window is nearly full"),
     Row::new("compaction.reserveTokens", Kind::Number, "16384", "Tokens of the context window to keep free"),
@@ -190,6 +202,9 @@ impl Kind {
             Self::Bool => value.is_boolean(),
             Self::Number => value.is_u64(),
             Self::Decimal { least, most } => value.as_f64().is_some_and(|n| (least..=most).contains(&n)),
+            Self::CountOrAuto { least, most } => {
+                value == "auto" || value.as_u64().is_some_and(|n| (least..=most).contains(&n))
+            }
             Self::LevelByModel => BTreeMap::<String, ThinkingLevel>::deserialize(value).is_ok(),
             Self::SamplingByModel => BTreeMap::<String, Sampling>::deserialize(value)
                 .is_ok_and(|by_model| by_model.values().all(|sampling| sampling.problem().is_none())),
@@ -209,7 +224,7 @@ impl Kind {
         }
         match (serde_json::from_str::<Value>(text), self) {
             (Ok(value), _) if self.accepts(&value) || value.is_null() => value,
-            (_, Self::Text | Self::Choice(_)) => text.into(),
+            (Err(_), Self::CountOrAuto { .. }) | (_, Self::Text | Self::Choice(_)) => text.into(),
             (Ok(Value::String(word)), Self::TextList) => vec![word].into(),
             (Ok(value @ Value::Array(_)), _) => value,
             (_, Self::TextList) => text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
@@ -224,6 +239,7 @@ impl Kind {
             Self::Bool => "true or false".to_owned(),
             Self::Number => "a whole number, 0 or more".to_owned(),
             Self::Decimal { least, most } => format!("a number from {least} to {most}"),
+            Self::CountOrAuto { least, most } => format!("auto or a whole number from {least} to {most}"),
             Self::LevelByModel => {
                 format!("an object with one of {} per model (provider/id)", LEVELS.join(", "))
             }
@@ -262,6 +278,8 @@ mod tests {
         check(Kind::Number, "-7", json!(-7));
         check(Kind::Bool, "true", json!(true));
         check(Kind::Bool, "yes", json!("yes"));
+        check(Kind::CountOrAuto { least: 1, most: 9 }, "auto", json!("auto"));
+        check(Kind::CountOrAuto { least: 1, most: 9 }, "7", json!(7));
         check(Kind::TextList, "a, b,", json!(["a", "b"]));
         check(Kind::TextList, "[\"a,b\"]", json!(["a,b"]));
         check(Kind::TextList, "[]", json!([]));

@@ -6,6 +6,7 @@ use crate::tui::keymap::{Binding, Context};
 use super::app::App;
 use super::clipboard::AttachEffect;
 use super::commands;
+use super::fullscreen;
 use super::msg::{Effect, ScreenEffect, WorldEffect};
 use super::pager;
 use super::prompt_history::HistoryEffect;
@@ -64,6 +65,7 @@ pub(super) const ACTIONS: &[Action] = &[
     }),
     action("app.tools.expand", "ctrl+o", "Expand or collapse tool output", toggle_expanded),
     action("app.transcript.page", "alt+o", "Show the whole transcript, with search", pager::open),
+    action("app.screen.toggle", "", "Switch between the main screen and fullscreen", toggle_fullscreen),
     action("app.thinking.toggle", "ctrl+t", "Show or hide thinking", toggle_thinking),
     action("app.thinking.cycle", "shift+tab", "Next thinking level", |_, out| {
         out.push(Effect::session(SessionCommand::CycleThinking));
@@ -201,8 +203,19 @@ fn toggle_thinking(app: &mut App, out: &mut Vec<Effect>) {
     out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
 }
 
+/// Switches the screen, as the setting does.
+pub(super) fn toggle_fullscreen(app: &mut App, out: &mut Vec<Effect>) {
+    let mode = if app.fullscreen.is_some() { "regular" } else { "fullscreen" };
+    let (key, value) = ("tuiMode".to_owned(), Some(mode.into()));
+    out.push(Effect::session(SessionCommand::ChangeSetting { key, value }));
+}
+
 /// Copies the last answer to the clipboard.
 pub(super) fn copy_answer(app: &mut App, out: &mut Vec<Effect>) {
+    let copies_itself = app.session.settings.values.fullscreen.copy_on_select;
+    if !copies_itself && let Some(text) = fullscreen::copy_selection(app) {
+        return out.push(ScreenEffect::Copy(text).into());
+    }
     match app.transcript.last_answer() {
         Some(text) => out.push(ScreenEffect::Copy(text).into()),
         None => app.status.hint = Some("there is no answer to copy yet".to_owned()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::agent::AgentEvent;
 use crate::ai::{DEMO_PROVIDER, Model};
-use crate::config::DoubleEscape;
+use crate::config::{DoubleEscape, TuiMode};
 use crate::session::{
     IfBusy, Navigated, NoticeLevel, Opened, OtherCommands, Phase, PromptDraft, QuestionKind, QueueView,
     SessionCommand, SessionEvent, SessionState, WhenBusy,
@@ -30,6 +30,7 @@ use super::completion;
 use super::dialogs::Dialogs;
 use super::export;
 use super::footer::Footer;
+use super::fullscreen::{self, Fullscreen};
 use super::input_area::{InputArea, InputOutcome};
 use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
@@ -59,6 +60,8 @@ pub(super) struct App {
     pub(super) top_row: usize,
     /// Pictures for the main screen, while another one is shown.
     pub(super) pictures_waiting: Vec<Control>,
+    /// There if the screen is fullscreen.
+    pub(super) fullscreen: Option<Box<Fullscreen>>,
     pub(super) status: StatusLine,
     pub(super) footer: Footer,
     pub(super) keymap: Keymap,
@@ -101,6 +104,7 @@ impl App {
             pager_start: None,
             top_row: 0,
             pictures_waiting: Vec::new(),
+            fullscreen: None,
             status: StatusLine::default(),
             footer: Footer::default(),
             keymap: parts.keymap,
@@ -125,7 +129,7 @@ impl App {
             return;
         }
         let quits = self.input.take_quit_wait(self.now);
-        if pager::on_input(self, input, out) {
+        if pager::on_input(self, input, out) || fullscreen::on_input(self, input, out) {
             return;
         }
         if self.dialogs.is_open() {
@@ -363,6 +367,9 @@ impl App {
             let hint = if hide_thinking { "thinking is hidden" } else { "thinking is shown" };
             self.status.hint = Some(hint.to_owned());
         }
+        if is_in(&["tuiMode"]) {
+            fullscreen::set(self, self.session.settings.values.tui_mode == TuiMode::Fullscreen);
+        }
         if is_in(&[
             "theme",
             "terminal.trueColor",
@@ -507,6 +514,7 @@ impl App {
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
             EffectDone::Pager(done) => pager::on_done(self, done),
             EffectDone::Pictures(done) => pictures::on_done(self, done, out),
+            EffectDone::Fullscreen(done) => fullscreen::on_done(self, done, out),
             EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),

@@ -73,6 +73,7 @@ impl Effects {
             WorldEffect::Tree(effect) => self.start_tree(effect),
             WorldEffect::Pager(effect) => self.start_pager(effect),
             WorldEffect::Pictures(effect) => self.start_pictures(effect),
+            WorldEffect::Fullscreen(effect) => self.start_fullscreen(effect),
             WorldEffect::Export(request) => self.export(request),
             WorldEffect::History(effect) => self.start_history(effect),
             WorldEffect::Attach(effect) => self.attach(effect),

@@ -21,6 +21,7 @@ mod enter_label;
 mod export;
 mod footer;
 mod frames;
+mod fullscreen;
 mod input_area;
 mod keybindings;
 mod layout;
@@ -54,6 +55,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::agent::AgentEvent;
+use crate::config::ExitOutput;
 use crate::session::{NoticeLevel, PromptDraft, SessionCommand, SessionError, SessionEvent, SessionUpdate};
 use crate::tui::term::{Control, InputEvent, ProgramState};
 use crate::util::clock::Clock;
@@ -78,6 +80,8 @@ pub use start::{InteractiveStart, run};
 const EVENTS_PER_TURN: usize = 512;
 /// Maximum number of keys handled before the next frame, if many arrive at once.
 const KEYS_PER_FRAME: usize = 256;
+/// Time between two steps of a selection that scrolls.
+const AUTOSCROLL: Duration = Duration::from_millis(40);
 /// Maximum time for the session to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum time to write the last prompts for later sessions.
@@ -283,6 +287,9 @@ impl Interactive {
 
     /// Requests the next frame of an animation, if there is one.
     fn plan_frame(&mut self) {
+        if self.app.fullscreen.as_ref().is_some_and(|view| view.is_moving()) {
+            self.frames.request_in(AUTOSCROLL);
+        }
         if self.app.is_animated() {
             self.frames.animate(self.app.session.settings.values.reduced_motion);
         } else if let Some(at) = self.app.input.changes_at() {
@@ -311,7 +318,7 @@ impl Interactive {
             self.perform_on_screen(ScreenEffect::Control(control));
         }
         let wanted = [pager::take_wanted(&mut self.app), pictures::take_wanted(&mut self.app)];
-        for effect in wanted.into_iter().flatten() {
+        for effect in wanted.into_iter().flatten().chain(fullscreen::take_wanted(&mut self.app)) {
             self.effects.start(effect);
         }
         self.frames.on_drawn();
@@ -354,7 +361,13 @@ impl Interactive {
             ScreenEffect::Quit => self.exit = Some(ExitCode::SUCCESS),
             // Before the first frame there is nothing to replace.
             ScreenEffect::StartOver(_) if !self.frames.has_drawn() => {}
-            ScreenEffect::StartOver(start) => self.terminal.ui.screen.start_over(start),
+            ScreenEffect::StartOver(start) => {
+                self.terminal.ui.screen.start_over(start);
+                if let Some(view) = &mut self.app.fullscreen {
+                    view.start_over();
+                }
+            }
+            ScreenEffect::Replay if self.app.fullscreen.is_some() => self.terminal.repaint(),
             ScreenEffect::Replay => {
                 let size = self.terminal.ui.screen.size();
                 self.terminal.ui.replay(&mut self.app, size);
@@ -396,12 +409,12 @@ impl Interactive {
         let links = looks.shows_links(&values);
         let before = self.app.transcript.view().pictures.as_ref();
         let pictures = pictures::view(&self.effects.env, &values, before);
-        self.terminal.ui.screen.set_links(links);
+        self.terminal.set_links(links);
         self.app.set_looks(theme, links, pictures);
         for problem in problems {
             self.app.warn_once(problem);
         }
-        self.terminal.ui.screen.repaint();
+        self.terminal.repaint();
         self.frames.request(FRAME);
     }
 
@@ -431,12 +444,18 @@ impl Interactive {
         if self.app.session.settings.values.terminal_progress {
             self.perform_on_screen(ScreenEffect::Control(Control::Progress(None)));
         }
-        let drawn = self.terminal.draw(&mut self.app);
-        self.exit_unless_written(drawn);
-        self.settle_size();
-        self.app.transcript.settle();
-        let Self { mut app, terminal, effects, .. } = self;
-        terminal.leave(&mut app);
+        let settings = &self.app.session.settings.values;
+        let is_quiet = settings.fullscreen.exit_output == ExitOutput::ResumeHint;
+        if self.app.fullscreen.take().is_some() && is_quiet && !self.terminal.has_drawn_inline() {
+            self.terminal.leave_untouched();
+        } else {
+            let drawn = self.terminal.draw(&mut self.app);
+            self.exit_unless_written(drawn);
+            self.settle_size();
+            self.app.transcript.settle();
+            self.terminal.leave(&mut self.app);
+        }
+        let Self { effects, .. } = self;
         let state = effects.link.handle().state();
         if let Ok(Err(SessionError::Refused(unsaved))) = ended {
             write_err(&format!("pi: {unsaved}"));

@@ -17,6 +17,7 @@ use super::super::trace::CallFilter;
 use super::clipboard::{AttachDone, AttachEffect};
 use super::completion::{FileRequest, FoundFiles};
 use super::export::ExportRequest;
+use super::fullscreen::{FullscreenDone, FullscreenEffect};
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
 use super::pager::{PagerDone, PagerEffect};
@@ -95,6 +96,8 @@ pub(super) enum WorldEffect {
     Pager(PagerEffect),
     /// Unpacks images for the terminal; answers with [`EffectDone::Pictures`].
     Pictures(PicturesEffect),
+    /// Something about fullscreen; answers with [`EffectDone::Fullscreen`].
+    Fullscreen(FullscreenEffect),
     /// Something about the tree of the session; answers with [`EffectDone::Tree`].
     Tree(TreeEffect),
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
@@ -147,6 +150,7 @@ pub(super) enum EffectDone {
     Tree(TreeDone),
     Pager(PagerDone),
     Pictures(PicturesDone),
+    Fullscreen(FullscreenDone),
     Files(FoundFiles),
     History(HistoryDone),
     /// The names of all themes, and what was asked for.

@@ -25,8 +25,8 @@ const CONTEXTS: &[(Context, &str)] = &[
     (Context::Sessions, "In the list of sessions"),
     (Context::Tree, "In the session tree"),
     (Context::Trace, "In the trace"),
-    (Context::Search, "While searching"),
-    (Context::Fullscreen, "In the transcript pager"),
+    (Context::Fullscreen, "In fullscreen and in the transcript pager"),
+    (Context::Search, "While searching in fullscreen"),
 ];
 
 /// The current keys, by context, and all commands. A key appears once per meaning,

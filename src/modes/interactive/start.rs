@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use ratatui::layout::{Position, Size};
 use tokio::sync::mpsc;
 
-use crate::config::Env;
+use crate::config::{Env, TuiMode};
 use crate::session::{self, Deltas, OpenSession, Services, SessionHandle};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::{InlineWindow, InputBroker, TerminalGuard, TerminalModes};
@@ -23,6 +23,7 @@ use super::app::{App, AppParts};
 use super::appearance::{Looks, in_tmux, reflow_traits};
 use super::effects::Effects;
 use super::frames::FrameClock;
+use super::fullscreen;
 use super::keybindings;
 use super::overlays::ModelChoice;
 use super::pictures;
@@ -135,7 +136,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     };
     let mut interactive = Interactive {
         app,
-        terminal: Terminal { ui: Ui::new(screen), guard, signals, input, pages: None },
+        terminal: Terminal::new(Ui::new(screen), guard, signals, input, links),
         frames: FrameClock::default(),
         effects,
         effects_done,
@@ -177,6 +178,7 @@ fn app(
     let transcript = Transcript::new(highlighter.clone(), view);
     let mut app =
         App::new(AppParts { session: Arc::clone(&session), transcript, keymap, theme, models, home });
+    fullscreen::set(&mut app, settings.tui_mode == TuiMode::Fullscreen);
     if !settings.quiet_startup {
         let hints = welcome::hints(&app.keymap, &app.session);
         let hints: Vec<&str> = hints.iter().map(String::as_str).collect();

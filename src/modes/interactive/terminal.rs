@@ -9,13 +9,14 @@ use ratatui::layout::{Position, Size};
 use rustix::process::{Signal, getpgrp, kill_process_group};
 
 use crate::config::ResizeMode;
-use crate::tui::term::{Canvas, Control, InputBroker, TerminalGuard};
+use crate::tui::term::{Canvas, Control, FullscreenWindow, InputBroker, TerminalGuard};
 use crate::tui::theme::Theme;
 
 use super::super::signals::EndSignals;
 use super::app::App;
 use super::pager::PagerView;
-use super::ui::Ui;
+use super::transcript::RowPlace;
+use super::ui::{self, Ui};
 
 /// How often the cursor is asked for again because the size changed meanwhile.
 const SIZE_RETRIES: usize = 3;
@@ -27,28 +28,120 @@ pub(super) struct Terminal {
     pub(super) guard: TerminalGuard,
     pub(super) signals: EndSignals,
     pub(super) input: InputBroker,
-    /// The alternate screen, while the pager is open.
-    pub(super) pages: Option<Canvas<File>>,
+    /// The alternate screen, while the pager is open over the main screen.
+    pages: Option<Canvas<File>>,
+    /// The alternate screen, while pi uses it.
+    full: Option<FullscreenWindow<File>>,
+    /// Where the rows end that are on the main screen or in its scrollback, while pi is
+    /// fullscreen; `None` if there are none.
+    left_at: Option<RowPlace>,
+    has_drawn_inline: bool,
+    links: bool,
 }
 
 impl Terminal {
+    pub(super) fn new(
+        ui: Ui<File>,
+        guard: TerminalGuard,
+        signals: EndSignals,
+        input: InputBroker,
+        links: bool,
+    ) -> Self {
+        let (pages, full, left_at, has_drawn_inline) = (None, None, None, false);
+        Self { ui, guard, signals, input, pages, full, left_at, has_drawn_inline, links }
+    }
+
+    /// Whether pi has written to the main screen.
+    pub(super) fn has_drawn_inline(&self) -> bool {
+        self.has_drawn_inline
+    }
+
+    /// Whether links are written as OSC 8.
+    pub(super) fn set_links(&mut self, links: bool) {
+        self.links = links;
+        self.ui.screen.set_links(links);
+        if let Some(full) = &mut self.full {
+            full.set_links(links);
+        }
+    }
+
+    /// Draws everything again with the next frame.
+    pub(super) fn repaint(&mut self) {
+        match &mut self.full {
+            Some(full) => full.repaint(),
+            None => self.ui.screen.repaint(),
+        }
+    }
+
     /// The size, if it differs from the painted one.
     pub(super) fn new_size(&mut self) -> Option<Size> {
-        let painted = self.pages.as_ref().map_or(self.ui.screen.size(), Canvas::size);
+        let painted = match (&self.full, &self.pages) {
+            (Some(full), _) => full.size(),
+            (None, Some(pages)) => pages.size(),
+            (None, None) => self.ui.screen.size(),
+        };
         self.input.size().filter(|size| *size != painted)
     }
 
-    /// Draws the app, or the pager on the alternate screen.
+    /// Draws the app on the screen that it wants.
     ///
     /// # Errors
     /// If the terminal cannot be written to.
     pub(super) fn draw(&mut self, app: &mut App) -> io::Result<()> {
+        match (app.fullscreen.is_some(), self.full.is_some()) {
+            (true, false) => self.enter_fullscreen(app)?,
+            (false, true) => self.leave_fullscreen(app)?,
+            (true, true) | (false, false) => {}
+        }
+        match &mut self.full {
+            Some(full) => draw_on(full, app),
+            None => self.draw_inline(app),
+        }
+    }
+
+    /// Leaves the finished rows on the main screen, and switches to the alternate one.
+    fn enter_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
+        if self.pages.take().is_some() {
+            self.guard.show_alternate_screen(false)?;
+            self.follow_size(app);
+        }
+        if self.has_drawn_inline {
+            self.ui.release(app)?;
+            self.left_at =
+                self.ui.screen.pushed().checked_sub(1).and_then(|last| app.transcript.place_in_text(last));
+        }
+        // Rows that have left memory are not on this screen; a line says so.
+        app.transcript.on_pushed(0);
+        self.guard.set_fullscreen(true)?;
+        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        let mut full = FullscreenWindow::new(self.ui.screen.sink().try_clone()?, size);
+        full.set_links(self.links);
+        self.full = Some(full);
+        Ok(())
+    }
+
+    /// Switches to the main screen, which continues after the rows that it has.
+    fn leave_fullscreen(&mut self, app: &mut App) -> io::Result<()> {
+        self.full = None;
+        self.guard.set_fullscreen(false)?;
+        let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
+        let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
+        app.transcript.layout(size.width, &app.theme, app.now);
+        let row = self.left_at.take().map_or(0, |place| app.transcript.row_of(&place) + 1);
+        self.ui.screen.continue_from(row);
+        self.ui.screen.resume(size, cursor);
+        Ok(())
+    }
+
+    /// Draws the app on the main screen, or the pager over it.
+    fn draw_inline(&mut self, app: &mut App) -> io::Result<()> {
         if app.pager.is_none() {
             if self.pages.take().is_some() {
                 self.guard.show_alternate_screen(false)?;
                 // The main screen followed the size in the meantime.
                 self.follow_size(app);
             }
+            self.has_drawn_inline = true;
             return self.ui.draw(app);
         }
         if self.pages.is_none() {
@@ -71,6 +164,10 @@ impl Terminal {
     /// Follows the size, if it changed; then a frame must follow. Returns whether it changed.
     pub(super) fn follow_size(&mut self, app: &mut App) -> bool {
         let Some(mut size) = self.new_size() else { return false };
+        if let Some(full) = &mut self.full {
+            full.resize(size);
+            return true;
+        }
         if let Some(pages) = &mut self.pages {
             pages.set_size(size);
             // The frame that follows reports a terminal that is gone.
@@ -120,6 +217,13 @@ impl Terminal {
         work: impl FnOnce() -> Result<T, String>,
     ) -> Result<T, String> {
         self.input.pause();
+        if let Some(full) = &mut self.full {
+            // The main screen is as pi left it, and the terminal keeps its cursor.
+            full.repaint();
+            let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
+            self.signals.forget_keys();
+            return result;
+        }
         self.ui.release(app).map_err(|error| error.to_string())?;
         let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
         self.signals.forget_keys();
@@ -137,6 +241,22 @@ impl Terminal {
         drop(self.ui.release(app));
         self.guard.leave();
     }
+
+    /// Restores the terminal without writing to the main screen.
+    pub(super) fn leave_untouched(mut self) {
+        self.input.pause();
+        self.guard.leave();
+    }
+}
+
+/// Draws the pager, or the transcript with the editor.
+fn draw_on(full: &mut FullscreenWindow<File>, app: &mut App) -> io::Result<()> {
+    let Some(pager) = &mut app.pager else { return ui::draw_fullscreen(app, full) };
+    pager.set_waiting(app.dialogs.is_open());
+    let size = full.size();
+    let rows = pager.render(size, &app.theme, app.now);
+    let cursor = pager.cursor(size).map(|(row, column)| Position::new(column, row));
+    full.draw(rows.into_iter().map(Cow::Owned), cursor)
 }
 
 fn draw_pages(

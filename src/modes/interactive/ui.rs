@@ -1,14 +1,16 @@
 //! Draws the app: composes one frame from the parts.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use ratatui::layout::{Position, Size};
 
-use crate::tui::term::{Anchor, Cursor, Frame, InlineWindow, Overlay as ScreenOverlay};
+use crate::tui::term::{Anchor, Cursor, Frame, FullscreenWindow, InlineWindow, Overlay as ScreenOverlay};
 use crate::tui::text::Row;
 use crate::tui::widgets::DialogCx;
 
 use super::app::App;
+use super::fullscreen;
 use super::layout::{Page, editor_rows};
 use super::pending;
 
@@ -20,11 +22,11 @@ pub(super) struct Ui<W> {
 }
 
 /// The dock of one frame.
-struct Dock {
-    rows: Vec<Row>,
+pub(super) struct Dock {
+    pub(super) rows: Vec<Row>,
     /// Row of the editor's upper border, and the cursor, both among `rows`.
-    editor: usize,
-    cursor: (usize, u16),
+    pub(super) editor: usize,
+    pub(super) cursor: (usize, u16),
 }
 
 impl<W: Write> Ui<W> {
@@ -93,8 +95,43 @@ impl<W: Write> Ui<W> {
     }
 }
 
+/// Draws the app on the whole screen: the transcript, scrolled, above the dock.
+///
+/// # Errors
+/// If the terminal cannot be written to.
+pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWindow<W>) -> io::Result<()> {
+    let Size { width, height } = window.size();
+    let dock = compose_dock(app, width, height);
+    let page = usize::from(height).saturating_sub(dock.rows.len());
+    let (mut rows, in_transcript) = fullscreen::render(app, width, page);
+    rows.extend(dock.rows);
+    let narrow = |row: usize| u16::try_from(row).unwrap_or(u16::MAX);
+    let mut cursor = in_transcript.unwrap_or((narrow(page + dock.cursor.0), dock.cursor.1));
+    let mut is_cursor_shown = true;
+    let cx = DialogCx { width, max_rows: height, theme: &app.theme, keymap: &app.keymap };
+    if let Some((dialog, at)) = app.dialogs.render(&cx) {
+        let first = cover(&mut rows, dialog, usize::from(height));
+        is_cursor_shown = at.is_some();
+        cursor = at.map_or(cursor, |(row, column)| (narrow(first).saturating_add(row), column));
+    } else if app.input.completion.is_open() && in_transcript.is_none() {
+        let completion = app.input.completion.rows(width, &app.theme);
+        cover(&mut rows, completion, page + dock.editor);
+    }
+    let cursor = is_cursor_shown.then_some(Position::new(cursor.1, cursor.0));
+    window.draw(rows.into_iter().map(Cow::Owned), cursor)
+}
+
+/// Puts rows over others so that they end above row `end`. Returns the first of them.
+fn cover(rows: &mut [Row], over: Vec<Row>, end: usize) -> usize {
+    let first = end.saturating_sub(over.len());
+    for (slot, row) in rows.iter_mut().skip(first).zip(over) {
+        *slot = row;
+    }
+    first
+}
+
 /// Status, queue, editor and footer; on small screens only the editor's text.
-fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
+pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
     let mut rows = Vec::new();
     let theme = &app.theme;
     if height >= 6 {

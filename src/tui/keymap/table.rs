@@ -179,25 +179,40 @@ pub const BINDINGS: &[Binding] = &[
     Binding::new("tui.select.pageDown", Context::Select, "pageDown", "Next page"),
     Binding::new("tui.select.confirm", Context::Select, "enter", "Choose"),
     Binding::new("tui.select.cancel", Context::Select, "escape ctrl+c", "Cancel"),
-    Binding::new("tui.altScreen.lineUp", Context::Fullscreen, "up", "Scroll up"),
-    Binding::new("tui.altScreen.lineDown", Context::Fullscreen, "down", "Scroll down"),
+    Binding::new("tui.altScreen.lineUp", Context::Fullscreen, "", "Scroll up"),
+    Binding::new("tui.altScreen.lineDown", Context::Fullscreen, "", "Scroll down"),
     Binding::new("tui.altScreen.pageUp", Context::Fullscreen, "pageUp", "Scroll up a page"),
     Binding::new("tui.altScreen.pageDown", Context::Fullscreen, "pageDown", "Scroll down a page"),
-    Binding::new("tui.altScreen.halfPageUp", Context::Fullscreen, "ctrl+u", "Scroll up half a page"),
-    Binding::new("tui.altScreen.halfPageDown", Context::Fullscreen, "ctrl+d", "Scroll down half a page"),
+    Binding::new("tui.altScreen.halfPageUp", Context::Fullscreen, "", "Scroll up half a page"),
+    Binding::new("tui.altScreen.halfPageDown", Context::Fullscreen, "", "Scroll down half a page"),
     Binding::new(
         "tui.altScreen.previousPrompt",
         Context::Fullscreen,
         "ctrl+up ctrl+shift+up",
         "Go to the previous prompt",
-    ),
+    )
+    .on_windows("ctrl+up")
+    .on_wsl("ctrl+up"),
     Binding::new(
         "tui.altScreen.nextPrompt",
         Context::Fullscreen,
         "ctrl+down ctrl+shift+down",
         "Go to the next prompt",
+    )
+    .on_windows("ctrl+down")
+    .on_wsl("ctrl+down"),
+    Binding::new("tui.altScreen.search", Context::Fullscreen, "ctrl+shift+f alt+/", "Search")
+        .on_windows("ctrl+f alt+/")
+        .on_wsl("ctrl+f alt+/"),
+    Binding::new("tui.altScreen.searchNext", Context::Search, "enter ctrl+g", "Go to the next match"),
+    Binding::new(
+        "tui.altScreen.searchPrevious",
+        Context::Search,
+        "shift+enter ctrl+shift+g",
+        "Go to the previous match",
     ),
-    Binding::new("tui.altScreen.search", Context::Fullscreen, "ctrl+f ctrl+shift+f", "Search"),
+    Binding::new("tui.altScreen.searchClose", Context::Search, "escape", "Close the search"),
+    Binding::new("tui.altScreen.select", Context::Fullscreen, "alt+s", "Select text with the keyboard"),
     Binding::new("tui.altScreen.top", Context::Fullscreen, "ctrl+home", "Go to the start"),
     Binding::new("tui.altScreen.bottom", Context::Fullscreen, "ctrl+end", "Go to the end"),
 ];

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::super::text::{Row, Run, Wrap, sanitize};
+use super::super::text::{Row, Run, Wrap, keep_tabs, sanitize};
 use super::super::theme::{Theme, Token};
 use super::highlight::{CodeLines, Highlighter};
 use super::render::MarkdownOptions;
@@ -45,11 +45,15 @@ impl CodeBlock {
     }
 
     /// Appends one line of code, without its line break. Advances the highlighter.
-    pub(super) fn line(&mut self, line: &str, theme: &Theme, out: &mut Vec<Row>) {
-        let line = sanitize(line);
+    pub(super) fn line(&mut self, source: &str, theme: &Theme, out: &mut Vec<Row>) {
+        let line = sanitize(source);
         for part in line.split('\n') {
             let runs = self.lines.next_line(part, theme);
+            let before = out.len();
             self.rows(&runs, out);
+            if line.len() == part.len() {
+                keep_tabs(&mut out[before..], source);
+            }
         }
     }
 

@@ -102,7 +102,7 @@ impl Cx<'_> {
         let (prefix, inner) = prefix_room("│ ", width);
         let mut rows = self.blocks_on(blocks, inner, self.style(Token::MdQuote));
         for row in &mut rows {
-            row.indent(prefix, self.style(Token::MdQuoteBorder));
+            row.prefix(prefix, self.style(Token::MdQuoteBorder), "> ");
         }
         rows
     }
@@ -146,9 +146,9 @@ impl Cx<'_> {
         let blank = " ".repeat(super::super::text::width(bullet));
         for (row_idx, row) in rows.iter_mut().enumerate() {
             if row_idx == 0 {
-                row.indent(bullet, self.style(Token::MdListBullet));
+                row.prefix(bullet, self.style(Token::MdListBullet), bullet);
             } else if !row.line.spans.is_empty() {
-                row.indent(blank.clone(), Style::new());
+                row.prefix(blank.clone(), Style::new(), &blank);
             }
         }
         rows

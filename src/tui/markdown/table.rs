@@ -30,15 +30,15 @@ pub(super) fn render(cx: &Cx<'_>, table: &Table, total: u16, base: Style) -> Vec
     };
 
     let border = base.patch(cx.theme.style(Token::MdCodeBlockBorder));
-    let mut rows = vec![rule("┌", "┬", "┐", &widths, border)];
+    let mut rows = vec![rule("┌", "┬", "┐", &widths, border).as_frame()];
     for (row_idx, row) in cells.iter().enumerate() {
         // Only the head is ruled off: lines between all rows are harder to read.
         if row_idx == 1 {
-            rows.push(rule("├", "┼", "┤", &widths, border));
+            rows.push(rule("├", "┼", "┤", &widths, border).copied_as(source_rule(&table.alignments)));
         }
         rows.extend(table_row(row, &widths, &table.alignments, border));
     }
-    rows.push(rule("└", "┴", "┘", &widths, border));
+    rows.push(rule("└", "┴", "┘", &widths, border).as_frame());
     rows
 }
 
@@ -93,9 +93,28 @@ fn table_row(row: &[Vec<Run>], widths: &[usize], alignments: &[Alignment], borde
                 out.push(Run::new(" ".repeat(free - left + 1), Style::new()));
                 out.push(Run::new("│", border));
             }
-            out
+            out.copied_as(if line_idx == 0 { source_line(row) } else { String::new() })
         })
         .collect()
+}
+
+/// The row as Markdown.
+fn source_line(row: &[Vec<Run>]) -> String {
+    let text = |cell: &Vec<Run>| cell.iter().map(|run| run.text.as_str()).collect::<String>();
+    let cells: Vec<String> =
+        row.iter().map(|cell| text(cell).replace('|', "\\|").replace('\n', "<br>")).collect();
+    format!("| {} |", cells.join(" | "))
+}
+
+/// The line below the head as Markdown.
+fn source_rule(alignments: &[Alignment]) -> String {
+    let rule = |alignment: &Alignment| match alignment {
+        Alignment::None => "---",
+        Alignment::Left => ":--",
+        Alignment::Center => ":-:",
+        Alignment::Right => "--:",
+    };
+    format!("| {} |", alignments.iter().map(rule).collect::<Vec<_>>().join(" | "))
 }
 
 fn rule(left: &str, middle: &str, right: &str, widths: &[usize], style: Style) -> Row {

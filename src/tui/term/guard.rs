@@ -109,6 +109,25 @@ impl TerminalGuard {
         write_out(if shown { "\x1b[?1049h\x1b[>5u" } else { "\x1b[<1u\x1b[?1049l" })
     }
 
+    /// Switches between the main screen and fullscreen: the alternate screen with reports of the
+    /// mouse. The terminal keeps the main screen and its cursor.
+    ///
+    /// # Errors
+    /// If the terminal cannot be written to.
+    pub fn set_fullscreen(&mut self, fullscreen: bool) -> io::Result<()> {
+        self.modes.fullscreen = fullscreen;
+        if !ENTERED.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        if fullscreen {
+            self.show_alternate_screen(true)?;
+            write_out(MOUSE_ON)
+        } else {
+            write_out(MOUSE_OFF)?;
+            self.show_alternate_screen(false)
+        }
+    }
+
     /// Restores the terminal while `outside` runs: an external editor, or the stop
     /// signal of Ctrl+Z. The input stream must be stopped before, because it would
     /// read the other program's keys. Takes over the terminal again even if `outside`
@@ -208,6 +227,12 @@ fn write_out(sequence: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Buttons, drags and the wheel, with coordinates of any size. Only 1002 and 1006: all-motion
+/// reports (1003) flood slow connections. Terminals keep their own selection for drags with
+/// shift.
+const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1002l\x1b[?1006l";
+
 /// Saved title, bracketed paste, kitty keyboard flags 1 (disambiguate escape codes)
 /// and 4 (report alternate keys). The flags are pushed without a query: terminals
 /// without support ignore them. Not flag 2, key releases, because the last release
@@ -216,8 +241,8 @@ fn write_out(sequence: &str) -> io::Result<()> {
 fn enter_sequence(modes: TerminalModes) -> String {
     let mut sequence = String::from("\x1b[22;0t");
     if modes.fullscreen {
-        // Only 1002 and 1006: all-motion reports (1003) flood slow connections.
-        sequence.push_str("\x1b[?1049h\x1b[?1002h\x1b[?1006h");
+        sequence.push_str("\x1b[?1049h");
+        sequence.push_str(MOUSE_ON);
     }
     sequence.push_str("\x1b[?2004h\x1b[>5u");
     if modes.modify_other_keys {
@@ -238,7 +263,7 @@ fn leave_sequence(alternate: bool) -> String {
         "\x1b[0m",
         "\x1b]8;;\x1b\\",
         "\x1b[0 q\x1b[?25h",
-        "\x1b[?1002l\x1b[?1006l",
+        MOUSE_OFF,
         "\x1b[?1004l",
         "\x1b[?2004l",
         "\x1b[<1u",

@@ -377,6 +377,14 @@ impl<W: Write> InlineWindow<W> {
         self.due = Due::EraseOwnRows;
     }
 
+    /// The rows before `row` are in the scrollback already, whatever was laid out anew since then.
+    pub fn continue_from(&mut self, row: usize) {
+        if self.start.is_none() {
+            self.pushed = row;
+            self.shown.top = row;
+        }
+    }
+
     /// Sends a control that does not affect the screen's contents.
     ///
     /// # Errors

@@ -11,6 +11,7 @@
 mod canvas;
 mod cell_grid;
 mod control;
+mod fullscreen;
 mod guard;
 mod inline;
 mod input;
@@ -20,6 +21,7 @@ mod row_mark;
 
 pub use canvas::Canvas;
 pub use control::{Control, ProgramState};
+pub use fullscreen::FullscreenWindow;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
 pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
 pub use input::{InputBroker, InputEvent, normalize_paste};

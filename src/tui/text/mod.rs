@@ -6,6 +6,7 @@
 //! colours.
 
 mod ansi;
+mod copy;
 mod row;
 mod sanitize;
 mod truncate;
@@ -13,6 +14,7 @@ mod width;
 mod wrap;
 
 pub use ansi::terminal_output;
+pub use copy::{CopyRule, copied_text, keep_tabs};
 pub use row::{LinkTarget, PromptMark, Row, Run};
 pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::copy::CopyRule;
 use super::width::{graphemes, width};
 
 /// The target of a link: an `http`, `https`, `mailto` or `file` URL without
@@ -73,11 +74,19 @@ pub struct Row {
     /// Cell ranges of links; ascending, not overlapping.
     pub links: Vec<(Range<u16>, LinkTarget)>,
     pub mark: Option<PromptMark>,
+    /// How its text is copied.
+    pub copy: CopyRule,
+}
+
+impl AsRef<Self> for Row {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 impl Row {
     pub fn new(line: impl Into<Line<'static>>) -> Self {
-        Self { line: line.into(), links: Vec::new(), mark: None }
+        Self { line: line.into(), ..Self::default() }
     }
 
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
@@ -136,7 +145,7 @@ impl Row {
         }));
     }
 
-    /// Prepends `text` and shifts the links.
+    /// Prepends `text`, which is not copied, and shifts the links.
     pub fn indent(&mut self, text: impl Into<String>, style: Style) {
         let text = text.into();
         if text.is_empty() {
@@ -146,13 +155,21 @@ impl Row {
         for (range, _) in &mut self.links {
             *range = range.start.saturating_add(by)..range.end.saturating_add(by);
         }
+        self.copy.shift(by);
         self.line.spans.insert(0, Span::styled(text, style));
+    }
+
+    /// Prepends `text`; a line that is copied from its beginning begins with `copied` instead.
+    pub fn prefix(&mut self, text: impl Into<String>, style: Style, copied: &str) {
+        self.indent(text, style);
+        self.copy.prefix = [copied, &self.copy.prefix].concat().into();
     }
 
     /// Fills up to `to_width` cells with spaces of `style`.
     pub fn pad(&mut self, to_width: u16, style: Style) {
         let missing = usize::from(to_width).saturating_sub(self.width());
         if missing > 0 {
+            self.copy.fill = self.copy.fill.saturating_add(cells(missing));
             self.line.spans.push(Span::styled(" ".repeat(missing), style));
         }
     }
@@ -173,6 +190,7 @@ impl Row {
 
     /// Keeps at most `max_width` cells, cut between clusters.
     pub fn clip(&mut self, max_width: u16) {
+        let before = self.width();
         let mut left = usize::from(max_width);
         let mut kept = Vec::with_capacity(self.line.spans.len());
         for mut span in self.line.spans.drain(..) {
@@ -198,6 +216,7 @@ impl Row {
         }
         self.line.spans = kept;
         let width = cells(self.width());
+        self.copy.fill = self.copy.fill.saturating_sub(cells(before).saturating_sub(width));
         self.links.retain_mut(|(range, _)| {
             range.end = range.end.min(width);
             range.start < range.end
@@ -217,6 +236,7 @@ impl From<Span<'static>> for Row {
     }
 }
 
+/// A width, saturated.
 pub(super) fn cells(width: usize) -> u16 {
     u16::try_from(width).unwrap_or(u16::MAX)
 }

@@ -12,7 +12,7 @@ use ratatui::text::Line;
 use textwrap::{WordSeparator, WordSplitter};
 use unicode_segmentation::GraphemeCursor;
 
-use super::row::{Row, Run};
+use super::row::{Row, Run, cells};
 use super::width::{graphemes, width};
 
 /// The width, and the indents of the rows.
@@ -61,12 +61,20 @@ impl Wrap {
 
         let mut rows = Vec::with_capacity(cuts.len());
         let mut slicer = Slicer { runs, ends: run_ends(runs, &flat), run_idx: 0 };
-        for (row_idx, cut) in cuts.into_iter().enumerate() {
+        for (row_idx, cut) in cuts.iter().enumerate() {
             let mut row = Row::default();
-            for run in if row_idx == 0 { first.runs } else { rest.runs } {
+            let indent = if row_idx == 0 { &first } else { &rest };
+            for run in indent.runs {
                 row.push(run.clone());
             }
-            slicer.copy(&flat, cut, room(row_idx), &mut row);
+            slicer.copy(&flat, cut.clone(), room(row_idx), &mut row);
+            row.copy.lead = cells(indent.width);
+            row.copy.goes_on = row_idx + 1 < cuts.len();
+            let next = cuts.get(row_idx + 1).map_or(flat.len(), |next| next.start);
+            row.copy.dropped = flat[cut.end..next].into();
+            if row_idx == 0 && cut.start > 0 {
+                row.copy.prefix = flat[..cut.start].into();
+            }
             rows.push(row);
         }
         rows

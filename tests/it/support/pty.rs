@@ -192,6 +192,12 @@ impl Pty {
         wait_for_files(&self.sessions, what, ready);
     }
 
+    /// Waits until `ready` holds of everything the program wrote.
+    #[track_caller]
+    pub(crate) fn wait_log(&self, what: &str, ready: impl Fn(&str) -> bool) {
+        self.wait_for(what, |shared| ready(&String::from_utf8_lossy(&shared.log)));
+    }
+
     /// Waits until `text` is somewhere on the screen.
     #[track_caller]
     pub(crate) fn wait_text(&self, text: &str) -> Vec<String> {

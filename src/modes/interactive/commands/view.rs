@@ -24,6 +24,12 @@ pub(super) const COMMANDS: &[Command] = &[
         run: |app, _, out| pager::open(app, out),
     },
     Command {
+        name: "fullscreen",
+        args: "",
+        help: "Switch between the main screen and fullscreen",
+        run: |app, _, out| actions::toggle_fullscreen(app, out),
+    },
+    Command {
         name: "redraw",
         args: "",
         help: "Clear screen and scrollback, and write the transcript again at the current width",

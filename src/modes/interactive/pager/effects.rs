@@ -34,7 +34,7 @@ impl Effects {
 
 /// The positions of entries whose line contains `query`, regardless of case. They include some
 /// whose text does not: what is not shown is found too.
-pub(super) fn search(tree: &SessionTree, path: &[usize], query: &str) -> Vec<usize> {
+pub(in super::super) fn search(tree: &SessionTree, path: &[usize], query: &str) -> Vec<usize> {
     // As it is in a line of JSON.
     let quoted = serde_json::Value::from(query.to_lowercase()).to_string();
     let wanted = quoted.trim_matches('"');

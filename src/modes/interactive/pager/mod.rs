@@ -20,6 +20,8 @@ use super::msg::{Effect, WorldEffect};
 use super::transcript::Anchor;
 use view::PagerStep;
 
+pub(super) use effects::search;
+pub(super) use section::{Section, SectionCx};
 pub(super) use view::PagerView;
 
 /// Something for the world to do.

@@ -10,24 +10,24 @@ use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
 
-use super::super::transcript::{Anchor, Anchored, Transcript, ViewSettings};
+use super::super::transcript::{Anchor, Anchored, RowPlace, Transcript, ViewSettings};
 
 /// Entries of a section at most, approximately.
 const MAX_ENTRIES: usize = 60;
 
 /// The inputs of a section's rows.
 #[derive(Clone, Copy)]
-pub(super) struct SectionCx<'a> {
-    pub(super) width: u16,
-    pub(super) theme: &'a Theme,
-    pub(super) now: Duration,
+pub(in super::super) struct SectionCx<'a> {
+    pub(in super::super) width: u16,
+    pub(in super::super) theme: &'a Theme,
+    pub(in super::super) now: Duration,
 }
 
-pub(super) struct Section {
+pub(in super::super) struct Section {
     /// Positions of its entries on the path.
-    pub(super) entries: Range<usize>,
+    pub(in super::super) entries: Range<usize>,
     /// Whether it begins with a message of the user.
-    pub(super) is_prompt: bool,
+    pub(in super::super) is_prompt: bool,
     /// Whether events of the session continue it.
     pub(super) is_live: bool,
     body: Body,
@@ -41,7 +41,7 @@ enum Body {
 
 impl Section {
     /// The sections of a path, none of them read.
-    pub(super) fn of_path(tree: &SessionTree, path: &[usize]) -> Vec<Self> {
+    pub(in super::super) fn of_path(tree: &SessionTree, path: &[usize]) -> Vec<Self> {
         let kind = |position: usize| path.get(position).map(|idx| tree.entries()[*idx].kind);
         let mut starts: Vec<usize> = Vec::new();
         for position in 0..path.len() {
@@ -67,11 +67,16 @@ impl Section {
         Self { entries: end..end, is_prompt: false, is_live: false, body: Body::Unread }
     }
 
-    pub(super) fn is_read(&self) -> bool {
+    pub(in super::super) fn is_read(&self) -> bool {
         !matches!(self.body, Body::Unread)
     }
 
-    pub(super) fn show(&mut self, entries: Vec<Arc<Entry>>, view: ViewSettings, highlighter: Highlighter) {
+    pub(in super::super) fn show(
+        &mut self,
+        entries: Vec<Arc<Entry>>,
+        view: ViewSettings,
+        highlighter: Highlighter,
+    ) {
         let cwd = view.cwd.clone();
         let mut transcript = Transcript::whole(highlighter, view);
         transcript.open(&Opened { tail: entries, n_earlier: Some(0) }, &cwd);
@@ -98,20 +103,20 @@ impl Section {
     }
 
     /// Releases the memory of entries.
-    pub(super) fn forget(&mut self) {
+    pub(in super::super) fn forget(&mut self) {
         if let Body::Entries(_) = self.body {
             self.body = Body::Unread;
         }
     }
 
-    pub(super) fn set_view(&mut self, view: &ViewSettings) {
+    pub(in super::super) fn set_view(&mut self, view: &ViewSettings) {
         if let Body::Entries(transcript) = &mut self.body {
             transcript.set_view(view.clone());
         }
     }
 
     /// Number of rows.
-    pub(super) fn layout(&mut self, cx: SectionCx<'_>) -> usize {
+    pub(in super::super) fn layout(&mut self, cx: SectionCx<'_>) -> usize {
         match &mut self.body {
             Body::Unread => 1,
             Body::Entries(transcript) => {
@@ -123,8 +128,24 @@ impl Section {
         }
     }
 
+    /// Where a row is, for [`Self::row_of`] after another layout.
+    pub(in super::super) fn place(&self, index: usize) -> Option<RowPlace> {
+        match &self.body {
+            Body::Unread => None,
+            Body::Entries(transcript) => transcript.place_in_text(index),
+        }
+    }
+
+    /// The row of a place.
+    pub(in super::super) fn row_of(&self, place: &RowPlace) -> Option<usize> {
+        match &self.body {
+            Body::Unread => None,
+            Body::Entries(transcript) => Some(transcript.row_of(place)),
+        }
+    }
+
     /// A row, after a layout.
-    pub(super) fn row(&self, index: usize) -> Cow<'_, Row> {
+    pub(in super::super) fn row(&self, index: usize) -> Cow<'_, Row> {
         match &self.body {
             Body::Unread => Cow::Owned(Row::default()),
             Body::Entries(transcript) => transcript.row(index),

@@ -8,7 +8,8 @@ use ratatui::text::Line;
 
 use crate::ai::ContentBlock;
 use crate::tui::text::{
-    Ellipsis, Row, Run, Wrap, sanitize, sanitize_line, terminal_output, truncate_row, width, wrap_plain,
+    Ellipsis, Row, Run, Wrap, keep_tabs, sanitize, sanitize_line, terminal_output, truncate_row, width,
+    wrap_plain,
 };
 use crate::tui::theme::Token;
 
@@ -23,14 +24,22 @@ const ERROR_ROWS: usize = 10;
 
 /// The first rows of `text`, and a hint about hidden ones. `None` means no limit.
 pub(in super::super) fn head(text: &str, limit: Option<usize>, style: Style, cx: &RenderCx<'_>) -> Vec<Row> {
-    first(text, limit, cx, |line| wrap_plain(&sanitize(line), cx.width, style))
+    first(text, limit, cx, |line| {
+        let mut rows = wrap_plain(&sanitize(line), cx.width, style);
+        keep_tabs(&mut rows, line);
+        rows
+    })
 }
 
 /// The first rows of code in the language of the file at `path`.
 pub(super) fn code(text: &str, path: &str, limit: Option<usize>, cx: &RenderCx<'_>) -> Vec<Row> {
     let mut lines = cx.highlighter.lines(language(path));
     let wrap = Wrap::new(cx.width);
-    first(text, limit, cx, |line| wrap.runs(&lines.next_line(&sanitize_line(line), cx.theme)))
+    first(text, limit, cx, |line| {
+        let mut rows = wrap.runs(&lines.next_line(&sanitize_line(line), cx.theme));
+        keep_tabs(&mut rows, line);
+        rows
+    })
 }
 
 /// The name of the language: the extension, or the file name if there is none.

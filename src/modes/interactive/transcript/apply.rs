@@ -235,6 +235,8 @@ impl Transcript {
         self.cells.reset(1, opened.n_earlier);
         self.live = Live::default();
         self.last_answer = None;
+        let has_earlier = opened.n_earlier != Some(0);
+        self.first_entry = opened.tail.first().filter(|_| has_earlier).map(|entry| entry.id.clone());
         for entry in &opened.tail {
             self.show_entry(entry);
         }

@@ -312,10 +312,31 @@ impl CellList {
             n_rows += self.draw_anew(index, cx);
         }
         self.first_live = 0;
+        self.lead = self.lead_rows(cx);
+    }
+
+    /// The line about cells that are not shown.
+    fn lead_rows(&self, cx: &RenderCx<'_>) -> Vec<Row> {
         let left_out = self.first_shown.saturating_sub(1);
         let lead = lead(self.n_earlier, left_out);
         let lead = lead.map(|text| format!("{text} ({} to show)", cx.view.page_key));
-        self.lead = lead.map(|text| lead_rows(&text, cx)).unwrap_or_default();
+        lead.map(|text| lead_rows(&text, cx)).unwrap_or_default()
+    }
+
+    /// Draws cells above those that have rows, from the last one backwards, until there are
+    /// `n_rows` more. Rows that were there keep their content; their indices change.
+    pub(super) fn draw_more(&mut self, n_rows: usize, cx: &RenderCx<'_>) {
+        let mut n_drawn = 0;
+        while n_drawn < n_rows && self.can_show_more() {
+            self.first_shown -= 1;
+            n_drawn += self.draw_anew(self.first_shown, cx);
+        }
+        if self.first_shown <= 1 {
+            self.first_shown = 0;
+        }
+        self.lead = self.lead_rows(cx);
+        self.first_live = 0;
+        self.measure();
     }
 
     /// Draws a cell of any age again, and returns its number of rows.
@@ -382,7 +403,7 @@ impl CellList {
     }
 
     /// The cell of row `index`, and the row's index within it.
-    fn cell_at(&self, index: usize) -> Option<(usize, usize)> {
+    pub(super) fn cell_at(&self, index: usize) -> Option<(usize, usize)> {
         let found = self.measured().partition_point(|slot| slot.end <= index);
         let start = self.start_of(found);
         (found < self.n_measured).then(|| (found, index - start))
@@ -400,6 +421,22 @@ impl CellList {
     /// First row of a cell.
     pub(super) fn start_of(&self, index: usize) -> usize {
         index.checked_sub(1).and_then(|before| self.slots.get(before)).map_or(0, |slot| slot.end)
+    }
+
+    /// The first rows of the cells of a kind that have rows.
+    pub(super) fn starts_of<T: CellKind>(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let has_rows = |slot: &Slot| T::of(&slot.cell).is_some() && !slot.painted.rows.is_empty();
+        let cells = (self.first_shown..self.n_measured).filter(move |index| has_rows(&self.slots[*index]));
+        cells.map(|index| self.start_of(index))
+    }
+
+    pub(super) fn has_released(&self) -> bool {
+        self.first_kept > 1
+    }
+
+    /// Whether cells in memory have no rows because they are far above the end.
+    pub(super) fn can_show_more(&self) -> bool {
+        self.first_shown > self.first_kept.max(1)
     }
 
     pub(super) fn rows_of(&self, index: usize) -> &[Row] {

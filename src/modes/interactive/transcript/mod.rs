@@ -16,6 +16,7 @@ mod cells;
 mod notices;
 mod places;
 mod render;
+mod scrolling;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ai::Message;
-use crate::session::{NoticeLevel, Opened};
+use crate::session::{EntryId, NoticeLevel, Opened};
 use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 use crate::tui::theme::Theme;
@@ -36,6 +37,7 @@ use cells::{BlockCell, HeaderCell, ToolCell};
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
 pub(super) use render::{RenderCx, ViewSettings};
+pub(super) use scrolling::{RowPlace, draw_earlier, keep_since};
 
 /// The conversation of a session, ready to be shown.
 ///
@@ -48,6 +50,8 @@ pub(super) struct Transcript {
     view: ViewSettings,
     /// The last answer that has text.
     last_answer: Option<Arc<Message>>,
+    /// The first entry of those that were shown when the session was opened.
+    first_entry: Option<EntryId>,
 }
 
 impl Transcript {
@@ -56,7 +60,7 @@ impl Transcript {
         let mut cells = CellList::default();
         cells.reset(0, Some(0));
         cells.push(HeaderCell::default());
-        Self { cells, live: Live::default(), highlighter, view, last_answer: None }
+        Self { cells, live: Live::default(), highlighter, view, last_answer: None, first_entry: None }
     }
 
     /// A transcript without a header that draws every cell in each layout; for one that is not

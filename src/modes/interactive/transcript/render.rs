@@ -117,7 +117,7 @@ pub(super) fn boxed(content: Vec<Row>, width: u16, background: Style) -> Vec<Row
     let edge = || {
         let mut row = Row::default();
         row.pad(width, background);
-        background.bg.map(|_| row)
+        background.bg.map(|_| row.as_frame())
     };
     let side = " ".repeat(usize::from(side(width)));
     let mut rows = Vec::with_capacity(content.len() + 2);

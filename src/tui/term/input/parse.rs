@@ -5,7 +5,7 @@
 //! affecting later keys. An Escape is a key or the beginning of one; the caller
 //! decides how long to wait for the rest.
 
-use crossterm::event::Event;
+use crossterm::event::{Event, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
 const ESCAPE: u8 = 0x1b;
@@ -93,6 +93,7 @@ impl Parser {
             return;
         }
         if is_mouse(&self.sequence) {
+            out.extend(mouse(&self.sequence).map(Event::Mouse).map(Sent::Event));
             self.sequence.clear();
             return;
         }
@@ -114,12 +115,45 @@ impl Parser {
     }
 }
 
-/// `ESC [ < … M`, `ESC [ < … m` or `ESC [ 1;2;3 M`: the mouse, which pi never
-/// enables. A report at column 0 would overflow in the library.
+/// `ESC [ < … M`, `ESC [ < … m` or `ESC [ 1;2;3 M`: the mouse.
 fn is_mouse(sequence: &[u8]) -> bool {
     let body =
         sequence.strip_prefix(b"\x1b[").and_then(|rest| rest.strip_suffix(b"M").or(rest.strip_suffix(b"m")));
     body.and_then(|body| body.first()).is_some_and(|first| first.is_ascii_digit() || *first == b'<')
+}
+
+/// A report in the only form that pi asks for: `ESC [ < button ; column ; row M`, or `m` for a
+/// release, counted from 1. Other reports and buttons without a meaning here are `None`.
+/// See <https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h3-Extended-coordinates>.
+fn mouse(sequence: &[u8]) -> Option<MouseEvent> {
+    let body = std::str::from_utf8(sequence.strip_prefix(b"\x1b[<")?).ok()?;
+    let is_release = body.ends_with('m');
+    let mut numbers = body.get(..body.len() - 1)?.split(';').map(|number| number.parse::<u16>().ok());
+    let (code, column, row) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    const SHIFT: u16 = 4;
+    const ALT: u16 = 8;
+    const CTRL: u16 = 16;
+    const MOTION: u16 = 32;
+    let button = || match code & 3 {
+        0 => Some(MouseButton::Left),
+        1 => Some(MouseButton::Middle),
+        2 => Some(MouseButton::Right),
+        _ => None,
+    };
+    let kind = match code & !(SHIFT | ALT | CTRL) {
+        64 => MouseEventKind::ScrollUp,
+        65 => MouseEventKind::ScrollDown,
+        66 => MouseEventKind::ScrollLeft,
+        67 => MouseEventKind::ScrollRight,
+        0..=2 if is_release => MouseEventKind::Up(button()?),
+        0..=2 => MouseEventKind::Down(button()?),
+        plain if plain & MOTION > 0 && plain < 64 => MouseEventKind::Drag(button()?),
+        _ => return None,
+    };
+    let pairs = [(SHIFT, KeyModifiers::SHIFT), (ALT, KeyModifiers::ALT), (CTRL, KeyModifiers::CONTROL)];
+    let modifiers =
+        pairs.into_iter().filter(|(bit, _)| code & bit > 0).map(|(_, modifier)| modifier).collect();
+    Some(MouseEvent { kind, column: column.checked_sub(1)?, row: row.checked_sub(1)?, modifiers })
 }
 
 /// `ESC [ row ; column R`, counted from 1.
@@ -132,7 +166,7 @@ fn cursor(sequence: &[u8]) -> Option<Position> {
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use crossterm::event::{KeyCode, KeyEvent};
     use proptest::prelude::*;
 
     use super::*;
@@ -147,8 +181,38 @@ mod tests {
     }
 
     #[test]
-    fn the_mouse_is_passed_over() {
-        for report in ["\x1b[32;0M", "\x1b[<0;0;0M", "\x1b[<0;5;5m", "\x1b[35;1;1M"] {
+    fn mouse_reports_become_events() {
+        let check = |report: &str, kind: MouseEventKind, at: (u16, u16), modifiers: KeyModifiers| {
+            let event = MouseEvent { kind, column: at.0, row: at.1, modifiers };
+            let sent = parse(&mut Parser::default(), &[report.as_bytes(), b"a"]);
+            assert_eq!(sent, [Sent::Event(Event::Mouse(event)), plain('a')], "{report:?}");
+        };
+        let none = KeyModifiers::NONE;
+        check("\x1b[<0;1;1M", MouseEventKind::Down(MouseButton::Left), (0, 0), none);
+        check("\x1b[<0;300;200m", MouseEventKind::Up(MouseButton::Left), (299, 199), none);
+        check("\x1b[<32;3;4M", MouseEventKind::Drag(MouseButton::Left), (2, 3), none);
+        check("\x1b[<2;3;4M", MouseEventKind::Down(MouseButton::Right), (2, 3), none);
+        check("\x1b[<64;3;4M", MouseEventKind::ScrollUp, (2, 3), none);
+        check("\x1b[<73;3;4M", MouseEventKind::ScrollDown, (2, 3), KeyModifiers::ALT);
+        check(
+            "\x1b[<20;3;4M",
+            MouseEventKind::Down(MouseButton::Left),
+            (2, 3),
+            KeyModifiers::SHIFT | KeyModifiers::CONTROL,
+        );
+    }
+
+    #[test]
+    fn mouse_reports_without_meaning_are_passed_over() {
+        for report in [
+            "\x1b[32;0M",
+            "\x1b[<0;0;0M",
+            "\x1b[<35;5;5M",
+            "\x1b[<128;5;5M",
+            "\x1b[<0;5M",
+            "\x1b[<0;99999;5M",
+            "\x1b[35;1;1M",
+        ] {
             let sent = parse(&mut Parser::default(), &[report.as_bytes(), b"a"]);
             assert_eq!(sent, [key(KeyCode::Char('a'), KeyModifiers::NONE)], "{report:?}");
         }

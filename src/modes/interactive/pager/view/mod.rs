@@ -201,6 +201,9 @@ impl PagerView {
                 return self.toggle(|view| view.hide_thinking ^= true);
             }
             _ => match key.code {
+                KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => Move::HalfPages(-1),
+                KeyCode::Char('d') if key.modifiers == KeyModifiers::CONTROL => Move::HalfPages(1),
+                KeyCode::Char('f') if key.modifiers == KeyModifiers::CONTROL => return self.begin_query(),
                 KeyCode::Char('q') if plain => return PagerStep::Close,
                 KeyCode::Char('/') if plain => return self.begin_query(),
                 KeyCode::Char('k') if plain => Move::Rows(-1),

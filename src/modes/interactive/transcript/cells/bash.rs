@@ -103,7 +103,7 @@ impl BashCell {
                 content.extend(status);
             }
         }
-        let rule = || Row::styled("─".repeat(usize::from(cx.width)), frame);
+        let rule = || Row::styled("─".repeat(usize::from(cx.width)), frame).as_frame();
         let mut rows = vec![rule()];
         rows.extend(content.into_iter().map(|row| indented(row, cx.width)));
         rows.push(rule());

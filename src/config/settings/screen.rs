@@ -1,0 +1,51 @@
+//! Settings of the two screens.
+
+use serde::Deserialize;
+
+/// The screen that interactive mode draws on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TuiMode {
+    /// The main screen, with the terminal's scrollback.
+    #[default]
+    Regular,
+    /// The alternate screen, which pi scrolls itself.
+    Fullscreen,
+}
+
+/// How fullscreen works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FullscreenSettings {
+    /// Whether the end of a selection copies it.
+    pub copy_on_select: bool,
+    /// What stands on the main screen afterwards.
+    pub exit_output: ExitOutput,
+    /// When there is a scrollbar.
+    pub scrollbar: Scrollbar,
+    /// Rows per step of the wheel; `None` means that they follow its speed.
+    pub wheel_lines: Option<u16>,
+}
+
+/// What stands on the main screen after fullscreen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExitOutput {
+    /// The transcript, each row once.
+    #[default]
+    Transcript,
+    /// Only the line that says how to resume the session.
+    ResumeHint,
+}
+
+/// When fullscreen shows a scrollbar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scrollbar {
+    /// While earlier rows are shown.
+    #[default]
+    Auto,
+    /// At all times.
+    Always,
+    /// Never.
+    Hidden,
+}

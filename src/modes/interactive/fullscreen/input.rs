@@ -1,0 +1,326 @@
+//! Keys and the mouse in fullscreen.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+use crate::tui::keymap::{Context, Keymap};
+use crate::tui::term::InputEvent;
+
+use super::super::app::App;
+use super::super::clipboard::AttachEffect;
+use super::super::msg::{Effect, ScreenEffect};
+use super::super::pager::SectionCx;
+use super::search::Search;
+use super::selection::{Point, Selection, Unit};
+use super::view::{CaretMove, Fullscreen, Move, catch_up, step};
+
+/// Time within which another click at the same place belongs to the first.
+const CLICK_TIME: Duration = Duration::from_millis(400);
+
+/// Handles an input that concerns the screen. Returns whether it did; otherwise the editor or a
+/// dialog has it.
+pub(in super::super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Vec<Effect>) -> bool {
+    let Some(view) = &mut app.fullscreen else { return false };
+    let has_dialog = app.dialogs.is_open();
+    match input {
+        InputEvent::Mouse(mouse) => {
+            on_mouse(app, mouse, has_dialog, out);
+            true
+        }
+        _ if has_dialog => false,
+        InputEvent::Key(key) if view.search.is_some() => on_search_key(app, input, key),
+        InputEvent::Paste(_) if view.search.is_some() => on_typed(view, input),
+        InputEvent::Key(key) if view.caret.is_some() => on_caret_key(app, key, out),
+        InputEvent::Key(key) => on_key(app, key, out),
+        InputEvent::Paste(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => false,
+    }
+}
+
+// Keys.
+
+fn on_key(app: &mut App, key: &KeyEvent, out: &mut Vec<Effect>) -> bool {
+    let copies_itself = app.session.settings.values.fullscreen.copy_on_select;
+    let Some(view) = &mut app.fullscreen else { return false };
+    if view.selection.is_some() {
+        let copies = app.keymap.is("tui.input.copy", key) || app.keymap.is("app.message.copy", key);
+        if copies && !copies_itself {
+            out.extend(copy_selection(app).map(|text| ScreenEffect::Copy(text).into()));
+            return true;
+        }
+        if app.keymap.is("app.interrupt", key) {
+            view.selection = None;
+            return true;
+        }
+    }
+    match scrolling(&app.keymap, key) {
+        Some(found) => view.moves.push(found),
+        None => match app.keymap.lookup(Context::Fullscreen, key) {
+            Some("tui.altScreen.search") => open_search(view),
+            Some("tui.altScreen.select") => begin_caret(view),
+            _ => return false,
+        },
+    }
+    true
+}
+
+fn scrolling(keymap: &Keymap, key: &KeyEvent) -> Option<Move> {
+    Some(match keymap.lookup(Context::Fullscreen, key)? {
+        "tui.altScreen.lineUp" => Move::Rows(-1),
+        "tui.altScreen.lineDown" => Move::Rows(1),
+        "tui.altScreen.pageUp" => Move::Pages(-1),
+        "tui.altScreen.pageDown" => Move::Pages(1),
+        "tui.altScreen.halfPageUp" => Move::HalfPages(-1),
+        "tui.altScreen.halfPageDown" => Move::HalfPages(1),
+        "tui.altScreen.top" => Move::Top,
+        "tui.altScreen.bottom" => Move::Bottom,
+        "tui.altScreen.previousPrompt" => Move::Prompt { forward: false },
+        "tui.altScreen.nextPrompt" => Move::Prompt { forward: true },
+        _ => return None,
+    })
+}
+
+// Searching.
+
+fn open_search(view: &mut Fullscreen) {
+    let origin = view.shown.spots.first().copied();
+    view.search = Some(Search { origin, ..Search::default() });
+    view.selection = None;
+}
+
+fn on_typed(view: &mut Fullscreen, input: &InputEvent) -> bool {
+    let Some(search) = &mut view.search else { return false };
+    let is_typed = search.field.handle(input);
+    if is_typed {
+        search.on_typed();
+    }
+    is_typed
+}
+
+fn on_search_key(app: &mut App, input: &InputEvent, key: &KeyEvent) -> bool {
+    let Some(view) = &mut app.fullscreen else { return false };
+    match app.keymap.lookup(Context::Search, key) {
+        Some("tui.altScreen.searchNext") => step(view, true),
+        Some("tui.altScreen.searchPrevious") => step(view, false),
+        Some("tui.altScreen.searchClose") => view.search = None,
+        _ => {
+            if on_typed(view, input) {
+                return true;
+            }
+            match scrolling(&app.keymap, key) {
+                Some(found) => view.moves.push(found),
+                None if key.code == KeyCode::Up => step(view, false),
+                None if key.code == KeyCode::Down => step(view, true),
+                // The same key as the one that opened it.
+                None if app.keymap.is("tui.altScreen.search", key) => step(view, true),
+                None => return closes_search(view, key),
+            }
+        }
+    }
+    true
+}
+
+/// Keys with ctrl or alt belong to the app.
+fn closes_search(view: &mut Fullscreen, key: &KeyEvent) -> bool {
+    let is_command = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    if is_command {
+        view.search = None;
+    }
+    !is_command
+}
+
+// Selecting with keys.
+
+fn begin_caret(view: &mut Fullscreen) {
+    // The last visible row but one: the last one has the keys.
+    let n_spots = view.shown.spots.len();
+    let index = n_spots.saturating_sub(1).min(view.shown.page.saturating_sub(2));
+    let Some(spot) = view.shown.spots.get(index).copied() else { return };
+    view.selection = None;
+    view.caret = Some(Point { spot, column: 0 });
+    view.moves.push(Move::Caret(CaretMove::LineStart));
+}
+
+fn on_caret_key(app: &mut App, key: &KeyEvent, out: &mut Vec<Effect>) -> bool {
+    // Several keys may arrive between two frames.
+    catch_up(app);
+    let Some(view) = &mut app.fullscreen else { return false };
+    let Some(caret) = view.caret else { return false };
+    let is_interrupt = app.keymap.is("app.interrupt", key) || app.keymap.is("app.clear", key);
+    if is_interrupt || app.keymap.is("tui.altScreen.select", key) {
+        (view.caret, view.selection) = (None, None);
+        return true;
+    }
+    if let Some(found) = scrolling(&app.keymap, key) {
+        view.moves.push(found);
+        return true;
+    }
+    let found = match key.code {
+        KeyCode::Char(' ') => {
+            view.selection = Some(Selection { is_extended: true, ..Selection::new(caret, Unit::Character) });
+            return true;
+        }
+        KeyCode::Char('v' | 'V') => {
+            view.selection = Some(Selection::new(caret, Unit::Line));
+            return true;
+        }
+        KeyCode::Enter | KeyCode::Char('y') => {
+            out.extend(copy_selection(app).map(|text| ScreenEffect::Copy(text).into()));
+            return true;
+        }
+        KeyCode::Left | KeyCode::Char('h') => CaretMove::Columns(-1),
+        KeyCode::Right | KeyCode::Char('l') => CaretMove::Columns(1),
+        KeyCode::Up | KeyCode::Char('k') => CaretMove::Rows(-1),
+        KeyCode::Down | KeyCode::Char('j') => CaretMove::Rows(1),
+        KeyCode::Char('b') => CaretMove::Words(-1),
+        KeyCode::Char('w') => CaretMove::Words(1),
+        KeyCode::Home | KeyCode::Char('0' | '^') => CaretMove::LineStart,
+        KeyCode::End | KeyCode::Char('$') => CaretMove::LineEnd,
+        // Nothing is typed while text is selected.
+        _ => return !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT),
+    };
+    view.moves.push(Move::Caret(found));
+    true
+}
+
+// Copying.
+
+/// Ends the selection and returns its text; `None` if nothing is selected, or if parts of it must be
+/// read first: then it is copied later.
+pub(in super::super) fn copy_selection(app: &mut App) -> Option<String> {
+    let text = selected_text(app)?;
+    let view = app.fullscreen.as_mut()?;
+    (view.caret, view.selection) = (None, None);
+    Some(text)
+}
+
+/// The text of a copy that waited for something to be read.
+pub(super) fn take_copied(app: &mut App) -> Option<String> {
+    if !app.fullscreen.as_ref()?.waiting_copy {
+        return None;
+    }
+    let text = selected_text(app)?;
+    app.fullscreen.as_mut()?.waiting_copy = false;
+    Some(text)
+}
+
+fn selected_text(app: &mut App) -> Option<String> {
+    let (theme, now, transcript) = (&app.theme, app.now, &app.transcript);
+    let view = app.fullscreen.as_mut()?;
+    let cx = SectionCx { width: view.shown.width.max(1), theme, now };
+    let selection = view.selection?;
+    let mut rows = view.scrollback(transcript, cx);
+    let text = selection.extent(&mut rows)?.text(&mut rows);
+    match text {
+        Ok(text) => (!text.is_empty()).then_some(text),
+        Err(unread) => {
+            for section in unread {
+                view.earlier.want(section);
+            }
+            view.waiting_copy = true;
+            None
+        }
+    }
+}
+
+// The mouse.
+
+fn on_mouse(app: &mut App, mouse: &MouseEvent, has_dialog: bool, out: &mut Vec<Effect>) {
+    let settings = app.session.settings.values.fullscreen;
+    let now = app.now;
+    let Some(view) = &mut app.fullscreen else { return };
+    match mouse.kind {
+        MouseEventKind::ScrollUp | MouseEventKind::ScrollDown => {
+            let down = mouse.kind == MouseEventKind::ScrollDown;
+            let with_alt = mouse.modifiers.contains(KeyModifiers::ALT);
+            let rows = view.wheel.rows(now, down, with_alt, settings.wheel_lines);
+            let rows = isize::try_from(rows).unwrap_or(1);
+            view.moves.push(Move::Rows(if down { rows } else { -rows }));
+        }
+        MouseEventKind::Up(MouseButton::Left) => on_release(app, settings.copy_on_select, out),
+        _ if has_dialog => {}
+        MouseEventKind::Down(MouseButton::Left) => on_press(view, mouse, now),
+        MouseEventKind::Drag(MouseButton::Left) => on_drag(view, mouse),
+        MouseEventKind::Down(MouseButton::Right) => out.push(AttachEffect::Clipboard.into()),
+        MouseEventKind::Down(_)
+        | MouseEventKind::Up(_)
+        | MouseEventKind::Drag(_)
+        | MouseEventKind::Moved
+        | MouseEventKind::ScrollLeft
+        | MouseEventKind::ScrollRight => {}
+    }
+}
+
+fn on_press(view: &mut Fullscreen, mouse: &MouseEvent, now: Duration) {
+    let row = usize::from(mouse.row);
+    view.caret = None;
+    let is_last = row + 1 == view.shown.page;
+    if is_last && view.shown.label.as_ref().is_some_and(|columns| columns.contains(&mouse.column)) {
+        return view.moves.push(Move::Bottom);
+    }
+    if view.shown.has_scrollbar && mouse.column + 1 == view.shown.screen_width && row < view.shown.page {
+        view.is_scrollbar_held = true;
+        return view.moves.push(part_of_height(view, row));
+    }
+    let Some(at) = point(view, mouse.column, row) else {
+        view.selection = None;
+        return;
+    };
+    let is_again =
+        view.clicks.last.is_some_and(|(time, place)| now.saturating_sub(time) <= CLICK_TIME && place == at);
+    view.clicks.count = if is_again { view.clicks.count + 1 } else { 1 };
+    view.clicks.last = Some((now, at));
+    match &mut view.selection {
+        // As in terminals, shift extends; most of them keep it for themselves.
+        Some(selection) if mouse.modifiers.contains(KeyModifiers::SHIFT) => selection.extend(at),
+        _ => view.selection = Some(Selection::new(at, Unit::of_clicks(view.clicks.count))),
+    }
+}
+
+fn part_of_height(view: &Fullscreen, row: usize) -> Move {
+    Move::Part(row * 1_000 / view.shown.page.saturating_sub(1).max(1))
+}
+
+fn on_drag(view: &mut Fullscreen, mouse: &MouseEvent) {
+    let row = usize::from(mouse.row);
+    if view.is_scrollbar_held {
+        let row = row.min(view.shown.page.saturating_sub(1));
+        return view.moves.push(part_of_height(view, row));
+    }
+    if view.selection.is_none() {
+        return;
+    }
+    view.autoscroll = match row {
+        0 => Some(-1),
+        row if row >= view.shown.page => Some(1),
+        _ => None,
+    };
+    let last = view.shown.spots.len().saturating_sub(1);
+    if let Some(at) = point(view, mouse.column, row.min(last))
+        && let Some(selection) = &mut view.selection
+    {
+        selection.extend(at);
+    }
+}
+
+fn on_release(app: &mut App, copies: bool, out: &mut Vec<Effect>) {
+    let Some(view) = &mut app.fullscreen else { return };
+    let was_scrollbar = std::mem::take(&mut view.is_scrollbar_held);
+    view.autoscroll = None;
+    if was_scrollbar {
+        return;
+    }
+    if view.selection.is_some_and(|selection| !selection.is_extended) {
+        view.selection = None;
+    }
+    if copies {
+        // It stays visible until the next click or Escape.
+        out.extend(selected_text(app).map(|text| ScreenEffect::Copy(text).into()));
+    }
+}
+
+/// The cell of the document at a cell of the screen.
+fn point(view: &Fullscreen, column: u16, row: usize) -> Option<Point> {
+    let spot = view.shown.spots.get(row).copied()?;
+    Some(Point { spot, column })
+}

@@ -1,0 +1,227 @@
+//! Searching in fullscreen.
+//!
+//! Text is found as it was before it was wrapped, regardless of case. Rows in memory are
+//! searched as the query is typed; earlier entries in the session's file when the user goes on
+//! to the next match.
+
+use std::ops::Range;
+
+use crate::tui::widgets::Field;
+
+use super::scrollback::{RECENT, Scrollback, Spot};
+use super::selection::{Extent, Point, line_end, line_start};
+
+/// The open search.
+#[derive(Default)]
+pub(super) struct Search {
+    pub(super) field: Field,
+    /// The query in lower case.
+    pub(super) query: Vec<char>,
+    /// The match that was gone to.
+    pub(super) current: Option<Extent>,
+    /// Where to look for the first match.
+    pub(super) origin: Option<Spot>,
+    /// Sections whose entries contain the query, and may show it; `None` while that is not known.
+    pub(super) sections: Option<Vec<usize>>,
+    /// Whether those were asked for.
+    pub(super) is_asked: bool,
+    /// The step that waits for something to be read.
+    pub(super) waiting: Option<Step>,
+    pub(super) note: Option<Note>,
+}
+
+/// Why there is no match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Note {
+    /// Not in memory; earlier entries were not searched.
+    NotHere,
+    NotFound,
+}
+
+/// A step to another match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) forward: bool,
+    /// Whether earlier entries are searched too.
+    pub(super) is_deep: bool,
+}
+
+/// What a step led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Sought {
+    Found(Extent),
+    /// The tree of the session, or the sections that contain the query, must be known first.
+    NeedsEarlier,
+    /// This section must be read first.
+    NeedsSection(usize),
+    Nothing,
+}
+
+impl Search {
+    /// Follows a change of the query.
+    pub(super) fn on_typed(&mut self) {
+        self.query = self.field.text().chars().flat_map(char::to_lowercase).collect();
+        (self.current, self.sections, self.is_asked, self.note) = (None, None, false, None);
+        self.waiting = (!self.query.is_empty()).then_some(Step { forward: true, is_deep: false });
+    }
+
+    /// Looks for the next match in a direction, around the end.
+    pub(super) fn seek(&mut self, step: Step, rows: &mut Scrollback<'_>) -> Sought {
+        if self.query.is_empty() {
+            return Sought::Nothing;
+        }
+        let first = rows.first();
+        let from = match (self.current, self.origin) {
+            (Some(current), _) => current.from,
+            (None, origin) => Point { spot: origin.unwrap_or(first), column: 0 },
+        };
+        let is_first = self.current.is_none();
+        if !rows.is_read(from.spot.part) {
+            return Sought::NeedsSection(from.spot.part);
+        }
+        if let Some(found) = self.find_in(from.spot.part, Some((from, is_first)), step.forward, rows) {
+            return Sought::Found(found);
+        }
+        let has_earlier = rows.transcript.first_entry().is_some();
+        if has_earlier && step.is_deep && self.sections.is_none() {
+            return Sought::NeedsEarlier;
+        }
+        let mut parts: Vec<usize> = self.sections.iter().flatten().copied().chain([RECENT]).collect();
+        parts.sort_unstable();
+        // All others in their order, around the end, and at last the rest of the first one.
+        let split = parts.partition_point(|part| {
+            if step.forward { *part <= from.spot.part } else { *part < from.spot.part }
+        });
+        parts.rotate_left(split);
+        if !step.forward {
+            parts.reverse();
+        }
+        if parts.last() != Some(&from.spot.part) {
+            parts.push(from.spot.part);
+        }
+        for part in parts {
+            if !rows.is_read(part) {
+                return Sought::NeedsSection(part);
+            }
+            if let Some(found) = self.find_in(part, None, step.forward, rows) {
+                return Sought::Found(found);
+            }
+            // Its entries contain the query where nothing of them is shown. It may leave memory
+            // before the search ends.
+            if let Some(sections) = &mut self.sections {
+                sections.retain(|section| *section != part);
+            }
+        }
+        Sought::Nothing
+    }
+
+    /// The first match of a part in a direction, beyond a point if there is one, which may
+    /// itself be a match.
+    fn find_in(
+        &self,
+        part: usize,
+        beyond: Option<(Point, bool)>,
+        forward: bool,
+        rows: &mut Scrollback<'_>,
+    ) -> Option<Extent> {
+        let (first, last) = rows.bounds(part)?;
+        let start = match beyond {
+            Some((point, _)) if point.spot.part == part => point.spot,
+            _ if forward => first,
+            _ => last,
+        };
+        let mut at = line_start(rows, start.clamp(first, last));
+        loop {
+            let line = Line::at(at, rows);
+            let is_beyond = |found: &Extent| match beyond {
+                Some((point, true)) if forward => found.from >= point,
+                Some((point, _)) if forward => found.from > point,
+                Some((point, _)) => found.from < point,
+                None => true,
+            };
+            let mut matches = line.matches(&self.query).into_iter().filter(is_beyond);
+            let found = if forward { matches.next() } else { matches.next_back() };
+            if found.is_some() {
+                return found;
+            }
+            let (next, moved) = if forward { rows.down(line.last, 1) } else { rows.up(line.first, 1) };
+            if moved == 0 || next.part != part {
+                return None;
+            }
+            at = if forward { next } else { line_start(rows, next) };
+        }
+    }
+
+    /// The matches on these rows, which follow each other.
+    pub(super) fn visible(&self, spots: &[Spot], rows: &mut Scrollback<'_>) -> Vec<Extent> {
+        let mut found = Vec::new();
+        let mut done: Option<Spot> = None;
+        for spot in spots {
+            if self.query.is_empty() || done.is_some_and(|done| *spot <= done) || !rows.is_read(spot.part) {
+                continue;
+            }
+            let start = line_start(rows, *spot);
+            let line = Line::at(start, rows);
+            found.extend(line.matches(&self.query));
+            done = Some(line.last);
+        }
+        found
+    }
+}
+
+/// A line of text before it was wrapped.
+struct Line {
+    first: Spot,
+    last: Spot,
+    /// In lower case, with the cells of each character.
+    chars: Vec<(char, Spot, Range<u16>)>,
+}
+
+impl Line {
+    /// The line that begins on row `first`.
+    fn at(first: Spot, rows: &mut Scrollback<'_>) -> Self {
+        let last = line_end(rows, first);
+        let mut chars = Vec::new();
+        for spot in rows.spots(first, last, usize::MAX) {
+            let row = rows.row(spot);
+            if row.is_frame() {
+                continue;
+            }
+            let inside = row.text_columns();
+            let mut at = 0_u16;
+            for (grapheme, width) in crate::tui::text::graphemes(&row.text()) {
+                let end = at.saturating_add(u16::try_from(width).unwrap_or(u16::MAX));
+                if at >= inside.start && end <= inside.end {
+                    for c in grapheme.chars().flat_map(char::to_lowercase) {
+                        chars.push((c, spot, at..end));
+                    }
+                }
+                at = end;
+            }
+            for c in row.dropped().chars() {
+                chars.push((c, spot, at..at));
+            }
+        }
+        Self { first, last, chars }
+    }
+
+    fn matches(&self, query: &[char]) -> Vec<Extent> {
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at + query.len() <= self.chars.len() {
+            let candidate = &self.chars[at..at + query.len()];
+            if candidate.iter().map(|(c, ..)| c).eq(query) {
+                let (_, first, start) = &candidate[0];
+                let (_, last, end) = &candidate[query.len() - 1];
+                found.push(Extent {
+                    from: Point { spot: *first, column: start.start },
+                    to: Point { spot: *last, column: end.end },
+                });
+                at += query.len();
+            } else {
+                at += 1;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,263 @@
+//! Selected text.
+
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use crate::tui::text::{Row, copied_text, graphemes};
+
+use super::scrollback::{Scrollback, Spot};
+
+/// A cell of the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Point {
+    pub(super) spot: Spot,
+    pub(super) column: u16,
+}
+
+/// What a selection consists of: one click selects characters, two words, three lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Character,
+    Word,
+    Line,
+}
+
+impl Unit {
+    pub(super) fn of_clicks(n_clicks: usize) -> Self {
+        match n_clicks % 3 {
+            1 => Self::Character,
+            2 => Self::Word,
+            _ => Self::Line,
+        }
+    }
+}
+
+/// A selection from where it began to where it is extended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Selection {
+    pub(super) anchor: Point,
+    pub(super) head: Point,
+    pub(super) unit: Unit,
+    /// Whether it has been extended; one click selects nothing.
+    pub(super) is_extended: bool,
+}
+
+/// Cells from `from` on, up to `to`, whose cell is not included. Columns up to `u16::MAX` are the
+/// whole row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) from: Point,
+    pub(super) to: Point,
+}
+
+impl Selection {
+    pub(super) fn new(at: Point, unit: Unit) -> Self {
+        Self { anchor: at, head: at, unit, is_extended: unit != Unit::Character }
+    }
+
+    pub(super) fn extend(&mut self, head: Point) {
+        self.is_extended |= head != self.anchor;
+        self.head = head;
+    }
+
+    /// What is selected; `None` if nothing is.
+    pub(super) fn extent(&self, rows: &mut Scrollback<'_>) -> Option<Extent> {
+        if !self.is_extended {
+            return None;
+        }
+        let (first, last) = (self.anchor.min(self.head), self.anchor.max(self.head));
+        let (from, to) = match self.unit {
+            Unit::Character => (first, Point { column: last.column.saturating_add(1), ..last }),
+            Unit::Word => {
+                let start = word(&rows.row(first.spot), first.column).start;
+                let end = word(&rows.row(last.spot), last.column).end;
+                (Point { column: start, ..first }, Point { column: end, ..last })
+            }
+            Unit::Line => {
+                let (start, end) = (line_start(rows, first.spot), line_end(rows, last.spot));
+                (Point { spot: start, column: 0 }, Point { spot: end, column: u16::MAX })
+            }
+        };
+        Some(Extent { from, to })
+    }
+}
+
+/// The first row of the line that row `spot` belongs to.
+pub(super) fn line_start(rows: &mut Scrollback<'_>, mut spot: Spot) -> Spot {
+    loop {
+        let (above, moved) = rows.up(spot, 1);
+        if moved == 0 || !rows.row(above).goes_on() {
+            return spot;
+        }
+        spot = above;
+    }
+}
+
+/// The last row of that line.
+pub(super) fn line_end(rows: &mut Scrollback<'_>, mut spot: Spot) -> Spot {
+    while rows.row(spot).goes_on() {
+        let (below, moved) = rows.down(spot, 1);
+        if moved == 0 {
+            break;
+        }
+        spot = below;
+    }
+    spot
+}
+
+impl Extent {
+    /// The selected columns of a row.
+    pub(super) fn columns(&self, spot: Spot) -> Option<Range<u16>> {
+        if spot < self.from.spot || spot > self.to.spot {
+            return None;
+        }
+        let start = if spot == self.from.spot { self.from.column } else { 0 };
+        let end = if spot == self.to.spot { self.to.column } else { u16::MAX };
+        (start < end).then_some(start..end)
+    }
+
+    /// The text, as [`copied_text`] has it. `Err` with a part that is not in memory.
+    pub(super) fn text(&self, rows: &mut Scrollback<'_>) -> Result<String, Vec<usize>> {
+        let n_parts = rows.earlier.sections.len();
+        let parts = self.from.spot.part..self.to.spot.part.min(n_parts.saturating_sub(1)).saturating_add(1);
+        let unread: Vec<usize> = parts.filter(|part| *part < n_parts && !rows.is_read(*part)).collect();
+        if !unread.is_empty() {
+            return Err(unread);
+        }
+        let mut pieces: Vec<(Row, Range<u16>)> = Vec::new();
+        for spot in rows.spots(self.from.spot, self.to.spot, usize::MAX) {
+            let columns = self.columns(spot).unwrap_or(0..0);
+            pieces.push((rows.row(spot).into_owned(), columns));
+        }
+        let (above, moved) = rows.up(self.from.spot, 1);
+        if moved > 0
+            && rows.row(above).goes_on()
+            && let Some((row, columns)) = pieces.first_mut()
+        {
+            // It begins in the middle of a line.
+            columns.start = columns.start.max(row.text_columns().start).max(1);
+        }
+        Ok(copied_text(pieces))
+    }
+}
+
+/// The columns of the word at a column: letters and what connects them in names, paths and
+/// addresses, or other characters of one kind.
+pub(super) fn word(row: &Row, column: u16) -> Range<u16> {
+    let text = row.text();
+    let mut cells: Vec<(Range<u16>, Kind)> = Vec::new();
+    let mut at = 0_u16;
+    for (grapheme, width) in graphemes(&text) {
+        let end = at.saturating_add(u16::try_from(width).unwrap_or(u16::MAX));
+        cells.push((at..end, Kind::of(grapheme)));
+        at = end;
+    }
+    let inside = row.text_columns();
+    cells.retain(|(cell, _)| cell.start >= inside.start && cell.end <= inside.end);
+    let Some(found) = cells.iter().position(|(cell, _)| cell.contains(&column)) else {
+        return column..column.saturating_add(1);
+    };
+    let kind = cells[found].1.joined();
+    let same = |index: &usize| cells[*index].1.joined() == kind;
+    let first = (0..=found).rev().take_while(same).last().unwrap_or(found);
+    let mut last = (found..cells.len()).take_while(same).last().unwrap_or(found);
+    // The full stop or colon after a name is no part of it.
+    while last > found && cells[last].1 == Kind::Connector {
+        last -= 1;
+    }
+    cells[first].0.start..cells[last].0.end
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Blank,
+    Letter,
+    /// Part of a word between letters.
+    Connector,
+    Other,
+}
+
+impl Kind {
+    fn of(grapheme: &str) -> Self {
+        match grapheme.chars().next() {
+            Some(c) if c.is_whitespace() => Self::Blank,
+            Some(c) if c.is_alphanumeric() || c == '_' => Self::Letter,
+            Some('-' | '.' | '/' | '~' | ':' | '@' | '%' | '+' | '#' | '?' | '&' | '=' | '$') => {
+                Self::Connector
+            }
+            _ => Self::Other,
+        }
+    }
+
+    fn joined(self) -> Self {
+        if self == Self::Connector { Self::Letter } else { self }
+    }
+}
+
+/// The row with another style in these columns.
+pub(super) fn with_style(row: Row, columns: &Range<u16>, style: Style) -> Row {
+    if columns.is_empty() {
+        return row;
+    }
+    let mut row = row;
+    let mut spans: Vec<Span<'static>> = Vec::with_capacity(row.line.spans.len() + 2);
+    let mut at = 0_u16;
+    for span in std::mem::take(&mut row.line.spans) {
+        for (grapheme, width) in graphemes(&span.content) {
+            let end = at.saturating_add(u16::try_from(width).unwrap_or(u16::MAX));
+            let is_inside = at < columns.end && end > columns.start;
+            let style = if is_inside { span.style.patch(style) } else { span.style };
+            match spans.last_mut().filter(|last| last.style == style) {
+                Some(last) => last.content.to_mut().push_str(grapheme),
+                None => spans.push(Span::styled(grapheme.to_owned(), style)),
+            }
+            at = end;
+        }
+    }
+    row.line.spans = spans;
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_a_name_a_path_or_an_address() {
+        let check = |text: &str, column: u16, expected: &str| {
+            let row = Row::styled(text, Style::new());
+            let found = word(&row, column);
+            let word: String = text
+                .chars()
+                .skip(usize::from(found.start))
+                .take(usize::from(found.end - found.start))
+                .collect();
+            assert_eq!(word, expected, "{text} at {column}");
+        };
+        check("see src/main.rs: ok", 6, "src/main.rs");
+        check("see src/main.rs: ok", 1, "see");
+        check("call foo_bar(x)", 7, "foo_bar");
+        check("call foo_bar(x)", 12, "(");
+        check("end.", 1, "end");
+        check("a  b", 1, "  ");
+        check("https://a.b/c?d=e, then", 3, "https://a.b/c?d=e");
+        check("cargo test --lib", 12, "--lib");
+    }
+
+    #[test]
+    fn a_word_of_wide_characters_covers_all_their_cells() {
+        let row = Row::styled("说：世界 ok", Style::new());
+        assert_eq!(word(&row, 5), 4..8);
+        assert_eq!(word(&row, 4), 4..8);
+    }
+
+    #[test]
+    fn a_style_covers_clusters_that_are_partly_inside() {
+        let row = Row::styled("a世b", Style::new());
+        let row = with_style(row, &(2..3), Style::new().reversed());
+        let texts: Vec<&str> = row.line.spans.iter().map(|span| span.content.as_ref()).collect();
+        assert_eq!(texts, ["a", "世", "b"]);
+    }
+}

@@ -1,0 +1,739 @@
+//! Fullscreen with the world that reads for it, without a terminal.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Size;
+use ratatui::style::Modifier;
+
+use crate::ai::Catalog;
+use crate::config::EffectiveSettings;
+use crate::session::{EntryBody, Header, Opened, SessionEvent, SessionState, SessionStore};
+use crate::tui::markdown::Highlighter;
+use crate::tui::term::InputEvent;
+use crate::tui::text::Row;
+use crate::tui::theme::{Appearance, ColorDepth, Theme};
+
+use super::super::app::AppParts;
+use super::super::keybindings;
+use super::super::pager;
+use super::super::transcript::{Transcript, ViewSettings};
+use super::*;
+
+/// The last entries, which the transcript has when a session is opened.
+const TAIL: usize = 40;
+
+/// A session of prompts, each with an answer.
+fn session(texts: &[(String, String)]) -> SessionTree {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    writeln!(file, r#"{{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/"}}"#).unwrap();
+    let mut parent = "null".to_owned();
+    let time = r#""timestamp":"2026-11-21T09:23:47.280Z""#;
+    for (n, (prompt, answer)) in texts.iter().enumerate() {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let (prompt, answer) = (quoted(prompt), quoted(answer));
+        writeln!(
+            file,
+            r#"{{"type":"message","id":"u{n}","parentId":{parent},{time},"message":{{"role":"user","content":{prompt}}}}}"#
+        )
+        .unwrap();
+        writeln!(
+            file,
+            r#"{{"type":"message","id":"a{n}","parentId":"u{n}",{time},"message":{{"role":"assistant","content":[{{"type":"text","text":{answer}}}],"api":"x","provider":"x","model":"x","stopReason":"stop","timestamp":0}}}}"#
+        )
+        .unwrap();
+        parent = format!("\"a{n}\"");
+    }
+    let none = || -> Header { unreachable!("the file has a header") };
+    SessionStore::open(file.path(), none).unwrap().tree()
+}
+
+fn numbered(n_prompts: usize, n_lines: usize) -> Vec<(String, String)> {
+    let text = |n: usize| {
+        let lines: Vec<String> = (0..n_lines).map(|line| format!("answer {n:04} line {line}")).collect();
+        (format!("question {n:04}"), lines.join("\n\n"))
+    };
+    (0..n_prompts).map(text).collect()
+}
+
+struct Stage {
+    app: App,
+    tree: SessionTree,
+    size: Size,
+    copied: Vec<String>,
+}
+
+impl Stage {
+    fn new(texts: &[(String, String)], size: Size) -> Self {
+        let tree = session(texts);
+        let path = tree.path(tree.leaf());
+        let n_earlier = path.len().saturating_sub(TAIL);
+        let opened = Opened { tail: tree.read_all(&path[n_earlier..]), n_earlier: Some(n_earlier) };
+        let view = ViewSettings::new("ctrl+o".to_owned(), "/".into(), None);
+        let mut transcript = Transcript::new(Highlighter::new(), view);
+        transcript.header("pi", "1", &["hint"]);
+        transcript.open(&opened, Path::new("/"));
+        let catalog = Catalog::builtin();
+        let session = SessionState::of(catalog.get("demo", "pi").unwrap(), Path::new("/"));
+        let mut app = App::new(AppParts {
+            session: session.into(),
+            transcript,
+            keymap: keybindings::default_keymap(),
+            theme: Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap(),
+            models: vec![],
+            home: None,
+        });
+        set(&mut app, true);
+        Self { app, tree, size, copied: Vec::new() }
+    }
+
+    fn numbered(n_prompts: usize, n_lines: usize) -> Self {
+        Self::new(&numbered(n_prompts, n_lines), Size::new(60, 20))
+    }
+
+    fn settings(mut self, change: impl FnOnce(&mut crate::config::Settings)) -> Self {
+        let mut settings = EffectiveSettings::default();
+        change(&mut settings.values);
+        let session = SessionState { settings: settings.into(), ..(*self.app.session).clone() };
+        self.app.session = session.into();
+        self
+    }
+
+    /// The rows above the editor, once everything they need has been read.
+    fn rows(&mut self) -> Vec<Row> {
+        loop {
+            let page = usize::from(self.size.height);
+            let (rows, _) = render(&mut self.app, self.size.width, page);
+            assert_eq!(rows.len(), page);
+            assert!(rows.iter().all(|row| row.width() <= usize::from(self.size.width)));
+            let wanted = take_wanted(&mut self.app);
+            let moves = !self.view().moves.is_empty();
+            if wanted.is_empty() && !moves {
+                return rows;
+            }
+            for effect in wanted {
+                self.perform(effect);
+            }
+        }
+    }
+
+    fn screen(&mut self) -> Vec<String> {
+        self.rows().iter().map(|row| row.text().trim_end().to_owned()).collect()
+    }
+
+    fn perform(&mut self, effect: WorldEffect) {
+        let WorldEffect::Fullscreen(effect) = effect else { panic!("{effect:?}") };
+        let done = match effect {
+            FullscreenEffect::ReadTree => FullscreenDone::Opened { tree: self.tree.clone() },
+            FullscreenEffect::Read { tree, sections } => {
+                let read = |(n, entries): (usize, Vec<usize>)| (n, tree.read_all(&entries));
+                FullscreenDone::Read { sections: sections.into_iter().map(read).collect(), tree }
+            }
+            FullscreenEffect::Search { tree, path, query } => {
+                let positions = pager::search(&tree, &path, &query);
+                FullscreenDone::Found { tree, query, positions }
+            }
+        };
+        let mut out = Vec::new();
+        on_done(&mut self.app, done, &mut out);
+        self.take(out);
+    }
+
+    fn take(&mut self, out: Vec<Effect>) {
+        for effect in out {
+            if let Effect::Screen(ScreenEffect::Copy(text)) = effect {
+                self.copied.push(text);
+            }
+        }
+    }
+
+    fn view(&self) -> &Fullscreen {
+        self.app.fullscreen.as_ref().unwrap()
+    }
+
+    fn input(&mut self, input: &InputEvent) -> bool {
+        let mut out = Vec::new();
+        let is_used = on_input(&mut self.app, input, &mut out);
+        self.take(out);
+        is_used
+    }
+
+    fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<String> {
+        self.input(&InputEvent::Key(KeyEvent::new(code, modifiers)));
+        self.screen()
+    }
+
+    fn type_text(&mut self, text: &str) -> Vec<String> {
+        for c in text.chars() {
+            self.input(&InputEvent::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)));
+        }
+        self.screen()
+    }
+
+    fn page_up(&mut self) -> Vec<String> {
+        self.press(KeyCode::PageUp, KeyModifiers::NONE)
+    }
+
+    fn mouse(&mut self, kind: MouseEventKind, column: usize, row: usize) {
+        let (column, row) = (u16::try_from(column).unwrap(), u16::try_from(row).unwrap());
+        self.input(&InputEvent::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        self.screen();
+    }
+
+    fn click(&mut self, column: usize, row: usize) {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
+        self.mouse(MouseEventKind::Up(MouseButton::Left), column, row);
+    }
+
+    fn drag(&mut self, from: (usize, usize), to: (usize, usize)) {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), from.0, from.1);
+        self.mouse(MouseEventKind::Drag(MouseButton::Left), to.0, to.1);
+        self.mouse(MouseEventKind::Up(MouseButton::Left), to.0, to.1);
+    }
+
+    /// The row of the screen that has `text`, and its column there.
+    #[track_caller]
+    fn find(&mut self, text: &str) -> (usize, usize) {
+        let screen = self.screen();
+        let found = screen.iter().enumerate().find_map(|(y, row)| {
+            let at = row.find(text)?;
+            Some((crate::tui::text::width(&row[..at]), y))
+        });
+        found.unwrap_or_else(|| panic!("{text} is not in {screen:#?}"))
+    }
+
+    /// Adds a message of the program below everything.
+    fn append(&mut self, text: &str) {
+        self.app.transcript.block(text);
+    }
+}
+
+fn has(screen: &[String], text: &str) -> bool {
+    screen.iter().any(|row| row.contains(text))
+}
+
+// Scrolling.
+
+#[test]
+fn the_end_is_followed_until_the_user_scrolls_up_and_again_from_the_end_on() {
+    let mut stage = Stage::numbered(10, 3);
+    assert!(has(&stage.screen(), "answer 0009 line 2"));
+    stage.append("new text");
+    assert!(has(&stage.screen(), "new text"));
+    let before = stage.page_up();
+    assert!(!has(&before, "new text") && has(&before, "↓ latest"), "{before:#?}");
+    stage.append("newer text");
+    let after = stage.screen();
+    // The handle of the scrollbar moves.
+    let text = |rows: &[String]| -> Vec<String> {
+        rows[..19].iter().map(|row| row.trim_end_matches(['│', '█', ' ']).to_owned()).collect()
+    };
+    assert_eq!(text(&after), text(&before), "what is read stays where it is");
+    assert!(after[19].contains("new rows"), "{after:#?}");
+    assert!(has(&stage.press(KeyCode::End, KeyModifiers::CONTROL), "newer text"));
+    stage.append("newest text");
+    assert!(has(&stage.screen(), "newest text"));
+}
+
+#[test]
+fn every_entry_of_a_long_session_is_reached_by_scrolling_and_few_stay_in_memory() {
+    let mut stage = Stage::numbered(400, 3);
+    let mut seen: Vec<usize> = Vec::new();
+    for n in 0..2_000 {
+        let screen = if n == 0 { stage.screen() } else { stage.page_up() };
+        seen.extend(
+            screen
+                .iter()
+                .filter_map(|row| row.trim().strip_prefix("question ")?.get(..4)?.parse::<usize>().ok()),
+        );
+        let n_read = stage.view().earlier.sections.iter().filter(|section| section.is_read()).count();
+        assert!(n_read < 80, "{n_read}");
+        if stage.view().top == Some(scrollback::Spot { part: 0, row: 0 }) {
+            break;
+        }
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen, (0..400).collect::<Vec<_>>());
+}
+
+#[test]
+fn pages_up_and_down_show_the_same_rows_in_both_directions() {
+    let mut stage = Stage::numbered(60, 3);
+    let mut up = vec![stage.screen()];
+    for _ in 0..30 {
+        up.push(stage.page_up());
+    }
+    for expected in up.iter().rev().skip(1) {
+        let screen = stage.press(KeyCode::PageDown, KeyModifiers::NONE);
+        // The label and the scrollbar differ only at the end.
+        let text = |rows: &[String]| -> Vec<String> {
+            rows[..19].iter().map(|row| row.trim_end_matches(['│', '█', ' ']).to_owned()).collect()
+        };
+        assert_eq!(text(&screen), text(expected));
+    }
+    assert_eq!(stage.view().top, None, "the end is followed again");
+}
+
+#[test]
+fn start_and_end_are_one_key_away() {
+    let mut stage = Stage::numbered(300, 2);
+    stage.screen();
+    assert!(has(&stage.press(KeyCode::Home, KeyModifiers::CONTROL), "question 0000"));
+    assert!(has(&stage.press(KeyCode::End, KeyModifiers::CONTROL), "answer 0299 line 1"));
+}
+
+#[test]
+fn the_header_is_above_a_session_that_begins_with_it() {
+    let mut stage = Stage::numbered(10, 3);
+    let screen = stage.press(KeyCode::Home, KeyModifiers::CONTROL);
+    assert!(screen[1].contains("pi"), "{screen:#?}");
+}
+
+#[test]
+fn the_row_at_the_top_stays_when_the_width_changes() {
+    let words: String = (0..400).fold(String::new(), |mut text, n| {
+        let _ = write!(text, "word{n:03} ");
+        text
+    });
+    let texts: Vec<_> = (0..30).map(|n| (format!("question {n:04}"), words.clone())).collect();
+    // In the transcript, and in an earlier section.
+    for n_pages in [8, 90] {
+        let mut stage = Stage::new(&texts, Size::new(60, 20));
+        for _ in 0..n_pages {
+            stage.page_up();
+        }
+        let top = stage.screen()[0].clone();
+        let first = top.split_whitespace().next().unwrap().to_owned();
+        let part = stage.view().top.unwrap().part;
+        for width in [100, 33, 200, 21] {
+            stage.size.width = width;
+            let screen = stage.screen();
+            assert_eq!(stage.view().top.unwrap().part, part);
+            assert!(screen[0].contains(&first), "{width}: {first} is not in {:?}", screen[0]);
+        }
+    }
+}
+
+#[test]
+fn prompts_are_visited_in_both_directions_beyond_the_transcript() {
+    let mut stage = Stage::numbered(60, 12);
+    stage.screen();
+    for n in (0..60).rev() {
+        let screen = stage.press(KeyCode::Up, KeyModifiers::CONTROL);
+        let shown: Vec<&String> = screen[..4].iter().filter(|row| row.contains("question")).collect();
+        assert!(shown.len() == 1 && shown[0].contains(&format!("question {n:04}")), "{n}: {screen:#?}");
+    }
+    for n in 1..58 {
+        let screen = stage.press(KeyCode::Down, KeyModifiers::CONTROL);
+        assert!(screen[..4].iter().any(|row| row.contains(&format!("question {n:04}"))), "{n}: {screen:#?}");
+    }
+}
+
+#[test]
+fn the_wheel_scrolls_as_the_setting_says() {
+    let mut stage = Stage::numbered(30, 6).settings(|settings| settings.fullscreen.wheel_lines = Some(3));
+    let before = stage.screen();
+    stage.mouse(MouseEventKind::ScrollUp, 3, 3);
+    let after = stage.screen();
+    let text = |row: &String| row.trim_end_matches(['│', '█', ' ']).to_owned();
+    assert_eq!(
+        after[3..19].iter().map(text).collect::<Vec<_>>(),
+        before[..16].iter().map(text).collect::<Vec<_>>()
+    );
+    stage.mouse(MouseEventKind::ScrollDown, 3, 3);
+    assert_eq!(stage.view().top, None);
+}
+
+#[test]
+fn the_scrollbar_is_shown_as_the_setting_says_and_can_be_dragged() {
+    use crate::config::Scrollbar;
+    let bar = |stage: &mut Stage| stage.screen().iter().filter(|row| row.ends_with(['█', '│'])).count();
+    for (scrollbar, at_end, scrolled) in
+        [(Scrollbar::Auto, 0, 20), (Scrollbar::Always, 20, 20), (Scrollbar::Hidden, 0, 0)]
+    {
+        let mut stage = Stage::numbered(30, 6).settings(|settings| settings.fullscreen.scrollbar = scrollbar);
+        assert_eq!(bar(&mut stage), at_end, "{scrollbar:?}");
+        stage.page_up();
+        assert_eq!(bar(&mut stage), scrolled, "{scrollbar:?}");
+    }
+    let mut stage =
+        Stage::numbered(300, 3).settings(|settings| settings.fullscreen.scrollbar = Scrollbar::Always);
+    stage.screen();
+    stage.mouse(MouseEventKind::Down(MouseButton::Left), 59, 0);
+    assert!(has(&stage.screen(), "question 0000"), "{:#?}", stage.screen());
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), 59, 10);
+    let screen = stage.screen();
+    let shown =
+        screen.iter().find_map(|row| row.trim().strip_prefix("answer ")?.get(..4)?.parse::<usize>().ok());
+    assert!((100..200).contains(&shown.unwrap()), "{screen:#?}");
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), 59, 19);
+    stage.mouse(MouseEventKind::Up(MouseButton::Left), 59, 19);
+    assert!(has(&stage.screen(), "answer 0299 line 2"));
+    assert_eq!(stage.copied, [""; 0]);
+}
+
+#[test]
+fn the_label_leads_to_the_end_with_a_click() {
+    let mut stage = Stage::numbered(30, 6);
+    stage.screen();
+    let screen = stage.page_up();
+    let column = crate::tui::text::width(screen[19].split_once('↓').unwrap().0);
+    stage.click(column, 19);
+    assert_eq!(stage.view().top, None);
+    assert!(has(&stage.screen(), "answer 0029 line 5"));
+}
+
+#[test]
+fn the_work_of_a_frame_does_not_grow_with_the_rows_behind_it() {
+    let renders = |n_lines: usize| {
+        let mut stage = Stage::numbered(TAIL / 2, n_lines);
+        stage.screen();
+        stage.press(KeyCode::Home, KeyModifiers::CONTROL);
+        stage.press(KeyCode::End, KeyModifiers::CONTROL);
+        let before = stage.app.transcript.renders();
+        for n in 0..20 {
+            stage.append(&format!("text {n}"));
+            stage.screen();
+        }
+        stage.page_up();
+        stage.app.transcript.renders() - before
+    };
+    assert_eq!(renders(400), renders(4));
+}
+
+#[test]
+fn tiny_screens_and_empty_sessions_are_survived() {
+    for (width, height) in [(1, 0), (1, 1), (3, 2), (8, 3), (200, 60)] {
+        for n_prompts in [0, 1, 60] {
+            let mut stage = Stage::new(&numbered(n_prompts, 2), Size::new(width, height));
+            for (code, modifiers) in [
+                (KeyCode::PageUp, KeyModifiers::NONE),
+                (KeyCode::Home, KeyModifiers::CONTROL),
+                (KeyCode::Down, KeyModifiers::CONTROL),
+                (KeyCode::Up, KeyModifiers::CONTROL),
+                (KeyCode::Char('s'), KeyModifiers::ALT),
+                (KeyCode::Char(' '), KeyModifiers::NONE),
+                (KeyCode::Up, KeyModifiers::NONE),
+                (KeyCode::Char('b'), KeyModifiers::NONE),
+                (KeyCode::Enter, KeyModifiers::NONE),
+                (KeyCode::Char('/'), KeyModifiers::ALT),
+                (KeyCode::Char('x'), KeyModifiers::NONE),
+                (KeyCode::Enter, KeyModifiers::NONE),
+                (KeyCode::Esc, KeyModifiers::NONE),
+                (KeyCode::End, KeyModifiers::CONTROL),
+            ] {
+                stage.press(code, modifiers);
+            }
+            if height > 0 {
+                stage.drag((0, 0), (usize::from(width) - 1, usize::from(height) - 1));
+            }
+        }
+    }
+}
+
+// Selecting and copying.
+
+const CODE: &str = "fn main() {\n\tlet text = \"a long line of code that does not fit into sixty columns\";\n\n    if true {\n\t\tprintln!(\"世界\");  \n    }\n}";
+
+fn answer(text: &str) -> Stage {
+    Stage::new(&[("question".to_owned(), text.to_owned())], Size::new(60, 40))
+}
+
+#[test]
+fn text_is_copied_byte_for_byte_whatever_the_width() {
+    let paragraph = "A paragraph with  two blanks, a very long tail of words that has to be wrapped, 世界世界世界 and an end.";
+    let text = format!(
+        "{paragraph}\n\n```rust\n{CODE}\n```\n\n- one item that is so long that it takes more than a single row\n  - nested\n- two\n\n> quoted text that is wrapped because it is longer than the row is\n\nlast"
+    );
+    for width in [24, 33, 60, 120, 200] {
+        let mut stage = answer(&text);
+        stage.size = Size::new(width, 80);
+        let (x, y) = stage.find("A paragraph");
+        let (end_x, end_y) = stage.find("last");
+        stage.drag((x, y), (end_x + 3, end_y));
+        assert_eq!(stage.copied.concat(), text, "{width}");
+    }
+}
+
+#[test]
+fn a_triple_click_copies_the_source_of_its_line() {
+    for width in [24, 60, 200] {
+        let mut stage = answer(&format!("before\n\n```\n{CODE}\n```"));
+        stage.size.width = width;
+        for (shown, expected) in [
+            ("let text", CODE.lines().nth(1).unwrap()),
+            ("println", CODE.lines().nth(4).unwrap()),
+            ("before", "before"),
+        ] {
+            let (x, y) = stage.find(shown);
+            stage.copied.clear();
+            stage.app.now += std::time::Duration::from_secs(1);
+            for _ in 0..3 {
+                stage.click(x, y);
+            }
+            assert_eq!(stage.copied.last().unwrap(), expected, "{width}");
+        }
+    }
+}
+
+#[test]
+fn a_double_click_copies_a_word_and_a_drag_goes_on_by_words() {
+    let mut stage = answer("see src/main.rs and then docs/cli.md here");
+    let (x, y) = stage.find("main.rs");
+    stage.click(x, y);
+    stage.click(x, y);
+    assert_eq!(stage.copied, ["src/main.rs"]);
+    stage.app.now += std::time::Duration::from_secs(1);
+    let (to, _) = stage.find("cli.md");
+    stage.click(x, y);
+    stage.mouse(MouseEventKind::Down(MouseButton::Left), x, y);
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), to, y);
+    stage.mouse(MouseEventKind::Up(MouseButton::Left), to, y);
+    assert_eq!(stage.copied.last().unwrap(), "src/main.rs and then docs/cli.md");
+}
+
+#[test]
+fn one_click_selects_nothing() {
+    let mut stage = answer("text");
+    let (x, y) = stage.find("text");
+    stage.click(x, y);
+    assert_eq!(stage.copied, [""; 0]);
+    assert_eq!(stage.view().selection, None);
+}
+
+#[test]
+fn boxes_and_margins_are_not_copied() {
+    let mut stage = answer("the answer");
+    let (_, y) = stage.find("question");
+    let (_, end) = stage.find("the answer");
+    // From the margin beside the box to behind the answer.
+    stage.drag((0, y - 1), (50, end));
+    assert_eq!(stage.copied, ["question\n\nthe answer"]);
+}
+
+#[test]
+fn a_table_is_copied_as_markdown_and_a_cell_as_its_text() {
+    let table =
+        "| name | meaning |\n| --- | :-: |\n| a\\|b | something long that wraps in its cell |\n| c | d |";
+    for width in [30, 60] {
+        let mut stage = answer(&format!("before\n\n{table}\n\nafter"));
+        stage.size.width = width;
+        let (x, y) = stage.find("before");
+        let (end_x, end_y) = stage.find("after");
+        stage.drag((x, y), (end_x + 4, end_y));
+        assert_eq!(stage.copied, [format!("before\n\n{table}\n\nafter")], "{width}");
+        let (x, y) = stage.find("something");
+        stage.drag((x, y), (x + 8, y));
+        assert_eq!(stage.copied.last().unwrap(), "something");
+    }
+}
+
+#[test]
+fn a_selection_stays_on_its_text_while_output_arrives_and_the_screen_scrolls() {
+    let mut stage = Stage::numbered(30, 6);
+    let (x, y) = stage.find("answer 0029 line 3");
+    stage.mouse(MouseEventKind::Down(MouseButton::Left), x, y);
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), x + 5, y);
+    stage.append("new text\n\nmore text");
+    let (_, moved) = stage.find("answer 0029 line 3");
+    assert_eq!(moved, y - 4);
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), x + 17, moved);
+    stage.mouse(MouseEventKind::Up(MouseButton::Left), x + 17, moved);
+    assert_eq!(stage.copied, ["answer 0029 line 3"]);
+    stage.page_up();
+    let is_marked = |row: &Row| {
+        row.line.spans.iter().any(|span| {
+            span.style.add_modifier.contains(Modifier::REVERSED)
+                && span.content.contains("answer 0029 line 3")
+        })
+    };
+    stage.press(KeyCode::End, KeyModifiers::CONTROL);
+    assert!(stage.rows().iter().any(is_marked));
+    stage.press(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(!stage.rows().iter().any(is_marked), "Escape removes it");
+}
+
+#[test]
+fn a_drag_beyond_the_edge_scrolls_and_copies_what_came_into_view() {
+    let mut stage = Stage::numbered(120, 3);
+    let (x, y) = stage.find("answer 0119 line 2");
+    stage.mouse(MouseEventKind::Down(MouseButton::Left), x + 17, y);
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), 0, 0);
+    assert!(stage.view().is_moving());
+    let mut frames = 0;
+    while !has(&stage.screen(), "question 0005") {
+        frames += 1;
+        assert!(frames < 2_000);
+    }
+    let (_, row) = stage.find("question 0005");
+    stage.mouse(MouseEventKind::Drag(MouseButton::Left), 0, row);
+    assert_eq!(stage.view().is_moving(), row == 0);
+    stage.mouse(MouseEventKind::Up(MouseButton::Left), 0, row);
+    while stage.copied.is_empty() {
+        stage.screen();
+    }
+    let expected: Vec<String> =
+        numbered(120, 3)[5..].iter().map(|(prompt, answer)| format!("{prompt}\n\n{answer}")).collect();
+    assert_eq!(stage.copied, [expected.join("\n\n")], "nothing is missing in between");
+}
+
+#[test]
+fn without_copy_on_select_the_copy_keys_take_the_selection() {
+    for key in ['c', 'x'] {
+        let mut stage = answer("some text").settings(|settings| settings.fullscreen.copy_on_select = false);
+        let (x, y) = stage.find("some");
+        stage.drag((x, y), (x + 3, y));
+        assert_eq!(stage.copied, [""; 0]);
+        stage.press(KeyCode::Char(key), KeyModifiers::CONTROL);
+        assert_eq!(stage.copied, ["some"]);
+        let again = InputEvent::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL));
+        assert!(!stage.input(&again), "without a selection the key belongs to the app");
+    }
+}
+
+#[test]
+fn text_is_selected_with_the_keyboard() {
+    let mut stage = answer("one two three\n\nfour 世界 six");
+    stage.screen();
+    stage.press(KeyCode::Char('s'), KeyModifiers::ALT);
+    let none = KeyModifiers::NONE;
+    let row = stage_row(&mut stage, "one two");
+    while stage.view().caret.unwrap().spot > stage.view().shown.spots[row] {
+        stage.press(KeyCode::Up, none);
+    }
+    stage.press(KeyCode::Home, none);
+    stage.press(KeyCode::Char('w'), none);
+    stage.press(KeyCode::Char(' '), none);
+    stage.press(KeyCode::Down, none);
+    stage.press(KeyCode::Down, none);
+    stage.press(KeyCode::Right, none);
+    stage.press(KeyCode::Enter, none);
+    assert_eq!(stage.copied, ["two three\n\nfour 世"]);
+    assert_eq!(stage.view().caret, None);
+    // Whole lines.
+    stage.press(KeyCode::Char('s'), KeyModifiers::ALT);
+    stage.press(KeyCode::Char('v'), none);
+    stage.press(KeyCode::Char('y'), none);
+    assert_eq!(stage.copied.last().unwrap(), "four 世界 six");
+    // Keys that arrive together are handled one after the other.
+    stage.press(KeyCode::Char('s'), KeyModifiers::ALT);
+    for code in [KeyCode::Up, KeyCode::Up, KeyCode::Home, KeyCode::Char(' '), KeyCode::End, KeyCode::Enter] {
+        stage.input(&InputEvent::Key(KeyEvent::new(code, none)));
+    }
+    assert_eq!(stage.copied.pop().unwrap(), "one two three");
+    // Escape leaves without a copy, and keys are typed again.
+    stage.press(KeyCode::Char('s'), KeyModifiers::ALT);
+    stage.press(KeyCode::Esc, none);
+    assert_eq!((stage.copied.len(), stage.view().caret), (2, None));
+    assert!(!stage.input(&InputEvent::Key(KeyEvent::new(KeyCode::Char('v'), none))));
+}
+
+fn stage_row(stage: &mut Stage, text: &str) -> usize {
+    stage.find(text).1
+}
+
+// Searching.
+
+#[test]
+fn a_search_marks_all_matches_and_goes_from_one_to_the_next() {
+    let mut stage = Stage::numbered(TAIL / 2, 3);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    let screen = stage.type_text("LINE 1");
+    assert!(screen[19].contains("Search: LINE 1"), "{screen:#?}");
+    let marked = |stage: &mut Stage| -> Vec<String> {
+        let rows = stage.rows();
+        let spans = rows[..19].iter().flat_map(|row| &row.line.spans);
+        let marked = spans.filter(|span| span.style.add_modifier.contains(Modifier::REVERSED));
+        marked.map(|span| span.content.to_string()).filter(|text| text != "█").collect()
+    };
+    let found = marked(&mut stage);
+    assert!(found.len() > 1 && found.iter().all(|text| text == "line 1"), "{found:?}");
+    let current = |stage: &Stage| stage.view().search.as_ref().unwrap().current.unwrap().from;
+    let first = current(&stage);
+    stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    let second = current(&stage);
+    assert!(second > first || second.spot.row < first.spot.row);
+    stage.press(KeyCode::Enter, KeyModifiers::SHIFT);
+    assert_eq!(current(&stage), first);
+    stage.press(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(stage.view().search.is_none() && marked(&mut stage).iter().all(|text| text != "line 1"));
+}
+
+#[test]
+fn a_search_finds_earlier_messages_that_are_not_in_memory() {
+    let mut stage = Stage::numbered(300, 3);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    let screen = stage.type_text("answer 0007 line 1");
+    assert!(screen[19].contains("not here · enter: search all"), "{screen:#?}");
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(has(&screen[..19], "answer 0007 line 1"), "{screen:#?}");
+    let screen = stage.type_text("?");
+    assert!(!screen[19].contains("enter: next"), "{screen:#?}");
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(screen[19].contains("not found"), "{screen:#?}");
+}
+
+#[test]
+fn a_search_for_text_that_is_stored_but_not_shown_ends() {
+    let mut stage = Stage::numbered(300, 1);
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    stage.type_text("stopReason");
+    let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(screen[19].contains("not found"), "{screen:#?}");
+    assert!(stage.view().earlier.sections.iter().filter(|section| section.is_read()).count() < 300);
+}
+
+#[test]
+fn a_match_may_be_wrapped() {
+    let mut stage = answer("a paragraph that is long enough to be wrapped in the middle of these words");
+    stage.size.width = 24;
+    stage.screen();
+    stage.press(KeyCode::Char('/'), KeyModifiers::ALT);
+    stage.type_text("that is long enough to be wrapped in the middle");
+    assert!(stage.view().search.as_ref().unwrap().current.is_some());
+}
+
+// What else happens.
+
+#[test]
+fn another_session_is_shown_from_its_end() {
+    let mut stage = Stage::numbered(30, 6);
+    stage.page_up();
+    let opened = Opened { tail: vec![], n_earlier: Some(0) };
+    stage.app.transcript.open(&opened, Path::new("/"));
+    stage.app.fullscreen.as_mut().unwrap().start_over();
+    let screen = stage.screen();
+    assert!(screen[1].contains("pi") && !has(&screen, "answer"), "{screen:#?}");
+}
+
+#[test]
+fn a_toggle_redraws_what_is_on_the_screen_and_earlier_sections() {
+    let long: Vec<String> = (0..60).map(|n| format!("pasted {n}")).collect();
+    let mut texts = vec![(long.join("\n"), "answer".to_owned())];
+    texts.extend(numbered(60, 2));
+    let mut stage = Stage::new(&texts, Size::new(60, 30));
+    stage.screen();
+    let screen = stage.press(KeyCode::Home, KeyModifiers::CONTROL);
+    assert!(has(&screen, "more lines"), "{screen:#?}");
+    let mut view = stage.app.transcript.view().clone();
+    view.expanded = true;
+    stage.app.transcript.set_view(view);
+    let screen = stage.screen();
+    assert!(has(&screen, "pasted 20") && !has(&screen, "more lines"), "{screen:#?}");
+}
+
+#[test]
+fn messages_that_arrive_are_events_of_the_same_transcript() {
+    let mut stage = Stage::numbered(3, 1);
+    let EntryBody::Message { message, .. } = &stage.tree.read(0).unwrap().body else { panic!() };
+    let crate::session::SessionMessage::Model(message) = message else { panic!() };
+    let event = SessionEvent::Agent(crate::agent::AgentEvent::MessageEnd(std::sync::Arc::clone(message)));
+    stage.app.transcript.apply(&event, std::time::Duration::ZERO);
+    assert_eq!(stage.screen().iter().filter(|row| row.contains("question 0000")).count(), 2);
+}

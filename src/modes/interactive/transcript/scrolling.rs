@@ -1,0 +1,113 @@
+//! What a view that scrolls over the transcript asks for: places of rows that survive a layout,
+//! earlier cells, prompts.
+
+use std::time::Duration;
+
+use crate::session::EntryId;
+use crate::tui::term::RowMark;
+use crate::tui::theme::Theme;
+
+use super::Transcript;
+use super::cells::UserCell;
+use super::render::RenderCx;
+
+/// The place of a row: its cell, and where it is there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) struct RowPlace {
+    cell: usize,
+    row: usize,
+    /// The text before it, for a layout that wraps differently.
+    mark: Option<RowMark>,
+}
+
+impl Transcript {
+    /// Where row `index` is, for a layout that keeps the rows of its cell; `None` if there is no
+    /// such row.
+    pub(in super::super) fn place(&self, index: usize) -> Option<RowPlace> {
+        let (cell, row) = self.cells.cell_at(index)?;
+        Some(RowPlace { cell, row, mark: None })
+    }
+
+    /// The same for a layout that may wrap the cell differently, which takes time in proportion to
+    /// the text of the cell.
+    pub(in super::super) fn place_in_text(&self, index: usize) -> Option<RowPlace> {
+        let place = self.place(index)?;
+        let mark = RowMark::of(self.cells.rows_of(place.cell)).nth(place.row);
+        Some(RowPlace { mark, ..place })
+    }
+
+    /// The row of a place after another layout; the last row of its cell if the cell has
+    /// become shorter.
+    pub(in super::super) fn row_of(&self, place: &RowPlace) -> usize {
+        let rows = self.cells.rows_of(place.cell);
+        let start = self.cells.start_of(place.cell);
+        let row = match place.mark {
+            Some(mark) => mark.find(rows).unwrap_or_else(|| mark.find_before(rows)),
+            None => place.row,
+        };
+        start + row.min(rows.len().saturating_sub(1))
+    }
+
+    /// The first row after the header and the line about hidden entries.
+    pub(in super::super) fn body(&self) -> usize {
+        self.cells.start_of(1).min(self.len())
+    }
+
+    /// Whether there are cells without rows above the others.
+    pub(in super::super) fn hides_cells(&self) -> bool {
+        self.cells.can_show_more()
+    }
+
+    /// Whether cells have left memory, which the line about hidden entries counts.
+    pub(in super::super) fn has_released(&self) -> bool {
+        self.cells.has_released()
+    }
+
+    /// The row after the header.
+    pub(in super::super) fn lead(&self) -> usize {
+        self.cells.rows_of(0).len().min(self.len())
+    }
+
+    /// The first entry that was shown when the session was opened, if earlier ones were not.
+    pub(in super::super) fn first_entry(&self) -> Option<&EntryId> {
+        self.first_entry.as_ref()
+    }
+
+    /// The first row of the last prompt that begins before row `index`.
+    pub(in super::super) fn prompt_before(&self, index: usize) -> Option<usize> {
+        let starts = self.cells.starts_of::<UserCell>();
+        starts.rev().find(|start| *start < index)
+    }
+
+    /// The first row of the next prompt that begins after row `index`.
+    pub(in super::super) fn prompt_after(&self, index: usize) -> Option<usize> {
+        let starts = self.cells.starts_of::<UserCell>();
+        starts.rev().take_while(|start| *start > index).last()
+    }
+}
+
+/// Draws cells above those that have rows, about `n_rows` of them. Returns how many rows there
+/// are more; indices of all later rows grow by that.
+pub(in super::super) fn draw_earlier(
+    transcript: &mut Transcript,
+    n_rows: usize,
+    width: u16,
+    theme: &Theme,
+    now: Duration,
+) -> usize {
+    let before = transcript.len();
+    let cx = RenderCx {
+        width: width.max(1),
+        theme,
+        highlighter: &transcript.highlighter,
+        view: &transcript.view,
+        now,
+    };
+    transcript.cells.draw_more(n_rows, &cx);
+    transcript.len().saturating_sub(before)
+}
+
+/// The next layout keeps the cell of row `index` and all after it.
+pub(in super::super) fn keep_since(transcript: &mut Transcript, index: usize) {
+    transcript.cells.keep_since(index);
+}

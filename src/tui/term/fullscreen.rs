@@ -1,0 +1,84 @@
+//! The fullscreen window: the whole alternate screen, without scrollback.
+//!
+//! The caller decides which rows are on it; the window writes only the cells that
+//! differ from the last frame. Nothing it writes reaches the scrollback: it never
+//! scrolls. Whoever switches the terminal to the alternate screen creates the window
+//! afterwards.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use ratatui::layout::{Position, Size};
+
+use super::super::text::Row;
+use super::canvas::Canvas;
+use super::cell_grid::narrow;
+
+/// A window of the size of the screen. `W` is the terminal, or an emulator in tests.
+#[derive(Debug)]
+pub struct FullscreenWindow<W> {
+    canvas: Canvas<W>,
+    /// Whether the screen may show something else than the window knows.
+    is_stale: bool,
+}
+
+impl<W: Write> FullscreenWindow<W> {
+    /// A window on a screen of unknown contents.
+    pub fn new(sink: W, size: Size) -> Self {
+        Self { canvas: Canvas::new(sink, size, Position::new(0, 0)), is_stale: true }
+    }
+
+    /// Whether links are written as OSC 8; off by default.
+    pub fn set_links(&mut self, enabled: bool) {
+        self.canvas.set_links(enabled);
+    }
+
+    pub fn size(&self) -> Size {
+        self.canvas.size()
+    }
+
+    pub fn sink_mut(&mut self) -> &mut W {
+        self.canvas.sink_mut()
+    }
+
+    pub fn sink(&self) -> &W {
+        self.canvas.sink()
+    }
+
+    /// Adopts a new size; the next frame draws everything.
+    pub fn resize(&mut self, size: Size) {
+        self.canvas.set_size(size);
+        self.is_stale = true;
+    }
+
+    /// Draws everything with the next frame, because another program used the screen or
+    /// the looks changed.
+    pub fn repaint(&mut self) {
+        self.canvas.forget();
+        self.is_stale = true;
+    }
+
+    /// Shows `rows` from the first screen row on, and blank rows below them, with at most one
+    /// write. `cursor` is where the terminal's cursor is; `None` hides it.
+    ///
+    /// # Errors
+    /// If the terminal cannot be written to.
+    pub fn draw<'r>(
+        &mut self,
+        rows: impl IntoIterator<Item = Cow<'r, Row>>,
+        cursor: Option<Position>,
+    ) -> io::Result<()> {
+        let size = self.size();
+        if std::mem::take(&mut self.is_stale) {
+            self.canvas.erase_from_row(0)?;
+        }
+        let mut rows: Vec<Cow<'r, Row>> = rows.into_iter().take(usize::from(size.height)).collect();
+        rows.resize_with(usize::from(size.height), Cow::default);
+        let last = narrow(rows.len()).saturating_sub(1);
+        self.canvas.show((0..size.height).zip(rows))?;
+        let at = cursor.unwrap_or(Position::new(0, last));
+        let at = Position::new(at.x.min(size.width - 1), at.y.min(size.height - 1));
+        self.canvas.place_cursor(at, cursor.is_some())?;
+        self.canvas.flush()
+    }
+}

@@ -1,0 +1,299 @@
+//! Text that is copied from rows.
+//!
+//! A row on the screen is not what it was made of: long lines are wrapped, boxes and margins
+//! are filled with blanks, tabs become spaces. Each [`Row`] therefore carries a [`CopyRule`],
+//! and [`copied_text`] puts the lines together again, byte for byte: wrapped rows are joined with the
+//! blanks that the wrap dropped, and what is only drawn around a text is left out.
+
+use std::ops::Range;
+
+use crate::util::escapes::{Piece, is_dropped, pieces};
+
+use super::row::Row;
+use super::sanitize::TAB_WIDTH;
+use super::width::{graphemes, width};
+
+/// How a row is copied. The default is a row that is a line of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CopyRule {
+    /// Cells at the start that are drawn in front of the text, such as a margin.
+    pub(super) lead: u16,
+    /// Cells at the end that only fill the row.
+    pub(super) fill: u16,
+    /// Drawn around texts and never copied, such as the edge of a box.
+    pub(super) is_frame: bool,
+    /// Whether the next row goes on with the same line.
+    pub(super) goes_on: bool,
+    /// Blanks after the text that are not shown.
+    pub(super) dropped: Box<str>,
+    /// What a line begins with if it is copied from its beginning, in place of the lead.
+    pub(super) prefix: Box<str>,
+    /// Replaces the text if the row is copied whole.
+    pub(super) instead: Option<Box<str>>,
+    /// Columns at which spaces stand for a tab.
+    pub(super) tabs: Vec<u16>,
+}
+
+impl CopyRule {
+    pub(super) fn shift(&mut self, by: u16) {
+        self.lead = self.lead.saturating_add(by);
+        for column in &mut self.tabs {
+            *column = column.saturating_add(by);
+        }
+    }
+}
+
+impl Row {
+    /// Whether the next row goes on with the same line.
+    pub fn goes_on(&self) -> bool {
+        self.copy.goes_on
+    }
+
+    /// Blanks after the text that are not shown.
+    pub fn dropped(&self) -> &str {
+        &self.copy.dropped
+    }
+
+    /// Whether the row is drawn around texts and is none itself.
+    pub fn is_frame(&self) -> bool {
+        self.copy.is_frame
+    }
+
+    /// The columns that have text.
+    pub fn text_columns(&self) -> Range<u16> {
+        let end = u16::try_from(self.width()).unwrap_or(u16::MAX).saturating_sub(self.copy.fill);
+        self.copy.lead.min(end)..end
+    }
+
+    /// The same row, never copied.
+    #[must_use]
+    pub fn as_frame(mut self) -> Self {
+        self.copy.is_frame = true;
+        self
+    }
+
+    /// The same row, copied as `text` if it is copied whole. An empty text belongs to the row
+    /// before it that is copied as another text.
+    #[must_use]
+    pub fn copied_as(mut self, text: impl Into<Box<str>>) -> Self {
+        self.copy.instead = Some(text.into());
+        self
+    }
+
+    /// The text in these columns; clusters that are partly in them are included.
+    fn copy_columns(&self, columns: &Range<u16>, out: &mut String) {
+        let mut column = 0_u16;
+        let mut skip_until = 0;
+        for span in &self.line.spans {
+            for (grapheme, cells) in graphemes(&span.content) {
+                let end = column.saturating_add(u16::try_from(cells).unwrap_or(u16::MAX));
+                let is_inside = if cells == 0 {
+                    column >= columns.start && column <= columns.end
+                } else {
+                    column < columns.end && end > columns.start
+                };
+                if end == columns.start && columns.start == self.copy.lead {
+                    // A mark at the beginning of the text joins the last blank of the lead.
+                    out.push_str(grapheme.strip_prefix(' ').unwrap_or_default());
+                }
+                if is_inside && column >= skip_until {
+                    if self.copy.tabs.contains(&column) {
+                        out.push('\t');
+                        skip_until = column.saturating_add(TAB_CELLS);
+                    } else {
+                        out.push_str(grapheme);
+                    }
+                }
+                column = end;
+            }
+        }
+    }
+}
+
+const TAB_CELLS: u16 = TAB_WIDTH as u16;
+
+/// The text of consecutive rows, each in these columns; a row that is copied to its end has
+/// columns up to `u16::MAX`.
+pub fn copied_text<R: AsRef<Row>>(rows: impl IntoIterator<Item = (R, Range<u16>)>) -> String {
+    let mut text = String::new();
+    // Whether a row came before, and its line goes on.
+    let mut before: Option<bool> = None;
+    let mut stands_for_following = false;
+    for (row, columns) in rows {
+        let row = row.as_ref();
+        let rule = &row.copy;
+        if rule.is_frame {
+            continue;
+        }
+        let inside = row.text_columns();
+        let is_whole = columns.start <= inside.start && columns.end >= inside.end;
+        let instead = rule.instead.as_deref().filter(|_| is_whole);
+        if instead == Some("") && stands_for_following {
+            continue;
+        }
+        stands_for_following = instead.is_some();
+        if before == Some(false) {
+            text.push('\n');
+        }
+        if before != Some(true) && (columns.start < inside.start || columns.start == 0) {
+            text.push_str(&rule.prefix);
+        }
+        match instead.filter(|instead| !instead.is_empty()) {
+            Some(instead) => text.push_str(instead),
+            None => {
+                let from = columns.start.max(inside.start);
+                row.copy_columns(&(from..columns.end.min(inside.end).max(from)), &mut text);
+            }
+        }
+        if columns.end == u16::MAX {
+            text.push_str(&rule.dropped);
+        }
+        before = Some(rule.goes_on);
+    }
+    text
+}
+
+/// Lets the tabs of `source`, a line of text, be copied from the rows that show it. The rows are the result of
+/// wrapping its sanitised text.
+pub fn keep_tabs(rows: &mut [Row], source: &str) {
+    if !source.contains('\t') {
+        return;
+    }
+    let mut tabs = tab_offsets(source).into_iter().peekable();
+    let mut at = 0;
+    for row in rows {
+        at += row.copy.prefix.len();
+        let content = row.text_after_lead();
+        while let Some(offset) = tabs.next_if(|offset| *offset < at + content.len()) {
+            if let Some(before) = offset.checked_sub(at).and_then(|end| content.get(..end)) {
+                let column = usize::from(row.copy.lead) + width(before);
+                row.copy.tabs.push(u16::try_from(column).unwrap_or(u16::MAX));
+            }
+        }
+        at += content.len();
+        let mut dropped = String::new();
+        let end = at + row.copy.dropped.len();
+        while at < end {
+            if tabs.next_if_eq(&at).is_some() {
+                dropped.push('\t');
+                at += TAB_WIDTH;
+            } else {
+                dropped.push(' ');
+                at += 1;
+            }
+        }
+        if row.copy.dropped.len() != dropped.len() {
+            row.copy.dropped = dropped.into();
+        }
+        at = end;
+    }
+}
+
+/// Where the tabs of a line are in its sanitised text, in bytes.
+fn tab_offsets(source: &str) -> Vec<usize> {
+    let mut offsets = Vec::new();
+    let mut at = 0;
+    for piece in pieces(source) {
+        match piece {
+            Piece::Char('\t') => {
+                offsets.push(at);
+                at += TAB_WIDTH;
+            }
+            Piece::Char('\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}') => at += 1,
+            Piece::Char(c) if is_dropped(c) => {}
+            Piece::Char(c) => at += c.len_utf8(),
+            Piece::Sgr(_) => {}
+        }
+    }
+    offsets
+}
+
+impl Row {
+    fn text_after_lead(&self) -> String {
+        let mut text = String::new();
+        self.copy_columns(&(self.copy.lead..u16::MAX), &mut text);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ratatui::style::Style;
+
+    use super::super::row::Run;
+    use super::super::sanitize::sanitize;
+    use super::super::wrap::{Wrap, wrap_plain};
+    use super::*;
+
+    fn whole(rows: &[Row]) -> String {
+        copied_text(rows.iter().map(|row| (row, 0..u16::MAX)))
+    }
+
+    #[test]
+    fn wrapped_rows_are_joined_with_the_blanks_that_were_dropped() {
+        for text in ["one two  three   four", "世界世界世界世界", "", "a\n\nb", "trailing   ", "  lead"]
+        {
+            for width in 4..12 {
+                assert_eq!(whole(&wrap_plain(text, width, Style::new())), text, "{width}");
+            }
+        }
+    }
+
+    #[test]
+    fn margins_fill_and_frames_are_left_out() {
+        let mut rows = wrap_plain("one two three", 8, Style::new());
+        for row in &mut rows {
+            row.indent("  ", Style::new());
+            row.pad(20, Style::new());
+        }
+        rows.insert(0, Row::styled("────", Style::new()).as_frame());
+        rows.push(Row::styled("────", Style::new()).as_frame());
+        assert_eq!(whole(&rows), "one two three");
+        let part = [(&rows[1], 3..u16::MAX), (&rows[2], 0..4)];
+        assert_eq!(copied_text(part), "ne two th");
+    }
+
+    #[test]
+    fn a_prefix_is_copied_with_the_beginning_of_its_line() {
+        let mut rows = wrap_plain("one two three", 8, Style::new());
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.prefix(
+                if index == 0 { "• " } else { "  " },
+                Style::new(),
+                if index == 0 { "- " } else { "  " },
+            );
+        }
+        assert_eq!(whole(&rows), "- one two three");
+        assert_eq!(copied_text([(&rows[0], 2..5)]), "one");
+        assert_eq!(copied_text([(&rows[0], 1..5)]), "- one");
+    }
+
+    #[test]
+    fn a_row_that_stands_for_another_text_is_copied_as_it_if_it_is_whole() {
+        let row = Row::styled("│ a │ b │", Style::new()).copied_as("| a | b |");
+        assert_eq!(copied_text([(&row, 0..u16::MAX)]), "| a | b |");
+        assert_eq!(copied_text([(&row, 2..3)]), "a");
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_copied_as_it_is(text in "(\\PC|[ a-z\t世🌞-]){0,60}", width in 2_u16..30, indent in 0_u16..3) {
+            let lead = " ".repeat(usize::from(indent));
+            let clean = sanitize(&text);
+            let runs = [Run::new(clean.clone(), Style::new())];
+            let wrap = Wrap::new(width).first(lead.clone(), Style::new()).rest(lead, Style::new());
+            let mut rows = wrap.runs(&runs);
+            keep_tabs(&mut rows, &text);
+            for row in &mut rows {
+                row.indent(" ", Style::new());
+                row.pad(width + 4, Style::new());
+            }
+            let copied = whole(&rows);
+            // A cluster wider than the row is replaced on the screen.
+            prop_assume!(!copied.contains('\u{fffd}'));
+            let expected: String = text.chars().filter(|c| *c == '\t' || sanitize(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8()).collect();
+            prop_assert_eq!(copied, expected);
+        }
+    }
+}
