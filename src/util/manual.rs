@@ -81,13 +81,13 @@ pub fn find<'p>(pages: &'p [Page], question: &str, limit: usize) -> Vec<Section<
     found.into_iter().take(limit).map(|(_, section)| section).collect()
 }
 
-/// The section that fits `question` best, if its heading or its page's title has a word of
-/// the question: texts mention too much.
+/// The section that fits `question` best, if its heading, or title or description of its
+/// page, has a word of the question: texts mention too much.
 pub fn answer<'p>(pages: &'p [Page], question: &str) -> Option<Section<'p>> {
     let asked: Vec<String> = words(question).filter(|word| !is_filler(word)).collect();
     let is_about = |section: &Section<'_>| {
         let counted = Counted::of(section);
-        asked.iter().any(|word| counted.heading.contains(word) || counted.title.contains(word))
+        asked.iter().any(|word| counted.is_about(word))
     };
     find(pages, question, 8).into_iter().find(is_about)
 }
@@ -149,6 +149,7 @@ fn blocks(text: &str) -> Vec<&str> {
 struct Counted {
     heading: HashSet<String>,
     title: HashSet<String>,
+    about: HashSet<String>,
     text: Vec<String>,
 }
 
@@ -157,11 +158,16 @@ impl Counted {
         let title = words(section.page.title()).chain(words(section.page.name)).collect();
         let mut text: Vec<String> = words(&prose(section.text)).collect();
         text.sort_unstable();
-        Self { heading: words(section.heading).collect(), title, text }
+        let about = words(section.page.about).collect();
+        Self { heading: words(section.heading).collect(), title, about, text }
     }
 
     fn has(&self, word: &String) -> bool {
-        self.heading.contains(word) || self.title.contains(word) || self.text.binary_search(word).is_ok()
+        self.is_about(word) || self.text.binary_search(word).is_ok()
+    }
+
+    fn is_about(&self, word: &String) -> bool {
+        [&self.heading, &self.title, &self.about].iter().any(|words| words.contains(word))
     }
 
     fn score(&self, word: &String) -> f64 {
@@ -172,6 +178,7 @@ impl Counted {
         let weight = |is_there: bool, weight: f64| if is_there { weight } else { 0.0 };
         weight(self.heading.contains(word), 4.0)
             + weight(self.title.contains(word), 2.5)
+            + weight(self.about.contains(word), 1.5)
             + n_times.min(4) as f64 / length
     }
 }
