@@ -101,10 +101,10 @@ impl Trajectory {
                 // Tools are in `agent.tool_definitions`; harnesses know the prompt.
                 Message::System(_) => {}
             },
-            EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
-                if execution.exclude_from_context != Some(true) {
-                    self.step(entry, "user", &command_text(execution), Map::new());
-                }
+            EntryBody::Message { message: SessionMessage::BashExecution(execution), .. }
+                if execution.exclude_from_context != Some(true) =>
+            {
+                self.step(entry, "user", &command_text(execution), Map::new());
             }
             EntryBody::CustomMessage(message) => {
                 let text = message.content.as_ref().map(user_text).unwrap_or_default();
