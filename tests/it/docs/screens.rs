@@ -70,10 +70,10 @@ const SCENES: &[Scene] = &[
         play: |pty| {
             pty.keys("/settings\r");
             pty.wait_text("Settings");
-            pty.keys("retry");
+            pty.keys("compaction.");
             pty.wait("the found settings", |rows| {
                 let has = |text: &str| rows.iter().any(|row| row.contains(text));
-                has("retry.maxRetries") && !has("urgentWords")
+                has("compaction.enabled") && !has("defaultModel")
             });
         },
     },

@@ -57,10 +57,10 @@ pub(crate) fn svg(screen: &Screen, rows: std::ops::Range<u16>, palette: &Palette
     let label = escaped(label);
     let _infallible = write!(
         out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} \
-         {height}\" role=\"img\" aria-label=\"{label}\">\n<title>{label}</title>\n<style>text{{white-space:pre}}\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.1}\" height=\"{height:.1}\" viewBox=\"0 0 {width:.1} \
+         {height:.1}\" role=\"img\" aria-label=\"{label}\">\n<title>{label}</title>\n<style>text{{white-space:pre}}\
          .b{{font-weight:bold}}.i{{font-style:italic}}.u{{text-decoration:underline}}</style>\n<rect x=\"0.5\" \
-         y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{background}\" stroke=\"{border}\"/>\n<g \
+         y=\"0.5\" width=\"{:.1}\" height=\"{:.1}\" rx=\"8\" fill=\"{background}\" stroke=\"{border}\"/>\n<g \
          transform=\"translate({MARGIN} {MARGIN})\" fill=\"{foreground}\" font-size=\"{FONT_PX}\" \
          font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation \
          Mono',monospace\">\n",
