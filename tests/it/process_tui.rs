@@ -905,7 +905,7 @@ async fn an_image_that_a_tool_reads_is_a_picture_in_kitty_and_a_line_elsewhere()
         assert_eq!(is_shown, !is_picture, "{rows:#?}");
         if is_picture {
             let place = b",p=1,c=30,r=5,q=2\x1b\\";
-            pty.wait_log("the picture", place);
+            pty.wait_bytes("the picture", place);
         }
         pty.keys("/quit\r");
         let (status, _, log) = pty.end();

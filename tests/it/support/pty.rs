@@ -207,12 +207,12 @@ impl Pty {
     /// Waits until the program has taken the terminal.
     #[track_caller]
     pub(crate) fn wait_taken(&self) {
-        self.wait_log("the terminal to be taken", b"\x1b[?2004h");
+        self.wait_bytes("the terminal to be taken", b"\x1b[?2004h");
     }
 
     /// Waits until the program has written `bytes`.
     #[track_caller]
-    pub(crate) fn wait_log(&self, what: &str, bytes: &[u8]) {
+    pub(crate) fn wait_bytes(&self, what: &str, bytes: &[u8]) {
         self.wait_for(what, |shared| shared.log.windows(bytes.len()).any(|window| window == bytes));
     }
 
