@@ -8,6 +8,7 @@ use crate::session::{Entry, SessionEvent};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::RowMark;
 
+use super::answer::StreamingAnswer;
 use super::render::ViewSettings;
 use super::{CellList, Transcript};
 
@@ -90,7 +91,7 @@ impl Transcript {
                 events.push((update, since));
             }
         }
-        let answer = self.live.answer.iter().flat_map(|answer| answer.events());
+        let answer = self.live.answer.iter().flat_map(StreamingAnswer::events);
         events.extend(answer.map(|event| (event, now)));
         events.into_iter().map(|(event, at)| (SessionEvent::Agent(event), at)).collect()
     }
