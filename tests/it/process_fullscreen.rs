@@ -1,8 +1,6 @@
 //! The program in fullscreen, in a pseudo-terminal: entering, leaving and switching, the mouse, and
 //! every way out.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
-
 use pi::ai::TestBarrier;
 use ratatui::layout::Size;
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ pub(super) enum Outgoing {
     /// What a session offers, once the client knows it.
     Announce(SessionId),
     /// An event of a session.
-    Change(SessionId, SessionChange),
+    Change(SessionId, Box<SessionChange>),
     /// The conversation of a session, from its beginning.
     Replay(Replay),
     /// A tool is about to replace this file, which contains this text.
@@ -45,7 +45,7 @@ impl Waiting for Outgoing {
     fn join(&mut self, next: Self) -> Option<Self> {
         match (self, next) {
             (Self::Change(session, last), Self::Change(other, new)) if *session == other => {
-                join_updates(last, new).map(|new| Self::Change(other, new))
+                join_updates(last, *new).map(|new| Self::Change(other, Box::new(new)))
             }
             (_, next) => Some(next),
         }

@@ -355,7 +355,7 @@ impl Running {
             let answered = self.turns.on_delivered();
             self.answer(answered);
         }
-        self.task.client.send(Outgoing::Change(self.task.id.clone(), change));
+        self.task.client.send(Outgoing::Change(self.task.id.clone(), Box::new(change)));
         match event {
             SessionEvent::Agent(AgentEvent::MessageEnd(message)) => {
                 if let Message::Assistant(answer) = &*message {
