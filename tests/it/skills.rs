@@ -354,7 +354,7 @@ async fn print_mode_lists_and_calls_skills() {
         assert_eq!(last.trim_end(), format!("{block}\n\n{said}"), "{args:?}");
     }
     let (output, told) = run(pi(&home, &["-p", "/skill:greeet Ada"]), None).await;
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(4));
     assert_eq!(told, "pi: there is no skill \"greeet\"; nearest: greet\n");
     assert_eq!(server.requests().len(), 3);
 }

@@ -163,7 +163,12 @@ mod tests {
         for row in RPC_COMMANDS {
             let mut command = Map::from_iter([("type".to_owned(), row.name.into())]);
             for field in row.fields.split(", ").filter(|field| !field.is_empty() && !field.ends_with('?')) {
-                let value = if field == "enabled" { true.into() } else { "x".into() };
+                let value = match field {
+                    "enabled" => true.into(),
+                    "patterns" => vec!["x"].into(),
+                    "decision" => "accept".into(),
+                    _ => "x".into(),
+                };
                 command.insert(field.to_owned(), value);
             }
             let line = Value::Object(command.clone()).to_string();
