@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::ai::{
-    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, Model, Router,
-    ThinkingLevel, Transport,
+    Catalog, DEMO_PROVIDER, DemoPace, DemoProvider, HttpProvider, LiveCatalog, Model, Router, ThinkingLevel,
+    Transport,
 };
 use crate::config::{
     self, Authorised, Credentials, Dirs, EffectiveSettings, Env, LiveSettings, ProjectSettings,
@@ -24,9 +24,10 @@ use crate::config::{
 use crate::modes::{self, AcpHost, AcpStart, Prompt, RpcStart, Terminals};
 use crate::session::{
     self, AllowAll, Deltas, ModelOptions, OpenSession, PromptOptions, ResourceOptions, Services,
-    SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions,
+    SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions, bash_config, http_options,
+    image_limits, tools_config,
 };
-use crate::tools::{self, BUILTINS, BashConfig, Editor, FileLocks, ImageLimits, ToolsConfig};
+use crate::tools::{self, BUILTINS, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -128,8 +129,7 @@ impl Setup {
         reference: &str,
         provider: Option<&str>,
     ) -> anyhow::Result<(Arc<Model>, Option<ThinkingLevel>)> {
-        let usable =
-            |id: &str| self.catalog.provider(id).is_some_and(|info| self.credentials.is_available(info));
+        let usable = self.credentials.usable_in(&self.catalog);
         let matched = self.catalog.find(reference, provider, &usable)?;
         if matched.assumed {
             self.problems.push(session::assumed(&matched.model));
@@ -140,9 +140,7 @@ impl Setup {
     /// Notes what is wrong with the models to cycle through.
     fn check_scope(&mut self) {
         let patterns = &self.settings.values.enabled_models;
-        let usable =
-            |id: &str| self.catalog.provider(id).is_some_and(|info| self.credentials.is_available(info));
-        let (_, problems) = self.catalog.scope(patterns, &usable);
+        let (_, problems) = self.catalog.scope(patterns, &self.credentials.usable_in(&self.catalog));
         self.problems.extend(problems.iter().map(|problem| format!("models to cycle through: {problem}")));
     }
 
@@ -160,7 +158,8 @@ impl Setup {
         }
         let settings = Arc::clone(&self.settings);
         let settings = &settings.values;
-        let bash = bash_config(settings, &self.env, &self.dirs);
+        let env = vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())];
+        let bash = BashConfig { env, ..bash_config(settings, &self.env, &self.dirs) };
         let config = tools_config(settings, &self.dirs, &bash);
         let tools = tools::registry(&config, &tool_names(args, settings)?);
         let prompt = PromptOptions {
@@ -177,16 +176,11 @@ impl Setup {
         let templates = self.resource_options(&args.prompt_template, args.no_prompt_templates);
         let trust = TrustOptions { flag: trust_flag(args), can_ask: front != Front::Print };
         let clock = self.clock;
-        let idle = settings.http_idle_timeout;
-        let options = HttpOptions {
-            idle_timeout: (idle > Duration::ZERO).then_some(idle),
-            max_retries: settings.provider_max_retries,
-            ..HttpOptions::default()
-        };
         let pace = if self.env.is_set("PI_DEMO_INSTANT") { DemoPace::Instant } else { DemoPace::Natural };
         let demo = Arc::new(DemoProvider::new(pace).with_pages(CHAPTERS));
         let quotas = self.transport.quotas().clone();
-        let provider = Router::new(HttpProvider::new(self.transport, clock.clone(), options), Some(demo));
+        let provider =
+            Router::new(HttpProvider::new(self.transport, clock.clone(), http_options(settings)), Some(demo));
         let catalog = Arc::new(LiveCatalog::new(self.catalog));
         let credentials = self.credentials;
         let provider = Authorised::new(Arc::new(provider), credentials.clone(), Arc::clone(&catalog));
@@ -225,25 +219,6 @@ impl Setup {
     pub(super) fn folders(&self, args: &Args) -> SessionFolders {
         SessionFolders::new(args, &self.env, &self.settings.values, &self.dirs, &self.cwd)
     }
-}
-
-fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
-    BashConfig {
-        shell_path: settings.shell_path.clone().map(PathBuf::from),
-        command_prefix: settings.shell_command_prefix.clone(),
-        search_path: env.path("PATH").map(PathBuf::into_os_string),
-        bin_dir: Some(dirs.agent.join("bin")),
-        env: vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())],
-        ..BashConfig::new(std::env::temp_dir())
-    }
-}
-
-fn tools_config(settings: &Settings, dirs: &Dirs, bash: &BashConfig) -> ToolsConfig {
-    ToolsConfig { home: dirs.home.clone(), images: image_limits(settings), bash: bash.clone() }
-}
-
-fn image_limits(settings: &Settings) -> ImageLimits {
-    ImageLimits { auto_resize: settings.images_auto_resize, ..ImageLimits::default() }
 }
 
 fn tool_names(args: &Args, settings: &Settings) -> anyhow::Result<Vec<String>> {
@@ -498,7 +473,8 @@ impl AcpHost for AcpSessions {
     fn services(&self, cwd: &Path, editor: Option<Arc<dyn Editor>>) -> Arc<Services> {
         let settings = starting_settings(&self.services.settings, &self.args, &self.dirs, cwd);
         let settings = &settings.values;
-        let bash = bash_config(settings, &self.env, &self.dirs);
+        let env = vec![("AI_AGENT".into(), "pi".into()), ("PI_CODING_AGENT".into(), "true".into())];
+        let bash = BashConfig { env, ..bash_config(settings, &self.env, &self.dirs) };
         let config = tools_config(settings, &self.dirs, &bash);
         // The project may name a tool that does not exist; then it has those of the user.
         let names = tool_names(&self.args, settings).unwrap_or_else(|_| self.tools.clone());

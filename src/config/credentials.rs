@@ -236,6 +236,11 @@ impl Credentials {
         self.store.as_ref().map(|store| &store.accounts)
     }
 
+    /// Whether providers of `catalog` can be used, by their ids. Unknown ones cannot.
+    pub fn usable_in<'a>(&'a self, catalog: &'a Catalog) -> impl Fn(&str) -> bool + 'a {
+        move |id: &str| catalog.provider(id).is_some_and(|info| self.is_available(info))
+    }
+
     /// Whether a provider can be used, checked without the disk, the
     /// network and the user's key command.
     pub fn is_available(&self, provider: &ProviderInfo) -> bool {

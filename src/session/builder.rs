@@ -6,20 +6,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::agent::{Tool, ToolError, ToolRegistry};
 use crate::ai::{
-    DemoPace, DemoProvider, HttpOptions, HttpProvider, LiveCatalog, MatchError, Model, Provider, Router,
-    Transport,
+    DemoPace, DemoProvider, HttpProvider, LiveCatalog, MatchError, Model, Provider, Router, Transport,
 };
 use crate::config::{Authorised, Dirs, Env, LiveSettings, Settings, load_catalog, user_credentials};
-use crate::tools::{self, BUILTINS, BashConfig, ImageLimits, ToolsConfig};
+use crate::tools::{self, BUILTINS, BashConfig};
 use crate::util::clock::Clock;
 use crate::util::disk::SystemDisk;
 
 use super::agent_session::start;
 use super::client::Session;
+use super::from_settings::{bash_config, http_options, tools_config};
 use super::open::OpenSession;
 use super::outbox::Deltas;
 use super::question::{AllowAll, ToolGate};
@@ -214,9 +213,7 @@ impl SessionBuilder {
         let first = self.hosted.first().map(|(model, _)| model.reference());
         let model = match self.model.or(first) {
             Some(reference) => {
-                let usable =
-                    |id: &str| catalog.provider(id).is_some_and(|info| credentials.is_available(info));
-                let matched = catalog.find(&reference, None, &usable)?;
+                let matched = catalog.find(&reference, None, &credentials.usable_in(&catalog))?;
                 ModelOptions { model: Some(matched.model), thinking: matched.thinking }
             }
             None => ModelOptions::default(),
@@ -271,25 +268,6 @@ impl Session {
     }
 }
 
-fn http_options(settings: &Settings) -> HttpOptions {
-    let idle = settings.http_idle_timeout;
-    HttpOptions {
-        idle_timeout: (idle > Duration::ZERO).then_some(idle),
-        max_retries: settings.provider_max_retries,
-        ..HttpOptions::default()
-    }
-}
-
-fn bash_config(settings: &Settings, env: &Env, dirs: &Dirs) -> BashConfig {
-    BashConfig {
-        shell_path: settings.shell_path.clone().map(PathBuf::from),
-        command_prefix: settings.shell_command_prefix.clone(),
-        search_path: env.path("PATH").map(PathBuf::into_os_string),
-        bin_dir: Some(dirs.agent.join("bin")),
-        ..BashConfig::new(std::env::temp_dir())
-    }
-}
-
 /// The built-in tools that `names` or the settings select, for each session its own, and
 /// the tools of the program, for all the same.
 fn tool_registry(
@@ -306,9 +284,7 @@ fn tool_registry(
     for tool in &own {
         tool.spec().check()?;
     }
-    let images = ImageLimits { auto_resize: settings.images_auto_resize, ..ImageLimits::default() };
-    let config = ToolsConfig { home: dirs.home.clone(), images, bash: bash.clone() };
-    let builtin = tools::registry(&config, &names);
+    let builtin = tools::registry(&tools_config(settings, dirs, bash), &names);
     Ok(ToolRegistry::per_session(move || {
         let mut tools = builtin.for_session();
         for tool in &own {

@@ -264,10 +264,8 @@ impl Client {
 
     fn set_model(&self, provider: &str, model_id: &str) -> Answered {
         let catalog = self.services.catalog.get();
-        let known = catalog.get(provider, model_id).filter(|_| {
-            catalog.provider(provider).is_some_and(|info| self.services.credentials.is_available(info))
-        });
-        let Some(model) = known.cloned() else {
+        let is_usable = self.services.credentials.usable_in(&catalog);
+        let Some(model) = catalog.get(provider, model_id).filter(|_| is_usable(provider)).cloned() else {
             return fails(format!("Model not found: {provider}/{model_id}"));
         };
         let command = SessionCommand::SetModel { reference: model.reference(), scope: Scope::Session };
