@@ -7,6 +7,7 @@ pub mod escapes;
 mod file_identity;
 pub mod git;
 pub mod image;
+pub mod json_length;
 pub mod manual;
 pub mod nearest;
 pub mod panics;

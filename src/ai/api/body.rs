@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 use super::EncodeError;
 use crate::ai::models::Dialect;
 use crate::ai::requests::{Prompt, Request, StrictTools};
+use crate::util::json_length::json_length;
 
 /// Where the body of a request is written.
 pub(in crate::ai) enum BodyTo<'a> {
     Memory(&'a mut Vec<u8>),
     /// In many small writes.
     Writer(&'a mut dyn io::Write),
+    /// Nowhere; the number of its bytes is stored.
+    Length(&'a mut u64),
 }
 
 impl BodyTo<'_> {
@@ -26,6 +29,10 @@ impl BodyTo<'_> {
                 serde_json::to_writer(bytes, body)
             }
             Self::Writer(out) => serde_json::to_writer(out, body),
+            Self::Length(length) => {
+                *length = json_length(body)?;
+                Ok(())
+            }
         }
     }
 }

@@ -158,17 +158,13 @@ fn to_send(codec: &'static dyn WireApi, request: &Arc<Request>) -> Result<HttpRe
         let (headers, body) = whole_body(codec, request)?;
         return addressed(codec, request, headers, HttpBody::Whole(body.into()));
     }
-    let mut headers = HeaderMap::new();
-    let measure = |out: &mut dyn io::Write| {
-        headers = codec.write(request, BodyTo::Writer(out))?;
-        Ok::<_, EncodeError>(())
-    };
+    let mut n_bytes = 0;
+    let headers = codec.write(request, BodyTo::Length(&mut n_bytes))?;
     let later = Arc::clone(request);
     let write = move |out: &mut dyn io::Write| {
         codec.write(&later, BodyTo::Writer(out)).map(drop).map_err(io::Error::other)
     };
-    let body = HttpBody::written(measure, Arc::new(write))?;
-    addressed(codec, request, headers, body)
+    addressed(codec, request, headers, HttpBody::Written { n_bytes, write: Arc::new(write) })
 }
 
 fn addressed(

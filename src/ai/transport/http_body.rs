@@ -37,19 +37,6 @@ impl fmt::Debug for HttpBody {
 }
 
 impl HttpBody {
-    /// A body that `write` writes. Calls it once, to measure it.
-    ///
-    /// # Errors
-    /// Those of `write`.
-    pub(in crate::ai) fn written<E>(
-        measure: impl FnOnce(&mut dyn io::Write) -> Result<(), E>,
-        write: Arc<WriteBody>,
-    ) -> Result<Self, E> {
-        let mut length = Length(0);
-        measure(&mut length)?;
-        Ok(Self::Written { n_bytes: length.0, write })
-    }
-
     pub(super) fn attach(&self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Whole(bytes) => request.body(bytes.clone()),
@@ -58,19 +45,6 @@ impl HttpBody {
                 request.header(CONTENT_LENGTH, *n_bytes).body(body)
             }
         }
-    }
-}
-
-struct Length(u64);
-
-impl io::Write for Length {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
