@@ -236,7 +236,7 @@ impl Queues {
         if inner.urgent { inner.take_steering() } else { Vec::new() }
     }
 
-    /// Removes the token of [`Self::begin_turn`]. Called by the loop, and by the owner
+    /// Removes the token of `Self::begin_turn`. Called by the loop, and by the owner
     /// of a loop that ended without calling it.
     pub fn end_turn(&self) {
         self.lock().turn = None;

@@ -20,7 +20,7 @@ use super::{Prompt, exit};
 pub(super) const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// Sends each prompt and waits until the session has settled; then prints the text of the
-/// last answer, and writes it to `last_message`. [`exit`] has the exit codes.
+/// last answer, and writes it to `last_message`. `exit` has the exit codes.
 ///
 /// The first termination signal kills commands and saves partial results, the second one
 /// ends the process.

@@ -5,7 +5,7 @@
 //! and those of old sessions in a request. It computes for a long time;
 //! async callers run it on a blocking thread. [`probe`] reads only headers.
 //! Invariant: the process unpacks one image at a time, using
-//! little more than [`UNPACKED_BYTES`].
+//! little more than `UNPACKED_BYTES`.
 
 use std::io::Cursor;
 use std::sync::{Mutex, PoisonError};

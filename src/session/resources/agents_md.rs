@@ -57,7 +57,7 @@ pub struct ContextFiles {
 
 /// Reads the instruction files that apply to `cwd`: the user's own in `agent_dir`
 /// first, then from the file system's root down. `is_trusted` decides whether links out
-/// of the project are followed. Blocks, at most for [`TIME_LIMIT`].
+/// of the project are followed. Blocks, at most for `TIME_LIMIT`.
 pub fn context_files(agent_dir: &Path, cwd: &Path, is_trusted: bool) -> ContextFiles {
     let (agent_dir, cwd) = (agent_dir.to_owned(), cwd.to_owned());
     let read = move |steps: &mpsc::Sender<Step>| read_all(&agent_dir, &cwd, is_trusted, steps);

@@ -1,7 +1,7 @@
 //! Text in terminal cells: widths, rows, wrapping, truncation, and the
 //! sanitising of text from a model, a file or a process.
 //!
-//! All code that measures text in cells uses [`width`]; the painter draws
+//! All code that measures text in cells uses `width`; the painter draws
 //! with the same measure, so a row that fits here fits on the screen. Callers choose
 //! colours.
 
