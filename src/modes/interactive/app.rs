@@ -40,6 +40,7 @@ use super::pictures::{self, PictureView};
 use super::program_status::ProgramStatus;
 use super::prompt::{SlashName, Submission};
 use super::prompt_history::{self, HistoryEffect};
+use super::sections::Reader;
 use super::session_picker::{ChosenSession, SessionsDialog, SessionsDone, SessionsEffect};
 use super::status::StatusLine;
 use super::transcript::{Transcript, ViewSettings};
@@ -512,9 +513,9 @@ impl App {
             EffectDone::Sessions(done) => self.dialogs.on_sessions(done),
             EffectDone::Models { models, found, problems } => self.on_models(&models, &found, problems),
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
-            EffectDone::Pager(done) => pager::on_done(self, done),
+            EffectDone::Read(Reader::Pager, done) => pager::on_done(self, done),
+            EffectDone::Read(Reader::Fullscreen, done) => fullscreen::on_done(self, done, out),
             EffectDone::Pictures(done) => pictures::on_done(self, done, out),
-            EffectDone::Fullscreen(done) => fullscreen::on_done(self, done, out),
             EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),

@@ -35,6 +35,7 @@ mod program_status;
 mod prompt;
 mod prompt_history;
 mod reference;
+mod sections;
 mod session_facts;
 mod session_link;
 mod session_picker;

@@ -17,12 +17,11 @@ use super::super::trace::CallFilter;
 use super::clipboard::{AttachDone, AttachEffect};
 use super::completion::{FileRequest, FoundFiles};
 use super::export::ExportRequest;
-use super::fullscreen::{FullscreenDone, FullscreenEffect};
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
-use super::pager::{PagerDone, PagerEffect};
 use super::pictures::{PicturesDone, PicturesEffect};
 use super::prompt_history::{HistoryDone, HistoryEffect};
+use super::sections::{ReadDone, ReadEffect, Reader};
 use super::session_picker::{SessionsDone, SessionsEffect};
 use super::tree::{TreeDone, TreeEffect};
 
@@ -92,12 +91,10 @@ pub(super) enum WorldEffect {
     Reload,
     /// An effect of keys and accounts; answers with [`EffectDone::Login`].
     Login(LoginEffect),
-    /// Something about the pager; answers with [`EffectDone::Pager`].
-    Pager(PagerEffect),
+    /// Reads entries for the pager or fullscreen; answers with [`EffectDone::Read`].
+    Read(Reader, ReadEffect),
     /// Unpacks images for the terminal; answers with [`EffectDone::Pictures`].
     Pictures(PicturesEffect),
-    /// Something about fullscreen; answers with [`EffectDone::Fullscreen`].
-    Fullscreen(FullscreenEffect),
     /// Something about the tree of the session; answers with [`EffectDone::Tree`].
     Tree(TreeEffect),
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
@@ -148,9 +145,8 @@ pub(super) enum EffectDone {
     },
     Login(LoginDone),
     Tree(TreeDone),
-    Pager(PagerDone),
+    Read(Reader, ReadDone),
     Pictures(PicturesDone),
-    Fullscreen(FullscreenDone),
     Files(FoundFiles),
     History(HistoryDone),
     /// The names of all themes, and what was asked for.

@@ -10,10 +10,11 @@ use crate::tui::term::InputEvent;
 use super::super::app::App;
 use super::super::clipboard::AttachEffect;
 use super::super::msg::{Effect, ScreenEffect};
-use super::super::pager::SectionCx;
+use super::super::sections::SectionCx;
+use super::caret::CaretMove;
 use super::search::Search;
 use super::selection::{Point, Selection, Unit};
-use super::view::{CaretMove, Fullscreen, Move, catch_up, step};
+use super::view::{Fullscreen, Move, catch_up, step};
 
 /// Time within which another click at the same place belongs to the first.
 const CLICK_TIME: Duration = Duration::from_millis(400);
@@ -215,7 +216,7 @@ fn selected_text(app: &mut App) -> Option<String> {
         Ok(text) => (!text.is_empty()).then_some(text),
         Err(unread) => {
             for section in unread {
-                view.earlier.want(section);
+                view.earlier.list.want(section);
             }
             view.waiting_copy = true;
             None

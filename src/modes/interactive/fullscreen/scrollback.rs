@@ -11,14 +11,8 @@ use crate::session::{Entry, SessionTree};
 use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 
-use super::super::pager::{Section, SectionCx};
+use super::super::sections::{Section, SectionCx, SectionList};
 use super::super::transcript::{RowPlace, Transcript, ViewSettings};
-use super::FullscreenEffect;
-
-/// Sections that are read before they are visible.
-const NEAR: usize = 6;
-/// Sections farther away than this are released.
-const FAR: usize = 24;
 
 /// The part of a [`Spot`] in the transcript; all smaller numbers are earlier sections.
 pub(super) const RECENT: usize = usize::MAX;
@@ -36,17 +30,10 @@ pub(super) struct Spot {
 /// The entries before those of the transcript.
 #[derive(Default)]
 pub(super) struct Earlier {
-    pub(super) tree: Option<SessionTree>,
-    pub(super) path: Arc<[usize]>,
-    pub(super) sections: Vec<Section>,
+    pub(super) list: SectionList,
     /// Whether the tree was asked for.
     pub(super) is_asked: bool,
     view: Option<ViewSettings>,
-    /// Sections in memory.
-    loaded: Vec<usize>,
-    /// Sections to be read, and those that are being read.
-    wanted: Vec<usize>,
-    reading: Vec<usize>,
 }
 
 impl Earlier {
@@ -56,8 +43,7 @@ impl Earlier {
         let first = transcript.first_entry();
         let end = first.and_then(|id| path.iter().position(|idx| tree.entries()[*idx].id == *id));
         path.truncate(end.unwrap_or(0));
-        let sections = Section::of_path(&tree, &path);
-        Self { tree: Some(tree), path: path.into(), sections, is_asked: true, ..Self::default() }
+        Self { list: SectionList::of_path(tree, path), is_asked: true, view: None }
     }
 
     /// Shows entries that were read.
@@ -68,13 +54,11 @@ impl Earlier {
         view: &ViewSettings,
         highlighter: &Highlighter,
     ) {
-        if self.tree.as_ref() != Some(tree) {
+        if !self.list.is_of(tree) {
             return;
         }
         for (index, entries) in sections {
-            self.reading.retain(|reading| *reading != index);
-            if let Some(section) = self.sections.get_mut(index) {
-                self.loaded.push(index);
+            if let Some(section) = self.list.on_read(index) {
                 section.show(entries, view.clone(), highlighter.clone());
             }
         }
@@ -82,13 +66,13 @@ impl Earlier {
 
     /// Where a row is, if it belongs to a section that is read.
     pub(super) fn place(&self, spot: Spot) -> Option<RowPlace> {
-        self.sections.get(spot.part)?.place(spot.row)
+        self.list.sections.get(spot.part)?.place(spot.row)
     }
 
     /// Shows all sections like the transcript.
     pub(super) fn follow_view(&mut self, view: &ViewSettings) {
         if self.view.as_ref() != Some(view) {
-            for section in &mut self.sections {
+            for section in &mut self.list.sections {
                 section.set_view(view);
             }
             self.view = Some(view.clone());
@@ -97,41 +81,7 @@ impl Earlier {
 
     /// Asks for sections around `at` and releases those far from it that are not in `kept`.
     pub(super) fn follow(&mut self, at: usize, kept: &RangeInclusive<usize>) {
-        let at = at.min(self.sections.len());
-        let is_far = |index: usize| index.abs_diff(at) > FAR && !kept.contains(&index);
-        let sections = &mut self.sections;
-        self.loaded.retain(|index| {
-            if is_far(*index)
-                && let Some(section) = sections.get_mut(*index)
-            {
-                section.forget();
-            }
-            !is_far(*index)
-        });
-        for index in at.saturating_sub(NEAR)..(at + NEAR).min(self.sections.len()) {
-            self.want(index);
-        }
-    }
-
-    /// Asks for a section.
-    pub(super) fn want(&mut self, index: usize) {
-        let is_missing = self.sections.get(index).is_some_and(|section| !section.is_read());
-        if is_missing && !self.wanted.contains(&index) && !self.reading.contains(&index) {
-            self.wanted.push(index);
-        }
-    }
-
-    /// What was asked for since the last call.
-    pub(super) fn take_wanted(&mut self) -> Option<FullscreenEffect> {
-        let tree = self.tree.clone()?;
-        let wanted = std::mem::take(&mut self.wanted);
-        self.reading.extend(&wanted);
-        let entries = |index: usize| {
-            let range = self.sections.get(index).map_or(0..0, |section| section.entries.clone());
-            (index, self.path.get(range).unwrap_or_default().to_vec())
-        };
-        let sections: Vec<_> = wanted.into_iter().map(entries).collect();
-        (!sections.is_empty()).then_some(FullscreenEffect::Read { tree, sections })
+        self.list.follow(at..at, |index| kept.contains(&index));
     }
 }
 
@@ -146,7 +96,7 @@ impl Scrollback<'_> {
     /// The first row of the transcript that is shown: the header only if nothing comes before.
     pub(super) fn recent_start(&self) -> usize {
         let is_begun = self.transcript.first_entry().is_none() && !self.transcript.hides_cells();
-        let is_all = is_begun || self.earlier.tree.is_some() && self.earlier.sections.is_empty();
+        let is_all = is_begun || self.earlier.list.tree.is_some() && self.earlier.list.sections.is_empty();
         match self.transcript {
             transcript if transcript.has_released() => transcript.lead(),
             transcript if is_all && !transcript.hides_cells() => 0,
@@ -154,12 +104,17 @@ impl Scrollback<'_> {
         }
     }
 
+    /// Whether the first row of the session is known.
+    pub(super) fn is_whole(&self) -> bool {
+        self.transcript.first_entry().is_none() || self.earlier.list.tree.is_some()
+    }
+
     fn parts(&self) -> usize {
-        self.earlier.sections.len()
+        self.earlier.list.sections.len()
     }
 
     pub(super) fn is_read(&self, part: usize) -> bool {
-        part == RECENT || self.earlier.sections.get(part).is_some_and(Section::is_read)
+        part == RECENT || self.earlier.list.sections.get(part).is_some_and(Section::is_read)
     }
 
     pub(super) fn first(&self) -> Spot {
@@ -176,7 +131,7 @@ impl Scrollback<'_> {
 
     /// The rows of a part: the first one, and the one after the last.
     fn rows_of(&mut self, part: usize) -> (usize, usize) {
-        match self.earlier.sections.get_mut(part) {
+        match self.earlier.list.sections.get_mut(part) {
             Some(section) => (0, section.layout(self.cx).max(1)),
             None => (self.recent_start(), self.transcript.len()),
         }
@@ -256,7 +211,7 @@ impl Scrollback<'_> {
     }
 
     pub(super) fn row(&mut self, spot: Spot) -> Cow<'_, Row> {
-        match self.earlier.sections.get_mut(spot.part) {
+        match self.earlier.list.sections.get_mut(spot.part) {
             Some(section) => {
                 section.layout(self.cx);
                 section.row(spot.row)
@@ -282,7 +237,7 @@ impl Scrollback<'_> {
 
     /// The first row of the prompt before or after `from`.
     pub(super) fn prompt(&mut self, from: Spot, forward: bool) -> Option<Spot> {
-        let sections = &self.earlier.sections;
+        let sections = &self.earlier.list.sections;
         let is_prompt = |index: &usize| sections.get(*index).is_some_and(|section| section.is_prompt);
         let section_spot = |part: usize| Spot { part, row: 0 };
         let recent = |row: Option<usize>| row.map(|row| Spot { part: RECENT, row });
@@ -309,7 +264,7 @@ impl Scrollback<'_> {
     /// The part that has the row with about `above` rows above it, as [`Self::position`] has it.
     pub(super) fn first_part_at(&self, above: usize) -> usize {
         let entry = above / ROWS_PER_ENTRY;
-        let part = self.earlier.sections.partition_point(|section| section.entries.end <= entry);
+        let part = self.earlier.list.sections.partition_point(|section| section.entries.end <= entry);
         if part < self.parts() { part } else { RECENT }
     }
 
@@ -320,10 +275,10 @@ impl Scrollback<'_> {
     /// Where `spot` is in the document: estimated rows above it, and of all. Sections that are
     /// not read are estimated, so that this takes no work.
     pub(super) fn position(&self, spot: Spot) -> (usize, usize) {
-        let n_entries = self.earlier.path.len();
+        let n_entries = self.earlier.list.path.len();
         let earlier = n_entries * ROWS_PER_ENTRY;
         let total = earlier + self.transcript.len();
-        match self.earlier.sections.get(spot.part) {
+        match self.earlier.list.sections.get(spot.part) {
             Some(section) => {
                 let limit = section.entries.len() * ROWS_PER_ENTRY;
                 (section.entries.start * ROWS_PER_ENTRY + spot.row.min(limit), total)

@@ -120,7 +120,7 @@ impl Extent {
 
     /// The text, as [`copied_text`] has it. `Err` with a part that is not in memory.
     pub(super) fn text(&self, rows: &mut Scrollback<'_>) -> Result<String, Vec<usize>> {
-        let n_parts = rows.earlier.sections.len();
+        let n_parts = rows.earlier.list.sections.len();
         let parts = self.from.spot.part..self.to.spot.part.min(n_parts.saturating_sub(1)).saturating_add(1);
         let unread: Vec<usize> = parts.filter(|part| *part < n_parts && !rows.is_read(*part)).collect();
         if !unread.is_empty() {

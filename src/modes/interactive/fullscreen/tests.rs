@@ -10,7 +10,7 @@ use ratatui::style::Modifier;
 
 use crate::ai::Catalog;
 use crate::config::EffectiveSettings;
-use crate::session::{EntryBody, Header, Opened, SessionEvent, SessionState, SessionStore};
+use crate::session::{EntryBody, Header, Opened, SessionEvent, SessionState, SessionStore, SessionTree};
 use crate::tui::markdown::Highlighter;
 use crate::tui::term::InputEvent;
 use crate::tui::text::Row;
@@ -18,7 +18,7 @@ use crate::tui::theme::{Appearance, ColorDepth, Theme};
 
 use super::super::app::AppParts;
 use super::super::keybindings;
-use super::super::pager;
+use super::super::sections::{self, ReadEffect};
 use super::super::transcript::{Transcript, ViewSettings};
 use super::*;
 
@@ -124,16 +124,16 @@ impl Stage {
     }
 
     fn perform(&mut self, effect: WorldEffect) {
-        let WorldEffect::Fullscreen(effect) = effect else { panic!("{effect:?}") };
+        let WorldEffect::Read(Reader::Fullscreen, effect) = effect else { panic!("{effect:?}") };
         let done = match effect {
-            FullscreenEffect::ReadTree => FullscreenDone::Opened { tree: self.tree.clone() },
-            FullscreenEffect::Read { tree, sections } => {
+            ReadEffect::Tree => ReadDone::Tree(self.tree.clone()),
+            ReadEffect::Sections { tree, sections } => {
                 let read = |(n, entries): (usize, Vec<usize>)| (n, tree.read_all(&entries));
-                FullscreenDone::Read { sections: sections.into_iter().map(read).collect(), tree }
+                ReadDone::Sections { sections: sections.into_iter().map(read).collect(), tree }
             }
-            FullscreenEffect::Search { tree, path, query } => {
-                let positions = pager::search(&tree, &path, &query);
-                FullscreenDone::Found { tree, query, positions }
+            ReadEffect::Search { tree, path, query } => {
+                let positions = sections::search(&tree, &path, &query);
+                ReadDone::Found { tree, query, positions }
             }
         };
         let mut out = Vec::new();
@@ -248,7 +248,7 @@ fn every_entry_of_a_long_session_is_reached_by_scrolling_and_few_stay_in_memory(
                 .iter()
                 .filter_map(|row| row.trim().strip_prefix("question ")?.get(..4)?.parse::<usize>().ok()),
         );
-        let n_read = stage.view().earlier.sections.iter().filter(|section| section.is_read()).count();
+        let n_read = stage.view().earlier.list.sections.iter().filter(|section| section.is_read()).count();
         assert!(n_read < 80, "{n_read}");
         if stage.view().top == Some(scrollback::Spot { part: 0, row: 0 }) {
             break;
@@ -686,7 +686,7 @@ fn a_search_for_text_that_is_stored_but_not_shown_ends() {
     stage.type_text("stopReason");
     let screen = stage.press(KeyCode::Enter, KeyModifiers::NONE);
     assert!(screen[19].contains("not found"), "{screen:#?}");
-    assert!(stage.view().earlier.sections.iter().filter(|section| section.is_read()).count() < 300);
+    assert!(stage.view().earlier.list.sections.iter().filter(|section| section.is_read()).count() < 300);
 }
 
 #[test]

@@ -1,63 +1,22 @@
 //! The pager: the whole transcript of the session, or a long text, on the alternate screen.
 //!
-//! `view` scrolls and searches, `section` has the rows of one prompt and its answer,
-//! `effects` reads entries from the session's file. Only sections near the screen are in
-//! memory. The last section follows the session: it shows what happens from the moment on in
-//! which the pager was opened.
+//! `view` scrolls and searches. Only sections near the screen are in memory. The last section
+//! follows the session: it shows what happens from the moment on in which the pager was opened.
 
-mod effects;
-mod section;
 mod view;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::{Entry, EntryId, Phase, SessionEvent, SessionTree};
+use crate::session::{EntryId, Phase, SessionEvent};
 use crate::tui::term::InputEvent;
 
 use super::app::App;
 use super::msg::{Effect, WorldEffect};
+use super::sections::{ReadDone, ReadEffect, Reader};
 use super::transcript::Anchor;
 use view::PagerStep;
 
-pub(super) use effects::search;
-pub(super) use section::{Section, SectionCx};
 pub(super) use view::PagerView;
-
-/// Something for the world to do.
-#[derive(Debug, PartialEq)]
-pub(super) enum PagerEffect {
-    /// Reads the tree; answers with [`PagerDone::Opened`].
-    Open,
-    /// Reads entries of sections; answers with [`PagerDone::Read`].
-    Read { tree: SessionTree, sections: Vec<(usize, Vec<usize>)> },
-    /// Searches the entries at these indices; answers with [`PagerDone::Found`].
-    Search { tree: SessionTree, path: Arc<[usize]>, query: String },
-}
-
-/// The result of such an effect.
-#[derive(Debug)]
-pub(super) enum PagerDone {
-    Opened {
-        tree: SessionTree,
-    },
-    Read {
-        tree: SessionTree,
-        sections: Vec<(usize, Vec<Arc<Entry>>)>,
-    },
-    Found {
-        tree: SessionTree,
-        query: String,
-        /// Positions on the path.
-        positions: Vec<usize>,
-    },
-}
-
-impl From<PagerEffect> for Effect {
-    fn from(effect: PagerEffect) -> Self {
-        Self::World(WorldEffect::Pager(effect))
-    }
-}
 
 /// Where the pager begins, from the key that opens it until the session was read.
 pub(super) struct PagerStart {
@@ -79,7 +38,7 @@ pub(super) fn open(app: &mut App, out: &mut Vec<Effect>) {
         events: app.transcript.in_progress(app.now),
         place: app.transcript.anchor(app.top_row),
     });
-    out.push(PagerEffect::Open.into());
+    out.push(read(ReadEffect::Tree).into());
 }
 
 /// Shows an event of the session in the pager.
@@ -97,15 +56,15 @@ pub(super) fn on_input(app: &mut App, input: &InputEvent, out: &mut Vec<Effect>)
     match pager.handle(input, &app.keymap) {
         PagerStep::Stay => {}
         PagerStep::Close => app.pager = None,
-        PagerStep::Search(effect) => out.push(effect.into()),
+        PagerStep::Search(effect) => out.push(read(effect).into()),
     }
     true
 }
 
 /// Shows the result of an effect.
-pub(super) fn on_done(app: &mut App, done: PagerDone) {
+pub(super) fn on_done(app: &mut App, done: ReadDone) {
     match (done, &mut app.pager) {
-        (PagerDone::Opened { tree }, pager) => {
+        (ReadDone::Tree(tree), pager) => {
             let Some(start) = app.pager_start.take() else { return };
             let name = app.session.name.as_deref().unwrap_or("Transcript");
             let highlighter = app.transcript.highlighter().clone();
@@ -114,15 +73,19 @@ pub(super) fn on_done(app: &mut App, done: PagerDone) {
             opened.name_keys(&app.keymap);
             *pager = Some(Box::new(opened));
         }
-        (PagerDone::Read { tree, sections }, Some(pager)) => pager.on_read(&tree, sections),
-        (PagerDone::Found { tree, query, positions }, Some(pager)) => {
+        (ReadDone::Sections { tree, sections }, Some(pager)) => pager.on_read(&tree, sections),
+        (ReadDone::Found { tree, query, positions }, Some(pager)) => {
             pager.on_found(&tree, &query, &positions);
         }
-        (PagerDone::Read { .. } | PagerDone::Found { .. }, None) => {}
+        (ReadDone::Sections { .. } | ReadDone::Found { .. }, None) => {}
     }
 }
 
 /// What the pager needs for its next frame.
 pub(super) fn take_wanted(app: &mut App) -> Option<WorldEffect> {
-    app.pager.as_mut()?.take_wanted().map(WorldEffect::Pager)
+    app.pager.as_mut()?.take_wanted().map(read)
+}
+
+fn read(effect: ReadEffect) -> WorldEffect {
+    WorldEffect::Read(Reader::Pager, effect)
 }

@@ -17,21 +17,19 @@ use crate::tui::text::{Ellipsis, Row, Run, sanitize, truncate_row, width};
 use crate::tui::theme::{Theme, Token};
 use crate::tui::widgets::Field;
 
+use super::super::sections::{ReadEffect, Section, SectionCx, SectionList};
 use super::super::transcript::{Anchor, Anchored, ViewSettings};
-use super::section::{Section, SectionCx};
-use super::{PagerEffect, PagerStart};
+use super::PagerStart;
 
-/// Sections that are read before and after the visible ones.
-const NEAR: usize = 6;
-/// Sections farther away than this are released.
-const FAR: usize = 24;
+/// Sections that may be visible at once, besides long ones; those after them are read too.
+const VISIBLE: usize = 6;
 
 /// The outcome of an input.
 #[derive(Debug)]
 pub(super) enum PagerStep {
     Stay,
     Close,
-    Search(PagerEffect),
+    Search(ReadEffect),
 }
 
 /// A place in the text: a section, and a row of it.
@@ -66,21 +64,15 @@ struct Search {
 
 pub(in super::super) struct PagerView {
     title: String,
-    tree: Option<SessionTree>,
-    path: Arc<[usize]>,
-    sections: Vec<Section>,
+    list: SectionList,
     /// The first visible row.
     top: Place,
     /// Whether `top` was reached from below and is not read yet: its end is to be shown.
     at_end: bool,
     moves: Vec<Move>,
     view: ViewSettings,
-    highlighter: Option<Highlighter>,
+    highlighter: Highlighter,
     search: Search,
-    /// Sections to be read.
-    wanted: Vec<usize>,
-    /// Sections that are being read.
-    reading: Vec<usize>,
     hints: Hints,
     /// The place to show first, until its section was read.
     sought: Option<Anchor>,
@@ -112,23 +104,34 @@ impl PagerView {
         // Entries that were added since then come as events too.
         let leaf = leaf.and_then(|id| tree.index_of(&id));
         let path = tree.path(leaf);
-        let mut sections = Section::of_path(&tree, &path);
-        if sections.is_empty() {
-            sections.push(Section::empty(path.len()));
+        let mut list = SectionList::of_path(tree, path);
+        if list.sections.is_empty() {
+            list.sections.push(Section::empty(list.path.len()));
         }
-        if let Some(last) = sections.last_mut() {
+        if let Some(last) = list.sections.last_mut() {
             last.is_live = true;
         }
-        let mut pager = Self::new(title, sections, view);
-        (pager.tree, pager.path, pager.highlighter) = (Some(tree), path.into(), Some(highlighter));
-        (pager.events, pager.is_busy, pager.sought) = (events, is_busy, place);
-        pager.moves.push(Move::Bottom);
-        pager
+        Self {
+            title: sanitize(title).into_owned(),
+            list,
+            top: (0, 0),
+            at_end: false,
+            moves: vec![Move::Bottom],
+            view: ViewSettings { expanded: true, hide_thinking: false, ..view.clone() },
+            highlighter,
+            search: Search::default(),
+            hints: Hints::default(),
+            sought: place,
+            events,
+            is_busy,
+            was_at_end: false,
+            is_waiting: false,
+        }
     }
 
     /// Shows what the session does, at its end.
     pub(super) fn on_session_event(&mut self, event: &SessionEvent, now: Duration) {
-        let Some(last) = self.sections.last_mut().filter(|last| last.is_live) else { return };
+        let Some(last) = self.list.sections.last_mut().filter(|last| last.is_live) else { return };
         match event {
             // Another conversation; this one ends here.
             SessionEvent::Opened(_) | SessionEvent::Navigated(_) => last.is_live = false,
@@ -143,29 +146,6 @@ impl PagerView {
             expand: keymap.hint("app.tools.expand"),
             prompts: keymap.hint("tui.altScreen.previousPrompt"),
         };
-    }
-
-    fn new(title: &str, sections: Vec<Section>, view: &ViewSettings) -> Self {
-        Self {
-            title: sanitize(title).into_owned(),
-            tree: None,
-            path: Arc::new([]),
-            sections,
-            top: (0, 0),
-            at_end: false,
-            moves: Vec::new(),
-            view: ViewSettings { expanded: true, hide_thinking: false, ..view.clone() },
-            highlighter: None,
-            search: Search::default(),
-            wanted: Vec::new(),
-            reading: Vec::new(),
-            hints: Hints::default(),
-            sought: None,
-            events: Vec::new(),
-            is_busy: false,
-            was_at_end: false,
-            is_waiting: false,
-        }
     }
 
     /// Whether a dialog waits on the main screen.
@@ -225,7 +205,7 @@ impl PagerView {
 
     fn toggle(&mut self, change: impl FnOnce(&mut ViewSettings)) -> PagerStep {
         change(&mut self.view);
-        for section in &mut self.sections {
+        for section in &mut self.list.sections {
             section.set_view(&self.view);
         }
         // The section at the top stays.
@@ -264,32 +244,24 @@ impl PagerView {
         }
         self.search.query.clone_from(&query);
         self.search.waiting = Some(true);
-        match &self.tree {
-            Some(tree) => {
-                let (tree, path) = (tree.clone(), Arc::clone(&self.path));
-                PagerStep::Search(PagerEffect::Search { tree, path, query })
-            }
-            None => {
-                self.search.sections = Some((0..self.sections.len()).collect());
-                PagerStep::Stay
-            }
-        }
+        let Some(tree) = self.list.tree.clone() else { return PagerStep::Stay };
+        PagerStep::Search(ReadEffect::Search { tree, path: Arc::clone(&self.list.path), query })
     }
 
     // Results of effects.
 
     pub(super) fn on_read(&mut self, tree: &SessionTree, sections: Vec<(usize, Vec<Arc<Entry>>)>) {
-        let Some(highlighter) = self.highlighter.clone().filter(|_| self.tree.as_ref() == Some(tree)) else {
+        if !self.list.is_of(tree) {
             return;
-        };
+        }
         for (index, entries) in sections {
-            self.reading.retain(|reading| *reading != index);
-            let Some(section) = self.sections.get_mut(index) else { continue };
+            let Some(section) = self.list.on_read(index) else { continue };
+            let (view, highlighter) = (self.view.clone(), self.highlighter.clone());
             if !(section.is_live && (self.is_busy || !self.events.is_empty())) {
-                section.show(entries, self.view.clone(), highlighter.clone());
+                section.show(entries, view, highlighter);
                 continue;
             }
-            section.show_live(&entries, self.view.clone(), highlighter.clone());
+            section.show_live(&entries, view, highlighter);
             for (event, at) in std::mem::take(&mut self.events) {
                 section.apply(&event, at);
             }
@@ -297,28 +269,14 @@ impl PagerView {
     }
 
     pub(super) fn on_found(&mut self, tree: &SessionTree, query: &str, positions: &[usize]) {
-        if self.tree.as_ref() != Some(tree) || self.search.query != query {
-            return;
+        if self.list.is_of(tree) && self.search.query == query {
+            self.search.sections = Some(self.list.sections_of(positions));
         }
-        let section_of =
-            |position: &usize| self.sections.partition_point(|section| section.entries.end <= *position);
-        let mut sections: Vec<usize> = positions.iter().map(section_of).collect();
-        sections.dedup();
-        self.search.sections = Some(sections);
     }
 
     /// The sections that the last frame missed.
-    pub(super) fn take_wanted(&mut self) -> Option<PagerEffect> {
-        let tree = self.tree.clone()?;
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.retain(|index| !self.reading.contains(index));
-        self.reading.extend(&wanted);
-        let entries = |index: usize| {
-            let range = self.sections.get(index).map_or(0..0, |section| section.entries.clone());
-            (index, self.path.get(range).unwrap_or_default().to_vec())
-        };
-        let sections: Vec<_> = wanted.into_iter().map(entries).collect();
-        (!sections.is_empty()).then_some(PagerEffect::Read { tree, sections })
+    pub(super) fn take_wanted(&mut self) -> Option<ReadEffect> {
+        self.list.take_wanted()
     }
 
     // Drawing.
@@ -340,7 +298,7 @@ impl PagerView {
         self.seek_place(cx);
         self.settle(page, cx);
         self.was_at_end = self.is_at_end(page, cx);
-        self.request_near();
+        self.follow();
 
         let mut rows = vec![self.title_row(theme)];
         rows.extend(self.visible(page, cx));
@@ -363,7 +321,7 @@ impl PagerView {
     /// Goes to the place that is shown first, once it is known.
     fn seek_place(&mut self, cx: SectionCx<'_>) {
         let Some(mut anchor) = self.sought else { return };
-        for (index, section) in self.sections.iter_mut().enumerate().rev() {
+        for (index, section) in self.list.sections.iter_mut().enumerate().rev() {
             section.layout(cx);
             match section.find(anchor) {
                 // It is read because it is near the end.
@@ -386,17 +344,17 @@ impl PagerView {
             Move::HalfPages(count) => self.scroll(count * (page_rows / 2).max(1), cx),
             Move::Top => (self.top, self.at_end) = ((0, 0), false),
             Move::Bottom => {
-                self.top = (self.sections.len().saturating_sub(1), 0);
+                self.top = (self.list.sections.len().saturating_sub(1), 0);
                 self.at_end = true;
             }
             Move::Prompt { forward } => {
-                let is_prompt = |index: &usize| self.sections[*index].is_prompt;
+                let is_prompt = |index: &usize| self.list.sections[*index].is_prompt;
                 let (at, row) = self.top;
                 let found = if forward {
-                    (at + 1..self.sections.len()).find(is_prompt)
+                    (at + 1..self.list.sections.len()).find(is_prompt)
                 } else {
                     let before = if row > 0 { at + 1 } else { at };
-                    (0..before.min(self.sections.len())).rev().find(is_prompt)
+                    (0..before.min(self.list.sections.len())).rev().find(is_prompt)
                 };
                 if let Some(index) = found {
                     (self.top, self.at_end) = ((index, 0), false);
@@ -415,17 +373,17 @@ impl PagerView {
             while left > row && at > 0 {
                 left -= row;
                 at -= 1;
-                row = self.sections[at].layout(cx);
-                if !self.sections[at].is_read() {
+                row = self.list.sections[at].layout(cx);
+                if !self.list.sections[at].is_read() {
                     (self.top, self.at_end) = ((at, 0), true);
                     return;
                 }
             }
             row = row.saturating_sub(left);
         } else {
-            while let Some(section) = self.sections.get_mut(at) {
+            while let Some(section) = self.list.sections.get_mut(at) {
                 let n_rows = section.layout(cx);
-                if row + left < n_rows || at + 1 == self.sections.len() {
+                if row + left < n_rows || at + 1 == self.list.sections.len() {
                     row = (row + left).min(n_rows.saturating_sub(1));
                     break;
                 }
@@ -438,7 +396,7 @@ impl PagerView {
 
     /// Corrects the first row after sections were read or changed.
     fn settle(&mut self, page: usize, cx: SectionCx<'_>) {
-        let Some(section) = self.sections.get_mut(self.top.0) else { return };
+        let Some(section) = self.list.sections.get_mut(self.top.0) else { return };
         let n_rows = section.layout(cx);
         if !section.is_read() {
             // It is read before the view moves on.
@@ -450,7 +408,7 @@ impl PagerView {
             self.top.1 = n_rows.saturating_sub(1);
         }
         let mut below = 0;
-        for (index, section) in self.sections.iter_mut().enumerate().skip(self.top.0) {
+        for (index, section) in self.list.sections.iter_mut().enumerate().skip(self.top.0) {
             let n_rows = section.layout(cx);
             below += if index == self.top.0 { n_rows.saturating_sub(self.top.1) } else { n_rows };
             if below >= page {
@@ -465,7 +423,7 @@ impl PagerView {
     fn is_at_end(&mut self, page: usize, cx: SectionCx<'_>) -> bool {
         let (first, row) = self.top;
         let mut n_rows = 0;
-        for section in self.sections.iter_mut().skip(first) {
+        for section in self.list.sections.iter_mut().skip(first) {
             n_rows += section.layout(cx);
             if n_rows > row + page {
                 return false;
@@ -475,29 +433,17 @@ impl PagerView {
     }
 
     /// Asks for sections near the screen and releases those far away.
-    fn request_near(&mut self) {
-        if self.tree.is_none() {
-            return;
-        }
+    fn follow(&mut self) {
+        let current = self.search.current.map(|(index, _)| index);
         let at = self.top.0;
-        let near = at.saturating_sub(NEAR)..(at + 2 * NEAR).min(self.sections.len());
-        let is_kept = self.search.current.map(|(index, _)| index);
-        for (index, section) in self.sections.iter_mut().enumerate() {
-            if near.contains(&index) {
-                if !section.is_read() && !self.wanted.contains(&index) {
-                    self.wanted.push(index);
-                }
-            } else if index.abs_diff(at) > FAR && is_kept != Some(index) && !section.is_live {
-                section.forget();
-            }
-        }
+        self.list.follow(at..at + VISIBLE, |index| current == Some(index));
     }
 
     fn visible(&mut self, page: usize, cx: SectionCx<'_>) -> Vec<Row> {
         let mut rows = Vec::with_capacity(page);
         let (first, mut skip) = self.top;
         let mark = cx.theme.style(Token::Accent).add_modifier(Modifier::REVERSED);
-        for (index, section) in self.sections.iter_mut().enumerate().skip(first) {
+        for (index, section) in self.list.sections.iter_mut().enumerate().skip(first) {
             let n_rows = section.layout(cx);
             if !section.is_read() {
                 rows.push(Row::styled(" reading…", cx.theme.style(Token::Dim)));
@@ -522,8 +468,8 @@ impl PagerView {
 
     fn title_row(&self, theme: &Theme) -> Row {
         let mut row = Row::styled(&*self.title, theme.style(Token::Accent).add_modifier(Modifier::BOLD));
-        if let Some(section) = self.sections.get(self.top.0).filter(|_| self.tree.is_some()) {
-            let place = format!(" · entry {} of {}", section.entries.start + 1, self.path.len());
+        if let Some(section) = self.list.sections.get(self.top.0) {
+            let place = format!(" · entry {} of {}", section.entries.start + 1, self.list.path.len());
             row.push(Run::new(place, theme.style(Token::Dim)));
         }
         row
@@ -545,14 +491,12 @@ impl PagerView {
         if !self.search.query.is_empty() {
             hints.push("n/N: next/previous match".to_owned());
         }
-        if self.tree.is_some() {
-            let expand = if self.view.expanded { "collapse" } else { "expand" };
-            if !self.hints.expand.is_empty() {
-                hints.push(format!("{}: {expand}", self.hints.expand));
-            }
-            if !self.hints.prompts.is_empty() {
-                hints.push(format!("{}: previous prompt", self.hints.prompts));
-            }
+        let expand = if self.view.expanded { "collapse" } else { "expand" };
+        if !self.hints.expand.is_empty() {
+            hints.push(format!("{}: {expand}", self.hints.expand));
+        }
+        if !self.hints.prompts.is_empty() {
+            hints.push(format!("{}: previous prompt", self.hints.prompts));
         }
         hints.push("g/G: start/end".to_owned());
         let mut text = String::new();
@@ -589,13 +533,10 @@ impl PagerView {
             order.insert(0, at);
         }
         for (n, index) in order.into_iter().enumerate() {
-            if !self.sections[index].is_read() {
-                if !self.wanted.contains(&index) {
-                    self.wanted.push(index);
-                }
-                return;
+            if !self.list.sections[index].is_read() {
+                return self.list.want(index);
             }
-            let n_rows = self.sections[index].layout(cx);
+            let n_rows = self.list.sections[index].layout(cx);
             let is_here = n == 0 && index == at;
             let is_beyond = |other: usize| match (is_here, forward) {
                 (false, _) => true,
@@ -618,7 +559,7 @@ impl PagerView {
 
     /// Whether the query begins on a row; it may continue on the next one.
     fn is_match(&self, section: usize, row: usize, n_rows: usize) -> bool {
-        let text = |index: usize| self.sections[section].row(index).text().to_lowercase();
+        let text = |index: usize| self.list.sections[section].row(index).text().to_lowercase();
         let first = text(row);
         if first.contains(&self.search.query) {
             return true;

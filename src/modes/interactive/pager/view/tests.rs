@@ -9,6 +9,7 @@ use crate::session::{Header, NoticeLevel, Opened, SessionStore};
 use crate::tui::theme::{Appearance, ColorDepth};
 
 use super::super::super::keybindings;
+use super::super::super::sections::{self, FAR, NEAR};
 use super::super::super::transcript::Transcript;
 use super::*;
 
@@ -77,15 +78,15 @@ impl Stage {
         }
     }
 
-    fn perform(&mut self, effect: PagerEffect) {
+    fn perform(&mut self, effect: ReadEffect) {
         match effect {
-            PagerEffect::Open => unreachable!("it is open"),
-            PagerEffect::Read { tree, sections } => {
+            ReadEffect::Tree => unreachable!("it is open"),
+            ReadEffect::Sections { tree, sections } => {
                 let read = sections.into_iter().map(|(n, entries)| (n, tree.read_all(&entries)));
                 self.pager.on_read(&tree, read.collect());
             }
-            PagerEffect::Search { tree, path, query } => {
-                let positions = super::super::effects::search(&tree, &path, &query);
+            ReadEffect::Search { tree, path, query } => {
+                let positions = sections::search(&tree, &path, &query);
                 self.pager.on_found(&tree, &query, &positions);
             }
         }
@@ -125,7 +126,8 @@ fn every_entry_of_a_long_session_is_reached_from_its_end_and_few_stay_in_memory(
             screen.iter().filter_map(|row| row.trim().strip_prefix("question ")?.parse::<usize>().ok()),
         );
         assert!(
-            stage.pager.sections.iter().filter(|section| section.is_read()).count() <= 2 * FAR + 3 * NEAR
+            stage.pager.list.sections.iter().filter(|section| section.is_read()).count()
+                <= 2 * FAR + 3 * NEAR
         );
         if stage.pager.top == (0, 0) {
             break;
@@ -159,7 +161,7 @@ fn matches_are_visited_in_order_in_both_directions() {
     stage.search("line 1");
     let current = |stage: &Stage| {
         let (section, row) = stage.pager.search.current.unwrap();
-        stage.pager.sections[section].row(row).text().trim().to_owned()
+        stage.pager.list.sections[section].row(row).text().trim().to_owned()
     };
     let mut visited = vec![current(&stage)];
     for key in ['n', 'n', 'n', 'N'] {

@@ -1,34 +1,34 @@
-//! Does what [`PagerEffect`]s say, on threads that may wait for the disk.
+//! Does what [`ReadEffect`]s say, on threads that may wait for the disk.
 
 use crate::session::{Reply, SessionCommand, SessionTree};
 
 use super::super::effects::Effects;
 use super::super::msg::EffectDone;
-use super::{PagerDone, PagerEffect};
+use super::{ReadDone, ReadEffect, Reader};
 
 impl Effects {
-    pub(in super::super) fn start_pager(&mut self, effect: PagerEffect) {
+    pub(in super::super) fn start_reading(&mut self, reader: Reader, effect: ReadEffect) {
         let done = self.done.clone();
-        let work: Box<dyn FnOnce() -> PagerDone + Send> = match effect {
-            PagerEffect::Open => {
+        let work: Box<dyn FnOnce() -> ReadDone + Send> = match effect {
+            ReadEffect::Tree => {
                 let answer = self.link.handle().post(SessionCommand::ReadTree);
                 tokio::spawn(async move {
                     if let Ok(Reply::Tree(tree)) = answer.await {
-                        drop(done.send(EffectDone::Pager(PagerDone::Opened { tree })));
+                        drop(done.send(EffectDone::Read(reader, ReadDone::Tree(tree))));
                     }
                 });
                 return;
             }
-            PagerEffect::Read { tree, sections } => Box::new(move || {
+            ReadEffect::Sections { tree, sections } => Box::new(move || {
                 let read = |(section, entries): (usize, Vec<usize>)| (section, tree.read_all(&entries));
-                PagerDone::Read { sections: sections.into_iter().map(read).collect(), tree }
+                ReadDone::Sections { sections: sections.into_iter().map(read).collect(), tree }
             }),
-            PagerEffect::Search { tree, path, query } => Box::new(move || {
+            ReadEffect::Search { tree, path, query } => Box::new(move || {
                 let positions = search(&tree, &path, &query);
-                PagerDone::Found { tree, query, positions }
+                ReadDone::Found { tree, query, positions }
             }),
         };
-        tokio::task::spawn_blocking(move || drop(done.send(EffectDone::Pager(work()))));
+        tokio::task::spawn_blocking(move || drop(done.send(EffectDone::Read(reader, work()))));
     }
 }
 

@@ -1,4 +1,4 @@
-//! A part of the pager's text: a prompt and what followed.
+//! A part of a session: a prompt and what followed, as rows.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(in super::super) struct Section {
     /// Whether it begins with a message of the user.
     pub(in super::super) is_prompt: bool,
     /// Whether events of the session continue it.
-    pub(super) is_live: bool,
+    pub(in super::super) is_live: bool,
     body: Body,
 }
 
@@ -63,7 +63,7 @@ impl Section {
     }
 
     /// The section of a session without entries, after position `end` of the path.
-    pub(super) fn empty(end: usize) -> Self {
+    pub(in super::super) fn empty(end: usize) -> Self {
         Self { entries: end..end, is_prompt: false, is_live: false, body: Body::Unread }
     }
 
@@ -84,18 +84,23 @@ impl Section {
     }
 
     /// Shows the entries before events that continue them.
-    pub(super) fn show_live(&mut self, entries: &[Arc<Entry>], view: ViewSettings, highlighter: Highlighter) {
+    pub(in super::super) fn show_live(
+        &mut self,
+        entries: &[Arc<Entry>],
+        view: ViewSettings,
+        highlighter: Highlighter,
+    ) {
         self.body = Body::Entries(Box::new(Transcript::live(highlighter, view, entries)));
     }
 
-    pub(super) fn apply(&mut self, event: &SessionEvent, at: Duration) {
+    pub(in super::super) fn apply(&mut self, event: &SessionEvent, at: Duration) {
         if let Body::Entries(transcript) = &mut self.body {
             transcript.apply(event, at);
         }
     }
 
     /// Looks for a place, after a layout; `None` if the section is not read.
-    pub(super) fn find(&self, anchor: Anchor) -> Option<Anchored> {
+    pub(in super::super) fn find(&self, anchor: Anchor) -> Option<Anchored> {
         match &self.body {
             Body::Unread => None,
             Body::Entries(transcript) => Some(transcript.find(anchor)),

@@ -1,0 +1,141 @@
+//! The last row, where it has something else than the transcript, and the cursor.
+
+use std::ops::Range;
+
+use ratatui::style::{Modifier, Style};
+
+use crate::tui::keymap::Keymap;
+use crate::tui::text::{Row, Run, graphemes, width};
+use crate::tui::theme::{Theme, Token};
+
+use super::super::app::App;
+use super::scrollback::Spot;
+use super::search::{Note, Search};
+use super::view::Fullscreen;
+
+const SEARCH_LABEL: &str = " Search: ";
+
+/// Draws the last row, if it has something else than the transcript: the search, the keys of a
+/// selection, or the way to the end. Returns the columns of the latter.
+pub(super) fn draw(state: &Fullscreen, app: &App, rows: &mut [Row], width_cells: u16) -> Option<Range<u16>> {
+    let (theme, keymap) = (&app.theme, &app.keymap);
+    let last = rows.last_mut()?;
+    if let Some(search) = &state.search {
+        *last = search_row(search, width_cells, theme, keymap);
+        return None;
+    }
+    if state.caret.is_some() {
+        *last = caret_row(state.selection.is_some(), width_cells, theme);
+        return None;
+    }
+    state.top?;
+    draw_label(state, app, last, width_cells)
+}
+
+/// Draws the way to the end. Returns its columns; `None` if there is no room.
+fn draw_label(state: &Fullscreen, app: &App, last: &mut Row, width_cells: u16) -> Option<Range<u16>> {
+    let n_seen = state.seen.map_or(usize::MAX, |place| app.transcript.row_of(&place) + 1);
+    let n_new = app.transcript.len().saturating_sub(n_seen);
+    let key = app.keymap.hint("tui.altScreen.bottom");
+    let news = if n_new > 0 { format!("{n_new} new rows") } else { "latest".to_owned() };
+    let hint = if key.is_empty() { String::new() } else { format!(" · {key}") };
+    let text = [format!(" ↓ {news}{hint} "), format!(" ↓ {news} "), " ↓ ".to_owned()]
+        .into_iter()
+        .find(|text| width(text) + 2 <= usize::from(width_cells))?;
+    let cells = u16::try_from(width(&text)).unwrap_or(u16::MAX);
+    let start = (width_cells - cells) / 2;
+    let tail = cut_front(last, start + cells);
+    last.clip(start);
+    last.pad(start, Style::new());
+    last.push(Run::new(text, app.theme.style(Token::Accent).add_modifier(Modifier::REVERSED)));
+    last.append(tail);
+    Some(start..start + cells)
+}
+
+/// The part of a row from `column` on.
+fn cut_front(row: &Row, column: u16) -> Row {
+    let mut rest = Row::default();
+    let mut at = 0_u16;
+    for span in &row.line.spans {
+        for (grapheme, cells) in graphemes(&span.content) {
+            let end = at.saturating_add(u16::try_from(cells).unwrap_or(u16::MAX));
+            if at >= column {
+                rest.push(Run::new(grapheme, span.style));
+            } else if end > column {
+                rest.push(Run::new(" ".repeat(usize::from(end - column)), span.style));
+            }
+            at = end;
+        }
+    }
+    rest
+}
+
+fn search_row(search: &Search, width_cells: u16, theme: &Theme, keymap: &Keymap) -> Row {
+    let mut row = Row::default();
+    row.push(Run::new(SEARCH_LABEL, theme.style(Token::Accent).add_modifier(Modifier::BOLD)));
+    row.push(Run::new(search.field.text(), theme.style(Token::Text)));
+    let hints = match (search.note, search.waiting) {
+        (Some(Note::NotFound), _) => vec![("not found".to_owned(), Token::Warning)],
+        (Some(Note::NotHere), _) => {
+            let key = keymap.hint("tui.altScreen.searchNext");
+            vec![("not here".to_owned(), Token::Warning), (format!("{key}: search all"), Token::Dim)]
+        }
+        (None, Some(_)) => vec![("searching…".to_owned(), Token::Dim)],
+        (None, None) => [
+            ("tui.altScreen.searchNext", "next"),
+            ("tui.altScreen.searchPrevious", "previous"),
+            ("tui.altScreen.searchClose", "close"),
+        ]
+        .into_iter()
+        .filter_map(|(id, what)| {
+            let key = keymap.hint(id);
+            (!key.is_empty()).then(|| (format!("{key}: {what}"), Token::Dim))
+        })
+        .collect(),
+    };
+    let mut separator = "   ";
+    for (hint, token) in hints {
+        if row.width() + width(separator) + width(&hint) < usize::from(width_cells) {
+            row.push(Run::new(format!("{separator}{hint}"), theme.style(token)));
+            separator = " · ";
+        }
+    }
+    row
+}
+
+fn caret_row(is_selecting: bool, width_cells: u16, theme: &Theme) -> Row {
+    let mut row = Row::default();
+    let title = if is_selecting { " Selecting " } else { " Select " };
+    row.push(Run::new(title, theme.style(Token::Accent).add_modifier(Modifier::BOLD | Modifier::REVERSED)));
+    let hints: &[&str] = if is_selecting {
+        &["enter: copy", "arrows, w, b, page keys: extend", "escape: cancel"]
+    } else {
+        &["space: start here", "v: whole lines", "arrows, w, b, page keys: move", "escape: close"]
+    };
+    let mut separator = " ";
+    for hint in hints {
+        if row.width() + width(separator) + width(hint) <= usize::from(width_cells) {
+            row.push(Run::new(format!("{separator}{hint}"), theme.style(Token::Dim)));
+            separator = " · ";
+        }
+    }
+    row
+}
+
+/// The cursor, in the search or where the keyboard selects.
+pub(super) fn cursor(
+    state: &Fullscreen,
+    spots: &[Spot],
+    page: usize,
+    width_cells: u16,
+) -> Option<(u16, u16)> {
+    let row = |index: usize| u16::try_from(index).unwrap_or(u16::MAX);
+    if let Some(search) = &state.search {
+        let column = width(SEARCH_LABEL) + width(search.field.text());
+        let column = u16::try_from(column).unwrap_or(u16::MAX).min(width_cells.saturating_sub(1));
+        return Some((row(page.checked_sub(1)?), column));
+    }
+    let caret = state.caret?;
+    let index = spots.iter().position(|spot| *spot == caret.spot)?;
+    Some((row(index), caret.column.min(width_cells.saturating_sub(1))))
+}

@@ -1,0 +1,163 @@
+//! The state of fullscreen together with what it shows: layout, and what must be in memory.
+
+use crate::config::Scrollbar;
+
+use super::super::app::App;
+use super::super::sections::{ReadEffect, SectionCx};
+use super::super::transcript;
+use super::scrollback::{RECENT, Scrollback, Spot};
+use super::search::{Note, Sought};
+use super::view::Fullscreen;
+
+/// Rows of the transcript that are drawn at once when earlier ones are needed.
+pub(super) const MORE_ROWS: usize = 400;
+
+/// The screen during a frame or an input. The app is without the state meanwhile.
+pub(super) struct Viewport<'a> {
+    pub(super) state: &'a mut Fullscreen,
+    pub(super) app: &'a mut App,
+    /// Rows above the dock.
+    pub(super) page: usize,
+    /// Columns of the rows.
+    pub(super) width: u16,
+}
+
+/// Columns of the rows: the last column is that of the scrollbar, also while there is none, so
+/// that text is not wrapped anew when it appears.
+pub(super) fn text_width(app: &App, screen_width: u16) -> u16 {
+    const LEAST: u16 = 10;
+    let has_bar = app.session.settings.values.fullscreen.scrollbar != Scrollbar::Hidden;
+    screen_width - u16::from(has_bar && screen_width >= LEAST)
+}
+
+pub(super) fn section_cx(app: &App, width: u16) -> SectionCx<'_> {
+    SectionCx { width: width.max(1), theme: &app.theme, now: app.now }
+}
+
+impl Viewport<'_> {
+    pub(super) fn rows(&mut self) -> Scrollback<'_> {
+        self.state.scrollback(&self.app.transcript, section_cx(self.app, self.width))
+    }
+
+    /// The first visible row.
+    pub(super) fn top(&mut self) -> Spot {
+        self.state.top.unwrap_or_else(|| self.last_top())
+    }
+
+    /// The first row of the last page.
+    pub(super) fn last_top(&mut self) -> Spot {
+        let page = self.page;
+        let mut rows = self.rows();
+        let last = rows.last();
+        rows.up(last, page.saturating_sub(1)).0
+    }
+
+    /// Lays the transcript out; what is visible stays where it is.
+    pub(super) fn lay_out(&mut self) {
+        let (theme, now, width) = (&self.app.theme, self.app.now, self.width);
+        let (state, transcript) = (&mut *self.state, &mut self.app.transcript);
+        state.earlier.follow_view(transcript.view());
+        if transcript.is_laid_out(width, theme) {
+            return state.keeping_places(transcript, |transcript| transcript.layout(width, theme, now));
+        }
+        // Columns mean something else afterwards.
+        (state.selection, state.caret) = (None, None);
+        let anchor = state.anchor_of_top(transcript);
+        let first = state.spots_mut().iter().map(|spot| spot.row).min();
+        if let Some(first) = first {
+            transcript::keep_since(transcript, first);
+        }
+        state.keeping_places(transcript, |transcript| transcript.layout(width, theme, now));
+        if let Some(search) = &mut state.search {
+            search.current = None;
+        }
+        if let Some(anchor) = anchor {
+            let cx = SectionCx { width: width.max(1), theme, now };
+            state.return_to(anchor, transcript, cx);
+        }
+    }
+
+    /// Makes sure that there are rows above `top` in memory: cells of the transcript now, earlier
+    /// entries with an effect.
+    pub(super) fn load_above(&mut self, n_rows: usize) {
+        let Some(top) = self.state.top else { return };
+        if top.part != RECENT {
+            return;
+        }
+        let (theme, now, width) = (&self.app.theme, self.app.now, self.width);
+        let transcript = &mut self.app.transcript;
+        let above = top.row.saturating_sub(transcript.body());
+        if above < n_rows && transcript.hides_cells() {
+            let more = n_rows.saturating_add(MORE_ROWS);
+            self.state.keeping_places(transcript, |transcript| {
+                transcript::draw_earlier(transcript, more, width, theme, now);
+            });
+        }
+        if !self.app.transcript.hides_cells() {
+            self.state.want_tree(&self.app.transcript);
+        }
+    }
+
+    /// Corrects the first row after sections were read or rows are gone.
+    pub(super) fn settle_top(&mut self) {
+        let Some(top) = self.state.top else { return };
+        let end = self.last_top();
+        let at_end = self.state.at_end;
+        let mut rows = self.rows();
+        let mut top = rows.clamp(top);
+        if at_end && rows.is_read(top.part) {
+            if let Some((_, last)) = rows.bounds(top.part) {
+                top = last;
+            }
+            self.state.at_end = false;
+        }
+        self.state.top = (top < end).then_some(top);
+    }
+
+    /// Goes on with the search.
+    pub(super) fn seek(&mut self) {
+        let Some(step) = self.state.search.as_ref().and_then(|search| search.waiting) else { return };
+        let top = self.top();
+        if self.app.transcript.hides_cells() {
+            let following = self.state.top.is_none();
+            self.state.top = Some(top);
+            if top.part == RECENT {
+                self.load_above(usize::MAX);
+            }
+            if following {
+                self.state.top = None;
+            }
+        }
+        let Some(mut search) = self.state.search.take() else { return };
+        let sought = search.seek(step, &mut self.rows());
+        search.waiting = None;
+        match sought {
+            Sought::Found(found) => {
+                search.current = Some(found);
+                search.note = None;
+                self.show_spot(found.from.spot);
+            }
+            Sought::NeedsEarlier => {
+                search.waiting = Some(step);
+                self.state.want_tree(&self.app.transcript);
+                if let Some(tree) = self.state.earlier.list.tree.clone()
+                    && !search.is_asked
+                {
+                    search.is_asked = true;
+                    let (path, query) = (self.state.earlier.list.path.clone(), search.query.iter().collect());
+                    self.state.wanted.push(ReadEffect::Search { tree, path, query });
+                }
+            }
+            Sought::NeedsSection(section) => {
+                search.waiting = Some(step);
+                self.state.earlier.list.want(section);
+            }
+            Sought::Nothing if search.query.is_empty() => search.note = None,
+            Sought::Nothing if !step.is_deep && self.app.transcript.first_entry().is_some() => {
+                search.note = Some(Note::NotHere);
+            }
+            Sought::Nothing => search.note = Some(Note::NotFound),
+        }
+        self.state.search = Some(search);
+    }
+}
