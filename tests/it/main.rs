@@ -38,6 +38,7 @@ mod local_servers;
 mod pi_docs;
 mod process_acp;
 mod process_doctor;
+mod process_exits;
 mod process_fullscreen;
 mod process_json;
 mod process_print;

@@ -9,13 +9,11 @@ use pi::ai::TestBarrier;
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
-use crate::support::chat;
+use crate::support::chat::{self, assert_each_once, numbered};
 use crate::support::files::{make_fifo, wait_for_files};
 use crate::support::lifeline::Lifeline;
-use crate::support::pty::{Pty, TestHome};
+use crate::support::pty::{Pty, SIZE, TestHome, assert_restored, start_with_server};
 use crate::support::sse_server::{Reply, SseServer};
-
-const SIZE: Size = Size { width: 80, height: 24 };
 
 /// A command that holds a lifeline open in the project, as what it starts does.
 fn sleepy(name: &str) -> String {
@@ -46,10 +44,8 @@ async fn a_prompt_with_two_parallel_tools() {
         ("bash", json!({"command": "echo tool one"})),
         ("write", json!({"path": "new.txt", "content": "made\n"})),
     ]);
-    let server = SseServer::start([Reply::sse(calls), Reply::sse(chat::text("Both are done."))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, home, pty) =
+        start_with_server(&[], [Reply::sse(calls), Reply::sse(chat::text("Both are done."))]).await;
     pty.keys("do two things\r");
     let rows = pty.wait_text("Both are done.");
     let screen = rows.join("\n");
@@ -68,11 +64,7 @@ async fn a_prompt_with_two_parallel_tools() {
     let text = everything.join("\n");
     assert!(text.contains("To resume this session: pi --session "), "{text}");
     assert_eq!(everything.iter().filter(|row| row.contains("Both are done.")).count(), 1, "{text}");
-    // The terminal is as it was: paste mode and keyboard flags off, cursor shown.
-    let log = String::from_utf8_lossy(&log).into_owned();
-    for (on, off) in [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>5u", "\x1b[<1u")] {
-        assert!(log.rfind(off) > log.rfind(on), "{on:?} is not undone");
-    }
+    assert_restored(&log);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,10 +73,7 @@ async fn steering_between_tools_skips_those_not_started() {
     let body = chat::calls(&[("bash", json!({"command": "touch ran"}))]);
     let answer =
         Reply::stream("text/event-stream").piece(chat::delta("I will touch a file.")).gate(&gate).piece(body);
-    let server = SseServer::start([answer, Reply::sse(chat::text("As you wish."))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, home, pty) = start_with_server(&[], [answer, Reply::sse(chat::text("As you wish."))]).await;
     pty.keys("touch it\r");
     pty.wait_text("I will touch a file.");
     pty.keys("rather not\r");
@@ -132,10 +121,7 @@ async fn queued_messages_are_reordered_and_edited() {
     let answer = Reply::stream("text/event-stream").piece(chat::delta("The work")).gate(&gate);
     let answer = answer.piece(chat::delta(" is done.")).piece(chat::end("stop"));
     let more = ["One.", "Two.", "Three."].map(|text| Reply::sse(chat::text(text)));
-    let server = SseServer::start([answer].into_iter().chain(more)).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, _home, pty) = start_with_server(&[], [answer].into_iter().chain(more)).await;
     pty.keys("go\r");
     // Not the status line, which shows that the run has begun before the request is sent.
     pty.wait_text("The work");
@@ -194,10 +180,7 @@ async fn an_urgent_word_and_enter_on_an_empty_editor_deliver_at_once() {
         Reply::stream("text/event-stream").piece(chat::delta("Two.")).gate(&second),
         Reply::sse(chat::text("Three.")),
     ];
-    let server = SseServer::start(replies).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, _home, pty) = start_with_server(&[], replies).await;
     pty.keys("go\r");
     pty.wait_text("One.");
     pty.keys("wait, use tabs");
@@ -215,10 +198,7 @@ async fn an_urgent_word_and_enter_on_an_empty_editor_deliver_at_once() {
 async fn escape_in_a_stream_closes_the_connection_and_keeps_what_came() {
     let never = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Partial answer")).gate(&never);
-    let server = SseServer::start([answer, Reply::sse(chat::text("Fresh answer"))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, _home, pty) = start_with_server(&[], [answer, Reply::sse(chat::text("Fresh answer"))]).await;
     pty.keys("go on\r");
     pty.wait_text("Partial answer");
     pty.keys("queued words\r");
@@ -244,10 +224,7 @@ async fn a_failed_run_gives_queued_messages_back() {
     let error =
         "data: {\"error\":{\"message\":\"Incorrect API key provided\",\"code\":\"invalid_api_key\"}}\n\n";
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Well,")).gate(&gate).piece(error);
-    let server = SseServer::start([answer]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (_server, _home, pty) = start_with_server(&[], [answer]).await;
     pty.keys("go\r");
     pty.wait_text("Well,");
     pty.keys("and then this\r");
@@ -282,10 +259,7 @@ async fn a_killed_program_loses_nothing_that_was_shown_as_finished() {
         Reply::stream("text/event-stream").piece(chat::delta("half an ans")).gate(&never),
         Reply::sse(chat::text("Back again.")),
     ];
-    let server = SseServer::start(replies).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, home, pty) = start_with_server(&[], replies).await;
     pty.keys("run it\r");
     pty.wait_text("half an ans");
     pty.keys("still queued\r");
@@ -312,10 +286,8 @@ async fn kill_during_parallel_tools_keeps_the_result_that_was_shown() {
         ("bash", json!({"command": "sleep 1000"})),
         ("write", json!({"path": "new.txt", "content": "made\n"})),
     ];
-    let server = SseServer::start([Reply::sse(chat::calls(&calls)), Reply::sse(chat::text("Again."))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, home, pty) =
+        start_with_server(&[], [Reply::sse(chat::calls(&calls)), Reply::sse(chat::text("Again."))]).await;
     pty.keys("do two things\r");
     // The second call is drawn as finished: the number of its lines is shown.
     pty.wait("the result of write", |rows| rows.iter().any(|row| row.contains("write new.txt")));
@@ -375,10 +347,7 @@ async fn kill_while_typing_keeps_the_draft_any_number_of_times() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_quits_only_when_it_is_pressed_twice_in_a_row() {
-    let server = SseServer::start([]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (_server, _home, pty) = start_with_server(&[], []).await;
     let armed = |pty: &Pty| pty.wait_text("ctrl+c again to quit");
     let disarmed = |pty: &Pty| {
         pty.wait("the end of the hint", |rows| !rows.iter().any(|row| row.contains("again to quit")));
@@ -401,10 +370,7 @@ async fn ctrl_c_quits_only_when_it_is_pressed_twice_in_a_row() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
-    let server = SseServer::start([Reply::sse(chat::text("A path."))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text("A path."))]).await;
     for (line, answer) in [
         ("/hotkesy", "there is no command /hotkesy; did you mean /hotkeys?"),
         ("/share", "/share is not supported yet"),
@@ -425,10 +391,8 @@ async fn an_unknown_command_is_answered_by_pi_and_stays_to_be_corrected() {
 async fn a_new_session_during_a_run_is_asked_for() {
     let gate = TestBarrier::new();
     let answer = Reply::stream("text/event-stream").piece(chat::delta("Half")).gate(&gate);
-    let server = SseServer::start([answer.piece(chat::delta(" and whole.")).piece(chat::end("stop"))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (_server, _home, pty) =
+        start_with_server(&[], [answer.piece(chat::delta(" and whole.")).piece(chat::end("stop"))]).await;
     pty.keys("go\r");
     pty.wait_text("Half");
     pty.keys("/new\r");
@@ -478,11 +442,9 @@ async fn what_is_wrong_in_a_file_is_said_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn quit_and_resume_by_the_printed_line() {
-    let server =
-        SseServer::start([Reply::sse(chat::text("Remember me.")), Reply::sse(chat::text("I do."))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, home, pty) =
+        start_with_server(&[], [Reply::sse(chat::text("Remember me.")), Reply::sse(chat::text("I do."))])
+            .await;
     pty.keys("hello\r");
     pty.wait_text("Remember me.");
     pty.wait_idle();
@@ -504,18 +466,8 @@ async fn quit_and_resume_by_the_printed_line() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
     let (first, second) = (TestBarrier::new(), TestBarrier::new());
-    let lines = |from: usize, to: usize| (from..to).map(|n| format!("line {n:03}\n\n")).collect::<String>();
-    let answer = Reply::stream("text/event-stream")
-        .piece(chat::delta(&lines(0, 40)))
-        .gate(&first)
-        .piece(chat::delta(&lines(40, 80)))
-        .gate(&second)
-        .piece(chat::delta(&lines(80, 120)))
-        .piece(chat::end("stop"));
-    let server = SseServer::start([answer]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let answer = chat::numbered_in_three_parts(&first, &second);
+    let (_server, _home, pty) = start_with_server(&[], [answer]).await;
     pty.keys("many lines\r");
     pty.wait_text("line 039");
     pty.resize(Size { width: 60, height: 24 });
@@ -536,11 +488,7 @@ async fn a_resize_in_the_middle_of_a_stream_loses_and_doubles_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_redraw_erases_the_scrollback() {
-    let text: String = (0..40).map(|n| format!("line {n:03}\n\n")).collect();
-    let server = SseServer::start([Reply::sse(chat::text(&text))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (_server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text(&numbered(0..40)))]).await;
     pty.keys("many lines\r");
     pty.wait_text("line 039");
     pty.wait_idle();
@@ -554,25 +502,18 @@ async fn only_redraw_erases_the_scrollback() {
     pty.keys("\x7f/new\r");
     pty.wait_text("escape interrupt");
     pty.wait_idle();
-    let log = String::from_utf8_lossy(&pty.log()).into_owned();
+    let log = pty.text_log();
     assert!(!log.contains("\x1b[3J") && !log.contains("\x1b[2J"));
     let everything = pty.everything();
-    for n in 0..40 {
-        let line = format!("line {n:03}");
-        assert_eq!(everything.iter().filter(|row| row.trim() == line).count(), 1, "{line}: {everything:#?}");
-    }
+    assert_each_once(0..40, &everything);
     pty.keys("/redraw\r");
     pty.wait("an erased screen", |rows| !rows.iter().any(|row| row.contains("line 0")));
-    assert!(String::from_utf8_lossy(&pty.log()).contains("\x1b[3J"));
+    assert!(pty.text_log().contains("\x1b[3J"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
-    let text: String = (0..60).map(|n| format!("line {n:03}\n\n")).collect();
-    let server = SseServer::start([Reply::sse(chat::text(&text))]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (_server, _home, pty) = start_with_server(&[], [Reply::sse(chat::text(&numbered(0..60)))]).await;
     pty.keys("many lines\r");
     pty.wait_text("line 059");
     pty.wait_idle();
@@ -599,41 +540,14 @@ async fn the_pager_shows_the_whole_session_and_leaves_the_screen_as_it_was() {
     pty.wait("the main screen", |rows| rows.last().is_some_and(|row| row.trim_end().ends_with("m-1")));
     pty.wait_idle();
     let everything = pty.everything();
-    for n in 0..60 {
-        let line = format!("line {n:03}");
-        assert_eq!(everything.iter().filter(|row| row.trim() == line).count(), 1, "{line}: {everything:#?}");
-    }
+    assert_each_once(0..60, &everything);
     // Quitting from the pager restores the terminal.
     pty.keys("\x1bo");
     pty.wait("the pager", |rows| rows[0].contains("entry"));
     pty.keys("q/quit\r");
     let (status, _, log) = pty.end();
     assert!(status.success());
-    let log = String::from_utf8_lossy(&log).into_owned();
-    assert!(log.rfind("\x1b[?1049l") > log.rfind("\x1b[?1049h"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_signal_to_end_restores_the_terminal() {
-    use rustix::process::{Pid, Signal, kill_process};
-
-    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131)] {
-        let never = TestBarrier::new();
-        let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
-        let server = SseServer::start([busy]).await;
-        let home = TestHome::with_server(server.url());
-        let pty = Pty::start(&home, SIZE, &[]);
-        pty.wait_idle();
-        pty.keys("go\r");
-        pty.wait_text("Busy");
-        kill_process(Pid::from_raw(i32::try_from(pty.pid()).unwrap()).unwrap(), signal).unwrap();
-        let (status, _, log) = pty.end();
-        assert_eq!(status.exit_code(), code);
-        let log = String::from_utf8_lossy(&log).into_owned();
-        assert!(log.rfind("\x1b[?2004l") > log.rfind("\x1b[?2004h"), "{signal:?}");
-        let saved = home.entries().last().unwrap().to_string();
-        assert!(saved.contains("Busy"), "{signal:?}: {saved}");
-    }
+    assert_restored(&log);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -818,10 +732,7 @@ async fn what_cannot_be_saved_is_shown_until_the_end_and_no_resume_is_promised()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reload_follows_the_files_of_the_user() {
-    let server = SseServer::start([]).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (_server, home, pty) = start_with_server(&[], []).await;
     let settings = home.agent().join("settings.json");
     fs::write(&settings, r#"{"theme": "nope", "novel": 1}"#).unwrap();
     fs::write(home.agent().join("keybindings.json"), r#"{"app.thinking.toggle": "ctrl+y"}"#).unwrap();
@@ -841,10 +752,7 @@ async fn reload_follows_the_files_of_the_user() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tree_takes_a_message_back_and_keeps_both_branches() {
     let answers = ["one answer", "two answer", "## Goal\nTHE SUMMARY", "three answer"];
-    let server = SseServer::start(answers.map(|text| Reply::sse(chat::text(text)))).await;
-    let home = TestHome::with_server(server.url());
-    let pty = Pty::start(&home, SIZE, &[]);
-    pty.wait_idle();
+    let (server, _home, pty) = start_with_server(&[], answers.map(|text| Reply::sse(chat::text(text)))).await;
     for (prompt, answer) in [("one\r", "one answer"), ("two\r", "two answer")] {
         pty.keys(prompt);
         pty.wait_text(answer);

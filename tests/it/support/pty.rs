@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -16,11 +17,16 @@ use std::time::Duration;
 use pi::session::project_folder;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use ratatui::layout::Size;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::files::wait_for_files;
+use super::sse_server::{Reply, SseServer};
 use super::virtual_terminal::VirtualTerminal;
+
+/// The size of most terminals here.
+pub(crate) const SIZE: Size = Size { width: 80, height: 24 };
 
 /// How long something may take before the test has failed.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -100,6 +106,43 @@ impl TestHome {
     }
 }
 
+/// The program in a terminal of [`SIZE`], ready for keys, with a model that gives these replies.
+pub(crate) async fn start_with_server(
+    args: &[&str],
+    replies: impl IntoIterator<Item = Reply>,
+) -> (SseServer, TestHome, Pty) {
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let pty = Pty::start(&home, SIZE, args);
+    pty.wait_idle();
+    (server, home, pty)
+}
+
+/// The modes that pi sets, and what resets them: alternate screen, mouse, focus, paste,
+/// keyboard flags, a frame, the cursor.
+const MODES: [(&str, &str); 8] = [
+    ("\x1b[?1049h", "\x1b[?1049l"),
+    ("\x1b[?1002h", "\x1b[?1002l"),
+    ("\x1b[?1006h", "\x1b[?1006l"),
+    ("\x1b[?1004h", "\x1b[?1004l"),
+    ("\x1b[?2004h", "\x1b[?2004l"),
+    ("\x1b[>5u", "\x1b[<1u"),
+    ("\x1b[?2026h", "\x1b[?2026l"),
+    ("\x1b[?25l", "\x1b[?25h"),
+];
+
+/// Asserts that whatever was set in the output is reset at its end.
+#[track_caller]
+pub(crate) fn assert_restored(output: &[u8]) {
+    let output = String::from_utf8_lossy(output);
+    assert!(output.contains("\x1b[?2004h"), "the terminal was never taken");
+    for (on, off) in MODES {
+        if let Some(on_at) = output.rfind(on) {
+            assert!(output.rfind(off) > Some(on_at), "{on:?} is not undone");
+        }
+    }
+}
+
 /// The program, running.
 pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
@@ -132,8 +175,30 @@ impl Pty {
         args: &[&str],
         env: &[(&str, &str)],
     ) -> Self {
+        let pi = OsStr::new(env!("CARGO_BIN_EXE_pi"));
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        Self::start_program(home, cwd, size, pi, &args, env)
+    }
+
+    /// Starts a shell with job control in the user's project; `$PI` is the program.
+    pub(crate) fn start_shell(home: &TestHome, size: Size) -> Self {
+        let env = [("PI", env!("CARGO_BIN_EXE_pi")), ("PS1", "shell> "), ("ENV", "")];
+        let shell = Self::start_program(home, &home.project(), size, "sh".as_ref(), &["-i".as_ref()], &env);
+        shell.wait_text("shell>");
+        shell
+    }
+
+    /// Starts a program in the environment of pi.
+    pub(crate) fn start_program(
+        home: &TestHome,
+        cwd: &Path,
+        size: Size,
+        program: &OsStr,
+        args: &[&OsStr],
+        env: &[(&str, &str)],
+    ) -> Self {
         let pair = native_pty_system().openpty(pty_size(size)).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_pi"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.env_clear();
         command.env("HOME", home.home());
@@ -241,6 +306,16 @@ impl Pty {
         self.lock().log.clone()
     }
 
+    /// The same as text.
+    pub(crate) fn text_log(&self) -> String {
+        String::from_utf8_lossy(&self.lock().log).into_owned()
+    }
+
+    /// Sends a signal to the program.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.process(), signal).unwrap();
+    }
+
     /// Waits for the end of the program and of its output.
     #[track_caller]
     pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>, Vec<u8>) {
@@ -252,13 +327,12 @@ impl Pty {
     /// Ends the program without giving it a chance to do anything about it. The
     /// child's own `kill` would begin with a hang-up.
     pub(crate) fn kill_hard(mut self) {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        self.signal(Signal::KILL);
         self.child.wait().unwrap();
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.process_id().unwrap()
+    fn process(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.process_id().unwrap()).unwrap()).unwrap()
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

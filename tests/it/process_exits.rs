@@ -1,0 +1,260 @@
+//! Every way out of the program, on both screens: what it set in the terminal is reset, and the
+//! main screen has what it must tell.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Write as _, stdout};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pi::ai::TestBarrier;
+use pi::tui::term::{FullscreenWindow, TerminalGuard, TerminalModes};
+use pi::tui::text::Row;
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use ratatui::style::Style;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::chat;
+use crate::support::lifeline::Lifeline;
+use crate::support::pty::{Pty, SIZE, TestHome, assert_restored, start_with_server};
+use crate::support::sse_server::{Reply, SseServer};
+
+const SCREENS: [&str; 2] = ["regular", "fullscreen"];
+
+/// Says what a process does that another test started.
+const CHILD: &str = "PI_EXITS_CHILD";
+
+/// Starts the test `name` of this file as a program of its own.
+fn child_args(name: &str) -> (std::path::PathBuf, [String; 3]) {
+    let args = ["--exact".to_owned(), format!("process_exits::{name}"), "--nocapture".to_owned()];
+    (std::env::current_exe().unwrap(), args)
+}
+
+fn job() -> Option<Value> {
+    #[expect(clippy::disallowed_methods, reason = "the test that starts this one uses a variable")]
+    let job = std::env::var(CHILD).ok()?;
+    Some(serde_json::from_str(&job).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quitting_restores_the_terminal() {
+    for screen in SCREENS {
+        for keys in ["/quit\r", "\x04", "\x03\x03"] {
+            let (_server, _home, pty) = start_with_server(&["--tui-mode", screen], []).await;
+            pty.keys(keys);
+            let (status, _, log) = pty.end();
+            assert!(status.success(), "{screen} {keys:?}");
+            assert_restored(&log);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_to_end_restores_the_terminal() {
+    let signals = [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130), (Signal::QUIT, 131)];
+    for screen in SCREENS {
+        for (signal, code) in signals {
+            let never = TestBarrier::new();
+            let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
+            let (_server, home, pty) = start_with_server(&["--tui-mode", screen], [busy]).await;
+            pty.keys("go\r");
+            pty.wait_text("Busy");
+            pty.signal(signal);
+            let (status, everything, log) = pty.end();
+            assert_eq!(status.exit_code(), code);
+            assert_restored(&log);
+            let saved = home.entries().last().unwrap().to_string();
+            assert!(saved.contains("Busy"), "{signal:?}: {saved}");
+            let n_shown = everything.iter().filter(|row| row.trim() == "Busy").count();
+            assert_eq!(n_shown, 1, "{screen} {signal:?}: {everything:#?}");
+        }
+    }
+}
+
+/// The message of a panic is on the main screen, where it can be read and scrolled to.
+#[test]
+fn a_panic_of_the_interface_is_told_on_the_main_screen() {
+    for screen in SCREENS {
+        let home = TestHome::new();
+        let (program, args) = child_args("the_interface_that_panics");
+        let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
+        let job = json!({ "fullscreen": screen == "fullscreen" }).to_string();
+        let env = [(CHILD, job.as_str()), ("RUST_BACKTRACE", "0")];
+        let pty = Pty::start_program(&home, &home.project(), SIZE, program.as_os_str(), &args, &env);
+        let (_, everything, log) = pty.end();
+        assert_restored(&log);
+        let text = everything.join("\n");
+        assert!(text.contains("the interface broke"), "{screen}: {text}");
+        assert!(!text.contains("in fullscreen"), "what was on the alternate screen is not on the main one");
+        let log = String::from_utf8_lossy(&log).into_owned();
+        assert_eq!(log.contains("in fullscreen"), screen == "fullscreen");
+        // Lines of a terminal in raw mode would not return to its left edge.
+        let said = everything.iter().find(|row| row.contains("the interface broke")).unwrap();
+        assert!(said.starts_with("the interface broke"), "{screen}: {text}");
+    }
+}
+
+/// Does nothing unless another test started it.
+#[test]
+fn the_interface_that_panics() {
+    let Some(job) = job() else { return };
+    let (panics, _reports) = tokio::sync::mpsc::unbounded_channel();
+    let fullscreen = job["fullscreen"] == true;
+    let modes = TerminalModes { fullscreen, focus: true, ..TerminalModes::default() };
+    let _guard = TerminalGuard::enter(modes, panics).unwrap();
+    if fullscreen {
+        let mut window = FullscreenWindow::new(stdout(), SIZE);
+        let row = Row::styled("in fullscreen", Style::new());
+        window.draw([std::borrow::Cow::Owned(row)], None).unwrap();
+    }
+    panic!("a panic in the test of panics:\nthe interface broke");
+}
+
+/// Types into a shell and waits until it is ready for the next line.
+#[track_caller]
+fn in_shell(pty: &Pty, line: &str, shown: &str) -> Vec<String> {
+    pty.keys(&format!("{line}\r"));
+    pty.wait(shown, |rows| {
+        let prompt = rows.iter().rposition(|row| row.starts_with("shell>"));
+        let text = rows.iter().rposition(|row| row.contains(shown) && !row.starts_with("shell>"));
+        prompt.zip(text).is_some_and(|(prompt, text)| text < prompt && rows[prompt].trim() == "shell>")
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn suspending_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
+    for screen in SCREENS {
+        let server = SseServer::start([Reply::sse(chat::text("An answer."))]).await;
+        let home = TestHome::with_server(server.url());
+        let pty = Pty::start_shell(&home, SIZE);
+        pty.keys(&format!("\"$PI\" --tui-mode {screen}\r"));
+        pty.wait_idle();
+        pty.keys("a question\r");
+        pty.wait_text("An answer.");
+        pty.wait_idle();
+        pty.keys("draft\x1a");
+        pty.wait("the shell", |rows| rows.iter().any(|row| row.trim_end() == "shell>"));
+        assert_restored(&pty.log());
+        let rows = in_shell(&pty, "stty -a | tr ' ' '\\n' | grep canon", "icanon");
+        assert!(!rows.iter().any(|row| row.contains("-icanon")), "{screen}: {rows:#?}");
+        assert!(!rows.iter().any(|row| row.trim() == "draft"), "{screen}: {rows:#?}");
+        pty.keys("fg\r");
+        pty.wait("the editor", |rows| rows.iter().any(|row| row.trim() == "draft"));
+        let log = pty.text_log();
+        let is_fullscreen = log.rfind("\x1b[?1049h") > log.rfind("\x1b[?1049l");
+        assert_eq!(is_fullscreen, screen == "fullscreen");
+        assert_eq!(log.rfind("\x1b[?1002h") > log.rfind("\x1b[?1002l"), is_fullscreen);
+        pty.keys("\x15/quit\r");
+        let rows = pty.wait("the shell", |rows| {
+            rows.iter()
+                .rposition(|row| !row.trim().is_empty())
+                .is_some_and(|last| rows[last].trim() == "shell>")
+        });
+        assert_restored(&pty.log());
+        let n_shown = pty.everything().iter().filter(|row| row.trim() == "An answer.").count();
+        assert_eq!(n_shown, 1, "{screen}: {rows:#?}");
+        pty.keys("exit\r");
+        pty.end();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_external_editor_gets_the_main_screen_without_the_mouse() {
+    for screen in SCREENS {
+        let server = SseServer::start([]).await;
+        let home = TestHome::with_server(server.url());
+        let script = home.project().join("editor.sh");
+        let text = "#!/bin/sh\nprintf 'EDITOR\\n'\nstty -a > modes\nprintf 'from outside' > \"$1\"\n";
+        fs::write(&script, text).unwrap();
+        let env = [("EDITOR", "sh ./editor.sh")];
+        let pty = Pty::start_in(&home, &home.project(), SIZE, &["--tui-mode", screen], &env);
+        pty.wait_idle();
+        pty.keys("draft\x07");
+        let rows = pty.wait("the text", |rows| rows.iter().any(|row| row.trim() == "from outside"));
+        let is_fullscreen = screen == "fullscreen";
+        assert_eq!(rows.iter().any(|row| row.contains("EDITOR")), !is_fullscreen, "{rows:#?}");
+        let log = pty.text_log();
+        let (outside, _) = log.rsplit_once("EDITOR").unwrap();
+        assert_restored(outside.as_bytes());
+        let modes = fs::read_to_string(home.project().join("modes")).unwrap();
+        assert!(modes.contains(" icanon") && !modes.contains("-icanon"), "{modes}");
+        assert_eq!(log.rfind("\x1b[?1002h") > log.rfind("\x1b[?1002l"), is_fullscreen, "the mouse is ours");
+        pty.keys("\x15\x04");
+        let (status, _, log) = pty.end();
+        assert!(status.success());
+        assert_restored(&log);
+    }
+}
+
+/// The window is closed while an answer arrives: the program ends, and keeps what had come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_that_is_gone_ends_the_program_and_keeps_the_answer() {
+    for screen in SCREENS {
+        let never = TestBarrier::new();
+        let busy = Reply::stream("text/event-stream").piece(chat::delta("Busy")).gate(&never);
+        let server = SseServer::start([busy]).await;
+        let home = TestHome::with_server(server.url());
+        let life = Lifeline::new(home.project().join("life"));
+        let (program, args) = child_args("the_terminal_that_goes");
+        let job = json!({ "home": home.home(), "project": home.project(), "screen": screen });
+        let mut command = Command::new(program);
+        command.args(args).env(CHILD, job.to_string()).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut terminal = command.spawn().unwrap();
+        let mut output = terminal.stdout.take().unwrap();
+        let shown = tokio::task::spawn_blocking(move || wait_for(&mut output, "GOING"));
+        shown.await.unwrap();
+        terminal.kill().unwrap();
+        terminal.wait().unwrap();
+        life.ended().await;
+        let code = fs::read_to_string(home.project().join("code")).unwrap();
+        assert_eq!(code.trim(), "129", "{screen}");
+        let saved = home.entries().last().unwrap().to_string();
+        assert!(saved.contains("Busy"), "{screen}: {saved}");
+    }
+}
+
+/// Reads until `text` has come.
+fn wait_for(output: &mut impl std::io::Read, text: &str) {
+    let (mut seen, mut chunk) = (Vec::new(), [0; 4_096]);
+    while !String::from_utf8_lossy(&seen).contains(text) {
+        let n_bytes = output.read(&mut chunk).unwrap();
+        assert!(n_bytes > 0, "{text} did not come: {}", String::from_utf8_lossy(&seen));
+        seen.extend_from_slice(&chunk[..n_bytes]);
+    }
+}
+
+/// A terminal that another test kills. Does nothing unless that test started it.
+#[test]
+fn the_terminal_that_goes() {
+    let Some(job) = job() else { return };
+    let size = PtySize { rows: SIZE.height, cols: SIZE.width, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new("sh");
+    // The shell survives the hang-up to write down how the program ended.
+    command.args(["-c", "trap : HUP; exec 3> life; \"$PI\" --tui-mode \"$SCREEN\"; echo $? > code"]);
+    command.env_clear();
+    command.env("PI", env!("CARGO_BIN_EXE_pi"));
+    command.env("SCREEN", job["screen"].as_str().unwrap());
+    command.env("HOME", job["home"].as_str().unwrap());
+    command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    command.env("TERM", "xterm-256color");
+    command.env("COLORFGBG", "15;0");
+    command.env("PI_LOCAL_SERVERS", "none");
+    command.cwd(Path::new(job["project"].as_str().unwrap()));
+    let _child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut reader = pair.master.try_clone_reader().unwrap();
+    let mut writer = pair.master.take_writer().unwrap();
+    wait_for(&mut reader, "\x1b[6n");
+    write!(writer, "\x1b[1;1R\x1b[?62;22c").unwrap();
+    wait_for(&mut reader, "m-1");
+    write!(writer, "go\r").unwrap();
+    wait_for(&mut reader, "Busy");
+    writeln!(stdout(), "GOING").unwrap();
+    // Until the end of this process.
+    wait_for(&mut reader, "what never comes");
+}
