@@ -15,7 +15,7 @@ use crate::tui::theme::Theme;
 use super::super::signals::EndSignals;
 use super::app::App;
 use super::pager::PagerView;
-use super::transcript::RowPlace;
+use super::transcript::{self, RowPlace};
 use super::ui::{self, Ui};
 
 /// How often the cursor is asked for again because the size changed meanwhile.
@@ -110,7 +110,7 @@ impl Terminal {
             self.left_at =
                 self.ui.screen.pushed().checked_sub(1).and_then(|last| app.transcript.place_in_text(last));
         }
-        // Rows that have left memory are not on this screen; a line says so.
+        // Rows that have left memory are read again when they are needed.
         app.transcript.on_pushed(0);
         self.guard.set_fullscreen(true)?;
         let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
@@ -126,8 +126,9 @@ impl Terminal {
         self.guard.set_fullscreen(false)?;
         let cursor = self.input.cursor_position().unwrap_or(Position::new(0, 0));
         let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
-        app.transcript.layout(size.width, &app.theme, app.now);
-        let row = self.left_at.take().map_or(0, |place| app.transcript.row_of(&place) + 1);
+        let last = self.left_at.take();
+        let (theme, transcript) = (&app.theme, &mut app.transcript);
+        let row = transcript::continue_after(transcript, last.as_ref(), size.width, theme, app.now);
         self.ui.screen.continue_from(row);
         self.ui.screen.resume(size, cursor);
         Ok(())

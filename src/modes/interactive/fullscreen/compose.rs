@@ -21,6 +21,7 @@ impl Viewport<'_> {
     pub(super) fn compose(&mut self, screen_width: u16) -> (Vec<Row>, Option<(u16, u16)>) {
         self.settle_top();
         self.load_above(2 * self.page);
+        self.release_far();
         let kept = kept_parts(self.state);
         if let Some(top) = self.state.top {
             self.state.earlier.follow(top.part, &kept);

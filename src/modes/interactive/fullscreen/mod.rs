@@ -33,7 +33,7 @@ pub(super) use view::{Fullscreen, render};
 pub(super) fn on_done(app: &mut App, done: ReadDone, out: &mut Vec<Effect>) {
     let Some(view) = &mut app.fullscreen else { return };
     match done {
-        ReadDone::Tree(tree) => view.on_tree(tree, &app.transcript),
+        ReadDone::Tree(tree) => view.on_tree(tree, &mut app.transcript),
         ReadDone::Sections { tree, sections } => {
             let (shown_as, highlighter) = (app.transcript.view(), app.transcript.highlighter());
             view.earlier.on_read(&tree, sections, shown_as, highlighter);

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::session::{Entry, SessionTree};
+use crate::session::{Entry, EntryKind, SessionTree};
 use crate::tui::markdown::Highlighter;
 use crate::tui::text::Row;
 
@@ -37,13 +37,24 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// The sections before the first entry of `transcript`.
-    pub(super) fn of(tree: SessionTree, transcript: &Transcript) -> Self {
+    /// Takes the entries before those of `transcript` out of `tree`, of which the first
+    /// `n_released` prompts and answers are left out too. Returns whether the tree has them all;
+    /// otherwise nothing changes.
+    pub(super) fn on_tree(&mut self, tree: SessionTree, transcript: &Transcript, n_released: usize) -> bool {
         let mut path = tree.path(tree.leaf());
-        let first = transcript.first_entry();
-        let end = first.and_then(|id| path.iter().position(|idx| tree.entries()[*idx].id == *id));
-        path.truncate(end.unwrap_or(0));
-        Self { list: SectionList::of_path(tree, path), is_asked: true, view: None }
+        let kind = |position: usize| tree.entries()[path[position]].kind;
+        let is_message = |position: &usize| matches!(kind(*position), EntryKind::User | EntryKind::Assistant);
+        let is_first = |idx: &usize| transcript.first_entry() == Some(&tree.entries()[*idx].id);
+        let first = path.iter().position(is_first).unwrap_or(0);
+        let end = match n_released {
+            0 => Some(first),
+            n => (first..path.len()).filter(is_message).nth(n),
+        };
+        let Some(end) = end else { return false };
+        path.truncate(end);
+        self.is_asked = true;
+        self.list.continue_to(tree, path);
+        true
     }
 
     /// Shows entries that were read.
@@ -95,18 +106,13 @@ pub(super) struct Scrollback<'a> {
 impl Scrollback<'_> {
     /// The first row of the transcript that is shown: the header only if nothing comes before.
     pub(super) fn recent_start(&self) -> usize {
-        let is_begun = self.transcript.first_entry().is_none() && !self.transcript.hides_cells();
-        let is_all = is_begun || self.earlier.list.tree.is_some() && self.earlier.list.sections.is_empty();
-        match self.transcript {
-            transcript if transcript.has_released() => transcript.lead(),
-            transcript if is_all && !transcript.hides_cells() => 0,
-            transcript => transcript.body(),
-        }
+        let is_begun = self.is_whole() && self.parts() == 0;
+        if is_begun && !self.transcript.hides_cells() { 0 } else { self.transcript.body() }
     }
 
     /// Whether the first row of the session is known.
     pub(super) fn is_whole(&self) -> bool {
-        self.transcript.first_entry().is_none() || self.earlier.list.tree.is_some()
+        !self.transcript.has_earlier() || self.earlier.list.tree.is_some()
     }
 
     fn parts(&self) -> usize {

@@ -82,7 +82,7 @@ impl Search {
         if let Some(found) = self.find_in(from.spot.part, Some((from, is_first)), step.forward, rows) {
             return Sought::Found(found);
         }
-        let has_earlier = rows.transcript.first_entry().is_some();
+        let has_earlier = rows.transcript.has_earlier();
         if has_earlier && step.is_deep && self.sections.is_none() {
             return Sought::NeedsEarlier;
         }

@@ -259,6 +259,110 @@ fn every_entry_of_a_long_session_is_reached_by_scrolling_and_few_stay_in_memory(
     assert_eq!(seen, (0..400).collect::<Vec<_>>());
 }
 
+/// A session of which the first entries were shown when it was opened, and the others arrived
+/// since: `n_fullscreen` prompts with their answers in fullscreen, those before on the main screen.
+fn grown(n_prompts: usize, n_fullscreen: usize) -> (Stage, usize) {
+    let mut stage = Stage::numbered(n_prompts, 12);
+    let path = stage.tree.path(stage.tree.leaf());
+    let entries = stage.tree.read_all(&path);
+    let opened = Opened { tail: entries[..TAIL].to_vec(), n_earlier: Some(0) };
+    stage.app.transcript.open(&opened, Path::new("/"));
+    set(&mut stage.app, false);
+    let mut most = 0;
+    for (n, entry) in entries.iter().enumerate().skip(TAIL) {
+        if n == entries.len() - 2 * n_fullscreen {
+            stage.app.transcript.on_pushed(0);
+            set(&mut stage.app, true);
+        }
+        let EntryBody::Message { message, .. } = &entry.body else { panic!() };
+        let crate::session::SessionMessage::Model(message) = message else { panic!() };
+        let event = crate::agent::AgentEvent::MessageEnd(std::sync::Arc::clone(message));
+        stage.app.transcript.apply(&SessionEvent::Agent(event), std::time::Duration::ZERO);
+        if stage.app.fullscreen.is_some() {
+            stage.rows();
+        } else {
+            let (theme, transcript) = (&stage.app.theme, &mut stage.app.transcript);
+            transcript.layout(stage.size.width, theme, std::time::Duration::ZERO);
+            let pushed = transcript.len().saturating_sub(20).max(1);
+            transcript.on_pushed(pushed);
+        }
+        most = most.max(stage.app.transcript.n_kept().1);
+    }
+    (stage, most)
+}
+
+/// The numbers of prompts that are seen while paging up from the end to the start.
+fn prompts_above(stage: &mut Stage) -> Vec<usize> {
+    let mut seen: Vec<usize> = Vec::new();
+    let mut screen = stage.screen();
+    loop {
+        let numbers = screen
+            .iter()
+            .filter_map(|row| row.trim().strip_prefix("question ")?.get(..4)?.parse::<usize>().ok());
+        // Each page has two rows of the one before it.
+        for number in numbers.collect::<Vec<_>>().into_iter().rev() {
+            if seen.last() != Some(&number) {
+                seen.push(number);
+            }
+        }
+        if stage.view().top == Some(scrollback::Spot { part: 0, row: 0 }) {
+            return seen;
+        }
+        screen = stage.page_up();
+    }
+}
+
+#[test]
+fn rows_far_from_the_screen_leave_memory_and_are_read_again_where_they_were() {
+    // All in fullscreen, and half of them on the main screen before.
+    for n_fullscreen in [670, 350] {
+        let (mut stage, most) = grown(700, n_fullscreen);
+        // Each prompt and its answer have 28 rows, so that 20,000 would be kept otherwise.
+        assert!((9_000..11_000).contains(&most), "{most}");
+        let (n_cells, _) = stage.app.transcript.n_kept();
+        assert!(n_cells < 900, "{n_cells}");
+        assert!(has(&stage.screen(), "answer 0699 line 11"));
+        let seen = prompts_above(&mut stage);
+        let expected: Vec<usize> = (0..700).rev().collect();
+        let first_wrong = seen.iter().zip(&expected).find(|(seen, expected)| seen != expected);
+        assert_eq!((seen.len(), first_wrong), (700, None));
+        let n_read = stage.view().earlier.list.sections.iter().filter(|section| section.is_read()).count();
+        assert!(n_read < 80, "{n_read}");
+        assert!(has(&stage.press(KeyCode::End, KeyModifiers::CONTROL), "answer 0699 line 11"));
+    }
+}
+
+#[test]
+fn what_the_user_looks_at_stays_in_memory_while_output_arrives() {
+    let (mut stage, _) = grown(300, 280);
+    let mut before = stage.screen();
+    for _ in 0..100 {
+        before = stage.page_up();
+    }
+    let text = |rows: &[String]| -> Vec<String> {
+        rows[..19].iter().map(|row| row.trim_end_matches(['│', '█', ' ']).to_owned()).collect()
+    };
+    for n in 0..6_000 {
+        stage.append(&format!("new text {n}"));
+    }
+    assert_eq!(text(&stage.screen()), text(&before));
+}
+
+#[test]
+fn leaving_with_rows_that_left_memory_begins_with_a_line_about_them() {
+    let (mut stage, _) = grown(700, 670);
+    let (theme, transcript) = (&stage.app.theme, &mut stage.app.transcript);
+    let now = std::time::Duration::ZERO;
+    let row = super::super::transcript::continue_after(transcript, None, 60, theme, now);
+    assert_eq!(row, 0);
+    let rows: Vec<String> = (0..transcript.len()).map(|row| transcript.row(row).text()).collect();
+    let lead = rows.iter().position(|row| row.contains("blocks above hidden (/transcript to show)"));
+    assert!(lead.is_some_and(|at| at < 8), "{:#?}", &rows[..10]);
+    let count = |text: &str| rows.iter().filter(|row| row.trim() == text).count();
+    assert_eq!((count("question 0699"), count("question 0600"), count("question 0025")), (1, 1, 0));
+    assert!(rows.len() < 12_000, "{}", rows.len());
+}
+
 #[test]
 fn pages_up_and_down_show_the_same_rows_in_both_directions() {
     let mut stage = Stage::numbered(60, 3);

@@ -8,7 +8,7 @@ use crate::tui::text::Row;
 
 use super::super::app::App;
 use super::super::sections::{ReadEffect, SectionCx};
-use super::super::transcript::{RowPlace, Transcript};
+use super::super::transcript::{self, RowPlace, Transcript};
 use super::caret::CaretMove;
 use super::scrollback::{Earlier, RECENT, Scrollback, Spot};
 use super::search::{Search, Step};
@@ -37,6 +37,8 @@ pub(super) enum Move {
 #[derive(Default)]
 pub(in super::super) struct Fullscreen {
     pub(super) earlier: Earlier,
+    /// Number of prompts and answers whose cells leave memory when the tree is there.
+    pub(super) releasing: Option<usize>,
     /// The first visible row; `None` follows the end.
     pub(super) top: Option<Spot>,
     /// Whether `top` is a section that was reached from below and is not read yet: its end is to
@@ -102,9 +104,18 @@ impl Fullscreen {
         self.autoscroll.is_some()
     }
 
-    /// Takes the entries before the transcript out of `tree`.
-    pub(super) fn on_tree(&mut self, tree: SessionTree, transcript: &Transcript) {
-        self.earlier = Earlier::of(tree, transcript);
+    /// Takes the entries before the transcript out of `tree`, and releases cells that waited for
+    /// that.
+    pub(super) fn on_tree(&mut self, tree: SessionTree, transcript: &mut Transcript) {
+        let releasing = self.releasing.take().unwrap_or(0);
+        let n_released = releasing.max(transcript.n_released());
+        if self.earlier.on_tree(tree, transcript, n_released) {
+            transcript::release(transcript, n_released);
+        }
+        if let Some(search) = &mut self.search {
+            // What was found is known by an older tree.
+            (search.sections, search.is_asked) = (None, false);
+        }
     }
 
     pub(super) fn on_found(&mut self, tree: &SessionTree, query: &str, positions: &[usize]) {
@@ -126,7 +137,7 @@ impl Fullscreen {
 
     /// Asks for the tree, unless everything is in the transcript.
     pub(super) fn want_tree(&mut self, transcript: &Transcript) {
-        if transcript.first_entry().is_some() && !self.earlier.is_asked {
+        if transcript.has_earlier() && !self.earlier.is_asked {
             self.earlier.is_asked = true;
             self.wanted.push(ReadEffect::Tree);
         }
@@ -180,6 +191,15 @@ impl Fullscreen {
         };
         anchor.top = *top;
         self.anchor = Some(anchor);
+    }
+
+    /// The first row of the transcript that is visible, selected or found; `usize::MAX` if only
+    /// the end is visible.
+    pub(super) fn first_needed(&mut self) -> usize {
+        let clicks = std::mem::take(&mut self.clicks);
+        let first = self.spots_mut().iter().map(|spot| spot.row).min();
+        self.clicks = clicks;
+        first.unwrap_or(usize::MAX)
     }
 
     /// Runs `change`, which moves rows of the transcript, and follows them.

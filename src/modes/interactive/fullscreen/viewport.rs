@@ -98,6 +98,18 @@ impl Viewport<'_> {
         }
     }
 
+    /// Asks for the tree if many rows of the transcript are far from the screen. They are released
+    /// when it has come: then their entries can be read again.
+    pub(super) fn release_far(&mut self) {
+        let needed = self.state.first_needed();
+        if self.state.releasing.is_none()
+            && let Some(n_messages) = self.app.transcript.releasable(needed)
+        {
+            self.state.releasing = Some(n_messages);
+            self.state.wanted.push(ReadEffect::Tree);
+        }
+    }
+
     /// Corrects the first row after sections were read or rows are gone.
     pub(super) fn settle_top(&mut self) {
         let Some(top) = self.state.top else { return };
@@ -153,7 +165,7 @@ impl Viewport<'_> {
                 self.state.earlier.list.want(section);
             }
             Sought::Nothing if search.query.is_empty() => search.note = None,
-            Sought::Nothing if !step.is_deep && self.app.transcript.first_entry().is_some() => {
+            Sought::Nothing if !step.is_deep && self.app.transcript.has_earlier() => {
                 search.note = Some(Note::NotHere);
             }
             Sought::Nothing => search.note = Some(Note::NotFound),

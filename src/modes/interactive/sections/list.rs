@@ -30,8 +30,21 @@ pub(in super::super) struct SectionList {
 impl SectionList {
     /// The sections of `path`, none of them read.
     pub(in super::super) fn of_path(tree: SessionTree, path: Vec<usize>) -> Self {
-        let sections = Section::of_path(&tree, &path);
-        Self { tree: Some(tree), path: path.into(), sections, ..Self::default() }
+        let mut list = Self::default();
+        list.continue_to(tree, path);
+        list
+    }
+
+    /// Adds what `path`, of a later tree of the session, has in addition. Sections that were read
+    /// stay.
+    pub(in super::super) fn continue_to(&mut self, tree: SessionTree, path: Vec<usize>) {
+        if !path.starts_with(&self.path) {
+            *self = Self::default();
+        }
+        self.sections.extend(Section::of_path(&tree, &path, self.path.len()));
+        (self.tree, self.path) = (Some(tree), path.into());
+        // Answers to what was asked of the old tree are not accepted.
+        self.wanted.append(&mut self.reading);
     }
 
     pub(in super::super) fn is_of(&self, tree: &SessionTree) -> bool {

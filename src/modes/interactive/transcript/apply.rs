@@ -224,8 +224,12 @@ impl Transcript {
             Message::System(_) => {}
             Message::User(user) => {
                 self.cells.push(UserCell::new(user, message));
+                self.cells.on_message();
             }
-            Message::Assistant(answer) => self.end_answer(message, answer),
+            Message::Assistant(answer) => {
+                self.end_answer(message, answer);
+                self.cells.on_message();
+            }
             Message::ToolResult(result) => self.live.calls.end(result, None, &mut self.cells),
         }
     }

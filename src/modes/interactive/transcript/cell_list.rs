@@ -56,6 +56,8 @@ struct Slot {
     dirty: bool,
     /// Number of rows of this cell and all before it.
     end: usize,
+    /// Number of messages that had ended before it was added.
+    message: usize,
 }
 
 /// The inputs of settled cells' rows.
@@ -125,8 +127,10 @@ pub(super) struct CellList {
     first_live: usize,
     /// Cells before this one have no rows.
     first_shown: usize,
-    /// Cells before this one, except the first, are released.
+    /// Cells before this one, except the first, are released. It begins a message.
     first_kept: usize,
+    /// Number of prompts and answers that have ended.
+    n_messages: usize,
     /// Number of entries of the session without a cell; `None` if unknown.
     n_earlier: Option<usize>,
     /// The line about hidden entries, above all cells except the first.
@@ -145,6 +149,7 @@ impl CellList {
     pub(super) fn reset(&mut self, len: usize, n_earlier: Option<usize>) {
         self.slots.truncate(len);
         self.first_kept = 1;
+        self.n_messages = 0;
         self.n_measured = self.n_measured.min(len);
         self.n_earlier = n_earlier;
         self.key = None;
@@ -180,21 +185,48 @@ impl CellList {
         self.key = None;
     }
 
-    /// Releases cells that no replay would draw; `pushed` rows have left the screen for the
-    /// scrollback and are not asked for again before [`Self::restart`].
-    pub(super) fn release(&mut self, pushed: usize) {
+    /// Called when a prompt or an answer of the session has ended.
+    pub(super) fn on_message(&mut self) {
+        self.n_messages += 1;
+    }
+
+    /// The message with which the cells would begin if those were released that no replay would
+    /// draw: whole messages whose rows are before row `limit`. `None` if there are few.
+    pub(super) fn releasable(&self, limit: usize) -> Option<usize> {
         let first = self.first_kept.max(1);
-        let end = pushed.min(self.len().saturating_sub(REPLAY_ROWS));
+        let end = limit.min(self.len().saturating_sub(REPLAY_ROWS));
         // Seldom, and many at once.
         if end < self.end_of(first - 1) + REPLAY_ROWS {
-            return;
+            return None;
         }
         let last = self.slots.partition_point(|slot| slot.end <= end).min(self.first_live);
+        let message = self.slots.get(last)?.message;
+        (message > self.slots.get(first)?.message).then_some(message)
+    }
+
+    /// Releases the cells before a message of [`Self::releasable`]. They are not asked for again
+    /// before [`Self::restart`].
+    pub(super) fn release(&mut self, message: usize) {
+        let first = self.first_kept.max(1);
+        let last = self.slots.partition_point(|slot| slot.message < message).min(self.first_live);
         for slot in self.slots.iter_mut().take(last).skip(first) {
             slot.cell = Cell::Released;
             slot.painted = Painted::default();
         }
         self.first_kept = last.max(first);
+        self.first_shown = self.first_shown.max(last);
+    }
+
+    /// The message with which the kept cells begin: number of prompts and answers before it.
+    pub(super) fn first_message(&self) -> usize {
+        self.slots.get(self.first_kept).filter(|_| self.has_released()).map_or(0, |slot| slot.message)
+    }
+
+    /// Draws everything again at the next layout, from this cell on if it is kept; the caller
+    /// clears the screen.
+    pub(super) fn redraw_since(&mut self, index: usize) {
+        self.key = None;
+        self.next_replay = Extent::Since(index);
     }
 
     /// Called before rows are asked for from the first one on: if some of them are released,
@@ -203,6 +235,11 @@ impl CellList {
         if self.first_kept > 1 && self.end_of(self.first_kept - 1) > self.end_of(0) {
             self.key = None;
         }
+    }
+
+    /// The first row after the header, the line about hidden entries and released cells.
+    pub(super) fn body(&self) -> usize {
+        self.end_of(self.first_kept.max(1) - 1).min(self.len())
     }
 
     /// Number of rows of this cell and all before it.
@@ -216,7 +253,8 @@ impl CellList {
         if let Some(last) = self.slots.last_mut() {
             last.dirty |= last.cell.succeeded();
         }
-        self.slots.push(Slot { cell, painted: Painted::default(), dirty: true, end: 0 });
+        let message = self.n_messages;
+        self.slots.push(Slot { cell, painted: Painted::default(), dirty: true, end: 0, message });
         CellId::new(self.slots.len() - 1)
     }
 
@@ -447,6 +485,13 @@ impl CellList {
     pub(super) fn renders(&self) -> u64 {
         self.renders
     }
+
+    /// Number of cells in memory, and of their rows.
+    #[cfg(test)]
+    pub(super) fn n_kept(&self) -> (usize, usize) {
+        let kept = || self.slots.iter().filter(|slot| !matches!(slot.cell, Cell::Released));
+        (kept().count(), kept().map(|slot| slot.painted.rows.len()).sum())
+    }
 }
 
 fn draw(slot: &mut Slot, cx: &RenderCx<'_>) {
@@ -536,6 +581,11 @@ mod tests {
             now: std::time::Duration::ZERO,
         };
         let text = |cells: &CellList, index: usize| cells.row(index).text().trim().to_owned();
+        let release = |cells: &mut CellList, limit: usize| {
+            if let Some(message) = cells.releasable(limit) {
+                cells.release(message);
+            }
+        };
         let mut cells = CellList::default();
         cells.reset(0, Some(0));
         cells.push(HeaderCell::default());
@@ -544,19 +594,19 @@ mod tests {
         while n_cells < 12 * REPLAY_ROWS / 2 {
             for _ in 0..500 {
                 ids.push(cells.push(TextCell::finished(&format!("text {n_cells}"))));
+                cells.on_message();
                 n_cells += 1;
             }
             cells.layout(&cx(40));
             let len = cells.len();
-            cells.release(len - 30);
+            release(&mut cells, len - 30);
             // Positions stay, and the end can be read.
             assert_eq!((cells.len(), text(&cells, len - 1)), (len, format!("text {}", n_cells - 1)));
             assert_eq!(
                 text(&cells, len - 1 - 2 * 2_000.min(n_cells - 1)),
                 format!("text {}", n_cells - 1 - 2_000.min(n_cells - 1))
             );
-            let kept = cells.slots.iter().filter(|slot| !matches!(slot.cell, Cell::Released));
-            most = most.max(kept.map(|slot| slot.painted.rows.len()).sum());
+            most = most.max(cells.n_kept().1);
         }
         assert!((REPLAY_ROWS..3 * REPLAY_ROWS).contains(&most), "{most}");
         assert!(cells.get_mut(ids[0]).is_none() && cells.get_mut(ids[n_cells - 1]).is_some());
@@ -566,11 +616,13 @@ mod tests {
         let (n_released, pushed) = (cells.first_kept, cells.len());
         for n in 0..3 * REPLAY_ROWS {
             cells.push(TextCell::finished(&format!("more {n}")));
+            cells.on_message();
         }
         cells.layout(&cx(40));
-        cells.release(pushed);
+        release(&mut cells, pushed);
         assert!(cells.end_of(cells.first_kept - 1) <= pushed && cells.first_kept >= n_released);
-        cells.release(cells.len());
+        let len = cells.len();
+        release(&mut cells, len);
 
         // From the beginning, or at another width, only what is kept is drawn.
         let renders = cells.renders();
@@ -587,6 +639,33 @@ mod tests {
         assert_eq!(cells.renders(), renders, "that was done already");
         cells.layout(&cx(60));
         assert_eq!(text(&cells, cells.len() - 1), format!("more {}", 3 * REPLAY_ROWS - 1));
+    }
+
+    #[test]
+    fn cells_of_one_message_leave_memory_together() {
+        let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+        let view = ViewSettings::new(String::new(), "/p".into(), None);
+        let (highlighter, now) = (Highlighter::new(), std::time::Duration::ZERO);
+        let cx = RenderCx { width: 40, theme: &theme, highlighter: &highlighter, view: &view, now };
+        let mut cells = CellList::default();
+        cells.reset(0, Some(0));
+        cells.keep_all();
+        cells.push(HeaderCell::default());
+        // Two long answers in many cells, and one that is going on.
+        for _ in 0..3 {
+            for n in 0..REPLAY_ROWS {
+                cells.push(TextCell::finished(&format!("text {n}")));
+            }
+            cells.on_message();
+        }
+        cells.layout(&cx);
+        // The limit is within the second answer.
+        assert_eq!(cells.releasable(3 * REPLAY_ROWS), Some(1));
+        assert_eq!(cells.releasable(REPLAY_ROWS), None, "that is within the first one");
+        cells.release(1);
+        assert_eq!(cells.first_message(), 1);
+        assert_eq!(cells.row(cells.body() + 1).text().trim(), "text 0");
+        assert_eq!(cells.n_kept().0, 1 + 2 * REPLAY_ROWS);
     }
 
     #[test]

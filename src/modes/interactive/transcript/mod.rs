@@ -37,7 +37,7 @@ use cells::{BlockCell, HeaderCell, ToolCell};
 pub(super) use anchor::{Anchor, Anchored};
 pub(super) use places::{MovedRows, Places};
 pub(super) use render::{RenderCx, ViewSettings};
-pub(super) use scrolling::{RowPlace, draw_earlier, keep_since};
+pub(super) use scrolling::{RowPlace, continue_after, draw_earlier, keep_since, release};
 
 /// The conversation of a session, ready to be shown.
 ///
@@ -134,7 +134,7 @@ impl Transcript {
         if pushed == 0 {
             self.cells.restart();
         } else {
-            self.cells.release(pushed);
+            scrolling::release_before(self, pushed);
         }
     }
 
@@ -197,6 +197,12 @@ impl Transcript {
             }
             Message::System(_) | Message::User(_) | Message::ToolResult(_) => None,
         }
+    }
+
+    /// Number of cells in memory, and of their rows.
+    #[cfg(test)]
+    pub(super) fn n_kept(&self) -> (usize, usize) {
+        self.cells.n_kept()
     }
 
     /// How often a cell was drawn; a measure of the work done.

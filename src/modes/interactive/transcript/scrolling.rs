@@ -48,9 +48,9 @@ impl Transcript {
         start + row.min(rows.len().saturating_sub(1))
     }
 
-    /// The first row after the header and the line about hidden entries.
+    /// The first row after the header, the line about hidden entries and released cells.
     pub(in super::super) fn body(&self) -> usize {
-        self.cells.start_of(1).min(self.len())
+        self.cells.body()
     }
 
     /// Whether there are cells without rows above the others.
@@ -58,19 +58,26 @@ impl Transcript {
         self.cells.can_show_more()
     }
 
-    /// Whether cells have left memory, which the line about hidden entries counts.
-    pub(in super::super) fn has_released(&self) -> bool {
-        self.cells.has_released()
-    }
-
-    /// The row after the header.
-    pub(in super::super) fn lead(&self) -> usize {
-        self.cells.rows_of(0).len().min(self.len())
+    /// Whether entries of the session come before the cells in memory.
+    pub(in super::super) fn has_earlier(&self) -> bool {
+        self.first_entry.is_some() || self.cells.has_released()
     }
 
     /// The first entry that was shown when the session was opened, if earlier ones were not.
     pub(in super::super) fn first_entry(&self) -> Option<&EntryId> {
         self.first_entry.as_ref()
+    }
+
+    /// Number of prompts and answers from [`Self::first_entry`] on, or from the beginning, whose
+    /// cells have left memory.
+    pub(in super::super) fn n_released(&self) -> usize {
+        self.cells.first_message()
+    }
+
+    /// The number of prompts and answers whose cells can leave memory because they are before row
+    /// `limit` and far from the end; `None` if those are few.
+    pub(in super::super) fn releasable(&self, limit: usize) -> Option<usize> {
+        self.cells.releasable(limit)
     }
 
     /// The first row of the last prompt that begins before row `index`.
@@ -105,6 +112,40 @@ pub(in super::super) fn draw_earlier(
     };
     transcript.cells.draw_more(n_rows, &cx);
     transcript.len().saturating_sub(before)
+}
+
+/// Releases cells far before row `limit`.
+pub(super) fn release_before(transcript: &mut Transcript, limit: usize) {
+    if let Some(n_messages) = transcript.cells.releasable(limit) {
+        transcript.cells.release(n_messages);
+    }
+}
+
+/// Releases the cells of as many prompts and answers as [`Transcript::releasable`] returned.
+pub(in super::super) fn release(transcript: &mut Transcript, n_messages: usize) {
+    transcript.cells.release(n_messages);
+}
+
+/// Lays the transcript out for a screen that has the rows up to `last`, and returns the first row
+/// that it does not have. The line about hidden entries stands for those that are not in memory.
+pub(in super::super) fn continue_after(
+    transcript: &mut Transcript,
+    last: Option<&RowPlace>,
+    width: u16,
+    theme: &Theme,
+    now: Duration,
+) -> usize {
+    let cell = last.map_or(0, |place| place.cell);
+    let has_rows = |transcript: &Transcript| !transcript.cells.rows_of(cell).is_empty();
+    if transcript.cells.has_released() || !has_rows(transcript) {
+        transcript.cells.redraw_since(cell);
+    }
+    transcript.layout(width, theme, now);
+    match last {
+        Some(place) if has_rows(transcript) => transcript.row_of(place) + 1,
+        Some(_) => transcript.cells.rows_of(0).len(),
+        None => 0,
+    }
 }
 
 /// The next layout keeps the cell of row `index` and all after it.
