@@ -116,6 +116,7 @@ impl Row {
         if run.text.is_empty() {
             return;
         }
+        self.copy.exact = None;
         if let Some(link) = run.link {
             let start = cells(self.width());
             let end = start.saturating_add(cells(width(&run.text)));
@@ -132,6 +133,7 @@ impl Row {
 
     /// Appends another row on the right.
     pub fn append(&mut self, other: Self) {
+        self.copy.exact = None;
         let by = cells(self.width());
         let moved = other
             .links
@@ -216,6 +218,9 @@ impl Row {
         }
         self.line.spans = kept;
         let width = cells(self.width());
+        if usize::from(width) < before {
+            self.copy.exact = None;
+        }
         self.copy.fill = self.copy.fill.saturating_sub(cells(before).saturating_sub(width));
         self.links.retain_mut(|(range, _)| {
             range.end = range.end.min(width);

@@ -67,7 +67,8 @@ impl Wrap {
             for run in indent.runs {
                 row.push(run.clone());
             }
-            slicer.copy(&flat, cut.clone(), room(row_idx), &mut row);
+            let is_replaced = slicer.copy(&flat, cut.clone(), room(row_idx), &mut row);
+            row.keep_exact(&flat[cut.clone()], is_replaced);
             row.copy.lead = cells(indent.width);
             row.copy.goes_on = row_idx + 1 < cuts.len();
             let next = cuts.get(row_idx + 1).map_or(flat.len(), |next| next.start);
@@ -268,32 +269,36 @@ struct Slicer<'a> {
 }
 
 impl Slicer<'_> {
-    fn copy(&mut self, flat: &str, cut: Range<usize>, room: usize, row: &mut Row) {
+    /// Returns whether something was replaced because it is wider than `room`.
+    fn copy(&mut self, flat: &str, cut: Range<usize>, room: usize, row: &mut Row) -> bool {
+        let mut is_replaced = false;
         let mut at = cut.start;
         while at < cut.end {
             let Some((run, &run_end)) = self.runs.get(self.run_idx).zip(self.ends.get(self.run_idx)) else {
-                return;
+                break;
             };
             if at >= run_end {
                 self.run_idx += 1;
                 continue;
             }
             let end = cut.end.min(run_end);
-            row.push(Run {
-                text: replace_oversized(&flat[at..end], room),
-                style: run.style,
-                link: run.link.clone(),
-            });
+            let text = &flat[at..end];
+            let replaced = replace_oversized(text, room);
+            is_replaced |= replaced.is_some();
+            let text = replaced.unwrap_or_else(|| text.to_owned());
+            row.push(Run { text, style: run.style, link: run.link.clone() });
             at = end;
         }
+        is_replaced
     }
 }
 
-fn replace_oversized(text: &str, room: usize) -> String {
+/// The text without clusters wider than `room`; `None` if it has none.
+fn replace_oversized(text: &str, room: usize) -> Option<String> {
     if text.is_ascii() || width(text) <= room {
-        return text.to_owned();
+        return None;
     }
-    graphemes(text).map(|(grapheme, cells)| if cells > room { "\u{fffd}" } else { grapheme }).collect()
+    Some(graphemes(text).map(|(grapheme, cells)| if cells > room { "\u{fffd}" } else { grapheme }).collect())
 }
 
 #[cfg(test)]
