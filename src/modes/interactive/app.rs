@@ -202,9 +202,11 @@ impl App {
             }
             Submission::Bash { command, exclude_from_context } => {
                 let others = OtherCommands::Refuse;
+                fullscreen::follow_end(self);
                 out.push(Effect::session(SessionCommand::RunBash { command, exclude_from_context, others }));
             }
             Submission::Prompt(PromptDraft { text, images, .. }) => {
+                fullscreen::follow_end(self);
                 out.push(Effect::session(SessionCommand::Prompt { text, images, when_busy }));
             }
         }

@@ -56,5 +56,12 @@ pub(super) fn set(app: &mut App, is_on: bool) {
     }
 }
 
+/// Scrolls to the end, and goes on with what arrives there.
+pub(super) fn follow_end(app: &mut App) {
+    if let Some(view) = &mut app.fullscreen {
+        view.moves.push(view::Move::Bottom);
+    }
+}
+
 #[cfg(test)]
 mod tests;

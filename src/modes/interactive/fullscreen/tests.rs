@@ -238,6 +238,19 @@ fn the_end_is_followed_until_the_user_scrolls_up_and_again_from_the_end_on() {
 }
 
 #[test]
+fn who_sends_something_sees_the_end() {
+    for sent in ["hello", "!ls"] {
+        let mut stage = Stage::numbered(10, 3);
+        assert!(!has(&stage.page_up(), "answer 0009 line 2"));
+        let mut out = Vec::new();
+        stage.app.on_input(&InputEvent::Paste(sent.to_owned()), &mut out);
+        assert!(!has(&stage.screen(), "answer 0009 line 2"), "to type is not to send");
+        stage.app.on_input(&InputEvent::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE)), &mut out);
+        assert!(has(&stage.screen(), "answer 0009 line 2"), "{sent}");
+    }
+}
+
+#[test]
 fn every_entry_of_a_long_session_is_reached_by_scrolling_and_few_stay_in_memory() {
     let mut stage = Stage::numbered(400, 3);
     let mut seen: Vec<usize> = Vec::new();
