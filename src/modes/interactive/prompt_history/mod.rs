@@ -80,15 +80,21 @@ pub(super) struct HistoryWriter {
 }
 
 impl HistoryWriter {
-    fn write(&mut self, path: PathBuf, prompt: PastPrompt) {
+    /// Writes a prompt without what looks like a secret.
+    fn write(&mut self, path: PathBuf, mut prompt: PastPrompt) {
         let before = self.last.take();
         self.last = Some(tokio::spawn(async move {
             if let Some(before) = before {
                 before.await.ok();
             }
-            // A disk without room must not stop anyone from working: the session, which
-            // reports that, has the prompt.
-            tokio::task::spawn_blocking(move || file::append(&path, &prompt).ok()).await.ok();
+            let append = move || {
+                // Here, because the patterns take milliseconds to compile the first time.
+                prompt.text = mask_secrets(&prompt.text).into_owned();
+                // A disk without room must not stop anyone from working: the session, which
+                // reports that, has the prompt.
+                file::append(&path, &prompt).ok()
+            };
+            tokio::task::spawn_blocking(append).await.ok();
         }));
     }
 
@@ -113,7 +119,7 @@ impl Effects {
                 drop(self.done.send(EffectDone::Told(text.to_owned())));
             }
             HistoryEffect::Keep(text) if is_kept => {
-                let (at_ms, text) = (self.services.clock.now_ms(), mask_secrets(&text).into_owned());
+                let at_ms = self.services.clock.now_ms();
                 self.history.write(path, PastPrompt { at_ms, cwd, text });
             }
             HistoryEffect::Recall | HistoryEffect::Keep(_) => {}
