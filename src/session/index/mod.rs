@@ -16,6 +16,7 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -135,8 +136,9 @@ impl SessionIndex {
         files.sort_by_key(|(_, stamp)| Reverse(stamp.mtime_ns));
         self.forget_removed(scope, &files);
         refreshed.n_files = files.len();
-        let is_known =
-            |(path, stamp): &(PathBuf, Stamp)| self.rows.get(path).is_some_and(|row| row.stamp == *stamp);
+        let is_known = |(path, stamp): &(PathBuf, Stamp)| {
+            self.rows.get(path.as_os_str()).is_some_and(|row| row.stamp == *stamp)
+        };
         let (known, changed): (Vec<_>, Vec<_>) = files.into_iter().partition(is_known);
         on_rows(known.iter().filter_map(|(path, _)| self.summary(path, scope)).collect());
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
@@ -183,22 +185,23 @@ impl SessionIndex {
     }
 
     fn forget_removed(&mut self, scope: &SessionScope, files: &[(PathBuf, Stamp)]) {
-        let found: HashSet<&PathBuf> = files.iter().map(|(path, _)| path).collect();
+        let found: HashSet<&OsStr> = files.iter().map(|(path, _)| path.as_os_str()).collect();
         let is_listed = |path: &Path| match scope {
             SessionScope::Folder { folder, .. } => path.parent() == Some(folder),
             SessionScope::All => true,
         };
-        let removed = self.rows.keys().filter(|path| is_listed(path) && !found.contains(path));
-        let removed: Vec<PathBuf> = removed.cloned().collect();
+        let is_removed = |path: &OsStr| !found.contains(path) && is_listed(Path::new(path));
+        let removed = self.rows.keys().filter(|path| is_removed(path));
+        let removed: Vec<OsString> = removed.cloned().collect();
         for path in removed {
             self.rows.remove(&path);
-            self.touched.insert(path);
+            self.touched.insert(path.into());
         }
     }
 
     /// Reads a file whose row is missing or outdated. Returns the number of bytes read.
     fn read(&mut self, path: &Path, is_cancelled: &dyn Fn() -> bool, refreshed: &mut Refreshed) -> u64 {
-        let earlier = self.rows.remove(path);
+        let earlier = self.rows.remove(path.as_os_str());
         self.touched.insert(path.to_owned());
         let mut texts = self.packs.texts();
         let resumed = earlier.as_ref().map(Row::as_earlier);
@@ -215,7 +218,7 @@ impl SessionIndex {
         };
         let Some(reading) = read else {
             refreshed.is_partial = true;
-            self.rows.extend(earlier.map(|row| (path.to_owned(), row)));
+            self.rows.extend(earlier.map(|row| (path.into(), row)));
             return 0;
         };
         let known = if reading.is_resumed { earlier.and_then(|row| row.texts) } else { Some(Vec::new()) };
@@ -224,13 +227,13 @@ impl SessionIndex {
         refreshed.n_resumed += usize::from(reading.is_resumed);
         refreshed.n_bytes += reading.n_bytes;
         let row = Row { stamp: reading.stamp, end: reading.end, facts: reading.facts, texts };
-        self.rows.insert(path.to_owned(), row);
+        self.rows.insert(path.into(), row);
         reading.n_bytes
     }
 
     /// The session in `path`, if it is one and in `scope`.
     fn summary(&self, path: &Path, scope: &SessionScope) -> Option<SessionSummary> {
-        let row = self.rows.get(path)?;
+        let row = self.rows.get(path.as_os_str())?;
         let head = row.facts.head.as_ref()?;
         if let SessionScope::Folder { folder, cwd } = scope {
             let works_in = |cwd: &PathBuf| store::works_in(&head.cwd, folder, cwd);
@@ -253,7 +256,8 @@ impl SessionIndex {
 
     /// The sessions of `scope` as of the last refresh, the latest first.
     pub fn sessions(&self, scope: &SessionScope) -> Vec<SessionSummary> {
-        let mut sessions: Vec<_> = self.rows.keys().filter_map(|path| self.summary(path, scope)).collect();
+        let mut sessions: Vec<_> =
+            self.rows.keys().filter_map(|path| self.summary(path.as_ref(), scope)).collect();
         sort(&mut sessions);
         sessions
     }
@@ -287,7 +291,7 @@ impl SessionIndex {
         let known = self.packs.ids();
         for (path, row) in rows::load(&self.file, &self.root) {
             let is_whole = row.texts.iter().flatten().all(|segment| known.contains(&segment.pack));
-            if is_whole && !self.touched.contains(&path) {
+            if is_whole && !self.touched.contains(Path::new(&path)) {
                 self.rows.insert(path, row);
             }
         }
@@ -318,7 +322,7 @@ impl SessionIndex {
             match self.packs.copy(texts, &merged) {
                 Some(copied) => *texts = copied,
                 None if self.packs.is_unwritable() => break,
-                None => damaged.push(path.clone()),
+                None => damaged.push(path.into()),
             }
         }
         self.distrust(damaged);
@@ -328,7 +332,7 @@ impl SessionIndex {
     /// damaged. Until then they stay listed.
     fn distrust(&mut self, paths: Vec<PathBuf>) {
         for path in paths {
-            if let Some(row) = self.rows.get_mut(&path) {
+            if let Some(row) = self.rows.get_mut(path.as_os_str()) {
                 (row.texts, row.end) = (None, None);
                 row.stamp.outdate();
             }

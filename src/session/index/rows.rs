@@ -5,9 +5,10 @@
 //! as empty.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +34,9 @@ impl Row {
     }
 }
 
-/// The rows by the path of the session.
-pub(super) type Rows = HashMap<PathBuf, Row>;
+/// The rows by the path of the session: as bytes, because the hash of a [`Path`] takes its
+/// components apart.
+pub(super) type Rows = HashMap<OsString, Row>;
 
 /// Identifies the file and the format of its rows.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +64,7 @@ fn parse(bytes: &[u8], root: &Path) -> Option<Rows> {
         return None;
     }
     let rows: Vec<(&str, Row)> = postcard::from_bytes(rows).ok()?;
-    Some(rows.into_iter().map(|(path, row)| (root.join(path), row)).collect())
+    Some(rows.into_iter().map(|(path, row)| (root.join(path).into_os_string(), row)).collect())
 }
 
 /// Replaces the rows in `file`.
@@ -71,9 +73,9 @@ fn parse(bytes: &[u8], root: &Path) -> Option<Rows> {
 /// If the file cannot be written.
 pub(super) fn save(file: &Path, root: &Path, rows: &Rows) -> io::Result<()> {
     // A path that is no text cannot be written; that session is read each time.
-    let relative = |path: &'_ PathBuf| path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
+    let relative = |path: &Path| path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
     let rows: Vec<(String, &Row)> =
-        rows.iter().filter_map(|(path, row)| Some((relative(path)?, row))).collect();
+        rows.iter().filter_map(|(path, row)| Some((relative(path.as_ref())?, row))).collect();
     let rows = postcard::to_allocvec(&rows).map_err(io::Error::other)?;
     let head = FileHead { r#type: TYPE.to_owned(), version: VERSION, crc: crc32fast::hash(&rows) };
     let mut bytes = serde_json::to_vec(&head)?;

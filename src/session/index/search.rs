@@ -111,13 +111,13 @@ impl SessionIndex {
                 on_hit(hit);
             }
         }
-        damaged.retain(|path| self.rows.get(path).is_some_and(|row| row.texts.is_some()));
+        damaged.retain(|path| self.rows.get(path.as_os_str()).is_some_and(|row| row.texts.is_some()));
         self.distrust(damaged);
     }
 
     /// Scans the texts in the cache. `None` if there are none or they are damaged.
     fn scan_texts(&mut self, path: &Path, scan: &mut SessionScan<'_>, buffer: &mut Vec<u8>) -> Option<()> {
-        let segments = self.rows.get(path)?.texts.as_ref()?;
+        let segments = self.rows.get(path.as_os_str())?.texts.as_ref()?;
         // Most sessions lack a word; that is known before their messages are looked at.
         let mut missing = if scan.query.is_pattern() { 0 } else { scan.missing() };
         for segment in segments {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::path::Path;
+use std::ffi::OsStr;
 
 use crate::session::SessionSummary;
 
@@ -36,8 +36,10 @@ pub(super) fn order(
     if sort == SortBy::Recent {
         return shown.into_iter().map(|at| Place { at, depth: 0 }).collect();
     }
-    let by_path: HashMap<&Path, usize> = shown.iter().map(|at| (sessions[*at].path.as_path(), *at)).collect();
-    let parent = |at: usize| sessions[at].parent.as_deref().and_then(|path| by_path.get(path)).copied();
+    let by_path: HashMap<&OsStr, usize> =
+        shown.iter().map(|at| (sessions[*at].path.as_os_str(), *at)).collect();
+    let parent =
+        |at: usize| sessions[at].parent.as_deref().and_then(|path| by_path.get(path.as_os_str())).copied();
     let mut children: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
     for at in &shown {
         children.entry(parent(*at)).or_default().push(*at);
