@@ -88,9 +88,9 @@ fn a_panic_of_the_interface_is_told_on_the_main_screen() {
         assert_restored(&log);
         let text = everything.join("\n");
         assert!(text.contains("the interface broke"), "{screen}: {text}");
-        assert!(!text.contains("in fullscreen"), "what was on the alternate screen is not on the main one");
+        assert!(!text.contains("PAINTED"), "what was on the alternate screen is not on the main one");
         let log = String::from_utf8_lossy(&log).into_owned();
-        assert_eq!(log.contains("in fullscreen"), screen == "fullscreen");
+        assert_eq!(log.contains("PAINTED"), screen == "fullscreen");
         // Lines of a terminal in raw mode would not return to its left edge.
         let said = everything.iter().find(|row| row.contains("the interface broke")).unwrap();
         assert!(said.starts_with("the interface broke"), "{screen}: {text}");
@@ -107,7 +107,7 @@ fn the_interface_that_panics() {
     let _guard = TerminalGuard::enter(modes, panics).unwrap();
     if fullscreen {
         let mut window = FullscreenWindow::new(stdout(), SIZE);
-        let row = Row::styled("in fullscreen", Style::new());
+        let row = Row::styled("PAINTED", Style::new());
         window.draw([std::borrow::Cow::Owned(row)], None).unwrap();
     }
     panic!("a panic in the test of panics:\nthe interface broke");
