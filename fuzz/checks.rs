@@ -1,16 +1,22 @@
-//! What must hold of any bytes that a server or a model sends.
+//! What must hold of any bytes that a server, a model, a process or a terminal sends.
 //!
 //! Shared by the fuzz targets and by `tests/it/fuzz_corpus.rs`. Each function
 //! takes any bytes and panics if something does not hold.
 
 #![allow(dead_code, reason = "a fuzz target uses one of them")]
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use crossterm::event::{KeyCode, KeyModifiers};
 use pi::ai::{
     Api, AssistantMessage, Credential, MessageBuilder, Millis, Request, StreamEvent, StreamOptions,
     StreamOrder, decode_recorded, finished_arguments, parse_lenient, parse_strict, recorded_frames,
 };
+use pi::tui::markdown::{Highlighter, MarkdownOptions, MarkdownStream, render};
+use pi::tui::term::{InputEvent, recorded_input};
+use pi::tui::text::{Row, Wrap, copied_text, keep_tabs, sanitize, terminal_output, wrap_plain};
+use pi::tui::theme::{Appearance, ColorDepth, Theme};
+use ratatui::style::Style;
 use serde_json::json;
 
 /// Server-sent events are the same however they are cut, and no larger than what came.
@@ -54,6 +60,86 @@ pub(crate) fn responses(data: &[u8]) {
 
 pub(crate) fn google(data: &[u8]) {
     decoder("google-generative-ai", data);
+}
+
+/// Keys, pastes and reports are the same however they are cut, contain no control characters,
+/// and whatever came before, keys are read again after a while.
+pub(crate) fn input(data: &[u8]) {
+    let events = recorded_input([data]);
+    assert!(events.len() <= data.len(), "{} events out of {} bytes", events.len(), data.len());
+    assert_eq!(recorded_input(pieces(data)), events);
+    assert_eq!(recorded_input(data.chunks(1)), events);
+    for event in &events {
+        match event {
+            InputEvent::Key(key) => assert!(!matches!(key.code, KeyCode::Char(c) if c.is_control())),
+            InputEvent::Paste(text) => assert!(!text.chars().any(|c| c.is_control() && c != '\n')),
+            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
+        }
+    }
+    // The end of a paste, and more than any other sequence may have.
+    let later = [data, b"\x1b[201~", &[b'x'; 200], b"y"].concat();
+    let last = recorded_input([later.as_slice()]).pop();
+    let is_typed = matches!(&last, Some(InputEvent::Key(key))
+        if key.code == KeyCode::Char('y') && key.modifiers == KeyModifiers::NONE);
+    assert!(is_typed, "{last:?}");
+}
+
+/// Output of processes becomes rows without control characters, which fit and can be copied.
+pub(crate) fn ansi(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let clean = sanitize(&text);
+    assert!(clean.chars().all(|c| c == '\n' || !c.is_control()));
+    assert_eq!(sanitize(&clean), clean);
+    let lines = terminal_output(&text);
+    assert!(lines.len() <= data.len() + 1, "{} lines out of {} bytes", lines.len(), data.len());
+    let width = width(data);
+    for line in &lines {
+        check_rows(&Wrap::new(width).line(line), width);
+    }
+    let line = text.lines().next().unwrap_or_default();
+    let line: String =
+        line.chars().filter(|c| !matches!(c, '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')).collect();
+    let mut rows = wrap_plain(&sanitize(&line), width, Style::new());
+    keep_tabs(&mut rows, &line);
+    let copied = copied_text(rows.iter().map(|row| (row, 0..u16::MAX)));
+    assert_eq!(sanitize(&copied), sanitize(&line));
+}
+
+/// Markdown becomes rows that fit, and ends as it would have been at once, however it arrives.
+pub(crate) fn markdown(data: &[u8]) {
+    static THEME: LazyLock<Theme> =
+        LazyLock::new(|| Theme::builtin("dark", Appearance::Dark, ColorDepth::True).expect("it is built in"));
+    let text = String::from_utf8_lossy(data);
+    let (width, options) = (width(data), MarkdownOptions::default());
+    let highlighter = Highlighter::new();
+    let whole = render(&text, width, &THEME, &highlighter, &options);
+    check_rows(&whole, width);
+    let mut stream = MarkdownStream::new(options);
+    let mut settled: Vec<Row> = Vec::new();
+    let chars: Vec<char> = text.chars().collect();
+    for piece in chars.chunks(chars.len() / 7 + 1) {
+        stream.push(&String::from_iter(piece));
+        let rows = stream.rows(width, &THEME, &highlighter).to_vec();
+        check_rows(&rows, width);
+        assert_eq!(rows.get(..settled.len()), Some(settled.as_slice()), "a settled row changed");
+        settled = rows.get(..stream.stable_rows()).expect("stable rows are rows").to_vec();
+    }
+    stream.finish();
+    let rows = stream.rows(width, &THEME, &highlighter).to_vec();
+    assert_eq!(rows.get(..settled.len()), Some(settled.as_slice()), "a settled row changed at the end");
+    assert_eq!(rows, whole);
+}
+
+/// A width that depends on the bytes.
+fn width(data: &[u8]) -> u16 {
+    u16::try_from(data.len() % 83 + 1).expect("it is small")
+}
+
+fn check_rows(rows: &[Row], width: u16) {
+    for row in rows {
+        assert!(row.width() <= usize::from(width), "{} columns at {width}", row.width());
+        assert!(!row.text().chars().any(char::is_control), "{:?}", row.text());
+    }
 }
 
 /// The bytes as they are, where hardly any change passes the checksums, and lines of

@@ -63,6 +63,50 @@ const TOKENS: &[&[u8]] = &[
     b"data: 7\n\n",
 ];
 
+/// The same for what terminals, processes and models write.
+const TEXT_TOKENS: &[&[u8]] = &[
+    b"\x1b",
+    b"\x1b[",
+    b"\x1b[0m",
+    b"\x1b[38;5;",
+    b"\x1b[200~",
+    b"\x1b[201~",
+    b"\x1b[<0;1;1M",
+    b"\x1b]8;;",
+    b"\x1b\\",
+    b"\x07",
+    b"\xc2\x9b",
+    b"\x00",
+    b"\xff",
+    b"\xf0\x9f",
+    b"\xcc\x81",
+    b"\xe2\x80\x8d",
+    b"\xe4\xb8\x96",
+    b"\r",
+    b"\r\n",
+    b"\n\n",
+    b"\t",
+    b"    ",
+    b"```\n",
+    b"~~~",
+    b"- ",
+    b"1. ",
+    b"> ",
+    b"# ",
+    b"|",
+    b"|-|-|\n",
+    b"**",
+    b"`",
+    b"[",
+    b"](",
+    b"<div>",
+    b"<!--",
+    b"$",
+    b"\n---\n",
+    b"\\",
+    b"&amp;",
+];
+
 /// <https://prng.di.unimi.it/splitmix64.c>.
 struct Random(u64);
 
@@ -86,16 +130,16 @@ impl Random {
     }
 
     /// A copy of a seed, changed in a few places.
-    fn changed(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
+    fn changed(&mut self, seeds: &[Vec<u8>], tokens: &[&[u8]]) -> Vec<u8> {
         let mut bytes = seeds[self.below(seeds.len())].clone();
         for _ in 0..=self.below(4) {
-            self.change(&mut bytes, seeds);
+            self.change(&mut bytes, seeds, tokens);
         }
         bytes.truncate(MAX_BYTES);
         bytes
     }
 
-    fn change(&mut self, bytes: &mut Vec<u8>, seeds: &[Vec<u8>]) {
+    fn change(&mut self, bytes: &mut Vec<u8>, seeds: &[Vec<u8>], tokens: &[&[u8]]) {
         let range = self.range(bytes.len());
         match self.below(8) {
             0 => {
@@ -111,7 +155,7 @@ impl Random {
                 bytes.splice(at..at, copy);
             }
             4 | 5 => {
-                let token = TOKENS[self.below(TOKENS.len())];
+                let token = tokens[self.below(tokens.len())];
                 let replaced = if self.below(2) == 0 { range.start..range.start } else { range };
                 bytes.splice(replaced, token.iter().copied());
             }
@@ -135,9 +179,13 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 }
 
 fn run(target: &str, check: fn(&[u8])) {
+    run_with(target, TOKENS, check);
+}
+
+fn run_with(target: &str, tokens: &[&[u8]], check: fn(&[u8])) {
     let seeds = seeds(target);
     let mut random = Random(target.bytes().fold(7, |seed, byte| seed * 31 + u64::from(byte)));
-    let copies: Vec<Vec<u8>> = (0..N_COPIES).map(|_| random.changed(&seeds)).collect();
+    let copies: Vec<Vec<u8>> = (0..N_COPIES).map(|_| random.changed(&seeds, tokens)).collect();
     let clock = Clock::system();
     for bytes in seeds.iter().chain(&copies) {
         let begun = clock.monotonic();
@@ -182,4 +230,19 @@ fn any_stream_of_google_is_survived() {
 #[test]
 fn any_stream_of_bedrock_is_survived() {
     run("bedrock", checks::bedrock);
+}
+
+#[test]
+fn any_bytes_of_a_terminal_are_read() {
+    run_with("input", TEXT_TOKENS, checks::input);
+}
+
+#[test]
+fn any_output_of_processes_is_shown() {
+    run_with("ansi", TEXT_TOKENS, checks::ansi);
+}
+
+#[test]
+fn any_markdown_is_shown_as_it_would_be_at_once() {
+    run_with("markdown", TEXT_TOKENS, checks::markdown);
 }

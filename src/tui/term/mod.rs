@@ -24,7 +24,7 @@ pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
 pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
-pub use input::{InputBroker, InputEvent, normalize_paste};
+pub use input::{InputBroker, InputEvent, normalize_paste, recorded_input};
 pub use probe::{TerminalAnswers, ask_terminal};
 pub use reflow::{CursorRule, ReflowTraits};
 pub use row_mark::RowMark;

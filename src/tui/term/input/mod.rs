@@ -191,6 +191,21 @@ impl InputBroker {
     }
 }
 
+/// The events of bytes that a terminal sent, in the pieces in which they arrived. An Escape at
+/// the end is a key, as after a pause.
+pub fn recorded_input<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<InputEvent> {
+    let (mut parser, mut sent) = (Parser::default(), Vec::new());
+    for piece in pieces {
+        parser.feed(piece, &mut sent);
+    }
+    parser.release_escape(&mut sent);
+    let event = |sent| match sent {
+        Sent::Event(event) => normalize(event),
+        Sent::Cursor(_) | Sent::ShowsStatus => None,
+    };
+    sent.into_iter().filter_map(event).collect()
+}
+
 async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
