@@ -12,6 +12,7 @@ use crate::tui::widgets::DialogCx;
 use super::app::App;
 use super::fullscreen;
 use super::layout::{Page, editor_rows};
+use super::overlays::Drawn;
 use super::pending;
 
 /// The painter and the rows below the transcript. `W` is the terminal, or an emulator
@@ -24,9 +25,30 @@ pub(super) struct Ui<W> {
 /// The dock of one frame.
 pub(super) struct Dock {
     pub(super) rows: Vec<Row>,
-    /// Row of the editor's upper border, and the cursor, both among `rows`.
+    /// Row of the editor's upper border, the first row of the footer, and the cursor, all among
+    /// `rows`.
     pub(super) editor: usize,
+    pub(super) footer: usize,
     pub(super) cursor: (usize, u16),
+}
+
+impl Dock {
+    /// The rows that stay below a dialog on a screen of this height.
+    fn below_dialogs(&self, height: u16) -> &[Row] {
+        /// Smaller screens are left to the dialog.
+        const LEAST: u16 = 12;
+        if height < LEAST { &[] } else { self.rows.get(self.footer..).unwrap_or_default() }
+    }
+}
+
+/// The open dialog with the footer below it, and the cursor's row and column among them.
+fn dialog_rows(app: &mut App, dock: &Dock, size: Size) -> Option<Drawn> {
+    let below = dock.below_dialogs(size.height);
+    let max_rows = size.height.saturating_sub(u16::try_from(below.len()).unwrap_or(u16::MAX));
+    let cx = DialogCx { width: size.width, max_rows, theme: &app.theme, keymap: &app.keymap };
+    let (mut rows, cursor) = app.dialogs.render(&cx)?;
+    rows.extend_from_slice(below);
+    Some((rows, cursor))
 }
 
 impl<W: Write> Ui<W> {
@@ -44,12 +66,10 @@ impl<W: Write> Ui<W> {
         self.lay_out(app, size.width);
         let dock = compose_dock(app, size.width, size.height);
         let n_rows = app.transcript.len();
-        self.dock = dock.rows;
 
         let mut overlays = Vec::new();
-        let (theme, keymap) = (&app.theme, &app.keymap);
-        let cx = DialogCx { width: size.width, max_rows: size.height, theme, keymap };
-        let drawn = app.dialogs.render(&cx);
+        let drawn = dialog_rows(app, &dock, size);
+        self.dock = dock.rows;
         let completion = app.input.completion.rows(size.width, &app.theme);
         let mut cursor = Some(Cursor::Document { row: n_rows + dock.cursor.0, column: dock.cursor.1 });
         if let Some((rows, at)) = &drawn {
@@ -100,16 +120,16 @@ impl<W: Write> Ui<W> {
 /// # Errors
 /// If the terminal cannot be written to.
 pub(super) fn draw_fullscreen<W: Write>(app: &mut App, window: &mut FullscreenWindow<W>) -> io::Result<()> {
-    let Size { width, height } = window.size();
+    let size = window.size();
+    let Size { width, height } = size;
     let dock = compose_dock(app, width, height);
     let page = usize::from(height).saturating_sub(dock.rows.len());
     let (mut rows, in_transcript) = fullscreen::render(app, width, page);
-    rows.extend(dock.rows);
+    rows.extend_from_slice(&dock.rows);
     let narrow = |row: usize| u16::try_from(row).unwrap_or(u16::MAX);
     let mut cursor = in_transcript.unwrap_or((narrow(page + dock.cursor.0), dock.cursor.1));
     let mut is_cursor_shown = true;
-    let cx = DialogCx { width, max_rows: height, theme: &app.theme, keymap: &app.keymap };
-    if let Some((dialog, at)) = app.dialogs.render(&cx) {
+    if let Some((dialog, at)) = dialog_rows(app, &dock, size) {
         let first = cover(&mut rows, dialog, usize::from(height));
         is_cursor_shown = at.is_some();
         cursor = at.map_or(cursor, |(row, column)| (narrow(first).saturating_add(row), column));
@@ -156,8 +176,9 @@ pub(super) fn compose_dock(app: &mut App, width: u16, height: u16) -> Dock {
         cursor_row = cursor_row.saturating_sub(1);
     }
     rows.extend(editor_rows);
+    let footer = rows.len();
     if height >= 8 {
         rows.extend(app.footer.rows(&app.session, app.home.as_deref(), app.now_ms, width, theme));
     }
-    Dock { rows, editor, cursor: (editor + cursor_row, column) }
+    Dock { rows, editor, footer, cursor: (editor + cursor_row, column) }
 }
