@@ -150,6 +150,20 @@ pub fn thumbnail_png(data: &str, most: (u32, u32)) -> Option<Vec<u8>> {
     png(&picture.resize_exact(width, height, FilterType::Triangle))
 }
 
+/// The pixels of a PNG file, made smaller to fit `most` pixels (width, height) if it is larger;
+/// `None` if it cannot be read.
+pub fn pixels_of_png(png: &[u8], most: (u32, u32)) -> Option<RgbaImage> {
+    let limits =
+        ImageLimits { max_width: most.0.max(1), max_height: most.1.max(1), ..ImageLimits::default() };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Decoded { picture, width, height } = decode(png, PNG, &limits).ok()?;
+    let (width, height) = fit(width, height, &limits);
+    if (picture.width(), picture.height()) == (width, height) {
+        return Some(picture.into_rgba8());
+    }
+    Some(picture.resize_exact(width, height, FilterType::Triangle).into_rgba8())
+}
+
 /// [`prepare_image`] for an image in base64.
 ///
 /// # Errors

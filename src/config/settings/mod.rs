@@ -87,6 +87,11 @@ pub enum PictureProtocol {
     Auto,
     /// The kitty graphics protocol with placeholders.
     Kitty,
+    /// The protocol of iTerm2.
+    #[serde(rename = "iterm2")]
+    Iterm,
+    /// Sixels.
+    Sixel,
     /// Not at all: images are lines of text.
     Off,
 }

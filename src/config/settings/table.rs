@@ -167,7 +167,7 @@ pub const ROWS: &[Row] = &[
     Row::new("terminal.trueColor", Kind::Choice(AUTO), "\"auto\"", "Whether the terminal supports 24-bit colour"),
     Row::new("terminal.showImages", Kind::Bool, "true", "Show images of the conversation, in terminals that can"),
     Row::new("terminal.imageWidthCells", Kind::Number, "60", "Maximum width of an image, in columns"),
-    Row::new("terminal.images", Kind::Choice(&["auto", "kitty", "off"]), "\"auto\"", "How the terminal shows images: as detected, by the kitty protocol with placeholders, or not at all"),
+    Row::new("terminal.images", Kind::Choice(&["auto", "kitty", "iterm2", "sixel", "off"]), "\"auto\"", "How the terminal shows images: as detected, by the kitty protocol with placeholders, by that of iTerm2, as sixels, or not at all"),
     Row::new("resize", Kind::Choice(&["keep", "replay"]), "\"keep\"", "When the terminal's width changes: keep the scrollback as it is, or clear it and write the transcript again"),
     Row::new("tuiMode", Kind::Choice(&["regular", "fullscreen"]), "\"regular\"", "The main screen with the terminal's scrollback, or the alternate screen with scrolling, selection and search of pi"),
     Row::new("fullscreenCopyOnSelect", Kind::Bool, "true", "In fullscreen: copy what you select when you release the mouse"),

@@ -17,7 +17,7 @@ use crate::session::{
     SessionCommand, SessionEvent, SessionState, WhenBusy,
 };
 use crate::tui::keymap::Keymap;
-use crate::tui::term::{Control, InputEvent, StartOver};
+use crate::tui::term::{InputEvent, StartOver};
 use crate::tui::theme::Theme;
 use crate::util::paths;
 
@@ -36,7 +36,7 @@ use super::login::{self, LoginEffect};
 use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use super::overlays::{Confirmation, DialogOutcome, ModelChoice, SummaryReview, TraceDialog};
 use super::pager::{self, PagerStart, PagerView};
-use super::pictures::{self, PictureView};
+use super::pictures::PictureView;
 use super::program_status::ProgramStatus;
 use super::prompt::{SlashName, Submission};
 use super::prompt_history::{self, HistoryEffect};
@@ -59,8 +59,6 @@ pub(super) struct App {
     pub(super) pager_start: Option<PagerStart>,
     /// The first row of the transcript on the main screen.
     pub(super) top_row: usize,
-    /// Pictures for the main screen, while another one is shown.
-    pub(super) pictures_waiting: Vec<Control>,
     /// There if the screen is fullscreen.
     pub(super) fullscreen: Option<Box<Fullscreen>>,
     pub(super) status: StatusLine,
@@ -104,7 +102,6 @@ impl App {
             pager: None,
             pager_start: None,
             top_row: 0,
-            pictures_waiting: Vec::new(),
             fullscreen: None,
             status: StatusLine::default(),
             footer: Footer::default(),
@@ -151,7 +148,7 @@ impl App {
                 completion::follow(self, out);
             }
             InputEvent::Paste(text) => clipboard::paste(self, text, out),
-            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
+            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {}
         }
     }
 
@@ -388,7 +385,12 @@ impl App {
     /// The caller draws the whole screen again.
     pub(super) fn set_looks(&mut self, theme: Theme, links: bool, pictures: Option<PictureView>) {
         self.theme = theme;
-        self.transcript.set_view(ViewSettings { links, pictures, ..self.transcript.view().clone() });
+        self.transcript.set_view(ViewSettings { links, ..self.transcript.view().clone() });
+        self.set_pictures(pictures);
+    }
+
+    pub(super) fn set_pictures(&mut self, pictures: Option<PictureView>) {
+        self.transcript.set_view(ViewSettings { pictures, ..self.transcript.view().clone() });
     }
 
     /// Reads the user's files again; problems that are still there are shown again.
@@ -517,7 +519,8 @@ impl App {
             EffectDone::Trace(read) => self.dialogs.show(TraceDialog::new(*read)),
             EffectDone::Read(Reader::Pager, done) => pager::on_done(self, done),
             EffectDone::Read(Reader::Fullscreen, done) => fullscreen::on_done(self, done, out),
-            EffectDone::Pictures(done) => pictures::on_done(self, done, out),
+            // The next frame shows it.
+            EffectDone::PictureMade => {}
             EffectDone::Themes { names, query } => commands::on_themes(self, names, &query, out),
             EffectDone::Attached(done) => clipboard::on_done(self, done, out),
             EffectDone::Files(found) => completion::on_found(self, &found, out),

@@ -1,13 +1,22 @@
 //! The appearance of the terminal: theme, background, links.
 
-use std::time::Duration;
-
 use crate::config::{Capability, Dirs, Env, Settings};
-use crate::tui::term::{InputBroker, ReflowTraits};
-use crate::tui::theme::{Appearance, ColorDepth, Theme};
+use crate::tui::term::{Questions, ReflowTraits};
+use crate::tui::theme::{Appearance, ColorDepth, TerminalColors, Theme};
 
 pub(super) fn in_tmux(env: &Env) -> bool {
     env.is_set("TMUX")
+}
+
+/// What to ask the terminal about itself.
+pub(super) fn questions(env: &Env) -> Questions {
+    let term = env.get("TERM").unwrap_or_default();
+    let is_within = in_tmux(env) || env.is_set("STY") || env.is_set("ZELLIJ");
+    let is_old = ["linux", "vt", "ansi", "cygwin", "dumb"].iter().any(|start| term.starts_with(start));
+    // They show what they do not understand of the protocol, or make a title of it.
+    let shows_strings =
+        is_within || is_old || env.get("TERM_PROGRAM").is_some_and(|name| name == "Apple_Terminal");
+    Questions { status: false, graphics: !shows_strings, colors: !is_old }
 }
 
 /// What the terminal is known to do with its rows when its width changes.
@@ -95,12 +104,15 @@ impl Looks<'_> {
     pub(super) fn theme(
         &self,
         settings: &Settings,
-        input: &mut InputBroker,
+        colors: &TerminalColors,
         problems: &mut Vec<String>,
     ) -> Theme {
         let depth = self.color_depth(settings);
         let name = settings.theme.as_str();
-        let background = background(self.env, name, input);
+        let background = background(self.env);
+        if name == "system" {
+            return Theme::system(colors, background, depth);
+        }
         if let Some(theme) = Theme::builtin(name, background, depth) {
             return theme;
         }
@@ -111,27 +123,16 @@ impl Looks<'_> {
         loaded.unwrap_or_else(|error| {
             let shown = self.dirs.display(&path);
             problems.push(format!("theme \"{name}\": {shown}: {error}; using the system theme"));
-            Theme::builtin("system", background, depth).expect("the system theme is built in (tested)")
+            Theme::system(colors, background, depth)
         })
     }
 }
 
-/// Whether the terminal is light or dark; only asked for when the theme depends on it.
-fn background(env: &Env, theme: &str, input: &mut InputBroker) -> Appearance {
-    if theme != "system" {
-        return Appearance::Dark;
-    }
-    if let Some(colors) = env.get("COLORFGBG") {
-        let light = matches!(colors.rsplit(';').next(), Some("7" | "15"));
-        return if light { Appearance::Light } else { Appearance::Dark };
-    }
-    input.pause();
-    let mut options = terminal_colorsaurus::QueryOptions::default();
-    options.timeout = Duration::from_millis(100);
-    match terminal_colorsaurus::theme_mode(options) {
-        Ok(terminal_colorsaurus::ThemeMode::Light) => Appearance::Light,
-        _ => Appearance::Dark,
-    }
+/// Whether the terminal is light or dark, where it does not tell its background.
+fn background(env: &Env) -> Appearance {
+    let is_light =
+        env.get("COLORFGBG").is_some_and(|colors| matches!(colors.rsplit(';').next(), Some("7" | "15")));
+    if is_light { Appearance::Light } else { Appearance::Dark }
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use std::time::Duration;
 use crate::ai::Catalog;
 use crate::config::{Credentials, Dirs, Env, KeySource, Settings};
 use crate::tui::term::{TerminalAnswers, ask_terminal};
-use crate::tui::theme::ColorDepth;
+use crate::tui::text::PictureFormat;
+use crate::tui::theme::{ColorDepth, TerminalColors};
 
-use super::appearance::{Looks, in_tmux};
+use super::appearance::{Looks, in_tmux, questions};
 use super::effects::Effects;
 use super::keybindings;
 use super::msg::EffectDone;
@@ -57,7 +58,7 @@ pub struct DoctorInput<'a> {
 
 /// The report of `pi doctor`, as text. Asks the terminal and blocks meanwhile.
 pub fn doctor(input: &DoctorInput<'_>) -> String {
-    let answers = ask_terminal(ANSWER_LIMIT);
+    let answers = ask_terminal(questions(input.env), ANSWER_LIMIT);
     let facts =
         TerminalFacts { answers, is_running: false, tmux_extended_keys: tmux_extended_keys(input.env) };
     Report::of(input, &facts).text()
@@ -66,7 +67,7 @@ pub fn doctor(input: &DoctorInput<'_>) -> String {
 /// What was found out about the terminal.
 struct TerminalFacts {
     answers: Option<TerminalAnswers>,
-    /// Whether the interface has the terminal, so that it cannot be asked.
+    /// Whether the interface has the terminal, so that only what it asked is known.
     is_running: bool,
     /// tmux's option, if pi runs in tmux.
     tmux_extended_keys: Option<String>,
@@ -77,6 +78,7 @@ impl Effects {
     pub(super) fn examine(&self) {
         let (services, env, done) = (Arc::clone(&self.services), self.env.clone(), self.done.clone());
         let (sessions, state) = (self.sessions.root.clone(), self.link.handle().state());
+        let answers = self.answers.clone();
         tokio::task::spawn_blocking(move || {
             let catalog = services.catalog.get();
             let input = DoctorInput {
@@ -89,7 +91,7 @@ impl Effects {
                 problems: &[],
             };
             let facts = TerminalFacts {
-                answers: None,
+                answers: Some(answers),
                 is_running: true,
                 tmux_extended_keys: tmux_extended_keys(&env),
             };
@@ -161,10 +163,12 @@ impl Report {
         let within: Vec<&str> = hosts.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
         let yes_or = |is: bool, otherwise: &str| if is { "yes".to_owned() } else { otherwise.to_owned() };
         let known = |is: fn(&TerminalAnswers) -> bool, no: &str| match answers {
+            _ if facts.is_running => "not asked while pi runs; see pi doctor".to_owned(),
             Some(answers) => yes_or(is(answers), no),
-            None if facts.is_running => "not asked while pi runs; see pi doctor".to_owned(),
             None => "no answer".to_owned(),
         };
+        let silent = TerminalAnswers::default();
+        let told = answers.unwrap_or(&silent);
         let depth = looks.color_depth(settings);
         let mut rows = vec![
             ("name", name),
@@ -186,11 +190,16 @@ impl Report {
                 }
                 .to_owned(),
             ),
-            ("images", yes_or(pictures::view(env, settings, None).is_some(), "as lines of text")),
+            ("images", images(env, settings, told)),
             ("links", yes_or(looks.shows_links(settings), "no")),
             ("frames at once", known(|answers| answers.has_synchronized_output, "no")),
             ("clipboard", clipboard(env, is_remote)),
             ("theme", settings.theme.clone()),
+            ("colours", colors(&told.colors)),
+            (
+                "light or dark",
+                yes_or(told.reports_scheme, "asked at the start only").replace("yes", "changes are followed"),
+            ),
         ];
         if let Some(language) = language(env) {
             rows.push(("language", language));
@@ -351,6 +360,31 @@ impl Report {
     }
 }
 
+/// How images are shown.
+fn images(env: &Env, settings: &Settings, answers: &TerminalAnswers) -> String {
+    let cell = pictures::cell_size().or(answers.cell_pixels);
+    let size = cell.map(|(width, height)| format!(", cells of {width}×{height} pixels")).unwrap_or_default();
+    let protocol = match pictures::format(env, settings, answers) {
+        None => return "as lines of text".to_owned(),
+        Some(PictureFormat::Kitty) => "kitty protocol with placeholders",
+        Some(PictureFormat::KittyInTmux) => "kitty protocol with placeholders, through tmux",
+        Some(PictureFormat::Iterm) => "iTerm2's protocol",
+        Some(PictureFormat::Sixel) if cell.is_none() => {
+            return "as lines of text: the terminal has sixels, but does not say how large a cell is"
+                .to_owned();
+        }
+        Some(PictureFormat::Sixel) => "sixels",
+    };
+    [protocol, &size].concat()
+}
+
+/// What the terminal told about its colours.
+fn colors(colors: &TerminalColors) -> String {
+    let Some([red, green, blue]) = colors.background else { return "not told".to_owned() };
+    let n_known = colors.palette.iter().flatten().count();
+    format!("background #{red:02x}{green:02x}{blue:02x}, {n_known} of 16 of the palette")
+}
+
 /// Where copied text goes.
 fn clipboard(env: &Env, is_remote: bool) -> String {
     let has_display = env.is_set("DISPLAY") || env.is_set("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
@@ -441,6 +475,10 @@ mod tests {
             has_kitty_keys: true,
             has_synchronized_output: true,
             has_sixel: true,
+            cell_pixels: Some((10, 21)),
+            reports_scheme: true,
+            colors: TerminalColors { background: Some([0x1d, 0x20, 0x21]), ..TerminalColors::default() },
+            ..TerminalAnswers::default()
         };
         let facts = TerminalFacts { answers: Some(answers), is_running: false, tmux_extended_keys: None };
         let variables = [

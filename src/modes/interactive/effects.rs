@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::config::Env;
 use crate::session::{self, PromptDraft, Refusal, Reply, Services, SessionCommand, SessionError, TakenQueue};
 use crate::tui::markdown::Highlighter;
+use crate::tui::term::TerminalAnswers;
 use crate::tui::theme::BUILTIN_NAMES;
 use crate::util::git::{Head, Repository};
 
@@ -42,6 +43,8 @@ pub(super) struct Effects {
     pub(super) history: HistoryWriter,
     pub(super) custom_sessions: bool,
     pub(super) env: Env,
+    /// What the terminal said about itself.
+    pub(super) answers: TerminalAnswers,
     pub(super) highlighter: Highlighter,
     pub(super) services: Arc<Services>,
     /// The sign-in in progress; dropping it cancels the sign-in.

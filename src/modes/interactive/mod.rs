@@ -69,6 +69,7 @@ use effects::Effects;
 use frames::{FRAME, FrameClock, STREAM_FRAME};
 use msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
 use overlays::SummaryReview;
+use pictures::PictureView;
 use session_picker::SessionsEffect;
 use terminal::Terminal;
 
@@ -186,13 +187,29 @@ impl Interactive {
 
     fn on_input(&mut self, event: &InputEvent) {
         self.effects.link.on_input();
-        if let InputEvent::Resize(_) = event {
-            return self.frames.on_resize();
+        match event {
+            InputEvent::Resize(_) => return self.frames.on_resize(),
+            InputEvent::Answered => return self.on_answers(),
+            InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Mouse(_) | InputEvent::Focus(_) => {}
         }
         self.set_time();
         let mut out = Vec::new();
         self.app.on_input(event, &mut out);
         self.perform(out);
+    }
+
+    /// Follows what the terminal said about itself after the first frame, or since it changed
+    /// between light and dark.
+    fn on_answers(&mut self) {
+        let answers = self.terminal.input.answers().clone();
+        let before = std::mem::replace(&mut self.effects.answers, answers);
+        let values = &self.app.session.settings.values;
+        let pictures =
+            pictures::view(&self.effects.env, values, &self.effects.answers, self.terminal.pictures());
+        let has_other_colors = values.theme == "system" && before.colors != self.effects.answers.colors;
+        if has_other_colors || self.app.transcript.view().pictures != pictures {
+            self.follow_looks(None);
+        }
     }
 
     // The session.
@@ -291,6 +308,9 @@ impl Interactive {
         if self.app.fullscreen.as_ref().is_some_and(|view| view.is_moving()) {
             self.frames.request_in(AUTOSCROLL);
         }
+        if let Some(due) = self.terminal.pictures_due_in(self.clock.monotonic()) {
+            self.frames.request_in(due);
+        }
         if self.app.is_animated() {
             self.frames.animate(self.app.session.settings.values.reduced_motion);
         } else if let Some(at) = self.app.input.changes_at() {
@@ -315,9 +335,6 @@ impl Interactive {
         self.app.input.expire(self.app.now);
         let drawn = self.terminal.draw(&mut self.app);
         self.exit_unless_written(drawn);
-        for control in pictures::take_waiting(&mut self.app) {
-            self.perform_on_screen(ScreenEffect::Control(control));
-        }
         let wanted = [pager::take_wanted(&mut self.app), pictures::take_wanted(&mut self.app)];
         for effect in wanted.into_iter().flatten().chain(fullscreen::take_wanted(&mut self.app)) {
             self.effects.start(effect);
@@ -327,8 +344,18 @@ impl Interactive {
 
     fn follow_size(&mut self) {
         self.frames.on_resized();
+        self.follow_cell_size();
         if self.terminal.follow_size(&mut self.app) {
             self.paint();
+        }
+    }
+
+    /// Makes pictures for cells of another size, after a change of the font.
+    fn follow_cell_size(&mut self) {
+        let Some(pictures) = &self.app.transcript.view().pictures else { return };
+        if let Some(cell) = pictures::cell_size().filter(|cell| *cell != pictures.cell) {
+            let pictures = Some(PictureView { cell, ..pictures.clone() });
+            self.app.set_pictures(pictures);
         }
     }
 
@@ -406,10 +433,10 @@ impl Interactive {
         let mut values = self.app.session.settings.values.clone();
         values.theme = theme.unwrap_or(values.theme);
         let mut problems = Vec::new();
-        let theme = looks.theme(&values, &mut self.terminal.input, &mut problems);
+        let theme = looks.theme(&values, &self.effects.answers.colors, &mut problems);
         let links = looks.shows_links(&values);
-        let before = self.app.transcript.view().pictures.as_ref();
-        let pictures = pictures::view(&self.effects.env, &values, before);
+        let pictures =
+            pictures::view(&self.effects.env, &values, &self.effects.answers, self.terminal.pictures());
         self.terminal.set_links(links);
         self.app.set_looks(theme, links, pictures);
         for problem in problems {

@@ -19,7 +19,7 @@ use super::completion::{FileRequest, FoundFiles};
 use super::export::ExportRequest;
 use super::login::{LoginDone, LoginEffect};
 use super::overlays::ReadTrace;
-use super::pictures::{PicturesDone, PicturesEffect};
+use super::pictures::PictureRequest;
 use super::prompt_history::{HistoryDone, HistoryEffect};
 use super::sections::{ReadDone, ReadEffect, Reader};
 use super::session_picker::{SessionsDone, SessionsEffect};
@@ -93,8 +93,8 @@ pub(super) enum WorldEffect {
     Login(LoginEffect),
     /// Reads entries for the pager or fullscreen; answers with [`EffectDone::Read`].
     Read(Reader, ReadEffect),
-    /// Unpacks images for the terminal; answers with [`EffectDone::Pictures`].
-    Pictures(PicturesEffect),
+    /// Unpacks images for the terminal; answers with [`EffectDone::PictureMade`].
+    Pictures(Vec<PictureRequest>),
     /// Something about the tree of the session; answers with [`EffectDone::Tree`].
     Tree(TreeEffect),
     /// Writes the session to a file; answers with [`EffectDone::SecretsFound`] if it contains
@@ -146,7 +146,8 @@ pub(super) enum EffectDone {
     Login(LoginDone),
     Tree(TreeDone),
     Read(Reader, ReadDone),
-    Pictures(PicturesDone),
+    /// A picture came, or will not come.
+    PictureMade,
     Files(FoundFiles),
     History(HistoryDone),
     /// The names of all themes, and what was asked for.

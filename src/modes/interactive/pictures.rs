@@ -1,24 +1,27 @@
 //! Pictures of the transcript, on their way to the terminal.
 //!
-//! A cell that is drawn for the first time asks for its picture ([`PictureQueue`]); a thread
-//! unpacks the image and makes it as small as its cells; then the terminal gets it, and the
-//! bytes leave memory. The placeholders of the cell may be on the screen before that.
+//! A cell that is drawn for the first time asks for its picture ([`PictureGallery`]); a thread
+//! unpacks the image, makes it as small as its cells and puts it in the store that the screens
+//! draw from. Until then the cell can still change, so that its rows do not leave the screen
+//! without their picture.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ai::{ContentBlock, Image, Message, ToolResultMessage, UserContent};
 use crate::config::{Env, PictureProtocol, Settings};
-use crate::tui::term::Control;
-use crate::tui::widgets::{PictureId, PictureSize};
+use crate::tui::term::{PictureState, PictureStore, TerminalAnswers, picture_strips};
+use crate::tui::text::{PictureFormat, PictureId, PictureKey, PictureSize};
 use crate::util::image;
 
 use super::app::App;
 use super::appearance::in_tmux;
 use super::effects::Effects;
-use super::msg::{Effect, EffectDone, ScreenEffect, WorldEffect};
+use super::msg::{EffectDone, WorldEffect};
 
 /// Pixels of a cell where the terminal does not say.
 const USUAL_CELL: (u16, u16) = (10, 20);
+/// A picture is at most that high.
+const MAX_ROWS: u16 = 24;
 
 /// How cells show pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,39 +29,94 @@ pub(crate) struct PictureView {
     /// Width and height of a cell in pixels.
     pub(crate) cell: (u16, u16),
     pub(crate) max_columns: u16,
-    pub(crate) queue: PictureQueue,
+    pub(crate) format: PictureFormat,
+    pub(crate) gallery: PictureGallery,
 }
 
-/// The pictures that cells asked for since the last frame; its copies are one queue.
+impl PictureView {
+    /// An image of `pixels` in at most `columns`.
+    pub(crate) fn key(&self, id: PictureId, pixels: (u32, u32), columns: u16) -> PictureKey {
+        let most = PictureSize { columns: self.max_columns.min(columns), rows: MAX_ROWS };
+        let size = PictureSize::fit(pixels, self.cell, most);
+        PictureKey { id, size, cell: self.cell, format: self.format }
+    }
+
+    /// Asks for a picture; without a source, of an image that is in the store.
+    pub(crate) fn want(&self, key: PictureKey, source: Option<PictureSource>) {
+        let most = PictureSize { columns: self.max_columns.max(key.size.columns), rows: MAX_ROWS };
+        let store = self.gallery.store.clone();
+        store.expect(key);
+        let mut wanted = self.gallery.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.push(PictureRequest { key, most: pixels(most, self.cell), source, store });
+    }
+}
+
+/// The pictures that cells asked for since the last frame, and those that are there; its copies
+/// are one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PictureQueue(Arc<Mutex<Vec<PictureRequest>>>);
+pub(crate) struct PictureGallery {
+    wanted: Arc<Mutex<Vec<PictureRequest>>>,
+    pub(crate) store: PictureStore,
+}
 
-impl PartialEq for PictureQueue {
+impl PartialEq for PictureGallery {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.wanted, &other.wanted)
     }
 }
 
-impl Eq for PictureQueue {}
+impl Eq for PictureGallery {}
 
-impl PictureQueue {
-    pub(crate) fn push(&self, request: PictureRequest) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-    }
-
-    pub(crate) fn take(&self) -> Vec<PictureRequest> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+impl PictureGallery {
+    pub(crate) fn take_wanted(&self) -> Vec<PictureRequest> {
+        std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A picture that the terminal is to show.
-#[derive(Debug, Clone, PartialEq)]
+/// A picture to be made. If it is dropped before, the picture has failed.
+#[derive(Debug, PartialEq)]
 pub(crate) struct PictureRequest {
-    pub(crate) id: PictureId,
-    pub(crate) size: PictureSize,
-    pub(crate) cell: (u16, u16),
-    /// `None` if the terminal has it already.
+    pub(crate) key: PictureKey,
+    /// Most pixels that a picture of this image may ever need.
+    most: (u32, u32),
+    /// `None` if the store has the image.
     pub(crate) source: Option<PictureSource>,
+    store: PictureStore,
+}
+
+impl Drop for PictureRequest {
+    fn drop(&mut self) {
+        if self.store.state(&self.key) == PictureState::Awaited {
+            self.store.fail(self.key);
+        }
+    }
+}
+
+impl PictureRequest {
+    /// Puts the picture into the store; an image that cannot be read has none. Computes for a
+    /// long time.
+    pub(crate) fn make(self) {
+        let png = match &self.source {
+            None => self.store.image(self.key.id),
+            Some(source) => source.image().and_then(|image| image::thumbnail_png(&image.data, self.most)),
+        };
+        let Some(png) = png else { return };
+        if self.source.is_some() && self.store.put_image(self.key.id, &png).is_err() {
+            return;
+        }
+        let strips = image::pixels_of_png(&png, pixels(self.key.size, self.key.cell))
+            .filter(|_| !self.key.format.has_placeholders())
+            .and_then(|pixels| picture_strips(self.key, &pixels));
+        if let Some(strips) = strips {
+            // On failure it is dropped, and has failed.
+            drop(self.store.put_strips(self.key, &strips));
+        }
+    }
+}
+
+/// The pixels of so many cells.
+fn pixels(size: PictureSize, cell: (u16, u16)) -> (u32, u32) {
+    (u32::from(size.columns) * u32::from(cell.0), u32::from(size.rows) * u32::from(cell.1))
 }
 
 /// Where the bytes of an image are: a message, and the number of the block.
@@ -87,103 +145,90 @@ impl PictureSource {
     }
 }
 
-/// Pictures for one of the two screens, which keep their pictures apart.
-#[derive(Debug, PartialEq)]
-pub(super) struct PicturesEffect {
-    requests: Vec<PictureRequest>,
-    in_pager: bool,
-}
-
-/// They are ready to be sent.
-#[derive(Debug)]
-pub(super) struct PicturesDone {
-    controls: Vec<Control>,
-    in_pager: bool,
-}
-
 /// How pictures are shown; `None` if they are lines of text.
-pub(super) fn view(env: &Env, settings: &Settings, before: Option<&PictureView>) -> Option<PictureView> {
+pub(super) fn view(
+    env: &Env,
+    settings: &Settings,
+    answers: &TerminalAnswers,
+    gallery: &PictureGallery,
+) -> Option<PictureView> {
+    let format = format(env, settings, answers)?;
+    let cell = cell_size().or(answers.cell_pixels);
+    // Sixels are drawn pixel by pixel.
+    let cell = if format == PictureFormat::Sixel { cell? } else { cell.unwrap_or(USUAL_CELL) };
+    Some(PictureView { cell, max_columns: settings.image_width_cells, format, gallery: gallery.clone() })
+}
+
+/// The format in which this terminal gets pictures; `None` if it gets none.
+pub(super) fn format(env: &Env, settings: &Settings, answers: &TerminalAnswers) -> Option<PictureFormat> {
+    let kitty = if in_tmux(env) { PictureFormat::KittyInTmux } else { PictureFormat::Kitty };
+    let format = match settings.picture_protocol {
+        PictureProtocol::Auto => detected(env, answers)?,
+        PictureProtocol::Kitty => kitty,
+        PictureProtocol::Iterm => PictureFormat::Iterm,
+        PictureProtocol::Sixel => PictureFormat::Sixel,
+        PictureProtocol::Off => return None,
+    };
     // The number of a picture is a colour.
     let has_colors = env.get("NO_COLOR").is_none_or(|value| value.is_empty());
-    let is_shown = settings.show_images
-        && has_colors
-        && match settings.picture_protocol {
-            PictureProtocol::Auto => has_placeholders(env),
-            PictureProtocol::Kitty => true,
-            PictureProtocol::Off => false,
-        };
-    is_shown.then(|| PictureView {
-        cell: cell_size().unwrap_or(USUAL_CELL),
-        max_columns: settings.image_width_cells,
-        queue: before.map(|before| before.queue.clone()).unwrap_or_default(),
-    })
+    let is_shown = settings.show_images && (has_colors || !format.has_placeholders());
+    is_shown.then_some(format)
 }
 
-/// Width and height of a cell in pixels; `None` if the terminal does not say.
-fn cell_size() -> Option<(u16, u16)> {
+/// What the terminal is known to show, by its own name and answers, and by the environment where
+/// it gave none.
+fn detected(env: &Env, answers: &TerminalAnswers) -> Option<PictureFormat> {
+    // They keep their own copy of the screen, which has no pictures.
+    if in_tmux(env) || env.is_set("STY") || env.is_set("ZELLIJ") {
+        return None;
+    }
+    let version = answers.version.as_deref().unwrap_or_default().to_lowercase();
+    let is_named = |name: &str| version.starts_with(name);
+    let term = env.get("TERM").unwrap_or_default();
+    let program = env.get("TERM_PROGRAM").or_else(|| env.get("LC_TERMINAL")).unwrap_or_default();
+    // Others that know the rest of the protocol answer its questions as if they had placeholders.
+    if is_named("kitty") || is_named("ghostty") {
+        return (answers.has_graphics != Some(false)).then_some(PictureFormat::Kitty);
+    }
+    if is_named("iterm2") || is_named("wezterm") {
+        return Some(PictureFormat::Iterm);
+    }
+    if is_named("konsole") {
+        // Its sixels stay when text is written over them.
+        return None;
+    }
+    let is_nameless = version.is_empty();
+    match (term.as_str(), program.as_str()) {
+        ("xterm-kitty" | "xterm-ghostty", _) | (_, "ghostty") if is_nameless => Some(PictureFormat::Kitty),
+        (_, "iTerm.app" | "iTerm2" | "WezTerm") if is_nameless => Some(PictureFormat::Iterm),
+        _ => answers.has_sixel.then_some(PictureFormat::Sixel),
+    }
+}
+
+/// Width and height of a cell in pixels; `None` if the system does not know.
+pub(super) fn cell_size() -> Option<(u16, u16)> {
     let size = crossterm::terminal::window_size().ok()?;
     let cell = (size.width.checked_div(size.columns)?, size.height.checked_div(size.rows)?);
     (cell.0 > 0 && cell.1 > 0).then_some(cell)
 }
 
-/// Whether this terminal shows pictures by placeholders. Others that know the rest of the
-/// protocol answer its questions as if they did, so only names tell.
-pub(super) fn has_placeholders(env: &Env) -> bool {
-    let term = env.get("TERM").unwrap_or_default();
-    let program = env.get("TERM_PROGRAM").unwrap_or_default();
-    let is_within = in_tmux(env) || env.is_set("STY") || env.is_set("ZELLIJ");
-    !is_within && (matches!(term.as_str(), "xterm-kitty" | "xterm-ghostty") || program == "ghostty")
-}
-
 /// The pictures that the last frame asked for, if any.
 pub(super) fn take_wanted(app: &mut App) -> Option<WorldEffect> {
-    let requests = app.transcript.view().pictures.as_ref()?.queue.take();
-    let in_pager = app.pager.is_some();
-    (!requests.is_empty()).then_some(WorldEffect::Pictures(PicturesEffect { requests, in_pager }))
-}
-
-/// Sends pictures to the screen they are for.
-pub(super) fn on_done(app: &mut App, done: PicturesDone, out: &mut Vec<Effect>) {
-    let PicturesDone { controls, in_pager } = done;
-    match (in_pager, app.pager.is_some()) {
-        // The rows are gone.
-        (true, false) => {}
-        (false, true) => app.pictures_waiting.extend(controls),
-        (true, true) | (false, false) => {
-            out.extend(controls.into_iter().map(|control| ScreenEffect::Control(control).into()));
-        }
-    }
-}
-
-/// Pictures of the main screen that were ready while another screen was shown.
-pub(super) fn take_waiting(app: &mut App) -> Vec<Control> {
-    if app.pager.is_some() { Vec::new() } else { std::mem::take(&mut app.pictures_waiting) }
+    let requests = app.transcript.view().pictures.as_ref()?.gallery.take_wanted();
+    (!requests.is_empty()).then_some(WorldEffect::Pictures(requests))
 }
 
 impl Effects {
-    pub(super) fn start_pictures(&self, effect: PicturesEffect) {
-        let (done, in_tmux) = (self.done.clone(), in_tmux(&self.env));
+    /// Answers with [`EffectDone::PictureMade`] for each.
+    pub(super) fn start_pictures(&self, requests: Vec<PictureRequest>) {
+        let done = self.done.clone();
         tokio::task::spawn_blocking(move || {
-            let PicturesEffect { requests, in_pager } = effect;
-            let controls = requests.into_iter().filter_map(|request| picture(request, in_tmux)).collect();
-            drop(done.send(EffectDone::Pictures(PicturesDone { controls, in_pager })));
+            for request in requests {
+                request.make();
+                drop(done.send(EffectDone::PictureMade));
+            }
         });
     }
-}
-
-/// `None` for an image that cannot be read; its place stays blank.
-fn picture(request: PictureRequest, in_tmux: bool) -> Option<Control> {
-    let PictureRequest { id, size, cell, source } = request;
-    let png = match source {
-        None => None,
-        Some(source) => {
-            let most =
-                (u32::from(size.columns) * u32::from(cell.0), u32::from(size.rows) * u32::from(cell.1));
-            Some(image::thumbnail_png(&source.image()?.data, most)?)
-        }
-    };
-    let (id, columns, rows) = (id.get(), size.columns, size.rows);
-    Some(Control::Picture { id, columns, rows, png, in_tmux })
 }
 
 #[cfg(test)]
@@ -191,8 +236,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_terminals_with_placeholders_show_pictures_unless_set_otherwise() {
-        let check = |env: &[(&str, &str)], settings: &[(&str, &str)], expected: bool| {
+    fn pictures_are_shown_where_the_terminal_is_known_to_show_them_or_as_set() {
+        let check = |env: &[(&str, &str)],
+                     said: &str,
+                     settings: &[(&str, &str)],
+                     expected: Option<PictureFormat>| {
             let values = settings.iter().map(|(key, value)| {
                 let (terminal, key) = key.split_once('.').unwrap();
                 (
@@ -201,18 +249,55 @@ mod tests {
                 )
             });
             let settings = Settings::read(&values.collect()).0;
-            let view = view(&Env::of(env), &settings, None);
-            assert_eq!(view.is_some(), expected, "{env:?} {settings:?}");
+            let answers = TerminalAnswers::read(said.as_bytes());
+            assert_eq!(format(&Env::of(env), &settings, &answers), expected, "{env:?} {said:?} {settings:?}");
         };
-        check(&[("TERM", "xterm-kitty")], &[], true);
-        check(&[("TERM", "xterm-ghostty")], &[], true);
-        check(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "ghostty")], &[], true);
-        check(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "WezTerm")], &[], false);
-        check(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/tmux")], &[], false);
-        check(&[("TERM", "xterm-kitty"), ("ZELLIJ", "0")], &[], false);
-        check(&[("TERM", "xterm-kitty"), ("NO_COLOR", "1")], &[], false);
-        check(&[], &[("terminal.images", "\"kitty\"")], true);
-        check(&[("TERM", "xterm-kitty")], &[("terminal.images", "\"off\"")], false);
-        check(&[("TERM", "xterm-kitty")], &[("terminal.showImages", "false")], false);
+        let (kitty, iterm, sixel) =
+            (Some(PictureFormat::Kitty), Some(PictureFormat::Iterm), Some(PictureFormat::Sixel));
+        // Without answers, the environment decides.
+        check(&[("TERM", "xterm-kitty")], "", &[], kitty);
+        check(&[("TERM", "xterm-ghostty")], "", &[], kitty);
+        check(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "ghostty")], "", &[], kitty);
+        check(&[("TERM_PROGRAM", "iTerm.app")], "", &[], iterm);
+        check(&[("LC_TERMINAL", "iTerm2"), ("SSH_TTY", "/dev/pts/1")], "", &[], iterm);
+        check(&[("TERM_PROGRAM", "WezTerm")], "", &[], iterm);
+        check(&[("TERM", "xterm-256color")], "", &[], None);
+        check(&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "Apple_Terminal")], "\x1b[?1;2c", &[], None);
+        // By its answers, also over ssh.
+        check(&[("TERM", "xterm-256color")], "\x1bP>|kitty(0.40.1)\x1b\\\x1b[?62;c", &[], kitty);
+        check(&[], "\x1bP>|ghostty 1.2.0\x1b\\\x1b_Gi=31;OK\x1b\\\x1b[?62;22;52c", &[], kitty);
+        check(&[], "\x1bP>|ghostty 1.2.0\x1b\\\x1b_Gi=31;EINVAL:off\x1b\\\x1b[?62;22;52c", &[], None);
+        check(&[], "\x1bP>|iTerm2 3.5.11\x1b\\\x1b[?64;1;2;4;6c", &[], iterm);
+        check(&[], "\x1bP>|WezTerm 20240203\x1b\\\x1b[?65;4;6;18;22c", &[], iterm);
+        check(&[("TERM", "foot")], "\x1bP>|foot(1.20.2)\x1b\\\x1b[?62;4;22;28;52c", &[], sixel);
+        check(&[], "\x1bP>|XTerm(390)\x1b\\\x1b[?63;1;2;4;6;9;15;22c", &[], sixel);
+        check(&[], "\x1bP>|XTerm(390)\x1b\\\x1b[?64;1;2;6;9;15;22c", &[], None);
+        check(&[], "\x1bP>|Konsole 24.02.0\x1b\\\x1b_Gi=31;OK\x1b\\\x1b[?62;1;4c", &[], None);
+        // Within others that have a copy of the screen.
+        check(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/tmux")], "", &[], None);
+        check(&[("TMUX", "/tmp/tmux")], "\x1bP>|tmux 3.5\x1b\\\x1b[?1;2;4c", &[], None);
+        check(&[("TERM", "xterm-kitty"), ("ZELLIJ", "0")], "", &[], None);
+        check(&[("TERM", "screen"), ("STY", "1"), ("LC_TERMINAL", "iTerm2")], "", &[], None);
+        // As set.
+        check(&[("TERM", "xterm-kitty"), ("NO_COLOR", "1")], "", &[], None);
+        check(&[("TERM_PROGRAM", "WezTerm"), ("NO_COLOR", "1")], "", &[], iterm);
+        check(&[], "", &[("terminal.images", "\"kitty\"")], kitty);
+        check(&[("TMUX", "1")], "", &[("terminal.images", "\"kitty\"")], Some(PictureFormat::KittyInTmux));
+        check(&[], "", &[("terminal.images", "\"iterm2\"")], iterm);
+        check(&[("ZELLIJ", "0")], "", &[("terminal.images", "\"sixel\"")], sixel);
+        check(&[("TERM", "xterm-kitty")], "", &[("terminal.images", "\"off\"")], None);
+        check(&[("TERM", "xterm-kitty")], "", &[("terminal.showImages", "false")], None);
+    }
+
+    #[test]
+    fn a_request_that_nobody_fulfils_fails_its_picture() {
+        let gallery = PictureGallery::default();
+        let format = PictureFormat::Sixel;
+        let view = PictureView { cell: (10, 20), max_columns: 60, format, gallery: gallery.clone() };
+        let key = view.key(PictureId::of_hash(1), (30, 30), 80);
+        view.want(key, None);
+        assert_eq!(gallery.store.state(&key), PictureState::Awaited);
+        drop(gallery.take_wanted());
+        assert_eq!(gallery.store.state(&key), PictureState::Failed);
     }
 }

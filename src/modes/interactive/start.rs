@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::config::{Env, TuiMode};
 use crate::session::{self, Deltas, OpenSession, Services, SessionHandle};
 use crate::tui::markdown::Highlighter;
-use crate::tui::term::{InlineWindow, InputBroker, TerminalGuard, TerminalModes};
+use crate::tui::term::{InlineWindow, InputBroker, Questions, TerminalGuard, TerminalModes};
 use crate::tui::theme::Theme;
 use crate::util::process;
 
@@ -20,18 +20,18 @@ use super::super::Prompt;
 use super::super::output::write_err;
 use super::super::signals::EndSignals;
 use super::app::{App, AppParts};
-use super::appearance::{Looks, in_tmux, reflow_traits};
+use super::appearance::{Looks, in_tmux, questions, reflow_traits};
 use super::effects::Effects;
 use super::frames::FrameClock;
 use super::fullscreen;
 use super::keybindings;
 use super::overlays::ModelChoice;
-use super::pictures;
+use super::pictures::{self, PictureGallery, PictureView};
 use super::program_status;
 use super::prompt_history::HistoryWriter;
 use super::session_link::SessionLink;
 use super::session_picker::{IndexUpdate, SessionFolders};
-use super::terminal::Terminal;
+use super::terminal::{Drawing, Terminal};
 use super::transcript::{Transcript, ViewSettings};
 use super::ui::Ui;
 use super::{Interactive, welcome};
@@ -95,11 +95,8 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let mut input = InputBroker::new();
     let status = program_status::is_shown(&start.env);
-    if status.is_none() {
-        input.ask_for_status();
-    }
+    input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
     let cursor = input.cursor_position();
-    let shows_status = status.unwrap_or(input.shows_status());
     let size = input.size().unwrap_or(Size::new(80, 24));
     let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
     let cursor = cursor.unwrap_or(Position::new(0, 0));
@@ -107,13 +104,18 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     let mut problems = start.problems.clone();
     let settings = Arc::clone(&handle.state().settings);
     let looks = Looks { env: &start.env, dirs: &start.services.dirs };
-    let theme = looks.theme(&settings.values, &mut input, &mut problems);
+    let answers = input.answers().clone();
+    let theme = looks.theme(&settings.values, &answers.colors, &mut problems);
     let links = looks.shows_links(&settings.values);
     screen.set_links(links);
     screen.set_traits(reflow_traits(&start.env));
     let highlighter = Highlighter::new();
-    let mut app = app(&start, &handle, theme, links, &highlighter, &mut problems);
-    app.program_status.is_shown = shows_status;
+    let gallery = PictureGallery::default();
+    screen.set_pictures(gallery.store.clone());
+    let pictures = pictures::view(&start.env, &settings.values, &answers, &gallery);
+    let shown = Shown { theme, links, pictures };
+    let mut app = app(&start, &handle, shown, &highlighter, &mut problems);
+    app.program_status.is_shown = status.unwrap_or(answers.shows_status);
     let (done, effects_done) = mpsc::unbounded_channel();
     let effects = Effects {
         link: SessionLink::new(handle, events, Arc::clone(&start.services), start.cwd.clone()),
@@ -129,6 +131,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         history: HistoryWriter::default(),
         custom_sessions: start.custom_sessions,
         env: start.env.clone(),
+        answers,
         highlighter,
         services: Arc::clone(&start.services),
         sign_in: None,
@@ -136,7 +139,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     };
     let mut interactive = Interactive {
         app,
-        terminal: Terminal::new(Ui::new(screen), guard, signals, input, links),
+        terminal: Terminal::new(Ui::new(screen), guard, signals, input, Drawing { links, pictures: gallery }),
         frames: FrameClock::default(),
         effects,
         effects_done,
@@ -151,12 +154,18 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
+/// What the first frame looks like.
+struct Shown {
+    theme: Theme,
+    links: bool,
+    pictures: Option<PictureView>,
+}
+
 /// The app in its initial state. Adds problems in the user's files.
 fn app(
     start: &InteractiveStart,
     handle: &SessionHandle,
-    theme: Theme,
-    links: bool,
+    shown: Shown,
     highlighter: &Highlighter,
     problems: &mut Vec<String>,
 ) -> App {
@@ -169,13 +178,14 @@ fn app(
     let mut view = ViewSettings::new(keymap.hint("app.tools.expand"), start.cwd.clone(), home.clone());
     let session = handle.state();
     let settings = &session.settings.values;
-    (view.hide_thinking, view.links) = (settings.hide_thinking, links);
-    view.pictures = pictures::view(&start.env, settings, None);
+    (view.hide_thinking, view.links) = (settings.hide_thinking, shown.links);
+    view.pictures = shown.pictures;
     let page_key = keymap.hint("app.transcript.page");
     if !page_key.is_empty() {
         view.page_key = page_key;
     }
     let transcript = Transcript::new(highlighter.clone(), view);
+    let theme = shown.theme;
     let mut app =
         App::new(AppParts { session: Arc::clone(&session), transcript, keymap, theme, models, home });
     fullscreen::set(&mut app, settings.tui_mode == TuiMode::Fullscreen);

@@ -15,8 +15,12 @@ use crate::tui::theme::Theme;
 use super::super::signals::EndSignals;
 use super::app::App;
 use super::pager::PagerView;
+use super::pictures::PictureGallery;
 use super::transcript::{self, RowPlace};
 use super::ui::{self, Ui};
+
+/// How long rows must not have moved before pictures are drawn over them.
+const REST: Duration = Duration::from_millis(150);
 
 /// How often the cursor is asked for again because the size changed meanwhile.
 const SIZE_RETRIES: usize = 3;
@@ -36,7 +40,16 @@ pub(super) struct Terminal {
     /// fullscreen; `None` if there are none.
     left_at: Option<RowPlace>,
     has_drawn_inline: bool,
-    links: bool,
+    drawing: Drawing,
+    /// When rows with pictures last moved on the alternate screen.
+    moved_at: Duration,
+}
+
+/// How every screen is drawn.
+pub(super) struct Drawing {
+    /// Whether links are written as OSC 8.
+    pub(super) links: bool,
+    pub(super) pictures: PictureGallery,
 }
 
 impl Terminal {
@@ -45,10 +58,15 @@ impl Terminal {
         guard: TerminalGuard,
         signals: EndSignals,
         input: InputBroker,
-        links: bool,
+        drawing: Drawing,
     ) -> Self {
         let (pages, full, left_at, has_drawn_inline) = (None, None, None, false);
-        Self { ui, guard, signals, input, pages, full, left_at, has_drawn_inline, links }
+        let moved_at = Duration::ZERO;
+        Self { ui, guard, signals, input, pages, full, left_at, has_drawn_inline, drawing, moved_at }
+    }
+
+    pub(super) fn pictures(&self) -> &PictureGallery {
+        &self.drawing.pictures
     }
 
     /// Whether pi has written to the main screen.
@@ -58,7 +76,7 @@ impl Terminal {
 
     /// Whether links are written as OSC 8.
     pub(super) fn set_links(&mut self, links: bool) {
-        self.links = links;
+        self.drawing.links = links;
         self.ui.screen.set_links(links);
         if let Some(full) = &mut self.full {
             full.set_links(links);
@@ -94,9 +112,28 @@ impl Terminal {
             (true, true) | (false, false) => {}
         }
         match &mut self.full {
-            Some(full) => draw_on(full, app),
-            None => self.draw_inline(app),
+            Some(full) => draw_on(full, app)?,
+            None => self.draw_inline(app)?,
         }
+        self.draw_pictures_at_rest(app.now)
+    }
+
+    /// Draws pictures over the rows of the alternate screen once these no longer move: each
+    /// step would draw them again.
+    fn draw_pictures_at_rest(&mut self, now: Duration) -> io::Result<()> {
+        let Some(canvas) = alternate(&mut self.full, &mut self.pages) else { return Ok(()) };
+        if canvas.have_pictures_moved() {
+            self.moved_at = now;
+        } else if canvas.have_pictures_waiting() && now.saturating_sub(self.moved_at) >= REST {
+            return canvas.draw_waiting_pictures();
+        }
+        Ok(())
+    }
+
+    /// How long until pictures that wait are drawn; `None` if none wait.
+    pub(super) fn pictures_due_in(&mut self, now: Duration) -> Option<Duration> {
+        let canvas = alternate(&mut self.full, &mut self.pages)?;
+        canvas.have_pictures_waiting().then(|| REST.saturating_sub(now.saturating_sub(self.moved_at)))
     }
 
     /// Leaves the finished rows on the main screen, and switches to the alternate one.
@@ -115,7 +152,8 @@ impl Terminal {
         self.guard.set_fullscreen(true)?;
         let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
         let mut full = FullscreenWindow::new(self.ui.screen.sink().try_clone()?, size);
-        full.set_links(self.links);
+        full.set_links(self.drawing.links);
+        full.set_pictures(self.drawing.pictures.store.clone());
         self.full = Some(full);
         Ok(())
     }
@@ -150,6 +188,8 @@ impl Terminal {
             let size = self.input.size().unwrap_or_else(|| self.ui.screen.size());
             let sink = self.ui.screen.sink().try_clone()?;
             let mut pages = Canvas::new(sink, size, Position::new(0, 0));
+            pages.set_pictures(self.drawing.pictures.store.clone());
+            pages.let_pictures_wait();
             pages.erase_from_row(0)?;
             self.pages = Some(pages);
         }
@@ -220,7 +260,7 @@ impl Terminal {
         self.input.pause();
         if let Some(full) = &mut self.full {
             // The main screen is as pi left it, and the terminal keeps its cursor.
-            full.repaint();
+            full.resume();
             let result = self.guard.suspend(work).map_err(|error| error.to_string())?;
             self.signals.forget_keys();
             return result;
@@ -248,6 +288,14 @@ impl Terminal {
         self.input.pause();
         self.guard.leave();
     }
+}
+
+/// The alternate screen, if it is shown.
+fn alternate<'a>(
+    full: &'a mut Option<FullscreenWindow<File>>,
+    pages: &'a mut Option<Canvas<File>>,
+) -> Option<&'a mut Canvas<File>> {
+    full.as_mut().map(FullscreenWindow::canvas_mut).or(pages.as_mut())
 }
 
 /// Draws the pager, or the transcript with the editor.

@@ -29,6 +29,8 @@ use ratatui::layout::{Position, Size};
 use super::super::text::{LinkTarget, PromptMark, Row, is_uncertain};
 use super::cell_grid::CellGrid;
 use super::control::Control;
+use super::picture_store::PictureStore;
+use super::pictures::ScreenPictures;
 use super::reflow::RowShape;
 
 /// A terminal whose cells are all known. `W` is the terminal, or an emulator in
@@ -48,6 +50,7 @@ pub struct Canvas<W> {
     cursor_visible: Option<bool>,
     links: bool,
     prompt_marks: bool,
+    pictures: ScreenPictures,
 }
 
 impl<W: Write> Canvas<W> {
@@ -63,6 +66,7 @@ impl<W: Write> Canvas<W> {
             cursor_visible: None,
             links: false,
             prompt_marks: false,
+            pictures: ScreenPictures::default(),
         };
         canvas.set_size(size);
         canvas
@@ -76,6 +80,46 @@ impl<W: Write> Canvas<W> {
     /// Whether marks of prompts are written as OSC 133; off by default.
     pub fn set_prompt_marks(&mut self, enabled: bool) {
         self.prompt_marks = enabled;
+    }
+
+    /// Where the pictures of rows are; without it they are not drawn.
+    pub fn set_pictures(&mut self, store: PictureStore) {
+        self.pictures.store = Some(store);
+    }
+
+    /// Leaves pictures that are drawn over the text to [`Self::draw_waiting_pictures`].
+    pub fn let_pictures_wait(&mut self) {
+        self.pictures.wait_for_rest = true;
+    }
+
+    /// Whether rows with pictures that are drawn over the text changed since the last call.
+    pub fn have_pictures_moved(&mut self) -> bool {
+        std::mem::take(&mut self.pictures.have_moved)
+    }
+
+    /// Whether pictures wait for [`Self::draw_waiting_pictures`].
+    pub fn have_pictures_waiting(&self) -> bool {
+        self.pictures.are_waiting(&self.next, self.size)
+    }
+
+    /// Draws the pictures that wait, as a frame of their own.
+    ///
+    /// # Errors
+    /// If the terminal cannot be written to.
+    pub fn draw_waiting_pictures(&mut self) -> io::Result<()> {
+        self.pictures.draw_all(&mut self.next, self.size, &mut self.bytes)?;
+        self.place_cursor(self.cursor, self.cursor_visible.unwrap_or(false))?;
+        self.flush()
+    }
+
+    /// Whether row `y` has a picture that is still to be drawn.
+    pub(super) fn misses_picture(&self, y: u16) -> bool {
+        self.next.missing_picture(y).is_some_and(|picture| !picture.key.format.has_placeholders())
+    }
+
+    /// Assumes that the terminal has no pictures, because another program used this screen.
+    pub fn forget_pictures(&mut self) {
+        self.pictures.placed.clear();
     }
 
     pub fn size(&self) -> Size {
@@ -125,13 +169,16 @@ impl<W: Write> Canvas<W> {
                 changed.push(y);
             }
         }
-        self.paint(&changed)
+        self.paint(&changed)?;
+        self.pictures.have_moved |= changed.iter().any(|y| self.next.has_drawn_picture(*y));
+        self.pictures.draw(&mut self.next, self.size, &mut self.bytes)
     }
 
     /// Writes the rows of `next` that differ from the screen.
     fn paint(&mut self, changed: &[u16]) -> io::Result<()> {
         for &y in changed {
-            if self.shown.is_uncertain(y) || self.next.is_uncertain(y) {
+            let has_picture = self.shown.has_drawn_picture(y) || self.next.has_drawn_picture(y);
+            if has_picture || self.shown.is_uncertain(y) || self.next.is_uncertain(y) {
                 self.erase_row(y)?;
                 self.shown.erase_row(y);
             }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ratatui::buffer::{Buffer, Cell, CellDiffOption, CellWidth};
 use ratatui::layout::{Rect, Size};
 
-use super::super::text::{LinkTarget, PromptMark, Row, graphemes, is_uncertain};
+use super::super::text::{LinkTarget, PromptMark, Row, RowPicture, graphemes, is_uncertain};
 use super::reflow::RowShape;
 
 /// A screenful of cells, and the link of each.
@@ -26,6 +26,8 @@ struct RowFacts {
     end: u16,
     /// Whether it has clusters that terminals measure differently.
     is_uncertain: bool,
+    /// Whether the terminal has the picture of the row.
+    is_picture_drawn: bool,
 }
 
 impl CellGrid {
@@ -112,6 +114,38 @@ impl CellGrid {
     /// The mark of row `y`.
     pub(super) fn mark(&self, y: u16) -> Option<PromptMark> {
         self.rows.get(usize::from(y))?.source.as_ref()?.mark
+    }
+
+    /// The picture of row `y`.
+    pub(super) fn picture(&self, y: u16) -> Option<RowPicture> {
+        self.rows.get(usize::from(y))?.source.as_ref()?.picture
+    }
+
+    /// Whether the picture of row `y` is drawn over its cells.
+    pub(super) fn has_drawn_picture(&self, y: u16) -> bool {
+        self.picture(y).is_some_and(|picture| !picture.key.format.has_placeholders())
+    }
+
+    /// The picture of row `y`, if the terminal does not have it.
+    pub(super) fn missing_picture(&self, y: u16) -> Option<RowPicture> {
+        self.picture(y).filter(|_| self.rows.get(usize::from(y)).is_some_and(|facts| !facts.is_picture_drawn))
+    }
+
+    pub(super) fn set_picture_drawn(&mut self, y: u16) {
+        if let Some(facts) = self.rows.get_mut(usize::from(y)) {
+            facts.is_picture_drawn = true;
+        }
+    }
+
+    /// The cells of row `y` from column `x` on, blank but with their backgrounds.
+    pub(super) fn blanks(&self, x: u16, y: u16, columns: u16) -> Vec<Cell> {
+        let end = x.saturating_add(columns).min(self.cells.area.width);
+        let blank = |x: u16| {
+            let mut cell = Cell::EMPTY;
+            cell.bg = self.cells.content[self.index(x, y)].bg;
+            cell
+        };
+        (x..end).map(blank).collect()
     }
 
     /// The index range of row `y`.

@@ -21,16 +21,6 @@ pub enum Control {
     Progress(Option<u8>),
     /// Busy, without a percentage.
     Busy,
-    /// A picture for the placeholders of its number (kitty graphics protocol).
-    Picture {
-        id: u32,
-        columns: u16,
-        rows: u16,
-        /// The picture as a PNG file; `None` if the terminal has it and only its size changes.
-        png: Option<Vec<u8>>,
-        /// Passed through tmux to the terminal around it.
-        in_tmux: bool,
-    },
     /// What the program is doing (OSC 7501), with a word for what blocks it.
     Status {
         state: ProgramState,
@@ -74,14 +64,6 @@ impl Control {
             Self::Progress(Some(percent)) => format!("\x1b]9;4;1;{}\x07", percent.min(&100)),
             Self::Progress(None) => "\x1b]9;4;0;\x07".to_owned(),
             Self::Busy => "\x1b]9;4;3;\x07".to_owned(),
-            Self::Picture { id, columns, rows, png, in_tmux } => {
-                let mut commands = png.as_deref().map(|png| transmitted(*id, png)).unwrap_or_default();
-                commands.push(format!("\x1b_Ga=p,U=1,i={id},p=1,c={columns},r={rows},q=2\x1b\\"));
-                if *in_tmux {
-                    commands.iter_mut().for_each(|command| *command = passed_through(command));
-                }
-                commands.concat()
-            }
             Self::Status { state, kind, message } => {
                 let kind = kind.map(|kind| format!(":kind={kind}")).unwrap_or_default();
                 let message = sanitize_line(message);
@@ -96,25 +78,6 @@ impl Control {
             Self::Copy(text) => format!("\x1b]52;c;{}\x07", STANDARD.encode(text)),
         }
     }
-}
-
-/// The commands that hand a PNG file to the terminal, which does not answer.
-fn transmitted(id: u32, png: &[u8]) -> Vec<String> {
-    // A chunk has at most 4096 bytes, see
-    // <https://sw.kovidgoyal.net/kitty/graphics-protocol/#remote-client>.
-    let chunks = png.chunks(4096 / 4 * 3);
-    let last = chunks.len().saturating_sub(1);
-    let command = |(nth, chunk): (usize, &[u8])| {
-        let keys = if nth == 0 { format!("a=t,f=100,i={id},q=2,") } else { String::new() };
-        let more = u8::from(nth < last);
-        format!("\x1b_G{keys}m={more};{}\x1b\\", STANDARD.encode(chunk))
-    };
-    chunks.enumerate().map(command).collect()
-}
-
-/// A sequence that tmux hands to its terminal, if `allow-passthrough` is on.
-fn passed_through(sequence: &str) -> String {
-    format!("\x1bPtmux;{}\x1b\\", sequence.replace('\x1b', "\x1b\x1b"))
 }
 
 /// Escapes a leading number, which would select another command of OSC 9: `4;` for
@@ -152,26 +115,6 @@ mod tests {
         ] {
             assert_eq!(control.encode(), expected);
         }
-    }
-
-    #[test]
-    fn pictures_are_sent_in_chunks_and_placed() {
-        let picture = |png: Option<&[u8]>, in_tmux| {
-            let png = png.map(<[u8]>::to_vec);
-            Control::Picture { id: 7, columns: 20, rows: 9, png, in_tmux }.encode()
-        };
-        let place = "\x1b_Ga=p,U=1,i=7,p=1,c=20,r=9,q=2\x1b\\";
-        assert_eq!(picture(None, false), place);
-        let short = format!("\x1b_Ga=t,f=100,i=7,q=2,m=0;YWJj\x1b\\{place}");
-        assert_eq!(picture(Some(b"abc"), false), short);
-        let long = picture(Some(&[0; 3072 * 2 + 1]), false);
-        let chunks: Vec<&str> = long.split_inclusive("\x1b\\").collect();
-        let starts = ["\x1b_Ga=t,f=100,i=7,q=2,m=1;AAAA", "\x1b_Gm=1;AAAA", "\x1b_Gm=0;AA==", place];
-        assert!(
-            chunks.len() == 4 && chunks.iter().zip(starts).all(|(chunk, start)| chunk.starts_with(start))
-        );
-        let in_tmux = picture(None, true);
-        assert_eq!(in_tmux, "\x1bPtmux;\x1b\x1b_Ga=p,U=1,i=7,p=1,c=20,r=9,q=2\x1b\x1b\\\x1b\\");
     }
 
     #[test]

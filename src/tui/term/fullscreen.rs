@@ -13,6 +13,7 @@ use ratatui::layout::{Position, Size};
 use super::super::text::Row;
 use super::canvas::Canvas;
 use super::cell_grid::narrow;
+use super::picture_store::PictureStore;
 
 /// A window of the size of the screen. `W` is the terminal, or an emulator in tests.
 #[derive(Debug)]
@@ -25,7 +26,14 @@ pub struct FullscreenWindow<W> {
 impl<W: Write> FullscreenWindow<W> {
     /// A window on a screen of unknown contents.
     pub fn new(sink: W, size: Size) -> Self {
-        Self { canvas: Canvas::new(sink, size, Position::new(0, 0)), is_stale: true }
+        let mut canvas = Canvas::new(sink, size, Position::new(0, 0));
+        canvas.let_pictures_wait();
+        Self { canvas, is_stale: true }
+    }
+
+    /// Where the pictures of rows are; without it they are not drawn.
+    pub fn set_pictures(&mut self, store: PictureStore) {
+        self.canvas.set_pictures(store);
     }
 
     /// Whether links are written as OSC 8; off by default.
@@ -35,6 +43,11 @@ impl<W: Write> FullscreenWindow<W> {
 
     pub fn size(&self) -> Size {
         self.canvas.size()
+    }
+
+    /// The cells; for its pictures, which wait until rows no longer move.
+    pub fn canvas_mut(&mut self) -> &mut Canvas<W> {
+        &mut self.canvas
     }
 
     pub fn sink_mut(&mut self) -> &mut W {
@@ -51,8 +64,13 @@ impl<W: Write> FullscreenWindow<W> {
         self.is_stale = true;
     }
 
-    /// Draws everything with the next frame, because another program used the screen or
-    /// the looks changed.
+    /// Draws everything with the next frame, because another program used the screen.
+    pub fn resume(&mut self) {
+        self.canvas.forget_pictures();
+        self.repaint();
+    }
+
+    /// Draws everything with the next frame, because the looks changed.
     pub fn repaint(&mut self) {
         self.canvas.forget();
         self.is_stale = true;

@@ -233,7 +233,8 @@ fn write_out(sequence: &str) -> io::Result<()> {
 const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1002l\x1b[?1006l";
 
-/// Saved title, bracketed paste, kitty keyboard flags 1 (disambiguate escape codes)
+/// Saved title, bracketed paste, reports of changes between light and dark (2031), kitty
+/// keyboard flags 1 (disambiguate escape codes)
 /// and 4 (report alternate keys). The flags are pushed without a query: terminals
 /// without support ignore them. Not flag 2, key releases, because the last release
 /// would reach the shell's input.
@@ -244,7 +245,7 @@ fn enter_sequence(modes: TerminalModes) -> String {
         sequence.push_str("\x1b[?1049h");
         sequence.push_str(MOUSE_ON);
     }
-    sequence.push_str("\x1b[?2004h\x1b[>5u");
+    sequence.push_str("\x1b[?2004h\x1b[?2031h\x1b[>5u");
     if modes.modify_other_keys {
         sequence.push_str("\x1b[>4;2m");
     }
@@ -265,7 +266,7 @@ fn leave_sequence(alternate: bool) -> String {
         "\x1b[0 q\x1b[?25h",
         MOUSE_OFF,
         "\x1b[?1004l",
-        "\x1b[?2004l",
+        "\x1b[?2004l\x1b[?2031l",
         "\x1b[<1u",
         "\x1b[>4;0m",
         if alternate { "\x1b[?1049l" } else { "" },
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn mouse_and_focus_stay_native_unless_asked_for() {
-        assert_eq!(enter_sequence(TerminalModes::default()), "\x1b[22;0t\x1b[?2004h\x1b[>5u");
+        assert_eq!(enter_sequence(TerminalModes::default()), "\x1b[22;0t\x1b[?2004h\x1b[?2031h\x1b[>5u");
     }
 
     #[test]

@@ -27,6 +27,7 @@ use super::super::text::Row;
 use super::canvas::Canvas;
 use super::cell_grid::narrow;
 use super::control::Control;
+use super::picture_store::PictureStore;
 use super::reflow::{Picture, Positions, ReflowTraits};
 
 /// The content to show, top to bottom: settled rows, live rows, the dock.
@@ -180,6 +181,11 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_links(enabled);
     }
 
+    /// Where the pictures of rows are; without it they are not drawn.
+    pub fn set_pictures(&mut self, store: PictureStore) {
+        self.canvas.set_pictures(store);
+    }
+
     /// Sets what is known about the terminal; nothing by default.
     pub fn set_traits(&mut self, traits: ReflowTraits) {
         self.traits = traits;
@@ -221,6 +227,7 @@ impl<W: Write> InlineWindow<W> {
     /// has what the shell printed.
     pub fn reset(&mut self, size: Size) {
         self.canvas.set_size(size);
+        self.canvas.forget_pictures();
         (self.origin, self.pushed, self.gap, self.borrowing) = (0, 0, false, false);
         (self.due, self.start) = (Due::Reset, None);
         self.shown = Shown::default();
@@ -373,6 +380,7 @@ impl<W: Write> InlineWindow<W> {
         self.canvas.set_size(size);
         self.origin = cursor.y.saturating_add(u16::from(cursor.x > 0)).min(self.height());
         self.canvas.forget_cursor(cursor);
+        self.canvas.forget_pictures();
         self.shown = Shown { top: self.pushed, used: self.origin, ..Shown::default() };
         self.due = Due::EraseOwnRows;
     }
@@ -513,9 +521,13 @@ impl<W: Write> InlineWindow<W> {
         let height = usize::from(self.height());
         let target = len.saturating_sub(height).min(document.stable());
         while self.pushed < target {
-            let count = (target - self.pushed).min(height);
+            let mut count = (target - self.pushed).min(height);
             let leaving = (self.pushed..self.pushed + count).map(|index| document.row(index));
             self.canvas.show((0..self.height()).zip(leaving))?;
+            // A picture on the last row is drawn when the row has moved up.
+            if count > 1 && count == height && self.canvas.misses_picture(narrow(count - 1)) {
+                count -= 1;
+            }
             self.canvas.scroll(narrow(count))?;
             self.pushed += count;
         }

@@ -8,6 +8,7 @@
 //! [`InputBroker`]: the terminal answers queries on the channel it sends
 //! keys on, so the three must take turns.
 
+mod answers;
 mod canvas;
 mod cell_grid;
 mod control;
@@ -15,16 +16,22 @@ mod fullscreen;
 mod guard;
 mod inline;
 mod input;
+mod picture_codec;
+mod picture_store;
+mod pictures;
 mod probe;
 mod reflow;
 mod row_mark;
 
+pub use answers::{Questions, TerminalAnswers};
 pub use canvas::Canvas;
 pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
 pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
 pub use input::{InputBroker, InputEvent, normalize_paste, recorded_input};
-pub use probe::{TerminalAnswers, ask_terminal};
+pub use picture_codec::picture_strips;
+pub use picture_store::{PictureState, PictureStore};
+pub use probe::ask_terminal;
 pub use reflow::{CursorRule, ReflowTraits};
 pub use row_mark::RowMark;

@@ -7,6 +7,7 @@
 
 mod ansi;
 mod copy;
+mod picture;
 mod row;
 mod sanitize;
 mod truncate;
@@ -15,6 +16,7 @@ mod wrap;
 
 pub use ansi::terminal_output;
 pub use copy::{CopyRule, copied_text, keep_tabs};
+pub use picture::{PictureFormat, PictureId, PictureKey, PictureSize, RowPicture};
 pub use row::{LinkTarget, PromptMark, Row, Run};
 pub use sanitize::{TAB_WIDTH, sanitize, sanitize_line};
 pub use truncate::{Ellipsis, truncate, truncate_middle, truncate_row};

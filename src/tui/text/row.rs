@@ -7,6 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::copy::CopyRule;
+use super::picture::RowPicture;
 use super::width::{graphemes, width};
 
 /// The target of a link: an `http`, `https`, `mailto` or `file` URL without
@@ -74,6 +75,8 @@ pub struct Row {
     /// Cell ranges of links; ascending, not overlapping.
     pub links: Vec<(Range<u16>, LinkTarget)>,
     pub mark: Option<PromptMark>,
+    /// The part of a picture over it.
+    pub picture: Option<RowPicture>,
     /// How its text is copied.
     pub copy: CopyRule,
 }
@@ -157,6 +160,9 @@ impl Row {
         for (range, _) in &mut self.links {
             *range = range.start.saturating_add(by)..range.end.saturating_add(by);
         }
+        if let Some(picture) = &mut self.picture {
+            picture.column = picture.column.saturating_add(by);
+        }
         self.copy.shift(by);
         self.line.spans.insert(0, Span::styled(text, style));
     }
@@ -217,6 +223,9 @@ impl Row {
             }
         }
         self.line.spans = kept;
+        let is_whole =
+            |picture: &RowPicture| picture.column.saturating_add(picture.key.size.columns) <= max_width;
+        self.picture = self.picture.filter(is_whole);
         let width = cells(self.width());
         if usize::from(width) < before {
             self.copy.exact = None;

@@ -49,6 +49,15 @@ impl ThemeColor {
         Some(Self::Rgb(r, g, b))
     }
 
+    /// The colour where it does not depend on the terminal.
+    pub(super) fn rgb(self) -> Option<[u8; 3]> {
+        match self {
+            Self::Default => None,
+            Self::Indexed(index) => (index >= 16).then(|| indexed_rgb(index)),
+            Self::Rgb(r, g, b) => Some([r, g, b]),
+        }
+    }
+
     /// The colour on a terminal of `depth`, in a theme for `appearance`; `None` is the
     /// terminal's default.
     pub(super) fn to_terminal(self, depth: ColorDepth, kind: Kind, appearance: Appearance) -> Option<Color> {

@@ -6,6 +6,7 @@
 
 mod color;
 mod load;
+mod system;
 mod tokens;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,7 @@ use ratatui::style::{Color, Style};
 
 pub use color::ColorDepth;
 pub use load::ThemeError;
+pub use system::{Rgb, TerminalColors};
 pub use tokens::{Kind, TABLE, Token, TokenRow};
 
 /// Whether a theme is meant for a dark or a light terminal background.
@@ -26,6 +28,9 @@ pub enum Appearance {
 /// The names of [`Theme::builtin`]. `system` selects one of the others
 /// by the terminal's background.
 pub const BUILTIN_NAMES: [&str; 3] = ["system", "dark", "light"];
+
+const DARK: &str = include_str!("../../../themes/dark.json");
+const LIGHT: &str = include_str!("../../../themes/light.json");
 
 /// A loaded theme: a style for every token.
 #[derive(Debug, Clone)]
@@ -57,11 +62,29 @@ impl Theme {
     /// name that is not in [`BUILTIN_NAMES`].
     pub fn builtin(name: &str, background: Appearance, depth: ColorDepth) -> Option<Self> {
         let json = match (name, background) {
-            ("dark", _) | ("system", Appearance::Dark) => include_str!("../../../themes/dark.json"),
-            ("light", _) | ("system", Appearance::Light) => include_str!("../../../themes/light.json"),
+            ("dark", _) | ("system", Appearance::Dark) => DARK,
+            ("light", _) | ("system", Appearance::Light) => LIGHT,
             _ => return None,
         };
         Some(Self::parse(json, depth).expect("the compiled-in themes are valid; a test loads them"))
+    }
+
+    /// The theme `system` for a terminal with these colours. Where the background is unknown, or
+    /// there are fewer colours than 24 bits, it is the built-in theme for `background`.
+    pub fn system(colors: &TerminalColors, background: Appearance, depth: ColorDepth) -> Self {
+        let appearance = colors.appearance().unwrap_or(background);
+        let json = if appearance == Appearance::Dark { DARK } else { LIGHT };
+        let own = load::load(json).expect("the compiled-in themes are valid; a test loads them");
+        let derived = system::derive(colors, &own.colors).filter(|_| depth == ColorDepth::True);
+        let colors = derived.unwrap_or(own.colors);
+        Self {
+            name: "system".to_owned(),
+            appearance,
+            colors: std::array::from_fn(|index| {
+                colors[index].to_terminal(depth, TABLE[index].kind, appearance)
+            }),
+            generation: next_generation(),
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -103,6 +126,7 @@ fn next_generation() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::system::contrast;
     use super::*;
 
     #[test]
@@ -121,19 +145,6 @@ mod tests {
     fn every_load_has_its_own_generation() {
         let theme = || Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap().generation();
         assert_ne!(theme(), theme());
-    }
-
-    /// Contrast ratio of WCAG 2 between two sRGB colours.
-    fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
-        let luminance = |rgb: [u8; 3]| {
-            let [r, g, b] = rgb.map(|channel| {
-                let value = f64::from(channel) / 255.0;
-                if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
-            });
-            0.2126 * r + 0.7152 * g + 0.0722 * b
-        };
-        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
-        if a > b { a / b } else { b / a }
     }
 
     #[test]

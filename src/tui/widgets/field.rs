@@ -51,7 +51,9 @@ impl Field {
                 (KeyCode::Char('u' | 'w'), _) if key.modifiers == KeyModifiers::CONTROL => self.text.clear(),
                 _ => return false,
             },
-            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => return false,
+            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {
+                return false;
+            }
         }
         true
     }

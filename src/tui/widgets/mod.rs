@@ -21,7 +21,7 @@ pub use fuzzy::fuzzy_rank;
 pub use hints::Hints;
 pub use pager::{Pager, PagerOutcome};
 pub use picker::{Picker, PickerItem, PickerOutcome, PickerRows};
-pub use picture::{PictureId, PictureSize, picture_rows};
+pub use picture::picture_rows;
 pub use spinner::{SPINNER_FRAME, spinner};
 
 /// What a list or dialog is drawn with.

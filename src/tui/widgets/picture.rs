@@ -1,74 +1,48 @@
-//! Pictures as cells of text, for terminals with the kitty graphics protocol.
+//! Rows that show a picture.
 //!
-//! The terminal gets a picture once and by number; rows of placeholder characters, whose
-//! colour is the number and whose combining marks are row and column, show it. They move with
-//! the text, into the scrollback too.
+//! With the kitty graphics protocol, the terminal gets a picture once and by number; rows of
+//! placeholder characters, whose colour is the number and whose combining marks are row and
+//! column, show it. They move with the text, into the scrollback too. Elsewhere the painter
+//! draws each row of the picture over a row that is reserved for it.
 //! See <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>.
 
 use ratatui::style::{Color, Style};
 
-use super::super::text::{Row, Run};
+use super::super::text::{Ellipsis, PictureKey, Row, RowPicture, Run, truncate};
 
 /// The character that a terminal replaces by a part of a picture.
 const PLACEHOLDER: char = '\u{10eeee}';
 
-/// The number of a picture in the terminal, from 1 to 2²⁴ - 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PictureId(u32);
-
-impl PictureId {
-    /// The number for a picture with this hash: the same picture has the same number in a later
-    /// run too, whose rows may be in the same scrollback.
-    pub fn of_hash(hash: u64) -> Self {
-        // The remainder is below 2²⁴ - 1.
-        Self(u32::try_from(hash % 0xff_ffff).unwrap_or_default() + 1)
+/// The rows that show a picture. Where the terminal draws pictures over the text, they have
+/// `label` below it, for as long as it is not drawn.
+pub fn picture_rows(key: PictureKey, label: &str, style: Style) -> Vec<Row> {
+    let mut rows = if key.format.has_placeholders() {
+        placeholders(key)
+    } else {
+        let mut rows = vec![Row::default(); usize::from(key.size.rows)];
+        let label = truncate(label, usize::from(key.size.columns), Ellipsis::One);
+        if let Some(first) = rows.first_mut() {
+            *first = Row::styled(label, style);
+        }
+        rows
+    };
+    for (row, nth) in rows.iter_mut().zip(0..) {
+        row.picture = Some(RowPicture { key, row: nth, column: 0 });
     }
-
-    pub fn get(self) -> u32 {
-        self.0
-    }
-
-    fn color(self) -> Color {
-        let [_, red, green, blue] = self.0.to_be_bytes();
-        Color::Rgb(red, green, blue)
-    }
+    rows
 }
 
-/// The size of a picture on the screen, in cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PictureSize {
-    pub columns: u16,
-    pub rows: u16,
-}
-
-impl PictureSize {
-    /// The size of a picture of `pixels` on cells of `cell` pixels (width, height), at most
-    /// `most`. It keeps its proportions and is not enlarged.
-    pub fn fit(pixels: (u32, u32), cell: (u16, u16), most: Self) -> Self {
-        let columns = f64::from(pixels.0.max(1)) / f64::from(cell.0.max(1));
-        let rows = f64::from(pixels.1.max(1)) / f64::from(cell.1.max(1));
-        let most = Self { columns: most.columns.clamp(1, MOST_CELLS), rows: most.rows.clamp(1, MOST_CELLS) };
-        let scale = (f64::from(most.columns) / columns).min(f64::from(most.rows) / rows).min(1.0);
-        // The casts saturate.
-        let cells = |natural: f64, most: u16| ((natural * scale).ceil() as u16).clamp(1, most);
-        Self { columns: cells(columns, most.columns), rows: cells(rows, most.rows) }
-    }
-}
-
-/// The rows that show a picture.
-pub fn picture_rows(id: PictureId, size: PictureSize) -> Vec<Row> {
+fn placeholders(key: PictureKey) -> Vec<Row> {
     let marks: Vec<char> = MARKS.iter().flat_map(|(first, last)| *first..=*last).collect();
-    let style = Style::new().fg(id.color());
+    let [_, red, green, blue] = key.id.get().to_be_bytes();
+    let style = Style::new().fg(Color::Rgb(red, green, blue));
     let row = |row: &char| {
-        let cells = marks.iter().take(usize::from(size.columns));
+        let cells = marks.iter().take(usize::from(key.size.columns));
         let text: String = cells.flat_map(|column| [PLACEHOLDER, *row, *column]).collect();
         Row::from_runs([Run::new(text, style)])
     };
-    marks.iter().take(usize::from(size.rows)).map(row).collect()
+    marks.iter().take(usize::from(key.size.rows)).map(row).collect()
 }
-
-/// There is no mark for more rows or columns.
-const MOST_CELLS: u16 = 297;
 
 /// TABLE: the marks that stand for the numbers from 0 on, as ranges: combining characters above
 /// their base (class 230) of Unicode 6.0 that no normalisation fuses with their base.
@@ -163,21 +137,24 @@ const MARKS: &[(char, char)] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::text::{graphemes, is_uncertain};
+    use super::super::super::text::{PictureFormat, PictureId, PictureSize, graphemes, is_uncertain};
     use super::*;
+
+    fn key(format: PictureFormat, columns: u16, rows: u16) -> PictureKey {
+        let size = PictureSize { columns, rows };
+        PictureKey { id: PictureId::of_hash(0x12_3455), size, cell: (10, 20), format }
+    }
 
     #[test]
     fn table_has_a_mark_for_each_number() {
         let n_marks: usize = MARKS.iter().map(|(first, last)| (*first..=*last).count()).sum();
-        assert_eq!(n_marks, usize::from(MOST_CELLS));
+        assert_eq!(n_marks, 297, "the longest side of a picture");
         assert_eq!(MARKS.iter().flat_map(|(first, last)| *first..=*last).nth(5), Some('\u{33d}'));
     }
 
     #[test]
     fn every_cell_is_one_cluster_of_one_cell_with_row_and_column() {
-        let id = PictureId::of_hash(0x12_3455);
-        let size = PictureSize { columns: 297, rows: 297 };
-        let rows = picture_rows(id, size);
+        let rows = picture_rows(key(PictureFormat::Kitty, 297, 297), "", Style::new());
         assert_eq!(rows.len(), 297);
         let mut seen = std::collections::HashSet::new();
         for row in &rows {
@@ -191,18 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn pictures_keep_their_proportions_within_the_limits() {
-        let check = |pixels, most: (u16, u16), expected: (u16, u16)| {
-            let size = PictureSize::fit(pixels, (10, 20), PictureSize { columns: most.0, rows: most.1 });
-            assert_eq!((size.columns, size.rows), expected, "{pixels:?}");
-        };
-        check((100, 100), (60, 24), (10, 5));
-        check((101, 101), (60, 24), (11, 6));
-        check((6_000, 2_000), (60, 24), (60, 10));
-        check((1_170, 2_532), (60, 24), (23, 24));
-        check((1, 1), (60, 24), (1, 1));
-        check((0, 0), (0, 0), (1, 1));
-        check((u32::MAX, 1), (60, 24), (60, 1));
-        check((u32::MAX, u32::MAX), (u16::MAX, u16::MAX), (297, 149));
+    fn rows_for_a_picture_that_is_drawn_are_blank_below_their_label() {
+        let rows = picture_rows(key(PictureFormat::Sixel, 8, 3), "[Image: image/png 9×9]", Style::new());
+        let texts: Vec<String> = rows.iter().map(Row::text).collect();
+        assert_eq!(texts, ["[Image:…", "", ""]);
+        let parts: Vec<u16> = rows.iter().filter_map(|row| Some(row.picture?.row)).collect();
+        assert_eq!(parts, [0, 1, 2]);
     }
 }

@@ -160,6 +160,7 @@ struct Shared {
     /// How much of `log` the emulator has seen.
     seen: usize,
     ended: bool,
+    terminal_answers: TerminalAnswers,
 }
 
 impl Pty {
@@ -175,9 +176,21 @@ impl Pty {
         args: &[&str],
         env: &[(&str, &str)],
     ) -> Self {
+        Self::start_on(&[], home, cwd, size, args, env)
+    }
+
+    /// Starts pi on a terminal that also answers these queries.
+    pub(crate) fn start_on(
+        terminal_answers: TerminalAnswers,
+        home: &TestHome,
+        cwd: &Path,
+        size: Size,
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Self {
         let pi = OsStr::new(env!("CARGO_BIN_EXE_pi"));
         let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        Self::start_program(home, cwd, size, pi, &args, env)
+        Self::spawn(terminal_answers, home, cwd, size, pi, &args, env)
     }
 
     /// Starts a shell with job control in the user's project; `$PI` is the program.
@@ -190,6 +203,18 @@ impl Pty {
 
     /// Starts a program in the environment of pi.
     pub(crate) fn start_program(
+        home: &TestHome,
+        cwd: &Path,
+        size: Size,
+        program: &OsStr,
+        args: &[&OsStr],
+        env: &[(&str, &str)],
+    ) -> Self {
+        Self::spawn(&[], home, cwd, size, program, args, env)
+    }
+
+    fn spawn(
+        terminal_answers: TerminalAnswers,
         home: &TestHome,
         cwd: &Path,
         size: Size,
@@ -213,7 +238,7 @@ impl Pty {
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let terminal = VirtualTerminal::new(size);
-        let shared = Shared { terminal, log: Vec::new(), seen: 0, ended: false };
+        let shared = Shared { terminal, log: Vec::new(), seen: 0, ended: false, terminal_answers };
         let shared = Arc::new((Mutex::new(shared), Condvar::new()));
         let writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
         let reader = pair.master.try_clone_reader().unwrap();
@@ -368,6 +393,14 @@ fn pty_size(size: Size) -> PtySize {
 
 type Answer = fn(&VirtualTerminal) -> String;
 
+/// Queries, and what the terminal answers.
+pub(crate) type TerminalAnswers = &'static [(&'static [u8], &'static str)];
+
+enum TerminalAnswer {
+    Text(&'static str),
+    Of(Answer),
+}
+
 /// Queries to a terminal, and its answers.
 const QUERIES: &[(&[u8], Answer)] = &[
     (b"\x1b[6n", |terminal| {
@@ -409,18 +442,25 @@ impl Shared {
         let mut answers = Vec::new();
         loop {
             let rest = &self.log[self.seen..];
-            let found = QUERIES
+            let end_of = |query: &[u8]| {
+                let at = rest.windows(query.len()).position(|window| window == query)?;
+                Some(at + query.len())
+            };
+            let own = self
+                .terminal_answers
                 .iter()
-                .filter_map(|(query, answer)| {
-                    let at = rest.windows(query.len()).position(|window| window == *query)?;
-                    Some((at + query.len(), answer))
-                })
-                .min_by_key(|(end, _)| *end);
-            let Some((end, answer)) = found else { break };
+                .filter_map(|(query, text)| Some((end_of(query)?, TerminalAnswer::Text(text))));
+            let usual = QUERIES
+                .iter()
+                .filter_map(|(query, answer)| Some((end_of(query)?, TerminalAnswer::Of(*answer))));
+            let Some((end, answer)) = own.chain(usual).min_by_key(|(end, _)| *end) else { break };
             let bytes = rest[..end].to_vec();
             self.terminal.feed(&bytes);
             self.seen += end;
-            answers.push(answer(&self.terminal));
+            answers.push(match answer {
+                TerminalAnswer::Text(text) => text.to_owned(),
+                TerminalAnswer::Of(answer) => answer(&self.terminal),
+            });
         }
         // A query may be cut in two; a few bytes wait for the rest of it.
         let tail = self.log[self.seen..].iter().rev().take(3).position(|byte| *byte == b'\x1b');

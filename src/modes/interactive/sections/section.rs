@@ -125,7 +125,8 @@ impl Section {
         match &mut self.body {
             Body::Unread => 1,
             Body::Entries(transcript) => {
-                if self.is_live || !transcript.is_laid_out(cx.width, cx.theme) {
+                // Pictures may come later.
+                if self.is_live || transcript.has_live() || !transcript.is_laid_out(cx.width, cx.theme) {
                     transcript.layout(cx.width, cx.theme, cx.now);
                 }
                 transcript.len()

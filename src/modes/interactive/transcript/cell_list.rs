@@ -468,6 +468,10 @@ impl CellList {
         cells.map(|index| self.start_of(index))
     }
 
+    pub(super) fn has_live(&self) -> bool {
+        self.first_live < self.slots.len()
+    }
+
     pub(super) fn has_released(&self) -> bool {
         self.first_kept > 1
     }

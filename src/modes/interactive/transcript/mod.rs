@@ -113,6 +113,9 @@ impl Transcript {
     /// Ends all activities, so that all rows become stable, before pi leaves
     /// the screen.
     pub(super) fn settle(&mut self) {
+        if let Some(pictures) = &self.view.pictures {
+            pictures.gallery.store.fail_awaited();
+        }
         self.abandon("Operation aborted");
     }
 
@@ -179,6 +182,11 @@ impl Transcript {
     /// Number of leading rows that will not change.
     pub(super) fn stable(&self) -> usize {
         self.cells.stable()
+    }
+
+    /// Whether a cell may still change.
+    pub(super) fn has_live(&self) -> bool {
+        self.cells.has_live()
     }
 
     /// Whether a cell shows its elapsed time, which needs

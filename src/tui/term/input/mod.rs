@@ -20,6 +20,7 @@ use ratatui::layout::{Position, Size};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
+use super::answers::{self, Questions, Report, TerminalAnswers};
 use parse::{Parser, Sent};
 use reader::Reader;
 
@@ -35,12 +36,12 @@ pub enum InputEvent {
     Resize(Size),
     /// Whether the window has the focus now.
     Focus(bool),
+    /// The terminal has answered questions: [`InputBroker::answers`].
+    Answered,
 }
 
 /// Maximum wait for the terminal to report its cursor position.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
-/// Asks whether the terminal shows what programs are doing; only one that does answers.
-const STATUS_QUERY: &[u8] = b"\x1b]7501;?\x1b\\";
 /// Maximum time between an Escape and the rest of its sequence. Over ssh and on slow
 /// terminals the two arrive separately, and an arrow key would count as Escape.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
@@ -56,10 +57,9 @@ pub struct InputBroker {
     /// When the Escape in the parser counts as a key of its own; `None` if there
     /// is none, so that an idle terminal causes no wake-ups.
     escape_at: Option<Instant>,
-    /// Whether the next query for the cursor also asks whether the terminal shows what programs
-    /// are doing.
-    asks_for_status: bool,
-    shows_status: bool,
+    /// What the next query for the cursor asks too.
+    questions: Option<Questions>,
+    answers: TerminalAnswers,
     /// The cursor position, if the terminal has reported it since the query.
     cursor: Option<Position>,
 }
@@ -123,11 +123,15 @@ impl InputBroker {
         self.read().ok()?;
         self.cursor = None;
         self.parser.expects_cursor = true;
-        let mut stdout = io::stdout().lock();
-        // Terminals answer in order, so that there is nothing to wait for after the position.
-        let query: &[u8] = if std::mem::take(&mut self.asks_for_status) { STATUS_QUERY } else { b"" };
-        stdout.write_all(&[query, b"\x1b[6n"].concat()).and_then(|()| stdout.flush()).ok()?;
-        drop(stdout);
+        let (first, second) = match self.questions.take() {
+            None => (String::new(), String::new()),
+            Some(questions) => {
+                self.parser.n_asked += 2;
+                (questions.first() + answers::LAST, questions.second() + answers::LAST)
+            }
+        };
+        // Terminals answer in order, so that nothing waits for the answers after the position.
+        write_out(&[&first, "\x1b[6n", &second].concat()).ok()?;
         let deadline = Instant::now() + CURSOR_LIMIT;
         while self.cursor.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -137,15 +141,19 @@ impl InputBroker {
         self.cursor
     }
 
-    /// Makes the next query for the cursor's position ask whether the terminal shows what
-    /// programs are doing (OSC 7501).
-    pub fn ask_for_status(&mut self) {
-        self.asks_for_status = true;
+    /// Makes the next query for the cursor's position ask the terminal about itself. Answers
+    /// that take no time are there with the position; [`InputEvent::Answered`] follows with the
+    /// last ones.
+    pub fn ask_with_cursor(&mut self, questions: Questions) {
+        self.questions = Some(questions);
     }
 
-    /// Whether the terminal has answered that it does.
-    pub fn shows_status(&self) -> bool {
-        self.shows_status
+    /// What the terminal has said so far; includes what has arrived unread.
+    pub fn answers(&mut self) -> &TerminalAnswers {
+        if let Some(Ok(Some(bytes))) = self.reader.as_ref().map(Reader::take) {
+            self.understand(&bytes);
+        }
+        &self.answers
     }
 
     /// The size of the terminal; `None` if it is unknown or zero.
@@ -185,10 +193,36 @@ impl InputBroker {
             match sent {
                 Sent::Event(event) => self.ready.extend(normalize(event)),
                 Sent::Cursor(position) => self.cursor = Some(position),
-                Sent::ShowsStatus => self.shows_status = true,
+                Sent::Report(report) => self.take_report(&report),
             }
         }
     }
+
+    fn take_report(&mut self, report: &[u8]) {
+        match self.answers.take(report) {
+            // An answer may come after the last one, from a terminal around tmux.
+            Report::Last | Report::Answer if self.parser.n_asked == 0 => {
+                if self.ready.back() != Some(&InputEvent::Answered) {
+                    self.ready.push_back(InputEvent::Answered);
+                }
+            }
+            Report::SchemeChanged => {
+                let questions = Questions { colors: true, ..Questions::default() };
+                let text = [&questions.first(), &questions.second(), answers::LAST].concat();
+                // A terminal that is gone is noticed when it is read.
+                if write_out(&text).is_ok() {
+                    self.parser.n_asked = self.parser.n_asked.saturating_add(1);
+                }
+            }
+            Report::Last | Report::Answer | Report::Unknown => {}
+        }
+    }
+}
+
+fn write_out(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// The events of bytes that a terminal sent, in the pieces in which they arrived. An Escape at

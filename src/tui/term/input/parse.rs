@@ -8,13 +8,15 @@
 use crossterm::event::{Event, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
+use super::super::answers::STRINGS;
+
 const ESCAPE: u8 = 0x1b;
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
-/// What the answer of a terminal that shows a program's status begins with.
-const STATUS: &[u8] = b"\x1b]7501;";
-/// Maximum length of a sequence other than a paste.
+/// Maximum length of a sequence other than a paste or an answer.
 const LONGEST: usize = 128;
+/// Maximum length of an answer: terminals explain errors in words.
+const LONGEST_ANSWER: usize = 1024;
 
 /// A parsed item from the terminal.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +24,8 @@ pub(super) enum Sent {
     Event(Event),
     /// The answer to a cursor query.
     Cursor(Position),
-    /// The terminal shows what programs are doing.
-    ShowsStatus,
+    /// A sequence about the terminal itself.
+    Report(Vec<u8>),
 }
 
 /// Keeps an incomplete sequence.
@@ -32,15 +34,24 @@ pub(super) struct Parser {
     sequence: Vec<u8>,
     /// Whether a cursor query is pending; its answer looks like a key.
     pub(super) expects_cursor: bool,
+    /// Number of lists of questions whose last answer has not come. Their answers look like
+    /// Alt with a key and what is typed after it.
+    pub(super) n_asked: u8,
+    /// Whether the sequence began like an answer at once, which nobody types: tmux passes on
+    /// answers of its terminal after its own last one.
+    is_answer: bool,
 }
 
 impl Parser {
     /// Parses one read of the terminal and appends the completed items.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut impl Extend<Sent>) {
-        for byte in bytes {
+        for (at, byte) in bytes.iter().enumerate() {
             // An Escape before a sequence is a key of its own.
             if self.holds_escape() && *byte == ESCAPE {
                 self.complete(out);
+            }
+            if self.sequence.is_empty() {
+                self.is_answer = STRINGS.iter().any(|start| bytes[at..].starts_with(start));
             }
             self.sequence.push(*byte);
             // An Escape followed by another byte begins a sequence.
@@ -80,16 +91,20 @@ impl Parser {
             self.sequence.clear();
             return;
         }
-        // The answer comes before the cursor's position.
-        let is_status = self.sequence.starts_with(STATUS) || STATUS.starts_with(&self.sequence);
-        if self.expects_cursor && is_status && self.sequence.len() > 1 {
+        if (self.n_asked > 0 || self.is_answer) && is_answer(&self.sequence) {
             let is_complete = self.sequence.ends_with(b"\x07") || self.sequence.ends_with(b"\x1b\\");
             if is_complete {
-                out.extend([Sent::ShowsStatus]);
-            }
-            if is_complete || self.sequence.len() >= LONGEST {
+                out.extend([Sent::Report(std::mem::take(&mut self.sequence))]);
+            } else if self.sequence.len() >= LONGEST_ANSWER {
                 self.sequence.clear();
             }
+            return;
+        }
+        if is_report(&self.sequence) {
+            if self.sequence.ends_with(b"c") {
+                self.n_asked = self.n_asked.saturating_sub(1);
+            }
+            out.extend([Sent::Report(std::mem::take(&mut self.sequence))]);
             return;
         }
         if is_mouse(&self.sequence) {
@@ -107,11 +122,25 @@ impl Parser {
 
     /// Whether more bytes can complete this sequence.
     fn may_go_on(&self) -> bool {
-        // Reports about the terminal itself end like any other sequence.
-        let is_report = self.sequence.starts_with(b"\x1b[?")
-            && self.sequence.len() > 3
-            && self.sequence.last().is_some_and(|last| (0x40..=0x7e).contains(last));
-        !is_report && self.sequence.len() < LONGEST
+        self.sequence.len() < LONGEST
+    }
+}
+
+/// Whether this is a string that answers a question, or the beginning of one.
+fn is_answer(sequence: &[u8]) -> bool {
+    sequence.len() > 1
+        && STRINGS.iter().any(|start| sequence.starts_with(start) || start.starts_with(sequence))
+}
+
+/// `ESC [ ? …` or `ESC [ … t` with its last byte: the terminal about itself. No key is like that.
+fn is_report(sequence: &[u8]) -> bool {
+    let Some((last, start)) = sequence.split_last() else { return false };
+    match start.strip_prefix(b"\x1b[") {
+        Some([b'?', rest @ ..]) => !rest.is_empty() && (0x40..=0x7e).contains(last),
+        Some(numbers @ [b'0'..=b'9', ..]) => {
+            *last == b't' && numbers.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+        }
+        _ => false,
     }
 }
 
@@ -273,9 +302,14 @@ mod tests {
 
     #[test]
     fn unknown_sequences_do_not_swallow_keys() {
-        for unknown in
-            [&b"\x1b[?1;2$y"[..], b"\x1b[?62;4c", b"\x1b[>0;276;0c", b"\x1b[99999999999;5u", b"\xff"]
-        {
+        for unknown in [
+            &b"\x1b[?1;2$y"[..],
+            b"\x1b[?62;4c",
+            b"\x1b[4;600;800t",
+            b"\x1b[>0;276;0c",
+            b"\x1b[99999999999;5u",
+            b"\xff",
+        ] {
             let sent = parse(&mut Parser::default(), &[unknown, b"x"]);
             assert_eq!(sent.last(), Some(&plain('x')), "{unknown:?}");
         }
@@ -293,15 +327,36 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_about_the_status_is_one_only_before_the_cursors_position() {
-        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
-        let sent = parse(&mut parser, &[b"\x1b]7501;?\x1b\\\x1b[1;1R", b"x"]);
-        assert_eq!(sent, [Sent::ShowsStatus, Sent::Cursor(Position::new(0, 0)), plain('x')]);
-        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
-        let sent = parse(&mut parser, &[b"\x1b]7501;?\x07", b"y"]);
-        assert_eq!(sent, [Sent::ShowsStatus, plain('y')]);
-        // Alt+] and what is typed after it.
-        let mut parser = Parser { expects_cursor: true, ..Parser::default() };
+    fn answers_are_reports_until_the_last_one_has_come() {
+        let report = |bytes: &[u8]| Sent::Report(bytes.to_vec());
+        let answers: &[&[u8]] = &[
+            b"\x1bP>|kitty(0.40.1)\x1b\\",
+            b"\x1b_Gi=31;OK\x1b\\",
+            b"\x1b]11;rgb:1111/2222/3333\x07",
+            b"\x1b]4;7;rgb:1111/2222/3333\x1b\\",
+            b"\x1b[6;20;10t",
+            b"\x1b[?62;4c",
+        ];
+        let expected: Vec<Sent> = answers.iter().map(|answer| report(answer)).collect();
+        let all = [answers.concat(), b"x".to_vec()].concat();
+        for end in 0..=all.len() {
+            let mut parser = Parser { n_asked: 1, ..Parser::default() };
+            let mut sent = Vec::new();
+            // However late the rest is: Escape is no key while it may begin an answer.
+            parser.feed(&all[..end], &mut sent);
+            parser.feed(&all[end..], &mut sent);
+            assert_eq!(sent, [expected.as_slice(), &[plain('x')]].concat(), "cut at {end}");
+            assert_eq!(parser.n_asked, 0);
+        }
+        // From then on, these are keys again.
+        let alt = |c| key(KeyCode::Char(c), KeyModifiers::ALT);
+        let sent = parse(&mut Parser::default(), &[b"\x1b]", b"4", b"\x1b_", b"G"]);
+        assert_eq!(sent, [alt(']'), plain('4'), alt('_'), plain('G')]);
+        // Late answers come at once.
+        let sent = parse(&mut Parser::default(), &[b"\x1b]11;rgb:1111/22", b"22/3333\x07x"]);
+        assert_eq!(sent, [report(answers[2]), plain('x')]);
+        // While answers are due, keys that begin like one wait for the next key only.
+        let mut parser = Parser { n_asked: 1, ..Parser::default() };
         assert_eq!(parse(&mut parser, &[b"\x1b]", b"a", b"b"]).last(), Some(&plain('b')));
     }
 
@@ -312,16 +367,16 @@ mod tests {
                 prop::collection::vec(any::<u8>(), 1..12),
                 "\u{1b}\\[[?<M0-9;:]{0,8}[A-Za-z~]?".prop_map(String::into_bytes),
                 "\u{1b}[O\\[M<]{1,2}.{0,6}".prop_map(String::into_bytes),
-            ], 0..12), expects_cursor: bool)
+            ], 0..12), expects_cursor: bool, n_asked in 0..3_u8)
         {
-            let mut parser = Parser { expects_cursor, ..Parser::default() };
+            let mut parser = Parser { expects_cursor, n_asked, ..Parser::default() };
             let mut sent = Vec::new();
             for chunk in &chunks {
                 parser.feed(chunk, &mut sent);
             }
             // After a timeout, a key is a key again in every case.
             parser.feed(PASTE_END, &mut sent);
-            parser.feed(&[b'1'; LONGEST], &mut sent);
+            parser.feed(&[b'1'; LONGEST_ANSWER], &mut sent);
             parser.feed(b"x", &mut sent);
             prop_assert_eq!(sent.last(), Some(&plain('x')));
         }

@@ -98,15 +98,11 @@ impl Cell {
     /// Whether it can no longer change.
     pub(super) fn is_settled(&self) -> bool {
         match self {
-            Self::Header(_)
-            | Self::User(_)
-            | Self::Summary(_)
-            | Self::Custom(_)
-            | Self::Block(_)
-            | Self::Released => true,
+            Self::Header(_) | Self::Summary(_) | Self::Custom(_) | Self::Block(_) | Self::Released => true,
             Self::Text(cell) => cell.is_finished(),
             Self::Thinking(cell) => cell.is_finished(),
-            Self::Tool(cell) => cell.is_done(),
+            Self::User(cell) => !cell.pictures.iter().any(Picture::is_awaited),
+            Self::Tool(cell) => cell.is_done() && !cell.pictures.iter().any(Picture::is_awaited),
             Self::Bash(cell) => cell.is_done(),
             Self::Notice(cell) => cell.is_settled(),
         }
@@ -144,12 +140,12 @@ impl Cell {
         }
     }
 
-    /// Whether it changes only with time.
+    /// Whether it changes with time, or because a picture has come.
     pub(super) fn is_due(&self, now: Duration) -> bool {
         match self {
-            Self::Tool(cell) => cell.is_due(now),
+            Self::Tool(cell) => cell.is_due(now) || cell.pictures.iter().any(Picture::has_come),
+            Self::User(cell) => cell.pictures.iter().any(Picture::has_come),
             Self::Header(_)
-            | Self::User(_)
             | Self::Text(_)
             | Self::Thinking(_)
             | Self::Bash(_)

@@ -4,21 +4,20 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use crate::ai::{ContentBlock, Image, Message, ToolResultMessage, UserContent};
-use crate::tui::text::{Row, wrap_plain};
+use crate::tui::term::{PictureState, PictureStore};
+use crate::tui::text::{PictureId, PictureKey, Row, wrap_plain};
 use crate::tui::theme::Token;
-use crate::tui::widgets::{PictureId, PictureSize, picture_rows};
+use crate::tui::widgets::picture_rows;
 use crate::util::image;
 
-use super::super::super::pictures::{PictureRequest, PictureSource};
+use super::super::super::pictures::PictureSource;
 use super::super::super::tool_view;
 use super::super::render::RenderCx;
 
 /// Bytes at both ends of an image that its hash depends on; more would take time.
 const HASHED_BYTES: usize = 64 * 1024;
-/// A picture is at most that high.
-const MAX_ROWS: u16 = 24;
 
-/// The bytes of the image are in memory until the terminal has it.
+/// The bytes of the image are in memory until the picture is asked for.
 #[derive(Debug)]
 pub(in super::super) struct Picture {
     label: String,
@@ -26,8 +25,8 @@ pub(in super::super) struct Picture {
     pixels: Option<(u32, u32)>,
     id: PictureId,
     source: Option<PictureSource>,
-    /// The size that was asked for last.
-    placed: Option<PictureSize>,
+    /// What it waits for, and where that comes.
+    awaited: Option<(PictureStore, PictureKey)>,
 }
 
 impl Picture {
@@ -54,7 +53,7 @@ impl Picture {
         let picture = |(index, block): (usize, &ContentBlock)| {
             let label = tool_view::image_label(block)?;
             let no_picture =
-                Self { label, pixels: None, id: PictureId::of_hash(0), source: None, placed: None };
+                Self { label, pixels: None, id: PictureId::of_hash(0), source: None, awaited: None };
             let ContentBlock::Image(image) = block else { return Some(no_picture) };
             let Some(probe) = image::probe(&image.data) else { return Some(no_picture) };
             let pixels = (probe.width, probe.height);
@@ -64,7 +63,7 @@ impl Picture {
                 pixels: Some(pixels),
                 id: PictureId::of_hash(hash(image)),
                 source: Some(source(index)),
-                placed: None,
+                awaited: None,
             })
         };
         blocks.iter().enumerate().filter_map(picture).collect()
@@ -73,26 +72,43 @@ impl Picture {
     /// Releases the bytes: a picture that was never drawn is a line from now on.
     pub(in super::super) fn release(&mut self) {
         self.source = None;
+        self.awaited = None;
+    }
+
+    /// Whether it was drawn without its picture, which may still come.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    /// Whether drawing it again would show more.
+    pub(super) fn has_come(&self) -> bool {
+        self.awaited.as_ref().is_some_and(|(store, key)| store.state(key) != PictureState::Awaited)
     }
 
     pub(super) fn rows(&mut self, cx: &RenderCx<'_>) -> Vec<Row> {
-        let is_known = self.source.is_some() || self.placed.is_some();
-        let (Some(view), Some(pixels), true) = (&cx.view.pictures, self.pixels, is_known) else {
+        self.awaited = None;
+        let style = cx.style(Token::Muted);
+        let (Some(view), Some(pixels)) = (&cx.view.pictures, self.pixels) else {
             self.release();
-            return wrap_plain(&self.label, cx.width, cx.style(Token::Muted));
+            return wrap_plain(&self.label, cx.width, style);
         };
-        let most = PictureSize { columns: view.max_columns.min(cx.width), rows: MAX_ROWS };
-        let size = PictureSize::fit(pixels, view.cell, most);
-        if self.placed != Some(size) {
-            self.placed = Some(size);
-            view.queue.push(PictureRequest {
-                id: self.id,
-                size,
-                cell: view.cell,
-                source: self.source.take(),
-            });
+        let key = view.key(self.id, pixels, cx.width);
+        let source = self.source.take();
+        let state = match view.gallery.store.state(&key) {
+            PictureState::Unknown { has_image } if has_image || source.is_some() => {
+                view.want(key, source.filter(|_| !has_image));
+                PictureState::Awaited
+            }
+            known => known,
+        };
+        match state {
+            PictureState::Unknown { .. } | PictureState::Failed => wrap_plain(&self.label, cx.width, style),
+            PictureState::Ready => picture_rows(key, &self.label, style),
+            PictureState::Awaited => {
+                self.awaited = Some((view.gallery.store.clone(), key));
+                picture_rows(key, &self.label, style)
+            }
         }
-        picture_rows(self.id, size)
     }
 }
 

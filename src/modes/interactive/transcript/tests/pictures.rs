@@ -8,8 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use crate::ai::Image;
 use crate::util::image::png_of_rgba;
 
-use super::super::super::pictures::{PictureQueue, PictureRequest, PictureView};
+use super::super::super::pictures::{PictureGallery, PictureView};
 use super::*;
+use crate::tui::text::PictureFormat;
 
 const PLACEHOLDER: char = '\u{10eeee}';
 
@@ -24,12 +25,18 @@ fn with_image(call: &ToolCall) -> ToolResultMessage {
     result
 }
 
-/// Makes the terminal one with pictures, and returns what it is asked to show.
-fn show_pictures(stage: &mut Stage) -> PictureQueue {
-    let queue = PictureQueue::default();
-    let view = PictureView { cell: (10, 20), max_columns: 60, queue: queue.clone() };
+/// Makes the terminal one with pictures, and returns those that it is asked to show.
+fn show_pictures(stage: &mut Stage, format: PictureFormat) -> PictureGallery {
+    let gallery = PictureGallery::default();
+    let view = PictureView { cell: (10, 20), max_columns: 60, format, gallery: gallery.clone() };
     stage.change_view(|settings| settings.pictures = Some(view));
-    queue
+    gallery
+}
+
+/// Makes the pictures that were asked for. Returns whether each brought its image.
+fn make_wanted(gallery: &PictureGallery) -> Vec<bool> {
+    let wanted = gallery.take_wanted();
+    wanted.into_iter().map(|request| (request.source.is_some(), request.make()).0).collect()
 }
 
 /// The rows of placeholders, as columns each, and the other rows.
@@ -43,20 +50,65 @@ fn split(text: &str) -> (Vec<usize>, String) {
 fn images_are_pictures_where_the_terminal_shows_them_and_lines_elsewhere() {
     let read = call("read", json!({"path": "a.png"}));
     let mut stage = called(&read, with_image(&read));
-    let queue = show_pictures(&mut stage);
+    let gallery = show_pictures(&mut stage, PictureFormat::Kitty);
     let (rows, others) = split(&stage.text(80));
     assert_eq!(rows, [20; 5]);
     assert!(others.contains("read a.png") && !others.contains("[Image"), "{others}");
-    let asked = queue.take();
-    assert!(matches!(asked.as_slice(), [PictureRequest { source: Some(_), .. }]), "{asked:?}");
+    assert_eq!(make_wanted(&gallery), [true]);
     // A narrow screen only needs another size of what the terminal has.
     assert_eq!(split(&stage.text(16)).0, [14; 4]);
-    let again = queue.take();
-    assert_eq!(again.iter().map(|request| &request.source).collect::<Vec<_>>(), [&None]);
-    assert_eq!((again[0].id, again[0].size.columns, again[0].size.rows), (asked[0].id, 14, 4));
+    assert!(make_wanted(&gallery).is_empty());
 
     let (rows, others) = split(&called(&read, with_image(&read)).text(80));
     assert!(rows.is_empty() && others.contains("[Image: image/png 200×100]"), "{others}");
+}
+
+/// The rows that have a part of a picture, as its number, column and columns.
+fn parts(stage: &mut Stage, width: u16) -> Vec<(u16, u16, u16)> {
+    stage.layout(width);
+    let row = |index| stage.transcript.row(index).picture;
+    let pictures = (0..stage.transcript.len()).filter_map(row);
+    pictures.map(|picture| (picture.row, picture.column, picture.key.size.columns)).collect()
+}
+
+#[test]
+fn rows_with_a_picture_that_is_drawn_become_final_when_it_has_come() {
+    for format in [PictureFormat::Kitty, PictureFormat::Iterm, PictureFormat::Sixel] {
+        let read = call("read", json!({"path": "a.png"}));
+        let mut stage = called(&read, with_image(&read));
+        let gallery = show_pictures(&mut stage, format);
+        let rows: Vec<(u16, u16, u16)> = (0..5).map(|row| (row, 1, 20)).collect();
+        assert_eq!(parts(&mut stage, 80), rows, "its rows are there from the beginning");
+        let (len, stable) = (stage.transcript.len(), stage.transcript.stable());
+        assert!(stable < len, "{format:?}: rows without picture are not final");
+        assert_eq!(make_wanted(&gallery), [true]);
+        assert_eq!(parts(&mut stage, 80), rows);
+        assert_eq!((stage.transcript.len(), stage.transcript.stable()), (len, len), "{format:?}");
+        // Another width needs another picture, made of what is there.
+        assert_eq!(parts(&mut stage, 16).len(), 4);
+        let again = make_wanted(&gallery);
+        assert_eq!(again, if format.has_placeholders() { vec![] } else { vec![false] });
+        parts(&mut stage, 16);
+        assert_eq!(stage.transcript.stable(), stage.transcript.len());
+    }
+}
+
+#[test]
+fn a_picture_that_does_not_come_becomes_its_line() {
+    let read = call("read", json!({"path": "a.png"}));
+    for is_leaving in [false, true] {
+        let mut stage = called(&read, with_image(&read));
+        let gallery = show_pictures(&mut stage, PictureFormat::Sixel);
+        assert_eq!(parts(&mut stage, 80).len(), 5);
+        if is_leaving {
+            stage.transcript.settle();
+        } else {
+            drop(gallery.take_wanted());
+        }
+        assert!(parts(&mut stage, 80).is_empty());
+        assert!(stage.text(80).contains("[Image: image/png 200×100]"));
+        assert_eq!(stage.transcript.stable(), stage.transcript.len());
+    }
 }
 
 #[test]
@@ -65,11 +117,11 @@ fn images_of_prompts_are_shown_below_their_text() {
     let content = crate::ai::UserContent::Blocks(blocks);
     let message = UserMessage { content, ..UserMessage::new("", vec![], Millis(0)) };
     let mut stage = Stage::with([Message::User(message)]);
-    let queue = show_pictures(&mut stage);
+    let gallery = show_pictures(&mut stage, PictureFormat::Kitty);
     let text = stage.text(60);
     assert_eq!(split(&text).0, [2]);
     assert!(text.find("What is this?") < text.find(PLACEHOLDER));
-    assert_eq!(queue.take().len(), 1);
+    assert_eq!(make_wanted(&gallery), [true]);
 }
 
 #[test]
@@ -78,10 +130,10 @@ fn damaged_images_are_lines() {
     let mut damaged = result(&read, "");
     damaged.content.push(ContentBlock::Image(Image::new("@@@@", "image/png")));
     let mut stage = called(&read, damaged);
-    let queue = show_pictures(&mut stage);
+    let gallery = show_pictures(&mut stage, PictureFormat::Kitty);
     let (rows, others) = split(&stage.text(60));
     assert!(rows.is_empty() && others.contains("[Image: image/png]"), "{others}");
-    assert!(queue.take().is_empty());
+    assert!(gallery.take_wanted().is_empty());
 }
 
 #[test]
@@ -94,10 +146,10 @@ fn image_bytes_leave_memory_when_the_terminal_has_the_picture_or_never_shows_it(
         let mut messages = vec![calls, Message::ToolResult(result)];
         messages.extend((0..n_after).map(|n| user(&format!("prompt {n}"))));
         let mut stage = Stage::with(messages);
-        let queue = shows_pictures.then(|| show_pictures(&mut stage));
+        let gallery = shows_pictures.then(|| show_pictures(&mut stage, PictureFormat::Kitty));
         assert!(held.upgrade().is_some(), "it may be drawn");
         stage.layout(80);
-        drop(queue.map(|queue| queue.take()));
+        drop(gallery.map(|gallery| make_wanted(&gallery)));
         (stage, held)
     };
     for (shows_pictures, n_after) in [(true, 0), (false, 0), (true, 2_000)] {
