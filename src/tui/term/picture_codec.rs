@@ -200,8 +200,11 @@ mod tests {
         assert_eq!(in_tmux, "\x1bPtmux;\x1b\x1b_Ga=p,U=1,i=7,p=1,c=20,r=9,q=2\x1b\x1b\\\x1b\\");
     }
 
+    /// A row of pixels; `None` is not drawn.
+    type Pixels = Vec<Option<[u8; 3]>>;
+
     /// The pixels that a sixel sequence draws, and the size that it claims.
-    fn decode(sixel: &[u8]) -> (Vec<Vec<Option<[u8; 3]>>>, (usize, usize)) {
+    fn decode(sixel: &[u8]) -> (Vec<Pixels>, (usize, usize)) {
         let text = std::str::from_utf8(sixel).unwrap();
         let body = text.strip_prefix("\x1bP0;1;0q\"1;1;").unwrap().strip_suffix("\x1b\\").unwrap();
         let numbers = |text: &str| -> (Vec<u32>, usize) {
