@@ -107,6 +107,23 @@ async fn a_terminal_gets_the_pictures_that_its_answers_name() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn cells_of_another_size_get_pictures_of_their_size() {
+    let (home, _server) = home_with_picture().await;
+    let answers: TerminalAnswers = &[(b"\x1b[16t", "\x1b[6;20;10t"), (b"\x1b[c", "\x1b[?63;1;4c")];
+    let pty = Pty::start_on(answers, &home, &home.project(), SIZE, &[], &[("TERM", "xterm-256color")]);
+    pty.wait_idle();
+    pty.keys("look\r");
+    pty.wait_text("A lamp.");
+    pty.wait_log("the picture", |log| log.matches("\"1;1;300;20").count() == 5);
+    pty.wait_idle();
+    // What the terminal says when it is asked with a change of its size.
+    pty.keys("\x1b[6;40;20t");
+    pty.wait_log("half as many rows", |log| log.matches("\"1;1;300;40").count() == 3);
+    pty.keys("\x04");
+    assert!(pty.end().0.success());
+}
+
 #[test]
 fn late_answers_change_the_looks_and_never_become_text() {
     let home = TestHome::new();

@@ -362,7 +362,7 @@ impl Report {
 
 /// How images are shown.
 fn images(env: &Env, settings: &Settings, answers: &TerminalAnswers) -> String {
-    let cell = pictures::cell_size().or(answers.cell_pixels);
+    let cell = answers.cell_pixels.or_else(pictures::cell_size);
     let size = cell.map(|(width, height)| format!(", cells of {width}×{height} pixels")).unwrap_or_default();
     let protocol = match pictures::format(env, settings, answers) {
         None => return "as lines of text".to_owned(),

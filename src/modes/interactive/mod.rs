@@ -353,7 +353,7 @@ impl Interactive {
     /// Makes pictures for cells of another size, after a change of the font.
     fn follow_cell_size(&mut self) {
         let Some(pictures) = &self.app.transcript.view().pictures else { return };
-        if let Some(cell) = pictures::cell_size().filter(|cell| *cell != pictures.cell) {
+        if let Some(cell) = pictures::changed_cell(pictures, &self.effects.answers) {
             let pictures = Some(PictureView { cell, ..pictures.clone() });
             self.app.set_pictures(pictures);
         }

@@ -104,8 +104,10 @@ impl PictureRequest {
         if self.source.is_some() && self.store.put_image(self.key.id, &png).is_err() {
             return;
         }
+        if self.key.format.has_placeholders() {
+            return;
+        }
         let strips = image::pixels_of_png(&png, pixels(self.key.size, self.key.cell))
-            .filter(|_| !self.key.format.has_placeholders())
             .and_then(|pixels| picture_strips(self.key, &pixels));
         if let Some(strips) = strips {
             // On failure it is dropped, and has failed.
@@ -153,7 +155,7 @@ pub(super) fn view(
     gallery: &PictureGallery,
 ) -> Option<PictureView> {
     let format = format(env, settings, answers)?;
-    let cell = cell_size().or(answers.cell_pixels);
+    let cell = answers.cell_pixels.or_else(cell_size);
     // Sixels are drawn pixel by pixel.
     let cell = if format == PictureFormat::Sixel { cell? } else { cell.unwrap_or(USUAL_CELL) };
     Some(PictureView { cell, max_columns: settings.image_width_cells, format, gallery: gallery.clone() })
@@ -203,6 +205,14 @@ fn detected(env: &Env, answers: &TerminalAnswers) -> Option<PictureFormat> {
         (_, "iTerm.app" | "iTerm2" | "WezTerm") if is_nameless => Some(PictureFormat::Iterm),
         _ => answers.has_sixel.then_some(PictureFormat::Sixel),
     }
+}
+
+/// The size of cells after a change of the screen's size, where the terminal does not tell it.
+/// Some terminals count their border too, so that one pixel more or less means nothing.
+pub(super) fn changed_cell(pictures: &PictureView, answers: &TerminalAnswers) -> Option<(u16, u16)> {
+    let cell = cell_size().filter(|_| answers.cell_pixels.is_none())?;
+    let before = pictures.cell;
+    (cell.0.abs_diff(before.0) > 1 || cell.1.abs_diff(before.1) > 1).then_some(cell)
 }
 
 /// Width and height of a cell in pixels; `None` if the system does not know.

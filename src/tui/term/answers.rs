@@ -58,7 +58,7 @@ impl Questions {
     /// The questions that every terminal answers at once: version (XTVERSION), size of a cell,
     /// and those of the fields; without the device attributes.
     pub(super) fn first(self) -> String {
-        let mut text = String::from("\x1b[>0q\x1b[16t");
+        let mut text = ["\x1b[>0q", CELL_QUERY].concat();
         if self.status {
             text.push_str("\x1b]7501;?\x1b\\");
         }
@@ -82,6 +82,9 @@ impl Questions {
         colors + "\x1b[?2031$p"
     }
 }
+
+/// Asks how many pixels a cell has (XTWINOPS).
+pub(super) const CELL_QUERY: &str = "\x1b[16t";
 
 /// The last question (DA1).
 pub(super) const LAST: &str = "\x1b[c";

@@ -42,7 +42,9 @@ impl ScreenPictures {
     /// Whether [`Self::draw_all`] would write something.
     pub(super) fn are_waiting(&self, grid: &CellGrid, size: Size) -> bool {
         let Some(store) = self.store.as_ref().filter(|_| self.wait_for_rest) else { return false };
-        let is_ready = |picture: RowPicture| store.state(&picture.key) == PictureState::Ready;
+        let is_ready = |picture: RowPicture| {
+            !picture.key.format.has_placeholders() && store.state(&picture.key) == PictureState::Ready
+        };
         (0..last_row(size)).filter_map(|y| grid.missing_picture(y)).any(is_ready)
     }
 
@@ -68,11 +70,11 @@ impl ScreenPictures {
                 if is_placed || self.placed.contains_key(&key.id) {
                     grid.set_picture_drawn(y);
                 }
-            } else if with_strips
-                && y < last_row(size)
-                && let Some(strip) = store.strip(&picture.key, picture.row)
-            {
-                write_strip(grid, y, picture, &strip, out)?;
+            } else if with_strips && y < last_row(size) && store.state(&picture.key) == PictureState::Ready {
+                if let Some(strip) = store.strip(&picture.key, picture.row) {
+                    write_strip(grid, y, picture, &strip, out)?;
+                }
+                // One that cannot be read is not tried again.
                 grid.set_picture_drawn(y);
             }
         }

@@ -20,7 +20,7 @@ use ratatui::layout::{Position, Size};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
-use super::answers::{self, Questions, Report, TerminalAnswers};
+use super::answers::{self, CELL_QUERY, Questions, Report, TerminalAnswers};
 use parse::{Parser, Sent};
 use reader::Reader;
 
@@ -124,6 +124,8 @@ impl InputBroker {
         self.cursor = None;
         self.parser.expects_cursor = true;
         let (first, second) = match self.questions.take() {
+            // It may have changed with the size of the screen.
+            None if self.answers.cell_pixels.is_some() => (CELL_QUERY.to_owned(), String::new()),
             None => (String::new(), String::new()),
             Some(questions) => {
                 self.parser.n_asked += 2;
