@@ -88,8 +88,8 @@ pub use store::{
     BashExecution, BranchSummary, Compaction, ContextEdit, CustomMessage, CustomState, DamagedLine, Deleted,
     Entry, EntryBody, EntryId, EntryKind, EntryLabel, FoundSessions, Header, JournalError, Label,
     ManageError, ModelChange, OpenError, ReadCounts, Replacement, SessionInfo, SessionMessage, SessionStore,
-    SessionTree, StoredTree, ThinkingLevelChange, TreeEntry, UsageEntry, delete_session, file_name, find,
-    latest, project_folder, read_header, read_tree, rename_session,
+    SessionTree, StoredEntry, StoredTree, ThinkingLevelChange, TreeEntry, TreeLines, UsageEntry,
+    delete_session, file_name, find, latest, project_folder, read_header, read_tree, rename_session,
 };
 pub use summary_draft::SummaryDraft;
 pub use trace::{

@@ -191,7 +191,8 @@ struct Notification<'a, T> {
     params: &'a T,
 }
 
-fn to_line<T: Serialize>(message: &T) -> String {
+/// JSON on one line.
+pub(super) fn to_line<T: Serialize>(message: &T) -> String {
     // Messages have string keys and no failing serializers.
     serde_json::to_string(message).unwrap_or_default()
 }

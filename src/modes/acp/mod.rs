@@ -20,6 +20,7 @@ mod permission;
 mod prompt;
 mod replay;
 mod session;
+mod splice;
 mod tool_calls;
 mod turns;
 mod updates;

@@ -3,6 +3,7 @@
 //! Messages are read in batches while others are written, so that a session of any length
 //! takes little memory. Each is read once.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
@@ -15,18 +16,21 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use crate::ai::{AssistantBlock, AssistantMessage, Message, ToolResultMessage, UserContent};
-use crate::session::{BashExecution, Entry, EntryBody, EntryKind, SessionMessage, SessionTree};
+use crate::session::{
+    BashExecution, Entry, EntryBody, EntryId, EntryKind, SessionMessage, SessionTree, StoredEntry,
+};
 use crate::util::parts;
 
 use super::message;
+use super::splice::{Forms, Spliced};
 use super::tool_calls::{self, Folders, text_block};
 
 /// Entries that are read at once, unless they are long.
 const BATCH: usize = 512;
 /// Bytes of the entries that are read at once, unless one is longer.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Updates that are worth a thread of their own.
-const UPDATES_PER_THREAD: usize = 50;
+/// Bytes of entries that are worth a thread of their own.
+const BYTES_PER_THREAD: usize = 256 << 10;
 /// Parts of batches that wait to be written.
 const AHEAD: usize = 4;
 
@@ -81,9 +85,42 @@ pub(super) struct Conversation {
     /// Entries of the active branch, the next one last.
     left: Vec<usize>,
     folders: Folders,
-    /// Calls without a result so far: id, name and arguments, oldest first.
-    calls: Vec<(String, String, Value)>,
+    /// Without them, every entry is decoded.
+    forms: Option<Forms>,
+    /// Those without a result so far, oldest first.
+    calls: Vec<Call>,
     is_over: bool,
+}
+
+/// A tool call that waits for its result.
+struct Call {
+    id: String,
+    tool: String,
+    arguments: Value,
+}
+
+/// The lines of entries that follow each other, made without knowing the calls before them.
+#[derive(Default)]
+struct Part {
+    text: String,
+    /// In their order.
+    pieces: Vec<Piece>,
+}
+
+/// What of a part depends on other entries.
+enum Piece {
+    Call(Call),
+    /// The line of the result of a call, which is not shown if the call is not open.
+    Line {
+        call_id: String,
+        idx: usize,
+        place: Range<usize>,
+    },
+    /// The result of a call, whose line belongs here.
+    Result {
+        result: Arc<Entry>,
+        at: usize,
+    },
 }
 
 impl Conversation {
@@ -91,33 +128,26 @@ impl Conversation {
         let mut left = tree.path(tree.leaf());
         left.retain(|idx| is_shown(tree.entries()[*idx].kind));
         left.reverse();
-        Self { session, tree, left, folders: Folders { cwd, home }, calls: Vec::new(), is_over: false }
+        let (folders, forms) = (Folders { cwd, home }, Forms::new(&session));
+        Self { session, tree, left, folders, forms, calls: Vec::new(), is_over: false }
     }
 
-    /// The lines of the next entries, in parts; `None` after the last one.
+    /// The lines of the next entries, in parts; `None` after the last one. Reads the disk.
     fn next_lines(&mut self) -> Option<Vec<String>> {
-        let updates = self.next_updates()?;
-        let n_threads = parts::threads_for(updates.len(), UPDATES_PER_THREAD);
-        Some(parts::in_parts(&updates, n_threads, &|_| 1, &|updates| {
-            vec![message::update_lines(&self.session, updates)]
-        }))
-    }
-
-    /// The updates of the next entries; `None` after the last one. Reads the disk.
-    fn next_updates(&mut self) -> Option<Vec<SessionUpdate>> {
         if self.is_over {
             return None;
         }
-        let mut updates = Vec::new();
         let batch = self.next_batch();
-        for entry in self.tree.read_all(&batch) {
-            self.push(&entry, &mut updates);
-        }
+        let n_bytes = |idx: &usize| usize::try_from(self.tree.line_bytes(*idx)).unwrap_or_default();
+        let n_threads = parts::threads_for(batch.iter().map(n_bytes).sum(), BYTES_PER_THREAD);
+        let made = parts::in_parts(&batch, n_threads, &n_bytes, &|entries| vec![self.part(entries)]);
+        let mut lines: Vec<String> = made.into_iter().map(|part| self.finish(part)).collect();
         if self.left.is_empty() {
             self.is_over = true;
-            updates.extend(self.calls.iter().map(|(id, ..)| failed(id)));
+            let open: Vec<SessionUpdate> = self.calls.iter().map(|call| failed(&call.id)).collect();
+            lines.push(message::update_lines(&self.session, &open));
         }
-        Some(updates)
+        Some(lines)
     }
 
     fn next_batch(&mut self) -> Vec<usize> {
@@ -130,35 +160,68 @@ impl Conversation {
         batch
     }
 
-    fn push(&mut self, entry: &Arc<Entry>, out: &mut Vec<SessionUpdate>) {
+    fn part(&self, entries: &[usize]) -> Part {
+        let (mut part, mut lines) = (Part::default(), self.tree.lines());
+        for idx in entries {
+            let id = &self.tree.entries()[*idx].id;
+            let entry = match lines.read(*idx) {
+                Some(StoredEntry::Entry(entry)) => entry,
+                Some(StoredEntry::Line(line)) => {
+                    if self.forms.as_ref().is_some_and(|forms| part.splice(forms, id, *idx, &line)) {
+                        continue;
+                    }
+                    match Entry::parse(&line) {
+                        Ok(entry) if entry.id == *id => Arc::new(entry),
+                        _ => continue,
+                    }
+                }
+                None => continue,
+            };
+            self.push(entry, &mut part);
+        }
+        part
+    }
+
+    fn push(&self, entry: Arc<Entry>, part: &mut Part) {
         let id = entry.id.as_str();
+        let mut updates = Vec::new();
         match &entry.body {
             EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
-                Message::User(user) => push_user(id, &user.content, out),
-                Message::Assistant(answer) => self.push_answer(id, answer, out),
-                Message::ToolResult(result) => self.push_result(result, out),
+                Message::User(user) => push_user(id, &user.content, &mut updates),
+                Message::Assistant(answer) => self.push_answer(id, answer, part, &mut updates),
+                Message::ToolResult(_) => {
+                    part.pieces.push(Piece::Result { at: part.text.len(), result: entry });
+                    return;
+                }
                 Message::System(_) => {}
             },
             EntryBody::Message { message: SessionMessage::BashExecution(execution), .. } => {
-                push_command(id, execution, out);
+                push_command(id, execution, &mut updates);
             }
             EntryBody::CustomMessage(custom) if custom.display => {
                 let text = custom.content.as_ref().map(UserContent::text).unwrap_or_default();
-                push_text(id, &text, out, SessionUpdate::AgentMessageChunk);
+                push_text(id, &text, &mut updates, SessionUpdate::AgentMessageChunk);
             }
             EntryBody::Compaction(compaction) => {
                 let text = format!("The conversation was compacted to:\n\n{}\n\n", compaction.summary);
-                push_text(id, &text, out, SessionUpdate::AgentThoughtChunk);
+                push_text(id, &text, &mut updates, SessionUpdate::AgentThoughtChunk);
             }
             EntryBody::BranchSummary(branch) => {
                 let text = format!("Summary of a branch that was left:\n\n{}\n\n", branch.summary);
-                push_text(id, &text, out, SessionUpdate::AgentThoughtChunk);
+                push_text(id, &text, &mut updates, SessionUpdate::AgentThoughtChunk);
             }
             _ => {}
         }
+        part.text.push_str(&message::update_lines(&self.session, &updates));
     }
 
-    fn push_answer(&mut self, id: &str, answer: &AssistantMessage, out: &mut Vec<SessionUpdate>) {
+    fn push_answer(
+        &self,
+        id: &str,
+        answer: &AssistantMessage,
+        part: &mut Part,
+        out: &mut Vec<SessionUpdate>,
+    ) {
         for block in &answer.content {
             match block {
                 AssistantBlock::Text(text) => {
@@ -176,26 +239,102 @@ impl Conversation {
                         .locations(view.locations)
                         .raw_input(call.arguments.clone());
                     out.push(SessionUpdate::ToolCall(shown));
-                    self.calls.push((call.id.clone(), call.name.clone(), call.arguments.clone()));
+                    let (tool, arguments) = (call.name.clone(), call.arguments.clone());
+                    part.pieces.push(Piece::Call(Call { id: call.id.clone(), tool, arguments }));
                 }
                 AssistantBlock::Unknown(_) => {}
             }
         }
     }
 
-    fn push_result(&mut self, result: &ToolResultMessage, out: &mut Vec<SessionUpdate>) {
-        let at = self.calls.iter().position(|(id, ..)| *id == result.tool_call_id);
-        let Some((id, tool, arguments)) = at.map(|at| self.calls.remove(at)) else { return };
+    /// The lines of `part`, now that the calls before it are known.
+    fn finish(&mut self, part: Part) -> String {
+        let mut changes: Vec<(Range<usize>, String)> = Vec::new();
+        for piece in part.pieces {
+            match piece {
+                Piece::Call(call) => self.calls.push(call),
+                Piece::Line { call_id, idx, place } => match self.take_call(&call_id) {
+                    Some(call) if !tool_calls::changes_files(&call.tool) => {}
+                    Some(call) => {
+                        let result = self.tree.read(idx);
+                        let line = result.map(|result| self.result_line(call, &result)).unwrap_or_default();
+                        changes.push((place, line));
+                    }
+                    None => changes.push((place, String::new())),
+                },
+                Piece::Result { result, at } => {
+                    let Some(call) = result_of(&result).and_then(|of| self.take_call(&of.tool_call_id))
+                    else {
+                        continue;
+                    };
+                    changes.push((at..at, self.result_line(call, &result)));
+                }
+            }
+        }
+        with_changes(part.text, &changes)
+    }
+
+    fn take_call(&mut self, id: &str) -> Option<Call> {
+        let at = self.calls.iter().position(|call| call.id == id)?;
+        Some(self.calls.remove(at))
+    }
+
+    fn result_line(&self, call: Call, entry: &Entry) -> String {
+        let Some(result) = result_of(entry) else { return String::new() };
         let changed = if result.is_error {
             None
         } else {
-            tool_calls::changed(&tool, &arguments, result.details.as_ref(), None, &self.folders)
+            let details = result.details.as_ref();
+            tool_calls::changed(&call.tool, &call.arguments, details, None, &self.folders)
         };
         let status = if result.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let content = changed.unwrap_or_else(|| tool_calls::output(&result.content));
         let fields = ToolCallUpdateFields::new().status(status).content(content);
-        out.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+        let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields));
+        message::update_lines(&self.session, &[update])
     }
+}
+
+impl Part {
+    /// Copies the texts of `line` to the lines if that is enough; `false` otherwise.
+    fn splice(&mut self, forms: &Forms, id: &EntryId, idx: usize, line: &str) -> bool {
+        let start = self.text.len();
+        match forms.push(id, line, &mut self.text) {
+            Some(Spliced::Lines) => true,
+            Some(Spliced::Result { call_id }) => {
+                let (call_id, place) = (call_id.into_owned(), start..self.text.len());
+                self.pieces.push(Piece::Line { call_id, idx, place });
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn result_of(entry: &Entry) -> Option<&ToolResultMessage> {
+    match &entry.body {
+        EntryBody::Message { message: SessionMessage::Model(message), .. } => match &**message {
+            Message::ToolResult(result) => Some(result),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `text` with other texts in these places, which are in order and apart.
+fn with_changes(text: String, changes: &[(Range<usize>, String)]) -> String {
+    if changes.is_empty() {
+        return text;
+    }
+    let added: usize = changes.iter().map(|(_, line)| line.len()).sum();
+    let (mut changed, mut at) = (String::with_capacity(text.len() + added), 0);
+    for (place, line) in changes {
+        changed.push_str(&text[at..place.start]);
+        changed.push_str(line);
+        at = place.end;
+    }
+    changed.push_str(&text[at..]);
+    changed
 }
 
 fn is_shown(kind: EntryKind) -> bool {
@@ -235,18 +374,55 @@ fn failed(id: &str) -> SessionUpdate {
 mod tests {
     use std::fmt::Write as _;
     use std::fs;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+    use serde_json::json;
 
     use crate::session;
 
     use super::*;
+
+    fn tree(path: &Path) -> Option<SessionTree> {
+        Some(session::read_tree(path).unwrap()?.tree)
+    }
+
+    fn conversation(tree: SessionTree) -> Conversation {
+        Conversation::new(SessionId::new("s"), tree, PathBuf::from("/work"), None)
+    }
 
     fn replay_of(lines: &str) -> (tempfile::TempDir, Conversation) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         let header = r#"{"type":"session","version":3,"id":"s","timestamp":"","cwd":"/work"}"#;
         fs::write(&path, format!("{header}\n{lines}")).unwrap();
-        let stored = session::read_tree(&path).unwrap().unwrap();
-        (folder, Conversation::new(SessionId::new("s"), stored.tree, PathBuf::from("/work"), None))
+        let conversation = conversation(tree(&path).unwrap());
+        (folder, conversation)
+    }
+
+    fn updates(lines: &[String]) -> Vec<Value> {
+        let lines = lines.iter().flat_map(|part| part.lines());
+        lines.map(|line| serde_json::from_str::<Value>(line).unwrap()["params"]["update"].take()).collect()
+    }
+
+    fn all_updates(mut conversation: Conversation) -> Vec<Value> {
+        let mut all = Vec::new();
+        while let Some(lines) = conversation.next_lines() {
+            all.extend(updates(&lines));
+        }
+        all
+    }
+
+    /// What texts that are copied and texts that are decoded become is the same.
+    #[track_caller]
+    fn check_alike(path: &Path) -> usize {
+        // Entries of the first format get other ids with every reading.
+        let Some(tree) = tree(path) else { return 0 };
+        let copied = conversation(tree.clone());
+        let decoded = Conversation { forms: None, ..conversation(tree) };
+        let (copied, decoded) = (all_updates(copied), all_updates(decoded));
+        assert_eq!(copied, decoded, "{}", path.display());
+        copied.len()
     }
 
     #[test]
@@ -256,17 +432,18 @@ mod tests {
             let parent = if number == 0 { "null".to_owned() } else { format!("\"{}\"", number - 1) };
             writeln!(
                 lines,
-                r#"{{"type":"message","id":"{number}","parentId":{parent},"timestamp":"","message":{{"role":"user","content":"text {number}","timestamp":1}}}}"#
+                r#"{{"type":"message","id":"{number}","parentId":{parent},"timestamp":"","message":{{"role":"user","content":[{{"type":"text","text":"text {number}"}}],"timestamp":1}}}}"#
             )
             .unwrap();
         }
         let (_folder, mut replay) = replay_of(&lines);
         let (mut n_batches, mut ids) = (0, Vec::new());
-        while let Some(updates) = replay.next_updates() {
+        while let Some(lines) = replay.next_lines() {
+            let updates = updates(&lines);
             assert!(updates.len() <= BATCH);
             for update in updates {
-                let SessionUpdate::UserMessageChunk(chunk) = update else { panic!("{update:?}") };
-                ids.push(chunk.message_id.unwrap().0.to_string());
+                assert_eq!(update["sessionUpdate"], "user_message_chunk");
+                ids.push(update["messageId"].as_str().unwrap().to_owned());
             }
             n_batches += 1;
         }
@@ -283,10 +460,98 @@ mod tests {
             r#"{"type":"message","id":"b","parentId":"a","timestamp":"","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"make"}}],"stopReason":"aborted","errorMessage":"x","timestamp":2}}"#,
             "\n",
         );
-        let (_folder, mut replay) = replay_of(lines);
-        let updates = replay.next_updates().unwrap();
-        assert!(replay.next_updates().is_none());
-        let Some(SessionUpdate::ToolCallUpdate(last)) = updates.last() else { panic!("{updates:?}") };
-        assert_eq!((&*last.tool_call_id.0, last.fields.status), ("c", Some(ToolCallStatus::Failed)));
+        let (_folder, replay) = replay_of(lines);
+        let updates = all_updates(replay);
+        let last = updates.last().unwrap();
+        assert_eq!((&last["toolCallId"], &last["status"]), (&json!("c"), &json!("failed")));
+    }
+
+    #[test]
+    fn sessions_are_replayed_alike_whether_texts_are_copied_or_decoded() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sessions");
+        let (mut folders, mut n_sessions, mut n_updates) = (vec![root], 0, 0);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    n_updates += check_alike(&path);
+                    n_sessions += 1;
+                }
+            }
+        }
+        assert!(n_sessions > 20 && n_updates > 200, "{n_sessions} sessions with {n_updates} updates");
+    }
+
+    /// Texts as the original, pi and others may have written them.
+    fn texts() -> impl Strategy<Value = String> {
+        let plain = ".{0,30}".prop_map(|text| serde_json::to_string(&text).unwrap());
+        let escaped = ".{0,12}".prop_map(|text| {
+            let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
+            format!("\"{}\"", units.collect::<String>())
+        });
+        let odd = prop::sample::select(vec![
+            r#""half \ud83d of a pair""#,
+            r#""\\ud800 is text""#,
+            r#""\/ \b \u001b[1m""#,
+            r#""""#,
+            "7",
+            "null",
+        ]);
+        prop_oneof![4 => plain, 1 => escaped, 1 => odd.prop_map(str::to_owned)]
+    }
+
+    /// The message of an entry, with calls and results of few ids, so that some meet.
+    fn messages() -> impl Strategy<Value = String> {
+        let block = |text: &String| format!(r#"{{"type":"text","text":{text}}}"#);
+        let user = prop::collection::vec(texts(), 0..3).prop_map(move |texts| {
+            let blocks: Vec<String> = texts.iter().map(block).collect();
+            format!(r#"{{"role":"user","content":[{}],"timestamp":1}}"#, blocks.join(","))
+        });
+        let tools = prop::sample::select(vec!["read", "edit", "write", "bash"]);
+        let call = (tools, 0..4, texts()).prop_map(|(tool, id, text)| {
+            let arguments = format!(r#"{{"path":"a","content":{text},"edits":[{{"oldText":"x","newText":{text}}}]}}"#);
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"thinking","thinking":{text}}},{{"type":"toolCall","id":"c{id}","name":"{tool}","arguments":{arguments}}}],"stopReason":"toolUse","timestamp":1}}"#
+            )
+        });
+        let result = (0..4, any::<bool>(), prop::collection::vec(texts(), 0..3)).prop_map(move |(id, is_error, texts)| {
+            let blocks: Vec<String> = texts.iter().map(block).collect();
+            format!(
+                r#"{{"role":"toolResult","toolCallId":"c{id}","toolName":"x","content":[{}],"details":{{"patch":"@@ -1 +1 @@\n-a\n+b\n"}},"isError":{is_error},"timestamp":1}}"#,
+                blocks.join(",")
+            )
+        });
+        let others = prop::sample::select(vec![
+            r#"{"role":"user","content":"plain","timestamp":1}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"x","more":1}],"timestamp":1}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"x"}],"timestamp":"no number"}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"x"},{"type":"image","data":"AA==","mimeType":"image/png"}],"timestamp":1}"#,
+            r#"{"role":"toolResult","toolCallId":7,"content":[{"type":"text","text":"x"}],"timestamp":1}"#,
+            r#"{"role":"bashExecution","command":"ls","output":"a","exitCode":0,"cancelled":false,"truncated":false,"timestamp":1}"#,
+        ]);
+        prop_oneof![2 => user, 3 => call, 3 => result, 1 => others.prop_map(str::to_owned)]
+    }
+
+    proptest! {
+        #[test]
+        fn any_session_is_replayed_alike_whether_texts_are_copied_or_decoded(
+            messages in prop::collection::vec(messages(), 1..12),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("s.jsonl");
+            let mut lines = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/work\"}\n");
+            for (at, message) in messages.iter().enumerate() {
+                let parent = at.checked_sub(1).map_or("null".to_owned(), |before| format!("\"{before}\""));
+                writeln!(
+                    lines,
+                    r#"{{"type":"message","id":"{at}","parentId":{parent},"timestamp":"","message":{message}}}"#
+                )
+                .unwrap();
+            }
+            fs::write(&path, lines).unwrap();
+            check_alike(&path);
+        }
     }
 }

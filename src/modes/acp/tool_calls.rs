@@ -109,6 +109,11 @@ fn diff(path: &Path, old: Option<String>, new: String) -> ToolCallContent {
     ToolCallContent::Diff(Diff::new(path, new).old_text(old))
 }
 
+/// Whether results of a tool are shown as changes of a file.
+pub(super) fn changes_files(tool: &str) -> bool {
+    matches!(tool, "edit" | "write")
+}
+
 /// What a call that succeeded changed. `overwritten` is the text that a file had before a
 /// `write`.
 pub(super) fn changed(

@@ -37,12 +37,14 @@ fn parse_entry(line: &[u8]) -> Option<Entry> {
 
 /// Reads lines that follow each other, many with each access to the file.
 #[derive(Debug, Default)]
-struct LineReader {
+pub(super) struct LineReader {
     bytes: Vec<u8>,
     /// Where `bytes` begins in the file.
     start: u64,
     /// The end of the line that was read last.
     end: u64,
+    /// A line that is long, or far from the others.
+    single: Vec<u8>,
 }
 
 /// How much [`LineReader`] reads at once, if lines are close to each other.
@@ -51,20 +53,23 @@ const WINDOW_BYTES: u64 = 256 << 10;
 impl LineReader {
     /// The entry at `location`; `None` if it cannot be read.
     fn read_entry(&mut self, file: &File, location: Location) -> Option<Entry> {
+        parse_entry(self.line(file, location)?)
+    }
+
+    /// The bytes at `location`; `None` if they cannot be read.
+    pub(super) fn line(&mut self, file: &File, location: Location) -> Option<&[u8]> {
         let (offset, len) = (location.offset(), u64::from(location.len));
         let is_near = self.end > 0 && offset >= self.end && offset - self.end < WINDOW_BYTES / 4;
         self.end = offset + len;
-        if !is_near && !self.has(offset, len) || len > WINDOW_BYTES {
-            return read_entry(file, location);
-        }
-        if !self.has(offset, len) {
+        if is_near && len <= WINDOW_BYTES && !self.has(offset, len) {
             self.fill(file, offset);
         }
-        if !self.has(offset, len) {
-            return read_entry(file, location);
+        if self.has(offset, len) {
+            let at = usize::try_from(offset - self.start).ok()?;
+            return Some(&self.bytes[at..at + location.len as usize]);
         }
-        let at = usize::try_from(offset - self.start).ok()?;
-        parse_entry(&self.bytes[at..at + location.len as usize])
+        self.single = read_line(file, location)?;
+        Some(&self.single)
     }
 
     fn has(&self, offset: u64, len: u64) -> bool {

@@ -47,7 +47,7 @@ pub(super) use outline::PendingOutline;
 pub(super) use replace::replace;
 pub use scan::{OpenError, read_header};
 pub(super) use scan::{clean_name, is_entry, parse_header, past_bad_blocks, start_of_entry_at_the_end};
-pub use session_tree::{EntryLabel, SessionTree, TreeEntry};
+pub use session_tree::{EntryLabel, SessionTree, StoredEntry, TreeEntry, TreeLines};
 pub(super) use stamp::{End, Stamp};
 pub use tree::EntryKind;
 pub(super) use tree_copy::{BranchCopy, copy_file};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::util::clock;
 
-use super::bodies;
+use super::bodies::{self, LineReader};
 use super::entry::{Entry, EntryBody, EntryId};
 use super::tree::{Body, EntryKind, Location, Tree};
 
@@ -42,6 +42,39 @@ pub struct TreeEntry {
     /// Its line names `parent`, not one that is missing.
     pub(super) is_linked: bool,
     body: Body,
+}
+
+/// Reads entries of a tree as they are. Lines that follow each other in the file take few
+/// accesses to it.
+#[derive(Debug)]
+pub struct TreeLines<'t> {
+    tree: &'t SessionTree,
+    reader: LineReader,
+}
+
+/// An entry as it is at hand.
+#[derive(Debug)]
+pub enum StoredEntry<'l> {
+    /// In memory.
+    Entry(Arc<Entry>),
+    /// The bytes where it was in the file, without a line break; if the file has changed,
+    /// they may be another entry, or none.
+    Line(Cow<'l, str>),
+}
+
+impl TreeLines<'_> {
+    /// The entry `idx`; `None` if it cannot be read. Blocks.
+    pub fn read(&mut self, idx: usize) -> Option<StoredEntry<'_>> {
+        let Shared { entries, file, .. } = &*self.tree.0;
+        match &entries.get(idx)?.body {
+            Body::Loaded(entry) => Some(StoredEntry::Entry(Arc::clone(entry))),
+            Body::Lost => None,
+            Body::OnDisk(location) => {
+                let line = self.reader.line(file.as_ref()?, *location)?;
+                Some(StoredEntry::Line(String::from_utf8_lossy(line)))
+            }
+        }
+    }
 }
 
 /// A name that the user gave an entry.
@@ -133,6 +166,11 @@ impl SessionTree {
             None => self.read(*idx),
         });
         entries.collect()
+    }
+
+    /// A reader of entries as they are in the file.
+    pub fn lines(&self) -> TreeLines<'_> {
+        TreeLines { tree: self, reader: LineReader::default() }
     }
 
     /// Bytes of an entry's line; 0 if it is in memory or cannot be read.
