@@ -73,7 +73,7 @@ pub(crate) fn input(data: &[u8]) {
         match event {
             InputEvent::Key(key) => assert!(!matches!(key.code, KeyCode::Char(c) if c.is_control())),
             InputEvent::Paste(text) => assert!(!text.chars().any(|c| c.is_control() && c != '\n')),
-            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) => {}
+            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {}
         }
     }
     // The end of a paste, and more than any other sequence may have.

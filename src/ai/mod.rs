@@ -46,6 +46,6 @@ pub use requests::{
     system_state,
 };
 pub use transport::{
-    AwsKeys, CallBody, CallError, CallReply, Credential, HttpCall, Quota, QuotaWindow, Quotas, RecordedFrame,
-    SignIn, Transport, recorded_frames,
+    AwsKeys, CallBody, CallError, CallReply, Credential, ExtraRoots, HttpCall, Quota, QuotaWindow, Quotas,
+    RecordedFrame, SignIn, Transport, recorded_frames,
 };

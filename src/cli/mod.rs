@@ -108,7 +108,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
         let runtime = single_runtime()?;
         let (found, lists) = runtime.block_on(async {
             let lists = setup.credentials.model_lists(&setup.catalog);
-            tokio::join!(ai::discover(&setup.catalog.local_addresses), lists)
+            tokio::join!(ai::discover(&setup.catalog.local_addresses, &setup.transport), lists)
         });
         for (server, models) in found {
             setup.catalog.set_local(server, models);

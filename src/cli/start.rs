@@ -47,7 +47,7 @@ pub(super) struct Setup {
     pub(super) settings: Arc<EffectiveSettings>,
     pub(super) catalog: Catalog,
     pub(super) credentials: Credentials,
-    transport: Transport,
+    pub(super) transport: Transport,
     pub(super) clock: Clock,
     /// Problems in the user's files, one line each. None is fatal.
     pub(super) problems: Vec<String>,
@@ -62,7 +62,11 @@ impl Setup {
         let settings = starting_settings(&live_settings, args, &dirs, &cwd);
         let (catalog, wrong) = config::load_catalog(&dirs, &env);
         problems.extend(wrong);
-        let (transport, clock) = (Transport::new(), Clock::system());
+        let (roots, wrong) = config::extra_roots(&env);
+        problems.extend(wrong);
+        let (transport, wrong) = session::transport(roots, &settings.values);
+        problems.extend(wrong);
+        let clock = Clock::system();
         let (credentials, wrong) =
             config::user_credentials(&env, &dirs, &settings.values, &transport, &clock);
         problems.extend(wrong);

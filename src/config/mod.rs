@@ -8,6 +8,7 @@
 mod auth_file;
 mod authorised;
 mod aws;
+mod certificates;
 mod cloud_credentials;
 mod credentials;
 mod dirs;
@@ -27,6 +28,7 @@ mod value;
 pub use auth_file::{AuthEntries, AuthEntry, AuthFile, AuthFileError, OAuthEntry, StoredKey};
 pub use authorised::Authorised;
 pub use aws::{AwsCredentials, AwsEndpoints, AwsError};
+pub use certificates::extra_roots;
 pub use cloud_credentials::CloudCredentials;
 pub use credentials::{CredentialError, Credentials, KeySource, ProviderKeys};
 pub use dirs::Dirs;

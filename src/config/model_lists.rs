@@ -19,6 +19,11 @@ pub struct ModelLists {
 }
 
 impl Credentials {
+    /// The connections that accounts use.
+    pub fn transport(&self) -> Transport {
+        self.accounts().map_or_else(Transport::new, |accounts| accounts.transport().clone())
+    }
+
     /// The lists of all providers that publish one and have a key.
     /// Runs key commands. Known lists are not requested again; the
     /// others take at most three seconds. Dropping the future cancels the requests.
@@ -43,7 +48,7 @@ impl Credentials {
         }
         let credential = self.resolve(template, catalog).await.map_err(|error| error.to_string())?;
         let headers = self.headers(template).await.map_err(|error| error.to_string())?;
-        let transport = self.accounts().map_or_else(Transport::new, |accounts| accounts.transport().clone());
+        let transport = self.transport();
         let filled = headers.map(|headers| Model { headers, ..template.clone() });
         let mut models = list_models(&transport, filled.as_ref().unwrap_or(template), &credential).await?;
         for model in &mut models {

@@ -8,17 +8,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::{Tool, ToolError, ToolRegistry};
-use crate::ai::{
-    DemoPace, DemoProvider, HttpProvider, LiveCatalog, MatchError, Model, Provider, Router, Transport,
+use crate::ai::{DemoPace, DemoProvider, HttpProvider, LiveCatalog, MatchError, Model, Provider, Router};
+use crate::config::{
+    Authorised, Dirs, Env, LiveSettings, Settings, extra_roots, load_catalog, user_credentials,
 };
-use crate::config::{Authorised, Dirs, Env, LiveSettings, Settings, load_catalog, user_credentials};
 use crate::tools::{self, BUILTINS, BashConfig};
 use crate::util::clock::Clock;
 use crate::util::disk::SystemDisk;
 
 use super::agent_session::start;
 use super::client::Session;
-use super::from_settings::{bash_config, http_options, tools_config};
+use super::from_settings::{bash_config, http_options, tools_config, transport};
 use super::open::OpenSession;
 use super::outbox::Deltas;
 use super::question::{AllowAll, ToolGate};
@@ -204,7 +204,11 @@ impl SessionBuilder {
         let (live, mut problems) = LiveSettings::load(dirs.settings_file(), []);
         let settings = live.get();
         let settings = &settings.values;
-        let (transport, clock) = (Transport::new(), Clock::system());
+        let (roots, wrong) = extra_roots(&self.env);
+        problems.extend(wrong);
+        let (transport, wrong) = transport(roots, settings);
+        problems.extend(wrong);
+        let clock = Clock::system();
         let (credentials, wrong) = user_credentials(&self.env, &dirs, settings, &transport, &clock);
         problems.extend(wrong);
         let (mut catalog, wrong) = load_catalog(&dirs, &self.env);

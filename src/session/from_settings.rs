@@ -2,17 +2,31 @@
 
 use std::time::Duration;
 
-use crate::ai::HttpOptions;
+use crate::ai::{ExtraRoots, HttpOptions, Transport};
 use crate::config::{Dirs, Env, Settings};
 use crate::tools::{BashConfig, ImageLimits, ToolsConfig};
 
-/// How requests are sent and repeated. A timeout of zero in the settings means none.
+/// The connections of the settings, trusting `roots` too; and what is wrong with the settings.
+pub fn transport(roots: ExtraRoots, settings: &Settings) -> (Transport, Option<String>) {
+    let transport = Transport::trusting(roots);
+    let Some(proxy) = &settings.http_proxy else { return (transport, None) };
+    match transport.clone().through(proxy) {
+        Ok(transport) => (transport, None),
+        Err(error) => {
+            let problem = format!("httpProxy is ignored: \"{proxy}\" is no address of a proxy ({error})");
+            (transport, Some(problem))
+        }
+    }
+}
+
+/// The timeouts and retries of the settings. A time of zero means no limit.
 pub fn http_options(settings: &Settings) -> HttpOptions {
-    let idle = settings.http_idle_timeout;
+    let limit = |time: Duration| (time > Duration::ZERO).then_some(time);
     HttpOptions {
-        idle_timeout: (idle > Duration::ZERO).then_some(idle),
+        idle_timeout: limit(settings.http_idle_timeout),
+        header_timeout: settings.provider_timeout,
         max_retries: settings.provider_max_retries,
-        ..HttpOptions::default()
+        max_retry_delay: limit(settings.provider_max_retry_delay),
     }
 }
 

@@ -145,7 +145,8 @@ impl Services {
         let (dirs, env) = (self.dirs.clone(), self.credentials.env());
         let reading = tokio::task::spawn_blocking(move || load_catalog(&dirs, &env));
         let addresses = self.catalog.get().local_addresses.clone();
-        let (read, found) = tokio::join!(reading, ai::discover(&addresses));
+        let transport = self.credentials.transport();
+        let (read, found) = tokio::join!(reading, ai::discover(&addresses, &transport));
         let Ok((catalog, problems)) = read else { return Vec::new() };
         self.catalog.update(|current| {
             let before = std::mem::replace(current, catalog);

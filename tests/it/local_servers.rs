@@ -2,18 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
 
-use std::io::{Read as _, Write as _};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
-use pi::ai::{Catalog, LocalAddresses, TestBarrier, discover};
+use pi::ai::{Catalog, LocalAddresses, TestBarrier, Transport, discover};
 use pi::config::{Credentials, Env};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use crate::support::pty::{Pty, TestHome};
 use crate::support::sse_server::{Reply, SseServer};
+use crate::support::tls_server::{AUTHORITY, TlsServer};
 
 fn json(path: &str, body: &Value) -> Reply {
     Reply::status(200, &[("content-type", "application/json")], &body.to_string()).on(path)
@@ -23,7 +22,7 @@ fn json(path: &str, body: &Value) -> Reply {
 async fn found(id: &str, replies: impl IntoIterator<Item = Reply>) -> Vec<String> {
     let server = SseServer::start(replies).await;
     let addresses = LocalAddresses::parse(&format!("{id}={}", server.url()));
-    let models = discover(&addresses).await.into_iter().flat_map(|(_, models)| models);
+    let models = discover(&addresses, &Transport::new()).await.into_iter().flat_map(|(_, models)| models);
     models
         .map(|model| {
             assert_eq!(model.base_url, format!("{}/v1", server.url()));
@@ -84,51 +83,18 @@ async fn a_server_that_says_too_much_is_cut_short() {
     assert_eq!(found("vllm", [json("/v1/models", &huge)]).await, [""; 0]);
 }
 
-/// One reply to one request, by TLS. The fixture's authority vouches for 127.0.0.1.
-fn tls_server(reply: String) -> (String, std::thread::JoinHandle<()>) {
-    use rustls::pki_types::pem::PemObject as _;
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-
-    let certificate = CertificateDer::from_pem_slice(include_bytes!("../fixtures/tls/server.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../fixtures/tls/server-key.pem")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("https://{}", listener.local_addr().unwrap());
-    let serving = std::thread::spawn(move || {
-        let (mut socket, _) = listener.accept().unwrap();
-        let mut connection = rustls::ServerConnection::new(Arc::new(config)).unwrap();
-        let mut stream = rustls::Stream::new(&mut connection, &mut socket);
-        let mut request = Vec::new();
-        while !request.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            stream.read_exact(&mut byte).unwrap();
-            request.push(byte[0]);
-        }
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", reply.len());
-        stream.write_all((head + &reply).as_bytes()).unwrap();
-        stream.flush().unwrap();
-    });
-    (address, serving)
-}
-
 #[test]
 fn a_server_with_a_certificate_is_found() {
     let list = json!({"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 16384}]});
-    let (address, serving) = tls_server(list.to_string());
+    let server = TlsServer::start(list.to_string());
     let home = TestHome::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
     command.env_clear().env("HOME", home.home()).args(["--list-models", "vllm/"]);
-    command.env("PI_LOCAL_SERVERS", format!("vllm={address}"));
-    command.env("SSL_CERT_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tls/authority.pem"));
+    command.env("PI_LOCAL_SERVERS", format!("vllm={}", server.url()));
+    command.env("SSL_CERT_FILE", AUTHORITY);
     let table = String::from_utf8(command.output().unwrap().stdout).unwrap();
     assert!(table.contains("vllm/m"), "{table}");
-    serving.join().unwrap();
+    server.join();
 }
 
 #[tokio::test]

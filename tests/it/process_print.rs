@@ -826,6 +826,27 @@ async fn a_prompt_that_pi_or_the_model_declines_has_an_exit_code_of_its_own() {
     assert_eq!(server.requests().len(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_go_through_the_proxy_of_the_settings() {
+    let proxy = SseServer::start([Reply::sse(chat::text("Through."))]).await;
+    let home =
+        TestHome::with_server("http://model.invalid/v1").settings(&json!({ "httpProxy": proxy.url() }));
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let output = output(command).await;
+    assert_eq!(text(&output.stdout), "Through.\n", "{}", text(&output.stderr));
+    assert_eq!(proxy.requests()[0].path, "http://model.invalid/v1/chat/completions");
+
+    let direct = SseServer::start([Reply::sse(chat::text("Direct."))]).await;
+    let home = TestHome::with_server(direct.url()).settings(&json!({ "httpProxy": "::" }));
+    let mut command = pi(&home);
+    command.args(["-p", "hello"]);
+    let output = self::output(command).await;
+    assert_eq!(text(&output.stdout), "Direct.\n");
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("httpProxy is ignored: \"::\" is no address of a proxy"), "{stderr}");
+}
+
 #[test]
 fn certificates_of_the_program_serve_where_the_system_has_none() {
     let home = TestHome::with_server("https://127.0.0.1:1/v1");

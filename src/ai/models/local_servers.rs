@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::model::{Modality, Model};
 use crate::ai::messages::Api;
-use crate::ai::transport::{client_builder, read_whole};
+use crate::ai::transport::{Transport, read_whole};
 
 /// Maximum duration of a search. Servers that have not answered every request by then
 /// are listed with the facts they have reported.
@@ -98,10 +98,15 @@ impl LocalAddresses {
     }
 }
 
-/// The models of all servers that respond, by server. Dropping the future cancels the search.
-pub async fn discover(addresses: &LocalAddresses) -> Vec<(&'static LocalServer, Vec<Model>)> {
+/// The models of all servers that respond, by server. Trusts the certificates that `transport`
+/// trusts. Dropping the future cancels the search.
+pub async fn discover(
+    addresses: &LocalAddresses,
+    transport: &Transport,
+) -> Vec<(&'static LocalServer, Vec<Model>)> {
     let asked: Vec<_> =
         LOCAL_SERVERS.iter().filter_map(|server| Some((server, addresses.of(server)?))).collect();
+    let client = |tls| transport.local_client(tls, LIMIT / 2);
     let (Some(plain), tls) = (client(false), asked.iter().any(|(_, address)| is_https(address))) else {
         return Vec::new();
     };
@@ -118,11 +123,6 @@ pub async fn discover(addresses: &LocalAddresses) -> Vec<(&'static LocalServer, 
 
 fn is_https(address: &str) -> bool {
     address.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
-}
-
-fn client(tls: bool) -> Option<Client> {
-    let builder = client_builder().no_proxy().connect_timeout(LIMIT / 2);
-    if tls { builder } else { builder.tls_certs_only([]) }.build().ok()
 }
 
 /// One server to query.

@@ -31,6 +31,8 @@ use crate::util::clock::Clock;
 pub struct HttpOptions {
     /// Longest silence, before the headers and between bytes; `None` means no limit.
     pub idle_timeout: Option<Duration>,
+    /// Longest wait for the headers, if it differs from that; zero means no limit.
+    pub header_timeout: Option<Duration>,
     /// How often one request is repeated before it fails. The session has its
     /// own, visible retry policy, so the default is 0.
     pub max_retries: u32,
@@ -42,6 +44,7 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             idle_timeout: Some(Duration::from_secs(300)),
+            header_timeout: None,
             max_retries: 0,
             max_retry_delay: Some(Duration::from_secs(60)),
         }
@@ -237,7 +240,7 @@ impl Driver {
                     () = self.cancel.cancelled() => Err(Ending::Aborted),
                     chunk = next_chunk(&mut response) => chunk,
                     () = silence(options.idle_timeout, clock) => {
-                        Err(Ending::Failed(silent("data", &self.request, options)))
+                        Err(Ending::Failed(silent("data", &self.request, options.idle_timeout)))
                     }
                 };
                 // All available bytes are read before other tasks run.
@@ -320,6 +323,10 @@ async fn open_with(
     })?;
     let HttpProvider { transport, clock, options, .. } = provider;
     let service = service(&request.model);
+    let patience = match options.header_timeout {
+        Some(limit) => Some(limit).filter(|limit| !limit.is_zero()),
+        None => options.idle_timeout,
+    };
     let mut retries = 0;
     loop {
         // A signature is valid for minutes, and waits between attempts may be longer.
@@ -327,8 +334,8 @@ async fn open_with(
         codec.sign(request, &mut encoded, now_ms).map_err(|error| error.to_string())?;
         let sent = tokio::select! {
             biased;
-            sent = transport.send(&encoded, service, options.idle_timeout, now_ms) => sent,
-            () = silence(options.idle_timeout, clock) => return Err(silent("answer", request, options)),
+            sent = transport.send(&encoded, service, patience, now_ms) => sent,
+            () = silence(patience, clock) => return Err(silent("answer", request, patience)),
         };
         let failure = match sent {
             Ok(response) => {
@@ -392,8 +399,8 @@ async fn next_chunk(response: &mut Response) -> Result<Option<impl AsRef<[u8]> +
 }
 
 /// The error for a service that has sent no `what` for too long.
-fn silent(what: &str, request: &Request, options: &HttpOptions) -> RequestError {
-    let seconds = options.idle_timeout.unwrap_or_default().as_secs_f64();
+fn silent(what: &str, request: &Request, limit: Option<Duration>) -> RequestError {
+    let seconds = limit.unwrap_or_default().as_secs_f64();
     let text = format!("timed out: no {what} from {} for {seconds} s", service(&request.model));
     RequestError::of_class(text, FailureClass::Network)
 }

@@ -14,11 +14,12 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, ClientBuilder, Response, StatusCode, Url};
+use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, Response, StatusCode, Url};
 
 use super::http_body::HttpBody;
 use super::quota::Quotas;
 use super::redact;
+use super::roots::ExtraRoots;
 use crate::ai::failure::{ErrorBody, FailureClass, NO_RETRY, RETRY, RequestError, clip};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -49,6 +50,9 @@ pub struct Transport {
 
 #[derive(Debug, Default)]
 struct Clients {
+    extra: ExtraRoots,
+    /// In place of those of the environment.
+    proxy: Option<Proxy>,
     plain: Slot,
     tls: Slot,
     plain_direct: Slot,
@@ -96,6 +100,22 @@ impl Transport {
         Self::default()
     }
 
+    /// As [`Self::new`], trusting `extra` in addition to the certificates of the system.
+    pub fn trusting(extra: ExtraRoots) -> Self {
+        let clients = Clients { extra, ..Clients::default() };
+        Self { clients: Arc::new(clients), quotas: Quotas::default() }
+    }
+
+    /// The same with `proxy` in place of the proxies of the environment; `NO_PROXY` still counts.
+    ///
+    /// # Errors
+    /// If it is not the address of a proxy.
+    pub fn through(self, proxy: &str) -> Result<Self, String> {
+        let proxy = Proxy::all(proxy).map_err(|error| root_cause(&error))?.no_proxy(NoProxy::from_env());
+        let clients = Clients { extra: self.clients.extra.clone(), proxy: Some(proxy), ..Clients::default() };
+        Ok(Self { clients: Arc::new(clients), quotas: self.quotas })
+    }
+
     /// What services reported about their limits in the headers of responses.
     pub fn quotas(&self) -> &Quotas {
         &self.quotas
@@ -114,7 +134,14 @@ impl Transport {
             Route { tls: false, direct: true } => &self.clients.plain_direct,
             Route { tls: true, direct: true } => &self.clients.tls_direct,
         };
-        slot.get_or_init(|| build(route)).as_ref().map_err(Clone::clone)
+        slot.get_or_init(|| build(route, &self.clients)).as_ref().map_err(Clone::clone)
+    }
+
+    /// A client for servers on this machine, which bypasses proxies and waits for
+    /// connections at most `connect_timeout`; `None` if it cannot be built.
+    pub(in crate::ai) fn local_client(&self, tls: bool, connect_timeout: Duration) -> Option<Client> {
+        let builder = || client_builder().no_proxy().connect_timeout(connect_timeout);
+        with_certificates(builder, tls, &self.clients.extra).ok()
     }
 
     /// Sends `request` and waits for the headers of a successful response.
@@ -164,29 +191,42 @@ impl Transport {
 }
 
 /// The common configuration of every client.
-pub(in crate::ai) fn client_builder() -> ClientBuilder {
+fn client_builder() -> ClientBuilder {
     // Fails if a provider is already installed, which is then used.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_else(drop);
     Client::builder().user_agent(concat!("pi/", env!("CARGO_PKG_VERSION")))
 }
 
-/// The client of a route. It trusts the certificates of the system, `SSL_CERT_FILE` or
-/// `SSL_CERT_DIR`; where there are none at all, as in many containers, those that Mozilla
-/// trusts, which are part of the program.
-fn build(route: Route) -> Result<Client, String> {
-    let built = builder(route).build();
-    let built = match built {
-        Err(_) if route.tls => builder(route).tls_certs_only(bundled_roots()).build(),
-        built => built,
-    };
+fn build(route: Route, clients: &Clients) -> Result<Client, String> {
+    let built = with_certificates(|| builder(route, clients.proxy.as_ref()), route.tls, &clients.extra);
     built.map_err(|error| format!("the HTTP client cannot be built: {}", root_cause(&error)))
+}
+
+/// A client that trusts the certificates of the system, `SSL_CERT_FILE` or `SSL_CERT_DIR`, and
+/// `extra`. Where there are none at all, as in many containers, those that Mozilla trusts
+/// take the place of the system's; they are part of the program.
+fn with_certificates(
+    builder: impl Fn() -> ClientBuilder,
+    tls: bool,
+    extra: &ExtraRoots,
+) -> reqwest::Result<Client> {
+    if !tls {
+        return builder().tls_certs_only([]).build();
+    }
+    // With `extra` this would succeed where the system has none.
+    let of_system = builder().build();
+    match of_system {
+        Ok(_) if !extra.is_empty() => builder().tls_certs_merge(extra.certificates()).build(),
+        Err(_) => builder().tls_certs_only(bundled_roots().chain(extra.certificates())).build(),
+        built => built,
+    }
 }
 
 fn bundled_roots() -> impl Iterator<Item = Certificate> {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().filter_map(|root| Certificate::from_der(root).ok())
 }
 
-fn builder(route: Route) -> ClientBuilder {
+fn builder(route: Route, proxy: Option<&Proxy>) -> ClientBuilder {
     // Keys and the conversation are meant for the original server only, so redirects
     // to other servers are not followed.
     let policy = Policy::custom(|attempt| {
@@ -198,14 +238,12 @@ fn builder(route: Route) -> ClientBuilder {
             attempt.stop()
         }
     });
-    let mut builder = client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(policy);
-    if !route.tls {
-        builder = builder.tls_certs_only([]);
+    let builder = client_builder().connect_timeout(CONNECT_TIMEOUT).redirect(policy);
+    match proxy {
+        _ if route.direct => builder.no_proxy(),
+        Some(proxy) => builder.proxy(proxy.clone()),
+        None => builder,
     }
-    if route.direct {
-        builder = builder.no_proxy();
-    }
-    builder
 }
 
 /// A request that would fail again on every retry.
@@ -377,7 +415,7 @@ mod tests {
     fn bundled_certificates_make_a_client() {
         assert!(bundled_roots().count() > 100);
         let route = Route { tls: true, direct: false };
-        builder(route).tls_certs_only(bundled_roots()).build().unwrap();
+        builder(route, None).tls_certs_only(bundled_roots()).build().unwrap();
     }
 
     #[test]

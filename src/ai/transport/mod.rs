@@ -3,7 +3,7 @@
 //! `http` sends a request and returns the response or the text of the failure,
 //! `http_call` is for small requests such as signing in, `credential` authenticates
 //! requests, `http_body` is what is sent, `framing` splits answers into frames with `sse` (server-sent events) or
-//! `event_stream` (Amazon's binary form), `quota` reads the limits that services report, `sigv4` signs, `silence` detects dead
+//! `event_stream` (Amazon's binary form), `quota` reads the limits that services report, `roots` has certificates that the user trusts, `sigv4` signs, `silence` detects dead
 //! connections, and `redact` removes secrets from error texts. Nothing here knows
 //! messages or models.
 
@@ -16,6 +16,7 @@ mod http_body;
 mod http_call;
 mod quota;
 pub(super) mod redact;
+mod roots;
 pub(super) mod sigv4;
 mod silence;
 mod sse;
@@ -24,12 +25,11 @@ pub(super) use address::escape_segment;
 pub use credential::{AwsKeys, Credential, SignIn};
 pub(super) use framing::{Frames, Framing};
 pub use http::Transport;
-pub(super) use http::{
-    HttpRequest, Route, client_builder, connection_error, html_text, read_whole, root_cause,
-};
+pub(super) use http::{HttpRequest, Route, connection_error, html_text, read_whole, root_cause};
 pub(super) use http_body::HttpBody;
 pub use http_call::{CallBody, CallError, CallReply, HttpCall};
 pub use quota::{Quota, QuotaWindow, Quotas};
+pub use roots::ExtraRoots;
 pub(super) use sigv4::Scope;
 pub(super) use silence::silence;
 pub(super) use sse::{FRAME_LIMIT_BYTES, SseFrame, SseItem};

@@ -184,20 +184,41 @@ pub(super) fn checked(
 
 const IGNORED: &str = "ignoring it";
 
-/// Converts older forms of settings to the current form.
+/// Converts older and other forms of settings to the current form.
 pub(super) fn modern(values: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
-    let Some(Value::Object(skills)) = values.get("skills") else { return Cow::Borrowed(values) };
-    let (folders, commands) = (skills.get("customDirectories"), skills.get("enableSkillCommands"));
-    if folders.is_none() && commands.is_none() {
-        return Cow::Borrowed(values);
+    let mut modern = Cow::Borrowed(values);
+    if let Some(Value::Object(skills)) = values.get("skills") {
+        let (folders, commands) = (skills.get("customDirectories"), skills.get("enableSkillCommands"));
+        if folders.is_some() || commands.is_some() {
+            let modern = modern.to_mut();
+            modern.insert("skills".to_owned(), folders.cloned().unwrap_or_default());
+            if let Some(commands) = commands {
+                modern.entry("enableSkillCommands").or_insert_with(|| commands.clone());
+            }
+        }
     }
-    let mut modern = values.clone();
-    modern.insert("skills".to_owned(), folders.cloned().unwrap_or_default());
-    if let Some(commands) = commands {
-        modern.entry("enableSkillCommands").or_insert_with(|| commands.clone());
+    for (old, new) in RENAMED {
+        if let Some(value) = lookup(values, old)
+            && lookup(values, new).is_none()
+        {
+            *entry(modern.to_mut(), new) = value.clone();
+        }
     }
-    Cow::Owned(modern)
+    for key in ["httpIdleTimeoutMs", "retry.provider.timeoutMs"] {
+        if lookup(values, key).is_some_and(|value| value == "disabled") {
+            *entry(modern.to_mut(), key) = 0.into();
+        }
+    }
+    // Leaves lists out of the original's header that pi does not show.
+    if values.get("quietStartup").is_some_and(|value| value == "header") {
+        *entry(modern.to_mut(), "quietStartup") = false.into();
+    }
+    modern
 }
+
+/// Earlier names of settings.
+const RENAMED: &[(&str, &str)] =
+    &[("queueMode", "steeringMode"), ("retry.maxDelayMs", "retry.provider.maxRetryDelayMs")];
 
 /// Sections that are not objects, such as `"retry": 3`. Their settings are ignored.
 fn section_problems(values: &Map<String, Value>, layer: Layer) -> Vec<SettingsProblem> {
@@ -348,6 +369,26 @@ mod tests {
         assert_eq!(settings.values.project_trust, super::super::TrustDefault::Ask);
         assert_eq!(settings.values.skills, ["mine"], "those of the project count beside them");
         assert_eq!(settings.origin("skills"), Some(Layer::User));
+    }
+
+    #[test]
+    fn earlier_names_and_words_of_the_original_count() {
+        let values = json!({
+            "queueMode": "all",
+            "quietStartup": "header",
+            "httpIdleTimeoutMs": "disabled",
+            "retry": {"maxDelayMs": 5, "provider": {"timeoutMs": "disabled"}},
+        });
+        let (values, problems) = checked(values.as_object().unwrap(), Layer::User);
+        assert_eq!(problems, []);
+        let settings = EffectiveSettings::of(Layers { user: values, ..Layers::default() }).values;
+        assert_eq!(settings.steering_mode, super::super::BatchSize::All);
+        assert!(!settings.quiet_startup && settings.http_idle_timeout.is_zero());
+        assert_eq!(settings.provider_timeout, Some(std::time::Duration::ZERO));
+        assert_eq!(settings.provider_max_retry_delay.as_millis(), 5);
+        let both = json!({"queueMode": "all", "steeringMode": "one-at-a-time"});
+        let (values, _) = checked(both.as_object().unwrap(), Layer::User);
+        assert_eq!(lookup(&values, "steeringMode"), Some(&json!("one-at-a-time")));
     }
 
     #[test]

@@ -195,6 +195,15 @@ pub struct Settings {
     pub provider_max_retries: u32,
     /// Longest silence of a server; zero means no limit.
     pub http_idle_timeout: Duration,
+    /// Longest wait for the beginning of an answer, if it differs from that; zero means no
+    /// limit.
+    pub provider_timeout: Option<Duration>,
+    /// Longest wait between silent retries; zero means no limit.
+    pub provider_max_retry_delay: Duration,
+    /// The proxy of all requests, if it is not that of the environment.
+    pub http_proxy: Option<String>,
+    /// The command line of the editor, if it is not that of the environment.
+    pub external_editor: Option<String>,
 }
 
 /// Limits of cost in US dollars, and of answers; 0 means none.
@@ -387,6 +396,12 @@ impl Settings {
             retry_max_delay: reader.millis("retry.maxAgentDelayMs"),
             provider_max_retries: reader.count("retry.provider.maxRetries"),
             http_idle_timeout: reader.millis("httpIdleTimeoutMs"),
+            provider_timeout: reader
+                .get::<Option<u64>>("retry.provider.timeoutMs")
+                .map(Duration::from_millis),
+            provider_max_retry_delay: reader.millis("retry.provider.maxRetryDelayMs"),
+            http_proxy: reader.get("httpProxy"),
+            external_editor: reader.get("externalEditor"),
         }
     }
 }

@@ -156,6 +156,7 @@ pub const ROWS: &[Row] = &[
     Row::new("copilotClientId", Kind::Text, "null", "Client id of the GitHub OAuth app used for Copilot sign-ins").user_only().at_start(),
     Row::new("shellPath", Kind::Text, "null", "Shell that runs commands [default: bash]").at_start(),
     Row::new("shellCommandPrefix", Kind::Text, "null", "Line inserted before every command").at_start(),
+    Row::new("externalEditor", Kind::Text, "null", "Editor that ctrl+g opens, with its arguments [default: $VISUAL, $EDITOR or nano]"),
     Row::new("theme", Kind::Text, "\"system\"", "dark, light, system (follows the terminal) or the name of a file in ~/.pi/agent/themes"),
     Row::new("quietStartup", Kind::Bool, "false", "Start without the header").at_start(),
     Row::new("promptHistory", Kind::Bool, "true", "Keep prompts for the arrow keys and the search of later sessions, in ~/.pi/agent/prompt-history.jsonl; secrets that are recognised are masked").user_only(),
@@ -192,6 +193,9 @@ pub const ROWS: &[Row] = &[
     Row::new("retry.baseDelayMs", Kind::Number, "2000", "Delay before the first retry in milliseconds; doubles each time"),
     Row::new("retry.maxAgentDelayMs", Kind::Number, "60000", "Longest delay between retries in milliseconds"),
     Row::new("retry.provider.maxRetries", Kind::Number, "0", "Silent retries within one request").at_start(),
+    Row::new("retry.provider.timeoutMs", Kind::Number, "null", "Longest wait for an answer to begin in milliseconds; 0 means no limit [default: httpIdleTimeoutMs]").at_start(),
+    Row::new("retry.provider.maxRetryDelayMs", Kind::Number, "60000", "Longest wait between silent retries that a server may ask for, in milliseconds; 0 means no limit").at_start(),
+    Row::new("httpProxy", Kind::Text, "null", "Proxy for all requests to providers, such as http://proxy:3128 [default: HTTPS_PROXY and HTTP_PROXY]").user_only().at_start(),
     Row::new("httpIdleTimeoutMs", Kind::Number, "300000", "Longest time without data from a server in milliseconds; 0 means no limit").at_start(),
 ];
 

@@ -258,12 +258,15 @@ fn copy_locally(text: &str) -> Result<(), String> {
     clipboard.set_text(text).map_err(|error| error.to_string())
 }
 
-/// Opens `text` in the user's editor. Blocks until the editor ends.
+/// Opens `text` in the user's editor: the command line `editor`, or that of the environment.
+/// Blocks until the editor ends.
 ///
 /// # Errors
 /// Why there is no edited text; the text is unchanged then.
-pub(super) fn edit(text: &str, env: &Env) -> Result<String, String> {
-    let editor = env.get("VISUAL").or_else(|| env.get("EDITOR")).unwrap_or_else(|| "nano".to_owned());
+pub(super) fn edit(text: &str, editor: Option<&str>, env: &Env) -> Result<String, String> {
+    let editor = editor.map(str::trim).filter(|editor| !editor.is_empty()).map(str::to_owned);
+    let editor = editor.or_else(|| env.get("VISUAL")).or_else(|| env.get("EDITOR"));
+    let editor = editor.unwrap_or_else(|| "nano".to_owned());
     let mut file =
         tempfile::Builder::new().prefix("pi-").suffix(".md").tempfile().map_err(|e| e.to_string())?;
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| error.to_string())?;
@@ -274,7 +277,9 @@ pub(super) fn edit(text: &str, env: &Env) -> Result<String, String> {
         .status()
         .map_err(|error| format!("cannot start {editor}: {error}"))?;
     if !status.success() {
-        return Err(format!("{editor} exited with {status}; set VISUAL or EDITOR to use another editor"));
+        return Err(format!(
+            "{editor} exited with {status}; set externalEditor, VISUAL or EDITOR to use another editor"
+        ));
     }
     let edited = std::fs::read_to_string(file.path()).map_err(|error| error.to_string())?;
     Ok(edited.strip_suffix('\n').unwrap_or(&edited).to_owned())

@@ -419,7 +419,8 @@ impl Interactive {
             ScreenEffect::OpenEditor(text) => {
                 self.settle_size();
                 let env = &self.effects.env;
-                let edited = self.terminal.lend(&self.app, || effects::edit(&text, env));
+                let editor = self.app.session.settings.values.external_editor.as_deref();
+                let edited = self.terminal.lend(&self.app, || effects::edit(&text, editor, env));
                 self.on_effect_done(EffectDone::Edited(edited));
             }
         }

@@ -19,5 +19,6 @@ pub(crate) mod rpc_client;
 pub(crate) mod session_bench;
 pub(crate) mod sse_server;
 pub(crate) mod svg;
+pub(crate) mod tls_server;
 pub(crate) mod validators;
 pub(crate) mod virtual_terminal;

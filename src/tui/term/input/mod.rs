@@ -237,7 +237,7 @@ pub fn recorded_input<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Inp
     parser.release_escape(&mut sent);
     let event = |sent| match sent {
         Sent::Event(event) => normalize(event),
-        Sent::Cursor(_) | Sent::ShowsStatus => None,
+        Sent::Cursor(_) | Sent::Report(_) => None,
     };
     sent.into_iter().filter_map(event).collect()
 }
