@@ -16,13 +16,11 @@ use agent_client_protocol_schema::v1::{
 use serde_json::Value;
 
 use crate::ai::{AssistantBlock, AssistantMessage, Message, ToolResultMessage, UserContent};
-use crate::session::{
-    BashExecution, Entry, EntryBody, EntryId, EntryKind, SessionMessage, SessionTree, StoredEntry,
-};
+use crate::session::{BashExecution, Entry, EntryBody, EntryKind, SessionMessage, SessionTree, StoredEntry};
 use crate::util::parts;
 
 use super::message;
-use super::splice::{Forms, Spliced};
+use super::splice::{Forms, ReadCall, Spliced};
 use super::tool_calls::{self, Folders, text_block};
 
 /// Entries that are read at once, unless they are long.
@@ -167,7 +165,7 @@ impl Conversation {
             let entry = match lines.read(*idx) {
                 Some(StoredEntry::Entry(entry)) => entry,
                 Some(StoredEntry::Line(line)) => {
-                    if self.forms.as_ref().is_some_and(|forms| part.splice(forms, id, *idx, &line)) {
+                    if self.splice(*idx, &line, &mut part) {
                         continue;
                     }
                     match Entry::parse(&line) {
@@ -180,6 +178,27 @@ impl Conversation {
             self.push(entry, &mut part);
         }
         part
+    }
+
+    /// Copies the texts of `line` to the lines if that is enough; `false` otherwise.
+    fn splice(&self, idx: usize, line: &str, part: &mut Part) -> bool {
+        let Some(forms) = &self.forms else { return false };
+        let (entry, start) = (&self.tree.entries()[idx], part.text.len());
+        let Part { text, pieces } = part;
+        let push_call = |ReadCall { id, tool, arguments }: ReadCall<'_>, text: &mut String| {
+            let call = Call { id: id.into_owned(), tool: tool.into_owned(), arguments };
+            text.push_str(&message::update_lines(&self.session, &[call.shown(&self.folders)]));
+            pieces.push(Piece::Call(call));
+        };
+        match forms.push((&entry.id, entry.kind), line, text, push_call) {
+            Some(Spliced::Lines) => true,
+            Some(Spliced::Result { call_id }) => {
+                let place = start..text.len();
+                pieces.push(Piece::Line { call_id: call_id.into_owned(), idx, place });
+                true
+            }
+            None => false,
+        }
     }
 
     fn push(&self, entry: Arc<Entry>, part: &mut Part) {
@@ -231,16 +250,10 @@ impl Conversation {
                     push_text(id, &thinking.thinking, out, SessionUpdate::AgentThoughtChunk);
                 }
                 AssistantBlock::ToolCall(call) => {
-                    let view = tool_calls::describe(&call.name, &call.arguments, &self.folders);
-                    let shown = ToolCall::new(call.id.clone(), view.title)
-                        .name(call.name.clone())
-                        .kind(tool_calls::kind(&call.name))
-                        .content(view.content)
-                        .locations(view.locations)
-                        .raw_input(call.arguments.clone());
-                    out.push(SessionUpdate::ToolCall(shown));
-                    let (tool, arguments) = (call.name.clone(), call.arguments.clone());
-                    part.pieces.push(Piece::Call(Call { id: call.id.clone(), tool, arguments }));
+                    let (id, tool) = (call.id.clone(), call.name.clone());
+                    let call = Call { id, tool, arguments: call.arguments.clone() };
+                    out.push(call.shown(&self.folders));
+                    part.pieces.push(Piece::Call(call));
                 }
                 AssistantBlock::Unknown(_) => {}
             }
@@ -295,19 +308,16 @@ impl Conversation {
     }
 }
 
-impl Part {
-    /// Copies the texts of `line` to the lines if that is enough; `false` otherwise.
-    fn splice(&mut self, forms: &Forms, id: &EntryId, idx: usize, line: &str) -> bool {
-        let start = self.text.len();
-        match forms.push(id, line, &mut self.text) {
-            Some(Spliced::Lines) => true,
-            Some(Spliced::Result { call_id }) => {
-                let (call_id, place) = (call_id.into_owned(), start..self.text.len());
-                self.pieces.push(Piece::Line { call_id, idx, place });
-                true
-            }
-            None => false,
-        }
+impl Call {
+    fn shown(&self, folders: &Folders) -> SessionUpdate {
+        let view = tool_calls::describe(&self.tool, &self.arguments, folders);
+        let shown = ToolCall::new(self.id.clone(), view.title)
+            .name(self.tool.clone())
+            .kind(tool_calls::kind(&self.tool))
+            .content(view.content)
+            .locations(view.locations)
+            .raw_input(self.arguments.clone());
+        SessionUpdate::ToolCall(shown)
     }
 }
 
