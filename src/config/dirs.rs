@@ -22,10 +22,18 @@ pub struct Dirs {
 impl Dirs {
     /// The folders that the variables `HOME` and `PI_CODING_AGENT_DIR` name.
     pub fn new(env: &Env) -> Self {
-        let home = env.path("HOME").or_else(|| BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()));
+        Self::in_home(
+            env.path("HOME").or_else(|| BaseDirs::new().map(|dirs| dirs.home_dir().to_owned())),
+            env,
+        )
+    }
+
+    fn in_home(home: Option<PathBuf>, env: &Env) -> Self {
         let agent = match env.get("PI_CODING_AGENT_DIR") {
             Some(path) => paths::expand_home(&path, home.as_deref()),
-            None => home.clone().unwrap_or_else(|| PathBuf::from(".")).join(".pi").join("agent"),
+            // As container runtimes do for users that the system does not know. The current
+            // directory may be a project, which must not bring settings and keys along.
+            None => home.clone().unwrap_or_else(|| PathBuf::from("/")).join(".pi").join("agent"),
         };
         Self { home, sessions: agent.join("sessions"), agent }
     }
@@ -78,5 +86,20 @@ impl Dirs {
     /// `path` with the home directory as `~`.
     pub fn display(&self, path: &Path) -> String {
         paths::display(path, self.home.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_home_the_current_directory_brings_nothing_along() {
+        let agent = |home: Option<&str>, env: &[(&str, &str)]| {
+            Dirs::in_home(home.map(PathBuf::from), &Env::of(env)).agent
+        };
+        assert_eq!(agent(Some("/home/ada"), &[]), Path::new("/home/ada/.pi/agent"));
+        assert_eq!(agent(None, &[]), Path::new("/.pi/agent"));
+        assert_eq!(agent(None, &[("PI_CODING_AGENT_DIR", "/data/pi")]), Path::new("/data/pi"));
     }
 }

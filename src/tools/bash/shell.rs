@@ -111,16 +111,20 @@ impl BashConfig {
                 Err(ShellError::NoShell { path: path.clone() })
             };
         }
-        let usual = Path::new("/bin/bash");
-        if usual.is_file() {
-            return Ok(usual.to_owned());
+        self.find_shell(Path::new("/bin/bash"), Path::new("/bin/sh"))
+    }
+
+    /// `bash`, one on the `PATH`, or `sh`.
+    fn find_shell(&self, bash: &Path, sh: &Path) -> Result<PathBuf, ShellError> {
+        if bash.is_file() {
+            return Ok(bash.to_owned());
         }
         let on_path = |name: &str| {
             let folders = std::env::split_paths(self.search_path.as_deref().unwrap_or_default());
             folders.map(|folder| folder.join(name)).find(|path| path.is_file())
         };
-        let found = on_path("bash").or_else(|| on_path("sh"));
-        Ok(found.unwrap_or_else(|| PathBuf::from("/bin/sh")))
+        let last = || Some(sh.to_owned()).filter(|path| path.is_file());
+        on_path("bash").or_else(|| on_path("sh")).or_else(last).ok_or(ShellError::NoneFound)
     }
 
     /// `None` leaves `PATH` unchanged.
@@ -174,6 +178,11 @@ pub enum ShellError {
     NoDirectory { path: PathBuf },
     #[error("The shell in shellPath does not exist: {}", path.display())]
     NoShell { path: PathBuf },
+    #[error(
+        "Commands cannot run here: there is no bash or sh on the PATH, and no /bin/sh. Work with the \
+         other tools, or ask the user to install a shell or to name one in the setting shellPath."
+    )]
+    NoneFound,
     #[error("Could not start {}: {source}", shell.display())]
     Start { shell: PathBuf, source: io::Error },
     #[error("Command aborted before it started; {} does not respond", path.display())]
@@ -216,6 +225,20 @@ mod tests {
         let config = BashConfig { shell_path: Some(missing.to_owned()), ..config() };
         let error = config.command("true", Path::new("/")).unwrap_err();
         assert_eq!(error.to_string(), "The shell in shellPath does not exist: /nonexistent/x");
+    }
+
+    #[test]
+    fn shell_is_looked_for_in_order_and_its_absence_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let config = BashConfig { search_path: Some(folder.path().as_os_str().to_owned()), ..config() };
+        let found = || config.find_shell(&path("usual"), &path("last")).map_err(|error| error.to_string());
+        let expected = "Commands cannot run here: there is no bash or sh on the PATH, and no /bin/sh. ";
+        assert!(found().unwrap_err().starts_with(expected));
+        for name in ["last", "sh", "bash", "usual"] {
+            std::fs::write(path(name), "").unwrap();
+            assert_eq!(found(), Ok(path(name)));
+        }
     }
 
     #[test]
