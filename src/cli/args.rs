@@ -102,9 +102,17 @@ pub struct Args {
     #[arg(help_heading = SESSION, long, value_name = "PATH|ID", conflicts_with_all = ["fork", "no_session"])]
     pub session: Option<String>,
 
+    /// Continue this directory's session with exactly this id, or start it
+    #[arg(help_heading = SESSION, long, value_name = "ID", conflicts_with_all = ["continue_session", "resume", "session", "fork"])]
+    pub session_id: Option<String>,
+
     /// Continue a copy of the session with this file, id or start of an id, in this directory
     #[arg(help_heading = SESSION, long, value_name = "PATH|ID", conflicts_with = "no_session")]
     pub fork: Option<String>,
+
+    /// Write a session as a web page, and exit: a file or id, and the page's file
+    #[arg(help_heading = SESSION, long, value_names = ["PATH|ID", "FILE"], num_args = 1..=2)]
+    pub export: Option<Vec<String>>,
 
     /// Keep the session in memory only
     #[arg(help_heading = SESSION, long)]
@@ -118,9 +126,13 @@ pub struct Args {
     #[arg(help_heading = SESSION, short, long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Tools the model may call, separated by commas (read, bash, edit, write, grep, find, ls)
-    #[arg(help_heading = TOOLS, short, long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_tools")]
+    /// Tools the model may call, separated by commas (read, bash, edit, write, grep, find, ls); +NAME and -NAME change the selection, * matches any part
+    #[arg(help_heading = TOOLS, short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, conflicts_with = "no_tools")]
     pub tools: Option<Vec<String>>,
+
+    /// Tools the model may not call, separated by commas [short: -xt]
+    #[arg(help_heading = TOOLS, long, value_name = "LIST", value_delimiter = ',')]
+    pub exclude_tools: Option<Vec<String>>,
 
     /// Give the model no tools [short: -nt]
     #[arg(help_heading = TOOLS, long)]
@@ -206,7 +218,7 @@ pub(super) struct ModelsArgs {
 pub(super) enum SubCommand {
     /// Serve an editor that speaks the Agent Client Protocol
     Acp(AcpArgs),
-    /// Manage keys and sign-ins: status, login, logout
+    /// Manage keys and sign-ins: status, login, logout, check
     Auth(AuthArgs),
     /// Show and change settings: list, get, set, unset, path, schema
     Config(ConfigArgs),
@@ -300,14 +312,6 @@ pub const IGNORED: &[IgnoredFlag] = &[
     ignored("--no-themes", "", false, "pi reads a theme only when it is chosen"),
 ];
 
-/// Flags of the original that this version cannot ignore, and their
-/// alternatives.
-const NOT_YET: &[(&str, &str, &str)] = &[
-    ("--session-id", "", "use --session to continue a session, --name to name one"),
-    ("--export", "", "pi export writes a session in a provider's format"),
-    ("--exclude-tools", "-xt", "use --tools to select tools"),
-];
-
 /// Short flags of more than one letter, which clap does not support, and alternative
 /// spellings.
 const SHORT: &[(&str, &str)] = &[
@@ -318,6 +322,7 @@ const SHORT: &[(&str, &str)] = &[
     ("-ns", "--no-skills"),
     ("-np", "--no-prompt-templates"),
     ("-na", "--no-approve"),
+    ("-xt", "--exclude-tools"),
 ];
 
 /// The arguments for clap, and notes about the others.
@@ -328,10 +333,7 @@ pub(super) struct Sorted {
 }
 
 /// Expands short flags and removes ignored flags of the original, up to `--`.
-///
-/// # Errors
-/// If a flag of the original requests something this version cannot do.
-pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<Sorted> {
+pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> Sorted {
     let mut sorted = Sorted::default();
     let mut args = args;
     while let Some(arg) = args.next() {
@@ -353,14 +355,10 @@ pub(super) fn sort_out(args: impl Iterator<Item = OsString>) -> anyhow::Result<S
             sorted.notes.push(format!("{name} has no effect: {}", flag.why));
             continue;
         }
-        if let Some((_, _, instead)) = NOT_YET.iter().find(|(long, short, _)| is(long, short)) {
-            let instead = if instead.is_empty() { String::new() } else { format!("; {instead}") };
-            anyhow::bail!("{name} is not supported yet{instead}");
-        }
         let long = SHORT.iter().find(|(short, _)| text == *short).map(|(_, long)| OsString::from(long));
         sorted.args.push(long.unwrap_or(arg));
     }
-    Ok(sorted)
+    sorted
 }
 
 /// The flags and the sub-commands.
@@ -431,20 +429,20 @@ mod tests {
 
     #[test]
     fn flags_and_messages_mix() {
-        let args = sort(&["pi", "-p", "hello", "@a.txt", "-nc", "--", "-nt"]).unwrap().args;
+        let args = sort(&["pi", "-p", "hello", "@a.txt", "-nc", "--", "-nt"]).args;
         let args = parse(args).unwrap();
         assert!(args.print && args.no_context_files && !args.no_tools);
         assert_eq!(args.messages, ["hello", "@a.txt", "-nt"]);
     }
 
-    fn sort(args: &[&str]) -> anyhow::Result<Sorted> {
+    fn sort(args: &[&str]) -> Sorted {
         sort_out(args.iter().map(OsString::from))
     }
 
     #[test]
     fn flags_of_the_original_are_accepted_with_a_note() {
         let args = ["pi", "--offline", "-ne", "-n", "x", "--theme=a", "go", "--", "--verbose"];
-        let sorted = sort(&args).unwrap();
+        let sorted = sort(&args);
         assert_eq!(sorted.args, ["pi", "-n", "x", "go", "--", "--verbose"].map(OsString::from));
         let notes = "--offline -ne --theme".split(' ');
         assert!(
@@ -455,11 +453,18 @@ mod tests {
                 .all(|(note, flag)| note.starts_with(&format!("{flag} has no effect: ")))
         );
         assert_eq!(sorted.notes.len(), 3);
-        // Ignoring these would change the outcome.
-        for args in [&["--export", "x"][..], &["-xt", "bash"], &["--exclude-tools=bash"]] {
-            let error = sort(args).unwrap_err().to_string();
-            assert!(error.contains("is not supported yet"), "{error}");
-        }
+    }
+
+    #[test]
+    fn tools_are_excluded_in_every_spelling() {
+        let excluded = |words: &[&str]| parse(sort(words).args).unwrap().exclude_tools.unwrap();
+        assert_eq!(excluded(&["pi", "-xt", "bash,write"]), ["bash", "write"]);
+        assert_eq!(excluded(&["pi", "--exclude-tools=bash", "go"]), ["bash"]);
+        let args = parse(sort(&["pi", "-t", "-bash,+ls", "go"]).args).unwrap();
+        assert_eq!(
+            (args.tools.unwrap(), args.messages),
+            (vec!["-bash".to_owned(), "+ls".to_owned()], vec!["go".to_owned()])
+        );
     }
 
     #[test]
@@ -487,7 +492,7 @@ mod tests {
         let listed: Vec<&str> = listed.lines().map_while(|line| line.strip_prefix("  ")).collect();
         let expected = [
             "acp          Serve an editor that speaks the Agent Client Protocol",
-            "auth         Manage keys and sign-ins: status, login, logout",
+            "auth         Manage keys and sign-ins: status, login, logout, check",
             "config       Show and change settings: list, get, set, unset, path, schema",
             "import       Turn a conversation in a provider's request format into a session",
             "export       Write a session as a web page, as Markdown or in a provider's request format",

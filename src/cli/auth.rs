@@ -1,6 +1,7 @@
 //! `pi auth`: keys and sign-ins from the shell.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser as _, Subcommand, ValueEnum};
@@ -12,6 +13,7 @@ use crate::config::{
 use crate::modes::{self, Terminals};
 
 use super::args::Args;
+use super::auth_check::{self, Checked};
 use super::start::Setup;
 
 /// The arguments of `pi auth`.
@@ -40,9 +42,39 @@ enum AuthCommand {
         /// GitHub Enterprise server to sign in to, such as company.ghe.com
         #[arg(long, value_name = "HOST")]
         domain: Option<String>,
+        /// The same as --with key
+        #[arg(long, conflicts_with_all = ["with", "no_browser"])]
+        api_key: bool,
+        /// The same as --with device
+        #[arg(long, conflicts_with = "with")]
+        no_browser: bool,
     },
     /// Remove a saved key or sign-in
     Logout { provider: String },
+    /// Say whether a provider can be used: ready, not_ready or invalid (exit code 0, 1 or 2)
+    Check {
+        #[command(flatten)]
+        checked: Checked,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Don't renew a token that has expired
+        #[arg(long)]
+        no_refresh: bool,
+    },
+    /// Print the key of a provider, for other programs
+    PrintApiKey {
+        #[command(flatten)]
+        checked: Checked,
+    },
+    /// Print the token of an account, renewed if needed, for other programs
+    PrintBearerToken {
+        #[command(flatten)]
+        checked: Checked,
+        /// How long the token must be valid, such as 30m (units: ms, s, m, h)
+        #[arg(long, value_name = "TIME", value_parser = auth_check::parse_time, default_value = "0s")]
+        min_expiry: Duration,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -71,14 +103,25 @@ pub(super) fn run(args: AuthArgs, env: Env) -> anyhow::Result<ExitCode> {
             let problem = credentials.file().and_then(|file| file.known().problem().map(str::to_owned));
             Ok(modes::auth_status(&providers, problem.as_deref(), setup.clock.now_ms(), json))
         }
-        AuthCommand::Login { provider, with, domain } => log_in_to(&setup, provider, with, domain),
+        AuthCommand::Login { provider, with, domain, api_key, no_browser } => {
+            let with = with.or(api_key.then_some(How::Key)).or(no_browser.then_some(How::Device));
+            log_in_to(&setup, provider, with, domain)
+        }
         AuthCommand::Logout { provider } => {
             let file = credentials.file().context("keys cannot be saved here")?;
-            if !file.remove(&provider)? {
-                anyhow::bail!("no key or account is saved for {provider}");
+            if file.remove(&provider)? {
+                modes::say(&format!("Removed the credentials of {provider}."));
+            } else {
+                modes::report_notes(&[format!("no key or account is saved for {provider}")]);
             }
-            modes::say(&format!("Removed the credentials of {provider}."));
             Ok(ExitCode::SUCCESS)
+        }
+        AuthCommand::Check { checked, json, no_refresh } => {
+            auth_check::check(&setup, &checked, !no_refresh, json)
+        }
+        AuthCommand::PrintApiKey { checked } => auth_check::print_key(&setup, &checked),
+        AuthCommand::PrintBearerToken { checked, min_expiry } => {
+            auth_check::print_token(&setup, &checked, min_expiry)
         }
     }
 }

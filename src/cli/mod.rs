@@ -3,6 +3,7 @@
 mod acp;
 mod args;
 mod auth;
+mod auth_check;
 mod config;
 mod docs;
 mod doctor;
@@ -37,10 +38,7 @@ pub use docs::CHAPTERS;
 pub fn main() -> ExitCode {
     let env = Env::process();
     let home = Dirs::new(&env).home;
-    let sorted = match args::sort_out(help_as_flag(std::env::args_os().collect()).into_iter()) {
-        Ok(sorted) => sorted,
-        Err(error) => return modes::report_usage(&format!("pi: {error}"), true),
-    };
+    let sorted = args::sort_out(help_as_flag(std::env::args_os().collect()).into_iter());
     let mut args = match args::parse(sorted.args) {
         Ok(args) => args,
         Err(error) => return modes::report_usage(&error.render(), error.use_stderr()),
@@ -67,7 +65,10 @@ pub fn main() -> ExitCode {
         Some(SubCommand::Doctor(args)) => doctor::run(&args, env),
         None => {
             modes::report_notes(&sorted.notes);
-            run(args, env)
+            match &args.export {
+                Some(words) => transfer::export_page(words, args.session_dir.as_deref(), env),
+                None => run(args, env),
+            }
         }
     };
     match done {
@@ -81,7 +82,7 @@ pub fn main() -> ExitCode {
 /// # Errors
 /// The text that the program would print, for `--help` and `--version` too.
 pub fn parse(words: Vec<OsString>) -> Result<Args, String> {
-    let sorted = args::sort_out(help_as_flag(words).into_iter()).map_err(|error| error.to_string())?;
+    let sorted = args::sort_out(help_as_flag(words).into_iter());
     args::parse(sorted.args).map_err(|error| error.to_string())
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Dirs, Env, Settings};
+use crate::modes;
 use crate::session::{self, FoundSessions, OpenError, OpenSession, SessionScope};
 use crate::util::clock::Clock;
 use crate::util::paths;
@@ -64,10 +65,25 @@ pub(super) fn choose(args: &Args, folders: &SessionFolders, cwd: &Path) -> anyho
         let copy = session::fork_session(&source, cwd, &folders.folder, Clock::system().now_ms())?;
         return Ok(OpenSession::File(copy));
     }
+    if let Some(id) = &args.session_id {
+        return with_id(id, folders, cwd);
+    }
     match &args.session {
         Some(wanted) => existing(wanted, folders, cwd).map(OpenSession::File),
         None => Ok(OpenSession::New),
     }
+}
+
+/// The session of this directory with exactly this id, or a new one.
+fn with_id(id: &str, folders: &SessionFolders, cwd: &Path) -> anyhow::Result<OpenSession> {
+    let new = OpenSession::with_id(id).map_err(|problem| anyhow::anyhow!("--session-id: {problem}"))?;
+    let FoundSessions { here, .. } = session::find(&folders.root, &folders.folder, cwd, id);
+    let is_it = |path: &PathBuf| session::read_header(path).is_some_and(|header| header.id == id);
+    if let Some(path) = here.into_iter().find(is_it) {
+        return Ok(OpenSession::File(path));
+    }
+    modes::report_notes(&[format!("there is no session {id} in this directory; starting it")]);
+    Ok(new)
 }
 
 /// The session that `wanted` names: its file, its id or the start of that.

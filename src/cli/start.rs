@@ -27,7 +27,7 @@ use crate::session::{
     SessionCommand, SessionEvents, SessionHandle, SystemDisk, TrustOptions, bash_config, http_options,
     image_limits, tools_config,
 };
-use crate::tools::{self, BUILTINS, BashConfig, Editor, FileLocks};
+use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
 use crate::util::paths;
 
@@ -226,18 +226,29 @@ impl Setup {
 }
 
 fn tool_names(args: &Args, settings: &Settings) -> anyhow::Result<Vec<String>> {
-    let wanted = if args.no_tools { Vec::new() } else { settings.default_tools.clone() };
-    let known: Vec<&str> = BUILTINS.iter().map(|builtin| builtin.name).collect();
-    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        anyhow::bail!("unknown tool \"{unknown}\"; choose from {}", known.join(", "));
+    if args.no_tools {
+        return Ok(Vec::new());
     }
-    Ok(wanted)
+    Ok(tools::selected(&settings.default_tools)?)
+}
+
+/// The value of the setting that --tools and --exclude-tools ask for.
+fn tool_list(args: &Args) -> anyhow::Result<Option<Vec<String>>> {
+    let trimmed = |names: &Option<Vec<String>>| -> Vec<String> {
+        names.iter().flatten().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
+    };
+    let (mut list, excluded) = (trimmed(&args.tools), trimmed(&args.exclude_tools));
+    if list.iter().any(|name| name.starts_with(['+', '-'])) && !tools::only_edits(&list) {
+        anyhow::bail!(
+            "--tools either selects tools (read,bash) or changes the selection (+grep,-bash); not both at once"
+        );
+    }
+    list.extend(excluded.iter().map(|name| format!("-{name}")));
+    Ok((args.tools.is_some() || !excluded.is_empty()).then_some(list))
 }
 
 /// The settings that the command line overrides.
 fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
-    let trimmed =
-        |names: &Vec<String>| -> Vec<String> { names.iter().map(|name| name.trim().to_owned()).collect() };
     let flags = [
         ("budget.turnUsd", args.max_turn_cost.map(Value::from)),
         ("budget.turns", args.max_turns.map(Value::from)),
@@ -247,7 +258,7 @@ fn flags(args: &Args) -> anyhow::Result<Vec<SettingChange>> {
         ("tuiMode", args.tui_mode.clone().map(Value::from)),
         ("screenReader", args.screen_reader.then_some(Value::Bool(true))),
         ("enabledModels", args.models.clone().map(Value::from)),
-        ("defaultTools", args.tools.as_ref().map(|names| trimmed(names).into())),
+        ("defaultTools", tool_list(args)?.map(Value::from)),
     ];
     let flags = flags.into_iter().filter_map(|(key, value)| Some((key, value?)));
     Ok(flags.map(|(key, value)| SettingChange::set(key, value)).collect::<Result<_, _>>()?)

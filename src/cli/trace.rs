@@ -70,7 +70,7 @@ pub(super) fn run(args: &TraceArgs, env: Env) -> anyhow::Result<ExitCode> {
     let setup = Setup::new(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
-        OpenSession::New | OpenSession::Forked { .. } => {
+        OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => {
             anyhow::bail!("this directory has no sessions; pass the file or id of one")
         }
     };

@@ -161,7 +161,9 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
     let setup = Setup::new(&general, env)?;
     let path = match sessions::choose(&general, &setup.folders(&general), &setup.cwd)? {
         OpenSession::File(path) => path,
-        OpenSession::New | OpenSession::Forked { .. } => anyhow::bail!("no session given"),
+        OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => {
+            anyhow::bail!("no session given")
+        }
     };
     if let Some(file) = file.filter(|file| file.exists() && !args.force) {
         anyhow::bail!("{} exists; use --force to overwrite it", file.display());
@@ -170,6 +172,25 @@ pub(super) fn export(args: &ExportArgs, env: Env) -> anyhow::Result<ExitCode> {
         Target::Session(format) => export_session(args, format, &path, file),
         Target::Request(format) => export_request(args, format, &path, file),
     }
+}
+
+/// Runs `pi --export SESSION [FILE]`, as the original has it.
+pub(super) fn export_page(words: &[String], folder: Option<&Path>, env: Env) -> anyhow::Result<ExitCode> {
+    let session = words.first().context("--export needs a session")?;
+    let base = Path::new(session).file_stem().unwrap_or_default().to_string_lossy();
+    let file = words.get(1).cloned().unwrap_or_else(|| format!("pi-session-{base}.html"));
+    let args = ExportArgs {
+        to: Some(Target::Session(ExportFormat::Html)),
+        session: session.clone(),
+        file: Some(file.into()),
+        output: None,
+        format: Form::Json,
+        redact: false,
+        keep_secrets: false,
+        force: false,
+        session_dir: folder.map(Path::to_owned),
+    };
+    export(&args, env)
 }
 
 /// Writes a session for people, unless it contains secrets that nobody decided about.

@@ -12,7 +12,7 @@ use crate::ai::{DemoPace, DemoProvider, HttpProvider, LiveCatalog, MatchError, M
 use crate::config::{
     Authorised, Dirs, Env, LiveSettings, Settings, extra_roots, load_catalog, user_credentials,
 };
-use crate::tools::{self, BUILTINS, BashConfig};
+use crate::tools::{self, BUILTINS, BashConfig, UnknownTool};
 use crate::util::clock::Clock;
 use crate::util::disk::SystemDisk;
 
@@ -282,9 +282,7 @@ fn tool_registry(
     own: Vec<Arc<dyn Tool>>,
 ) -> Result<ToolRegistry, BuildError> {
     let names = names.unwrap_or_else(|| settings.default_tools.clone());
-    if let Some(name) = names.iter().find(|name| BUILTINS.iter().all(|builtin| builtin.name != **name)) {
-        return Err(BuildError::NoSuchTool { name: name.clone() });
-    }
+    let names = tools::selected(&names).map_err(|UnknownTool { name }| BuildError::NoSuchTool { name })?;
     for tool in &own {
         tool.spec().check()?;
     }

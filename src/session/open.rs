@@ -27,6 +27,8 @@ use super::summary_draft::{SummaryDraft, SummaryFile};
 pub enum OpenSession {
     /// A new session in the directory it is opened in.
     New,
+    /// A new session with this id, which [`OpenSession::with_id`] has checked.
+    WithId(String),
     /// Continues the session in this file.
     File(PathBuf),
     /// A new session in `folder` that begins with entries of another.
@@ -39,6 +41,26 @@ pub enum OpenSession {
         lines: Vec<String>,
     },
 }
+
+impl OpenSession {
+    /// A new session with the id `id`.
+    ///
+    /// # Errors
+    /// If a file's name cannot contain it; the text says what an id is made of.
+    pub fn with_id(id: &str) -> Result<Self, String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let begins_well = id.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if begins_well && id.len() <= MAX_ID_BYTES && id.chars().all(is_plain) {
+            return Ok(Self::WithId(id.to_owned()));
+        }
+        Err(format!(
+            "\"{id}\" cannot be the id of a session; use up to {MAX_ID_BYTES} letters, digits, dots, dashes and underscores, a letter or digit first"
+        ))
+    }
+}
+
+/// File names have at most 255 bytes, and begin with the time.
+const MAX_ID_BYTES: usize = 128;
 
 /// Larger files are shown by their end before they are scanned.
 const LARGE_BYTES: u64 = 1 << 20;
@@ -105,8 +127,11 @@ fn open_blocking(
     let header = || new_header(&cwd, services.clock.now_ms());
     let disk = Arc::clone(&services.disk);
     let mut store = match open {
-        OpenSession::New => {
-            let header = header();
+        OpenSession::New | OpenSession::WithId(_) => {
+            let mut header = header();
+            if let OpenSession::WithId(id) = open {
+                header.id = id;
+            }
             let name = store::file_name(&header.timestamp, &header.id);
             let path = services.sessions.as_ref().map(|folder| folder.join(name));
             SessionStore::create_on(disk, header, path)

@@ -16,6 +16,7 @@ mod ls;
 mod output;
 mod path;
 mod read;
+mod selection;
 mod spill;
 mod user_bash;
 mod walk;
@@ -47,6 +48,7 @@ pub use output::{
 };
 pub use path::{resolve, resolve_existing};
 pub use read::Read;
+pub use selection::{UnknownTool, only_edits, selected};
 pub use user_bash::{UserBashOutcome, run_user_command};
 pub use write::Write;
 

@@ -222,10 +222,63 @@ fn what_goes_wrong_is_a_line_and_an_exit_code() {
     );
     check(&["auth", "login", "acme"], "k", 1, "pi: there is no provider \"acme\"; choose one of anthropic, ");
     check(&["auth", "login", "groq", "--with", "browser"], "", 1, "groq does not support this way to log in");
-    check(&["auth", "logout", "groq"], "", 1, "pi: no key or account is saved for groq");
+    check(&["auth", "logout", "groq"], "", 0, "pi: no key or account is saved for groq");
+    check(&["auth", "check"], "", 2, "--provider");
+    check(&["auth", "print-api-key", "--provider", "groq"], "", 1, "pi: no key for groq; set GROQ_API_KEY");
+    check(&["auth", "print-api-key", "--provider", "acme"], "", 1, "there is no provider \"acme\"");
+    let token = ["auth", "print-bearer-token", "--provider", "groq", "--min-expiry", "soon"];
+    check(&token, "", 2, "expected a time such as 30m; the units are ms, s, m and h");
     check(&["auth", "status", "acme"], "", 1, "there is no provider \"acme\"");
     check(&["auth", "frobnicate"], "", 2, "unrecognized subcommand");
     check(&["auth"], "", 2, "Usage: pi auth <COMMAND>");
+}
+
+#[test]
+fn scripts_can_ask_whether_a_provider_is_ready_and_print_its_key() {
+    let home = home("http://127.0.0.1:1");
+    // Beginnings of their times: 2001 and 2096.
+    let accounts = json!({
+        "openai-codex": {"type": "oauth", "access": "codex-token", "refresh": "r", "expires": 4_000_000_000_000_u64},
+        "xai": {"type": "oauth", "access": "old-token", "refresh": "r", "expires": 1_000_000_000_000_u64},
+    });
+    fs::write(home.agent().join("auth.json"), accounts.to_string()).unwrap();
+    let check = |args: &[&str], code: i32, stdout: &str| {
+        let words = [&["auth"], args].concat();
+        let output = pi(&home, &words).env("GROQ_API_KEY", CANARY).output().unwrap();
+        assert_eq!(
+            (output.status.code(), text(&output.stdout).trim_end()),
+            (Some(code), stdout),
+            "{words:?}"
+        );
+        let error = text(&output.stderr);
+        assert!(!error.contains(CANARY) && error.is_empty() == (code == 0), "{words:?}: {error}");
+    };
+    check(&["check", "--provider", "groq"], 0, "ready");
+    check(
+        &["check", "--provider", "groq", "--json"],
+        0,
+        r#"{"status":"ready","provider":"groq","authType":"api_key"}"#,
+    );
+    check(
+        &["check", "--model", "openai-codex/gpt-5.6-sol", "--json"],
+        0,
+        r#"{"status":"ready","provider":"openai-codex","authType":"oauth"}"#,
+    );
+    check(
+        &["check", "--provider", "anthropic", "--json"],
+        1,
+        r#"{"status":"not_ready","provider":"anthropic","reason":"credentials_not_configured"}"#,
+    );
+    check(
+        &["check", "--provider", "acme", "--json"],
+        2,
+        r#"{"status":"invalid","provider":"acme","reason":"provider_not_found"}"#,
+    );
+    check(&["check", "--provider", "xai", "--no-refresh"], 2, "invalid");
+    check(&["print-api-key", "--provider", "groq"], 0, CANARY);
+    check(&["print-bearer-token", "--provider", "openai-codex", "--min-expiry", "30m"], 0, "codex-token");
+    check(&["print-api-key", "--provider", "openai-codex"], 1, "");
+    check(&["print-bearer-token", "--provider", "groq"], 1, "");
 }
 
 #[test]

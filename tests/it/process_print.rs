@@ -344,6 +344,11 @@ fn bad_input_is_answered_with_what_to_do() {
         (&["-p", "--fork", "./folder.jsonl", "hi"], "pi: cannot read "),
         (&["-p", "--fork", "a", "--continue", "hi"], "error: the argument '--fork <PATH|ID>' cannot be used"),
         (&["-p", "--tools", "hammer", "hi"], "pi: unknown tool \"hammer\"; choose from read"),
+        (
+            &["-p", "--tools", "read,+ls", "hi"],
+            "pi: --tools either selects tools (read,bash) or changes the selection",
+        ),
+        (&["-p", "-xt", "bsh", "hi"], "pi: unknown tool \"bsh\"; choose from read"),
         (&["-p", "-r"], "pi: --resume needs a terminal"),
     ];
     for (args, expected) in cases {
@@ -725,7 +730,7 @@ fn words_that_look_like_commands_are_answered_by_pi_and_not_by_a_model() {
         (&["install", "npm:x"], "pi: pi install is not supported yet"),
         (&["exprot"], "pi: pi has no command \"exprot\"; did you mean pi export?"),
         (&["-p", "/compact"], "pi: /compact is a command of the interactive mode"),
-        (&["--export", "x"], "pi: --export is not supported yet"),
+        (&["--export", "x"], "pi: no session id starts with \"x\""),
     ] {
         let (code, stdout, stderr) = run(args);
         assert!(matches!(code, Some(1 | 2)) && stdout.is_empty(), "{args:?}: {code:?}");
@@ -845,6 +850,68 @@ async fn requests_go_through_the_proxy_of_the_settings() {
     assert_eq!(text(&output.stdout), "Direct.\n");
     let stderr = text(&output.stderr);
     assert!(stderr.contains("httpProxy is ignored: \"::\" is no address of a proxy"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_id_of_a_script_starts_a_session_and_continues_it() {
+    let replies = ["One.", "Two.", "Three."].map(|answer| Reply::sse(chat::text(answer)));
+    let server = SseServer::start(replies).await;
+    let home = TestHome::with_server(server.url());
+    let run = async |id: &str| {
+        let mut command = pi(&home);
+        command.args(["--session-id", id, "-p", "hello"]);
+        let output = self::output(command).await;
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, answer, stderr) = run("job-7").await;
+    assert_eq!((code, answer.as_str()), (Some(0), "One.\n"), "{stderr}");
+    assert!(stderr.contains("there is no session job-7 in this directory; starting it"), "{stderr}");
+    let (_, answer, stderr) = run("job-7").await;
+    assert_eq!((answer.as_str(), stderr.as_str()), ("Two.\n", ""));
+    assert_eq!(server.requests()[1].body["messages"].as_array().unwrap().len(), 4);
+    // The beginning of an id is another id.
+    let (_, _, stderr) = run("job").await;
+    assert!(stderr.contains("there is no session job in"), "{stderr}");
+    let (code, _, stderr) = run("../job").await;
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("--session-id: \"../job\" cannot be the id of a session"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn export_flag_of_the_original_writes_a_page() {
+    let server = SseServer::start([Reply::sse(chat::text("Exported."))]).await;
+    let home = TestHome::with_server(server.url());
+    let mut command = pi(&home);
+    command.args(["--session-id", "page", "-p", "hello"]);
+    assert!(output(command).await.status.success());
+    for (words, file) in [(&["page"][..], "pi-session-page.html"), (&["page", "own.html"], "own.html")] {
+        let mut command = pi(&home);
+        command.arg("--export").args(words);
+        let output = output(command).await;
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(fs::read_to_string(home.project().join(file)).unwrap().contains("Exported."));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_selected_and_excluded() {
+    let check = async |args: &[&str], settings: serde_json::Value, expected: &[&str]| {
+        let server = SseServer::start([Reply::sse(chat::text("Done."))]).await;
+        let home = TestHome::with_server(server.url()).settings(&settings);
+        let mut command = pi(&home);
+        command.args(args).args(["-p", "hello"]);
+        let output = output(command).await;
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        let request = &server.requests()[0].body;
+        let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let names: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+        assert_eq!(names, expected, "{args:?}");
+    };
+    check(&["-xt", "bash,write"], json!({}), &["read", "edit"]).await;
+    check(&["--tools", "+ls,-bash"], json!({}), &["read", "edit", "write", "ls"]).await;
+    check(&["--tools", "read,grep", "--exclude-tools", "grep"], json!({}), &["read"]).await;
+    let of_the_original = json!({ "defaultTools": ["+grep", "-edit", "+codemode"] });
+    check(&[], of_the_original, &["read", "bash", "write", "grep"]).await;
 }
 
 #[test]

@@ -84,8 +84,12 @@ impl Layers {
         let mut merged = Map::new();
         for (layer, values) in self.in_order() {
             for row in ROWS.iter().filter(|row| counts(row, layer)) {
-                if let Some(value) = lookup(values, row.key) {
-                    merge(entry(&mut merged, row.key), value);
+                let Some(value) = lookup(values, row.key) else { continue };
+                let place = entry(&mut merged, row.key);
+                if row.is_edited {
+                    edit(place, value, || row.default_value());
+                } else {
+                    merge(place, value);
                 }
             }
         }
@@ -295,6 +299,21 @@ fn merge(place: &mut Value, value: &Value) {
     }
 }
 
+/// Adds a list whose entries all begin with `+` or `-` to the list in `place`; any other
+/// value replaces it.
+fn edit(place: &mut Value, value: &Value, default: impl FnOnce() -> Value) {
+    let signed = |entry: &Value| entry.as_str().is_some_and(|entry| entry.starts_with(['+', '-']));
+    match value.as_array().filter(|list| !list.is_empty() && list.iter().all(signed)) {
+        Some(edits) => {
+            if place.is_null() {
+                *place = default();
+            }
+            place.as_array_mut().into_iter().for_each(|list| list.extend(edits.iter().cloned()));
+        }
+        None => *place = value.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -348,6 +367,21 @@ mod tests {
         assert_eq!(values.compaction.budget("p/n").reserve_tokens, 2);
         assert_eq!(settings.origin("retry.maxRetries"), Some(Layer::Project));
         assert_eq!(settings.origin("retry.enabled"), Some(Layer::User));
+    }
+
+    #[test]
+    fn signed_tools_change_the_selection_of_weaker_layers() {
+        let check = |user: Value, project: Value, command_line: Value, expected: &str| {
+            let of = |tools: Value| json!({ "defaultTools": tools });
+            let settings = effective(of(user), of(project), of(command_line));
+            assert_eq!(settings.values.default_tools.join(" "), expected);
+        };
+        let none = || Value::Null;
+        check(json!(["read"]), json!(["+grep"]), none(), "read +grep");
+        check(none(), json!(["-bash"]), json!(["+ls", "-edit"]), "read bash edit write -bash +ls -edit");
+        check(json!(["-bash"]), json!(["read"]), none(), "read");
+        check(json!(["-bash"]), json!([]), none(), "");
+        check(json!(["read"]), json!(["ls", "+grep"]), none(), "ls +grep");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct Row {
     pub in_project: InProject,
     /// Read at startup only: a change applies after a restart.
     pub at_start: bool,
+    /// A list whose entries all begin with `+` or `-` changes the list of weaker layers in
+    /// place of replacing it.
+    pub is_edited: bool,
 }
 
 /// How the settings file of a trusted project applies to a setting.
@@ -43,7 +46,7 @@ pub enum InProject {
 
 impl Row {
     const fn new(key: &'static str, kind: Kind, default: &'static str, help: &'static str) -> Self {
-        Self { key, kind, default, help, in_project: InProject::Overrides, at_start: false }
+        Self { key, kind, default, help, in_project: InProject::Overrides, at_start: false, is_edited: false }
     }
 
     const fn user_only(self) -> Self {
@@ -56,6 +59,10 @@ impl Row {
 
     const fn at_start(self) -> Self {
         Self { at_start: true, ..self }
+    }
+
+    const fn edited(self) -> Self {
+        Self { is_edited: true, ..self }
     }
 
     /// The setting of that key.
@@ -147,7 +154,7 @@ pub const ROWS: &[Row] = &[
     Row::new("steeringMode", Kind::Choice(QUEUE_MODES), "\"one-at-a-time\"", "How many steering messages are delivered together"),
     Row::new("followUpMode", Kind::Choice(QUEUE_MODES), "\"one-at-a-time\"", "How many follow-up messages are delivered together"),
     Row::new("urgentWords", Kind::TextList, "[\"wait\",\"stop\",\"no,\",\"instead\",\"actually\",\"等等\",\"停\",\"先不\",\"改成\",\"不对\"]", "Steering messages that start with one of these interrupt the agent; [] turns this off"),
-    Row::new("defaultTools", Kind::TextList, "[\"read\",\"bash\",\"edit\",\"write\"]", "Tools the model may call").at_start(),
+    Row::new("defaultTools", Kind::TextList, "[\"read\",\"bash\",\"edit\",\"write\"]", "Tools the model may call: names, patterns with *, or changes such as +grep and -bash").at_start().edited(),
     Row::new("skills", Kind::TextList, "[]", "Additional skill files or directories; !GLOB and -PATH exclude skills of yours, +PATH includes one anyway").beside_project(),
     Row::new("enableSkillCommands", Kind::Bool, "true", "Suggest skills as /skill:NAME while you type a command"),
     Row::new("prompts", Kind::TextList, "[]", "Additional prompt templates or directories of them; !GLOB and -PATH exclude templates of yours, +PATH includes one anyway").beside_project(),

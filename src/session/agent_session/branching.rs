@@ -258,7 +258,7 @@ impl<'s> Branching<'s> {
     async fn switch_to_copy(&mut self, open: OpenSession, model: ModelChoice) -> Result<Reply, SessionError> {
         let copy = match &open {
             OpenSession::File(path) => Some(path.clone()),
-            OpenSession::New | OpenSession::Forked { .. } => None,
+            OpenSession::New | OpenSession::WithId(_) | OpenSession::Forked { .. } => None,
         };
         let switched = self.session.switch(open, model).await;
         if let (Err(_), Some(copy)) = (&switched, copy) {
