@@ -62,26 +62,31 @@ pub(crate) fn google(data: &[u8]) {
     decoder("google-generative-ai", data);
 }
 
-/// Keys, pastes and reports are the same however they are cut, contain no control characters,
-/// and whatever came before, keys are read again after a while.
+/// While the terminal is asked, its input is the same however it is cut. Keys and pastes
+/// contain no control characters, and whatever came before, keys are read again after a while.
 pub(crate) fn input(data: &[u8]) {
-    let events = recorded_input([data]);
-    assert!(events.len() <= data.len(), "{} events out of {} bytes", events.len(), data.len());
-    assert_eq!(recorded_input(pieces(data)), events);
-    assert_eq!(recorded_input(data.chunks(1)), events);
-    for event in &events {
-        match event {
-            InputEvent::Key(key) => assert!(!matches!(key.code, KeyCode::Char(c) if c.is_control())),
-            InputEvent::Paste(text) => assert!(!text.chars().any(|c| c.is_control() && c != '\n')),
-            InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {}
-        }
+    let expected = recorded_input([data], true);
+    assert_eq!(recorded_input(pieces(data), true), expected);
+    assert_eq!(recorded_input(data.chunks(1), true), expected);
+    for expects_answers in [true, false] {
+        let events = recorded_input([data], expects_answers);
+        assert!(events.len() <= data.len(), "{} events out of {} bytes", events.len(), data.len());
+        events.iter().for_each(clean_event);
+        // The end of a paste, and more than any other sequence or answer may have.
+        let later = [data, b"\x1b[201~", &[b'x'; 1_100], b"y"].concat();
+        let last = recorded_input([later.as_slice()], expects_answers).pop();
+        let is_typed = matches!(&last, Some(InputEvent::Key(key))
+            if key.code == KeyCode::Char('y') && key.modifiers == KeyModifiers::NONE);
+        assert!(is_typed, "{last:?}");
     }
-    // The end of a paste, and more than any other sequence may have.
-    let later = [data, b"\x1b[201~", &[b'x'; 200], b"y"].concat();
-    let last = recorded_input([later.as_slice()]).pop();
-    let is_typed = matches!(&last, Some(InputEvent::Key(key))
-        if key.code == KeyCode::Char('y') && key.modifiers == KeyModifiers::NONE);
-    assert!(is_typed, "{last:?}");
+}
+
+fn clean_event(event: &InputEvent) {
+    match event {
+        InputEvent::Key(key) => assert!(!matches!(key.code, KeyCode::Char(c) if c.is_control())),
+        InputEvent::Paste(text) => assert!(!text.chars().any(|c| c.is_control() && c != '\n')),
+        InputEvent::Mouse(_) | InputEvent::Resize(_) | InputEvent::Focus(_) | InputEvent::Answered => {}
+    }
 }
 
 /// Output of processes becomes rows without control characters, which fit and can be copied.

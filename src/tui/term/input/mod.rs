@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use crossterm::event::{Event, KeyEvent, KeyEventKind, MouseEvent};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEvent};
 use ratatui::layout::{Position, Size};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
@@ -228,9 +228,14 @@ fn write_out(text: &str) -> io::Result<()> {
 }
 
 /// The events of bytes that a terminal sent, in the pieces in which they arrived. An Escape at
-/// the end is a key, as after a pause.
-pub fn recorded_input<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<InputEvent> {
+/// the end is a key, as after a pause. Answers of the terminal are recognised however they
+/// are cut if `expects_answers`; otherwise they must begin in one piece.
+pub fn recorded_input<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    expects_answers: bool,
+) -> Vec<InputEvent> {
     let (mut parser, mut sent) = (Parser::default(), Vec::new());
+    parser.n_asked = if expects_answers { u8::MAX } else { 0 };
     for piece in pieces {
         parser.feed(piece, &mut sent);
     }
@@ -249,10 +254,12 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// `None` for useless events: key releases, which Windows always sends.
+/// `None` for useless events: key releases, which Windows always sends, and control
+/// characters in the form of keys, which no keyboard has.
 fn normalize(event: Event) -> Option<InputEvent> {
     match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => None,
+        Event::Key(key) if matches!(key.code, KeyCode::Char(c) if c.is_control()) => None,
         Event::Key(key) => Some(InputEvent::Key(key)),
         Event::Paste(text) => Some(InputEvent::Paste(normalize_paste(&text))),
         Event::Mouse(mouse) => Some(InputEvent::Mouse(mouse)),
