@@ -360,7 +360,7 @@ mod tests {
     fn push<'a>(id: &str, kind: EntryKind, line: &'a str, out: &mut String) -> Option<Spliced<'a>> {
         let forms = Forms::new(&SessionId::new("s")).unwrap();
         let push_call = |call: ReadCall<'_>, out: &mut String| {
-            *out += &format!("{} {} {}", call.id, call.tool, call.arguments);
+            out.extend([&*call.id, " ", &call.tool, " ", &call.arguments.to_string()]);
         };
         forms.push((&EntryId::new(id), kind), line, out, push_call)
     }
