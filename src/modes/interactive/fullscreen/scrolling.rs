@@ -20,9 +20,9 @@ impl Viewport<'_> {
             Move::Pages(count) => self.scroll(count * (page_rows - 1).max(1)),
             Move::HalfPages(count) => self.scroll(count * (page_rows / 2).max(1)),
             Move::Bottom => (self.state.top, self.state.at_end) = (None, false),
-            Move::Top => self.to_start(),
-            Move::Prompt { forward } => self.to_prompt(forward),
-            Move::Part(thousandths) => self.to_part(thousandths),
+            Move::Top => self.show_start(),
+            Move::Prompt { forward } => self.show_prompt(forward),
+            Move::Part(thousandths) => self.show_part(thousandths),
             Move::Caret(step) => return self.move_caret(step),
         }
         self.keep_caret_visible();
@@ -50,7 +50,7 @@ impl Viewport<'_> {
         self.state.top = (to < end).then_some(to);
     }
 
-    fn to_start(&mut self) {
+    fn show_start(&mut self) {
         self.state.top = Some(self.last_top());
         self.load_above(usize::MAX);
         let rows = self.rows();
@@ -62,7 +62,7 @@ impl Viewport<'_> {
         }
     }
 
-    fn to_prompt(&mut self, forward: bool) {
+    fn show_prompt(&mut self, forward: bool) {
         let from = self.top();
         self.state.top = Some(from);
         if !forward {
@@ -98,7 +98,7 @@ impl Viewport<'_> {
     }
 
     /// Goes to a part of the whole height.
-    fn to_part(&mut self, thousandths: usize) {
+    fn show_part(&mut self, thousandths: usize) {
         self.state.top = Some(self.last_top());
         self.load_above(usize::MAX);
         if !self.rows().is_whole() {

@@ -312,7 +312,7 @@ fn encoded_control(text: &str) -> Option<(char, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use crossterm::event::{KeyCode, KeyModifiers};
+    use crossterm::event::KeyModifiers;
 
     use super::*;
 
