@@ -60,7 +60,7 @@ impl Viewport<'_> {
         app.top_row = first_recent.map_or(0, |spot| spot.row);
         state.shown = Shown { spots, page, width, screen_width, has_scrollbar: bar.is_some(), label };
         if state.top.is_none() {
-            state.seen = app.transcript.len().checked_sub(1).and_then(|last| app.transcript.place(last));
+            state.see_all(&app.transcript);
         }
         for row in &mut drawn {
             truncate_row(row, screen_width.max(1), Ellipsis::One);

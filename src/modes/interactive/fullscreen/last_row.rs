@@ -25,7 +25,7 @@ pub(super) fn draw(state: &Fullscreen, app: &App, rows: &mut [Row], width_cells:
         return None;
     }
     if state.caret.is_some() {
-        *last = caret_row(state.selection.is_some(), width_cells, theme);
+        *last = caret_row(state.selection.is_some(), width_cells, theme, keymap);
         return None;
     }
     state.top?;
@@ -34,8 +34,7 @@ pub(super) fn draw(state: &Fullscreen, app: &App, rows: &mut [Row], width_cells:
 
 /// Draws the way to the end. Returns its columns; `None` if there is no room.
 fn draw_label(state: &Fullscreen, app: &App, last: &mut Row, width_cells: u16) -> Option<Range<u16>> {
-    let n_seen = state.seen.map_or(usize::MAX, |place| app.transcript.row_of(&place) + 1);
-    let n_new = app.transcript.len().saturating_sub(n_seen);
+    let n_new = state.n_new(&app.transcript);
     let key = app.keymap.hint("tui.altScreen.bottom");
     let news = if n_new > 0 { format!("{n_new} new rows") } else { "latest".to_owned() };
     let hint = if key.is_empty() { String::new() } else { format!(" · {key}") };
@@ -83,8 +82,8 @@ fn search_row(search: &Search, width_cells: u16, theme: &Theme, keymap: &Keymap)
         (None, Some(_)) => vec![("searching…".to_owned(), Token::Dim)],
         (None, None) => [
             ("tui.altScreen.searchNext", "next"),
-            ("tui.altScreen.searchPrevious", "previous"),
             ("tui.altScreen.searchClose", "close"),
+            ("tui.altScreen.searchPrevious", "previous"),
         ]
         .into_iter()
         .filter_map(|(id, what)| {
@@ -103,17 +102,20 @@ fn search_row(search: &Search, width_cells: u16, theme: &Theme, keymap: &Keymap)
     row
 }
 
-fn caret_row(is_selecting: bool, width_cells: u16, theme: &Theme) -> Row {
+fn caret_row(is_selecting: bool, width_cells: u16, theme: &Theme, keymap: &Keymap) -> Row {
     let mut row = Row::default();
     let title = if is_selecting { " Selecting " } else { " Select " };
     row.push(Run::new(title, theme.style(Token::Accent).add_modifier(Modifier::BOLD | Modifier::REVERSED)));
+    // Those that do not fit are left out, the last ones first.
+    let close = keymap.hint("app.interrupt");
+    let close = |what: &str| if close.is_empty() { String::new() } else { format!("{close}: {what}") };
     let hints: &[&str] = if is_selecting {
-        &["enter: copy", "arrows, w, b, page keys: extend", "escape: cancel"]
+        &["enter: copy", &close("cancel"), "arrows, w, b, page keys: extend"]
     } else {
-        &["space: start here", "v: whole lines", "arrows, w, b, page keys: move", "escape: close"]
+        &["space: start here", &close("close"), "v: whole lines", "arrows, w, b, page keys: move"]
     };
     let mut separator = " ";
-    for hint in hints {
+    for hint in hints.iter().filter(|hint| !hint.is_empty()) {
         if row.width() + width(separator) + width(hint) <= usize::from(width_cells) {
             row.push(Run::new(format!("{separator}{hint}"), theme.style(Token::Dim)));
             separator = " · ";

@@ -435,6 +435,21 @@ fn the_row_at_the_top_stays_when_the_width_changes() {
 }
 
 #[test]
+fn another_width_brings_no_new_rows() {
+    let words = "word ".repeat(200);
+    let texts: Vec<_> = (0..6).map(|n| (format!("question {n}"), words.clone())).collect();
+    let mut stage = Stage::new(&texts, Size::new(80, 20));
+    stage.screen();
+    stage.page_up();
+    for width in [40, 24, 120] {
+        stage.size.width = width;
+        assert!(!has(&stage.screen(), "new rows") && has(&stage.screen(), "↓ latest"), "{width}");
+    }
+    stage.append("new text");
+    assert!(has(&stage.screen(), "2 new rows"), "{:#?}", stage.screen());
+}
+
+#[test]
 fn prompts_are_visited_in_both_directions_beyond_the_transcript() {
     let mut stage = Stage::numbered(60, 12);
     stage.screen();

@@ -169,6 +169,17 @@ impl Fullscreen {
         spots
     }
 
+    /// Remembers that the last row of the transcript was visible.
+    pub(super) fn see_all(&mut self, transcript: &Transcript) {
+        self.seen = transcript.len().checked_sub(1).and_then(|last| transcript.place(last));
+    }
+
+    /// Number of rows that came since then.
+    pub(super) fn n_new(&self, transcript: &Transcript) -> usize {
+        let n_seen = self.seen.map_or(usize::MAX, |place| transcript.row_of(&place) + 1);
+        transcript.len().saturating_sub(n_seen)
+    }
+
     /// Where the first row is, for [`Self::return_to`] after another layout.
     pub(super) fn anchor_of_top(&self, transcript: &Transcript) -> Option<Anchor> {
         let top = self.top?;

@@ -63,11 +63,15 @@ impl Viewport<'_> {
         // Columns mean something else afterwards.
         (state.selection, state.caret) = (None, None);
         let anchor = state.anchor_of_top(transcript);
+        let has_news = state.n_new(transcript) > 0;
         let first = state.spots_mut().iter().map(|spot| spot.row).min();
         if let Some(first) = first {
             transcript::keep_since(transcript, first);
         }
         state.keeping_places(transcript, |transcript| transcript.layout(width, theme, now));
+        if !has_news && state.seen.is_some() {
+            state.see_all(transcript);
+        }
         if let Some(search) = &mut state.search {
             search.current = None;
         }
