@@ -2,12 +2,15 @@
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Indices of the items that match all words of `query`, best first; equal matches
 /// keep their order. An empty query matches everything. Words support fzf's syntax
 /// (`'exact`, `^prefix`, `suffix$`, `!not`).
 pub fn fuzzy_rank<'a>(query: &str, items: impl IntoIterator<Item = &'a str>) -> Vec<usize> {
-    let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
+    // A cluster counts by its first character, as in the items.
+    let query: String = query.graphemes(true).filter_map(|cluster| cluster.chars().next()).collect();
+    let pattern = Pattern::parse(&query, CaseMatching::Smart, Normalization::Smart);
     let mut matcher = Matcher::new(Config::DEFAULT);
     let mut buffer = Vec::new();
     let mut matches: Vec<(u32, usize)> = items
@@ -32,5 +35,13 @@ mod tests {
         assert_eq!(fuzzy_rank("", items), [0, 1, 2, 3]);
         assert_eq!(fuzzy_rank("claude op", items), [0]);
         assert_eq!(fuzzy_rank("zzz", items), [0_usize; 0]);
+    }
+
+    #[test]
+    fn text_with_marks_finds_itself() {
+        for text in ["Z\u{351}\u{36b}a\u{321}", "e\u{301}te\u{301}", "\u{301}x", "👨‍👩‍👧‍👦", "กำ"]
+        {
+            assert_eq!(fuzzy_rank(text, ["other", text]), [1], "{text:?}");
+        }
     }
 }

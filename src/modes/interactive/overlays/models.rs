@@ -90,7 +90,7 @@ impl Models {
             shown.sort_by_key(|choice| choice.reference() != self.current);
         }
         let items = shown.into_iter().map(|choice| {
-            let mark = if choice.reference() == self.current { "✓ " } else { "" };
+            let mark = if choice.reference() == self.current { "✓ " } else { "  " };
             choice.item(mark)
         });
         self.picker.set_items(items.collect());

@@ -17,7 +17,7 @@ impl ThinkingLevels {
             .thinking_levels()
             .into_iter()
             .map(|level| {
-                let mark = if level == current { "✓ " } else { "" };
+                let mark = if level == current { "✓ " } else { "  " };
                 PickerItem::new(level, format!("{mark}{level}")).note(describe(level))
             })
             .collect();
