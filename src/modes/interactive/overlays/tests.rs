@@ -10,6 +10,7 @@ use crate::session::{
     EntryId, IfBusy, ProjectState, Question, QuestionId, QuestionKind, QueueView, SummaryDraft, Trace,
 };
 use crate::tui::theme::{Appearance, ColorDepth, Theme, Token};
+use crate::tui::widgets::Picker;
 use crate::util::clock::Zone;
 
 use super::super::super::trace::CallFilter;
@@ -24,6 +25,12 @@ pub(in super::super) fn draw<M>(overlay: &mut dyn Overlay<M>, width: u16, max_ro
 fn draw_with<M>(overlay: &mut dyn Overlay<M>, width: u16, max_rows: u16, keymap: &Keymap) -> Drawn {
     let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
     overlay.render(&DialogCx { width, max_rows, theme: &theme, keymap })
+}
+
+/// The rows of a list with the dark theme and the default keys.
+pub(in super::super) fn draw_picker<T: Clone>(picker: &mut Picker<T>, width: u16) -> Vec<Row> {
+    let theme = Theme::builtin("dark", Appearance::Dark, ColorDepth::True).unwrap();
+    picker.render(&DialogCx { width, max_rows: 20, theme: &theme, keymap: &default_keymap() }).rows
 }
 
 /// The hints at the end of a dialog, in one line.

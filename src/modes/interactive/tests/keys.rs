@@ -1,0 +1,78 @@
+//! Keys from the bytes of a terminal to what they do.
+
+use crate::session::Phase;
+use crate::tui::keymap::Chord;
+
+use super::*;
+
+/// Types `keys` into an empty editor, in both encodings; compares text and cursor.
+#[track_caller]
+fn check(keys: &str, expected: &str) {
+    for encoding in [KITTY, LEGACY] {
+        let mut stage = Stage { encoding, ..Stage::new() };
+        stage.type_keys(keys);
+        assert_eq!(stage.editor(), expected, "{keys} in {encoding:?}");
+    }
+}
+
+#[test]
+fn editing_keys_do_what_they_say() {
+    check("hello world<ctrl+a>X", "X|hello world");
+    check("one two<ctrl+w>", "one |");
+    check("one two<alt+b><alt+b><alt+d>", "| two");
+    check("one two<ctrl+a><ctrl+k><ctrl+y><ctrl+y>", "one twoone two|");
+    check("ab<left><left>c<right>d<end>e<home>f", "f|cadbe");
+    check("one<ctrl+j>two<up>X<down>Y", "oneX\ntwoY|");
+    check("世界<left><backspace>", "|界");
+    check("👨‍👩‍👧‍👦x<left><backspace>", "|x");
+    check("word<ctrl+u>", "|");
+    let mut stage = Stage::new();
+    assert_eq!(stage.type_keys("one two<ctrl+a><ctrl+]>t").editor(), "one |two");
+}
+
+#[test]
+fn enter_sends_and_its_variants_are_told_apart() {
+    let sent = |keys: &str, phase: Phase| {
+        let mut stage = Stage::new();
+        stage.session(|session| session.phase = phase).type_keys(keys).commands()
+    };
+    let prompt =
+        |text: &str, when: &str| vec![format!("Prompt {{ text: {text:?}, images: [], when_busy: {when} }}")];
+    assert_eq!(sent("hi<enter>", Phase::Idle), prompt("hi", "Steer"));
+    assert_eq!(sent("hi<alt+enter>", Phase::Running), prompt("hi", "FollowUp"));
+    assert_eq!(sent("a<shift+enter>b<enter>", Phase::Idle), prompt("a\nb", "Steer"));
+    assert_eq!(sent("a\\<enter>b<enter>", Phase::Idle), prompt("a\nb", "Steer"));
+    assert_eq!(sent("<escape>", Phase::Running), ["Interrupt"]);
+    assert_eq!(sent("<enter>", Phase::Running), [""; 0]);
+}
+
+#[test]
+fn lists_open_choose_and_close_by_keys() {
+    let mut stage = Stage::new();
+    stage.type_keys("<ctrl+l>mini");
+    assert!(stage.screen(80, 20).iter().any(|row| row.contains("→") && row.contains("mini")));
+    stage.type_keys("<enter>");
+    let commands = stage.commands();
+    assert!(commands.len() == 1 && commands[0].contains("mini"), "{commands:?}");
+    stage.type_keys("<ctrl+l><escape>typed");
+    assert_eq!(stage.editor(), "typed|");
+}
+
+/// Every key of the tables is recognised as itself if the terminal speaks the kitty protocol.
+#[test]
+fn every_default_key_is_told_apart_with_the_kitty_protocol() {
+    let keymap = default_keymap();
+    let mut n_keys = 0;
+    for (binding, chords) in keymap.rows() {
+        for chord in chords {
+            let name = chord.to_string();
+            // Keys that no test can name are letters beyond the tables of terminals.
+            let sent = bytes(&format!("<{}>", name.replace("plus", "+")), KITTY);
+            let events = recorded_input([sent.as_slice()], false);
+            let [InputEvent::Key(key)] = events.as_slice() else { panic!("{name}: {events:?}") };
+            assert_eq!(Chord::from_event(key), *chord, "{name} of {}", binding.id);
+            n_keys += 1;
+        }
+    }
+    assert!(n_keys > 80, "{n_keys}");
+}
