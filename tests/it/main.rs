@@ -58,6 +58,7 @@ mod settings;
 mod skills;
 mod support;
 mod templates;
+mod terminal_logs;
 mod tools_bash;
 mod tools_files;
 mod tools_search;

@@ -1,6 +1,5 @@
 //! Creates the parts of interactive mode: session, terminal, app.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +11,9 @@ use tokio::sync::mpsc;
 use crate::config::{Env, TuiMode};
 use crate::session::{self, Deltas, OpenSession, Services, SessionHandle};
 use crate::tui::markdown::Highlighter;
-use crate::tui::term::{InlineWindow, InputBroker, Questions, TerminalGuard, TerminalModes};
+use crate::tui::term::{
+    InlineWindow, InputBroker, Questions, TerminalGuard, TerminalModes, TerminalOutput, record_output,
+};
 use crate::tui::theme::Theme;
 use crate::util::process;
 
@@ -91,6 +92,9 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
         focus: handle.state().settings.values.notifications,
         ..TerminalModes::default()
     };
+    if let Some(path) = start.env.path("PI_TUI_WRITE_LOG") {
+        record_output(&path).with_context(|| format!("PI_TUI_WRITE_LOG: cannot write {}", path.display()))?;
+    }
     let guard = TerminalGuard::enter(modes, panics)
         .context("interactive mode needs a terminal; without one, use pi -p \"…\"")?;
     let mut input = InputBroker::new();
@@ -98,7 +102,7 @@ pub async fn run(start: InteractiveStart) -> anyhow::Result<ExitCode> {
     input.ask_with_cursor(Questions { status: status.is_none(), ..questions(&start.env) });
     let cursor = input.cursor_position();
     let size = input.size().unwrap_or(Size::new(80, 24));
-    let sink = File::from(rustix::io::dup(rustix::stdio::stdout()).context("cannot write to the terminal")?);
+    let sink = TerminalOutput::stdout().context("cannot write to the terminal")?;
     let cursor = cursor.unwrap_or(Position::new(0, 0));
     let mut screen = InlineWindow::new(sink, size, cursor);
     let mut problems = start.problems.clone();

@@ -1,7 +1,6 @@
 //! The terminal of interactive mode: painter, input, modes and size.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use ratatui::layout::{Position, Size};
 use rustix::process::{Signal, getpgrp, kill_process_group};
 
 use crate::config::ResizeMode;
-use crate::tui::term::{Canvas, Control, FullscreenWindow, InputBroker, TerminalGuard};
+use crate::tui::term::{Canvas, Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
 use crate::tui::theme::Theme;
 
 use super::super::signals::EndSignals;
@@ -28,14 +27,14 @@ const SIZE_RETRIES: usize = 3;
 /// Everything that reads from the terminal or writes to it. They share one owner because
 /// the terminal answers queries between the keys.
 pub(super) struct Terminal {
-    pub(super) ui: Ui<File>,
+    pub(super) ui: Ui<TerminalOutput>,
     pub(super) guard: TerminalGuard,
     pub(super) signals: EndSignals,
     pub(super) input: InputBroker,
     /// The alternate screen, while the pager is open over the main screen.
-    pages: Option<Canvas<File>>,
+    pages: Option<Canvas<TerminalOutput>>,
     /// The alternate screen, while pi uses it.
-    full: Option<FullscreenWindow<File>>,
+    full: Option<FullscreenWindow<TerminalOutput>>,
     /// Where the rows end that are on the main screen or in its scrollback, while pi is
     /// fullscreen; `None` if there are none.
     left_at: Option<RowPlace>,
@@ -54,7 +53,7 @@ pub(super) struct Drawing {
 
 impl Terminal {
     pub(super) fn new(
-        ui: Ui<File>,
+        ui: Ui<TerminalOutput>,
         guard: TerminalGuard,
         signals: EndSignals,
         input: InputBroker,
@@ -292,14 +291,14 @@ impl Terminal {
 
 /// The alternate screen, if it is shown.
 fn alternate<'a>(
-    full: &'a mut Option<FullscreenWindow<File>>,
-    pages: &'a mut Option<Canvas<File>>,
-) -> Option<&'a mut Canvas<File>> {
+    full: &'a mut Option<FullscreenWindow<TerminalOutput>>,
+    pages: &'a mut Option<Canvas<TerminalOutput>>,
+) -> Option<&'a mut Canvas<TerminalOutput>> {
     full.as_mut().map(FullscreenWindow::canvas_mut).or(pages.as_mut())
 }
 
 /// Draws the pager, or the transcript with the editor.
-fn draw_on(full: &mut FullscreenWindow<File>, app: &mut App) -> io::Result<()> {
+fn draw_on(full: &mut FullscreenWindow<TerminalOutput>, app: &mut App) -> io::Result<()> {
     let Some(pager) = &mut app.pager else { return ui::draw_fullscreen(app, full) };
     pager.set_waiting(app.dialogs.is_open());
     let size = full.size();
@@ -310,7 +309,7 @@ fn draw_on(full: &mut FullscreenWindow<File>, app: &mut App) -> io::Result<()> {
 
 fn draw_pages(
     pager: &mut PagerView,
-    pages: &mut Canvas<File>,
+    pages: &mut Canvas<TerminalOutput>,
     theme: &Theme,
     now: Duration,
 ) -> io::Result<()> {

@@ -7,7 +7,7 @@
 //! [`TerminalGuard::enter`]'s receiver instead of being printed over the screen. The event
 //! loop handles signals: it ends and drops the guard.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::panic::{self, PanicHookInfo};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -18,6 +18,8 @@ use thiserror::Error;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::util::panics::panic_text;
+
+use super::output::write_out;
 
 /// Why the terminal could not be taken over.
 #[derive(Debug, Error)]
@@ -219,12 +221,6 @@ fn reports_elsewhere(panic: &PanicHookInfo<'_>) -> bool {
     let text = panic_text(panic.payload());
     let place = panic.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
     owner.panics.send(format!("{text}{place}")).is_ok()
-}
-
-fn write_out(sequence: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(sequence.as_bytes())?;
-    stdout.flush()
 }
 
 /// Buttons, drags and the wheel, with coordinates of any size. Only 1002 and 1006: all-motion

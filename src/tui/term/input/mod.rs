@@ -12,7 +12,7 @@ mod reader;
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, MouseEvent};
@@ -21,6 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 
 use super::answers::{self, CELL_QUERY, Questions, Report, TerminalAnswers};
+use super::output::write_out;
 use parse::{Parser, Sent};
 use reader::Reader;
 
@@ -221,12 +222,6 @@ impl InputBroker {
     }
 }
 
-fn write_out(text: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
-}
-
 /// The events of bytes that a terminal sent, in the pieces in which they arrived. An Escape at
 /// the end is a key, as after a pause. Answers of the terminal are recognised however they
 /// are cut if `expects_answers`; otherwise they must begin in one piece.
@@ -312,6 +307,8 @@ fn encoded_control(text: &str) -> Option<(char, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use crossterm::event::KeyModifiers;
 
     use super::*;
