@@ -2,14 +2,12 @@
 //! running mode.
 
 use std::io::Read;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -29,6 +27,7 @@ use crate::session::{
 };
 use crate::tools::{self, BashConfig, Editor, FileLocks};
 use crate::util::clock::Clock;
+use crate::util::os::has_input;
 use crate::util::paths;
 
 use super::args::Args;
@@ -569,14 +568,6 @@ fn piped_text(terminals: Terminals, messages: &[String]) -> anyhow::Result<Optio
         return Ok(None);
     }
     read_stdin().map(Some)
-}
-
-/// Whether `input` has bytes, or its end, within `limit`.
-fn has_input(input: impl AsFd, limit: Duration) -> bool {
-    let Ok(limit) = Timespec::try_from(limit) else { return true };
-    let mut fds = [PollFd::new(&input, PollFlags::IN)];
-    // What cannot be waited for is read.
-    poll(&mut fds, Some(&limit)).map_or(true, |n_ready| n_ready > 0)
 }
 
 fn read_stdin() -> anyhow::Result<String> {

@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
+use crate::util::os::{self, FileId};
 
 use super::json_file::{self, FolderLock, LockError, LockTimes};
 use super::secret::Secret;
@@ -99,7 +100,7 @@ struct Known {
 struct Stamp {
     modified: Option<SystemTime>,
     len: u64,
-    inode: u64,
+    file: FileId,
 }
 
 impl AuthFile {
@@ -199,7 +200,7 @@ impl AuthFile {
     pub(super) fn lock(self: &Arc<Self>) -> Result<AuthLock, AuthFileError> {
         if let Some(folder) = self.path.parent() {
             let mut builder = fs::DirBuilder::new();
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            os::make_folder_private(&mut builder);
             let created = builder.recursive(true).create(folder);
             created.map_err(|source| AuthFileError::Write { path: folder.to_owned(), source })?;
         }
@@ -399,11 +400,7 @@ impl fmt::Debug for OAuthEntry {
 
 impl Stamp {
     fn of(metadata: &Metadata) -> Self {
-        Self {
-            modified: metadata.modified().ok(),
-            len: metadata.len(),
-            inode: std::os::unix::fs::MetadataExt::ino(metadata),
-        }
+        Self { modified: metadata.modified().ok(), len: metadata.len(), file: os::file_id(metadata) }
     }
 }
 
@@ -412,7 +409,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     let target = atomic_file::follow_links(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    os::make_file_private(&mut options);
     match options.open(&target) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -425,10 +422,8 @@ fn create_private(path: &Path) -> io::Result<()> {
 
 /// Restricts the file to its owner. A file of another user stays unchanged.
 fn make_private(path: &Path, metadata: &Metadata) {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
-        drop(fs::set_permissions(path, fs::Permissions::from_mode(0o600)));
+    if metadata.is_file() && os::is_open_to_others(metadata) {
+        drop(os::restrict_to_owner(path));
     }
 }
 

@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 
 use crate::ai::{Api, Catalog, Credential, DEMO_PROVIDER, Model, ProviderInfo, variable, vendor};
+use crate::util::os::EndSignals;
 use crate::util::paths;
 
 use super::auth_file::{AuthEntries, AuthEntry, AuthFile, OAuthEntry, StoredKey};
@@ -647,13 +647,8 @@ fn origin(template: &str) -> String {
 
 /// Waits for a termination signal; forever if signals cannot be received.
 async fn told_to_end() {
-    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(mut int), Ok(mut term), Ok(mut hup)] = signals else { return std::future::pending().await };
-    tokio::select! {
-        _ = int.recv() => {}
-        _ = term.recv() => {}
-        _ = hup.recv() => {}
-    }
+    let Ok(mut signals) = EndSignals::new() else { return std::future::pending().await };
+    signals.next().await;
 }
 
 /// Message for the original's entries that pi does not support.

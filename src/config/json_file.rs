@@ -5,15 +5,14 @@
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use jsonc_parser::{CollectOptions, ParseOptions};
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use serde_json::{Map, Value};
 
 use crate::util::atomic_file;
+use crate::util::os::{self, FileId};
 
 /// Reads the object in `path`; a missing or empty file is an empty object.
 ///
@@ -153,9 +152,7 @@ impl FolderLock {
     /// may stay untouched. A failure makes the lock look older than it is.
     pub(super) fn touch(&self) {
         // Use the clock of the file system, which also determines the age.
-        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let times = Timestamps { last_access: now, last_modification: now };
-        futimens(&self.folder, &times).unwrap_or_default();
+        os::touch(&self.folder).unwrap_or_default();
     }
 }
 
@@ -170,8 +167,7 @@ impl Drop for FolderLock {
 /// An observation of a lock: its folder, and when it was last touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
-    device: u64,
-    inode: u64,
+    file: FileId,
     modified: Option<SystemTime>,
 }
 
@@ -181,11 +177,11 @@ impl Seen {
     }
 
     fn of(metadata: &Metadata) -> Self {
-        Self { device: metadata.dev(), inode: metadata.ino(), modified: metadata.modified().ok() }
+        Self { file: os::file_id(metadata), modified: metadata.modified().ok() }
     }
 
     fn is_same_folder(self, other: Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
+        self.file == other.file
     }
 
     fn is_older_than(self, limit: Duration) -> bool {

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::util::os;
 
 use super::json_file;
 use super::trust::{self, TrustError};
@@ -78,7 +79,10 @@ impl Reader<'_> {
 
 /// A text that changes with the content of a file.
 fn digest_of(path: &Path, metadata: &fs::Metadata) -> String {
-    let by_time = || format!("{} bytes, {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    let by_time = || {
+        let (seconds, nanoseconds) = os::modified(metadata);
+        format!("{} bytes, {seconds}.{nanoseconds}", metadata.len())
+    };
     if !metadata.is_file() || metadata.len() > MAX_HASHED_BYTES {
         return by_time();
     }

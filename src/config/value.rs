@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::util::os;
 use crate::util::process::Group;
 
 /// Time limit of a command.
@@ -30,7 +31,7 @@ fn output_within(command: &str, timeout: Duration) -> Result<String, String> {
     shell.args(["-c", command]);
     // Its messages would appear in the middle of the screen.
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+    os::lead_group(&mut shell);
     let mut child = shell.spawn().map_err(|error| format!("cannot run its command: {error}"))?;
     let stdout = child.stdout.take().expect("standard output is piped above");
     // The program's exit ends it too.

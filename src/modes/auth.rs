@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::thread;
 
 use anyhow::Context as _;
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::config::{Accounts, KeySource, ProviderKeys, Secret, SignInPrompt, SignInRequest, SignInStep};
+use crate::util::os::HiddenInput;
 
 use super::output::{write_err, write_out};
 
@@ -110,35 +110,13 @@ pub fn read_key(provider: &str, is_terminal: bool) -> anyhow::Result<Secret> {
     Ok(Secret::typed(&String::from_utf8_lossy(&bytes)))
 }
 
-/// Restores the terminal's echo.
-struct Restore(Termios);
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        // The terminal may be gone.
-        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0).unwrap_or_default();
-    }
-}
-
 /// Reads a line from the terminal key by key: with the terminal's own line editing,
 /// ctrl+c would end the program and leave the echo off.
 fn read_hidden(prompt: &str) -> anyhow::Result<String> {
-    let terminal = rustix::stdio::stdin();
-    let before = tcgetattr(terminal).context("cannot turn off the terminal's echo")?;
-    let mut hidden = before.clone();
-    hidden.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-    hidden.special_codes[SpecialCodeIndex::VMIN] = 1;
-    hidden.special_codes[SpecialCodeIndex::VTIME] = 0;
-    let restore = Restore(before);
-    let flush = OptionalActions::Flush;
-    tcsetattr(terminal, flush, &hidden).context("cannot turn off the terminal's echo")?;
+    let input = HiddenInput::start().context("cannot turn off the terminal's echo")?;
     write_out(prompt);
-    let line = read_line(|| {
-        let mut byte = [0];
-        let n = rustix::io::retry_on_intr(|| rustix::io::read(terminal, &mut byte)).unwrap_or_default();
-        (n == 1).then_some(byte[0])
-    });
-    drop(restore);
+    let line = read_line(|| input.next_byte());
+    drop(input);
     write_out("\n");
     line.context("no key entered; nothing was saved")
 }

@@ -1,56 +1,18 @@
 //! Termination signals.
 
-use std::io;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::util::process;
 
+pub(super) use crate::util::os::EndSignals;
+
 /// Maximum time for the program to end after the first signal.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// SIGTERM, SIGHUP, SIGINT and SIGQUIT, from its creation on.
-pub(super) struct EndSignals {
-    term: Signal,
-    hup: Signal,
-    int: Signal,
-    quit: Signal,
-}
-
-impl EndSignals {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            hup: signal(SignalKind::hangup())?,
-            int: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-        })
-    }
-
-    /// The exit code for the next signal: 128 plus its number. Loses none if dropped.
-    pub(super) async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.term.recv() => 143,
-            _ = self.hup.recv() => 129,
-            _ = self.int.recv() => 130,
-            _ = self.quit.recv() => 131,
-        }
-    }
-
-    /// Drops signals of keys that were meant for another program in the
-    /// terminal; pi received them as well.
-    pub(super) fn forget_keys(&mut self) {
-        // If a new listener cannot be created, the old one stays.
-        if let (Ok(int), Ok(quit)) = (signal(SignalKind::interrupt()), signal(SignalKind::quit())) {
-            (self.int, self.quit) = (int, quit);
-        }
-    }
-}
 
 /// Returns a future with the exit code of the first signal. From then on the process has
 /// [`LIMIT`] to end by itself, and ends at once with the second signal.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::util::disk::Disk;
+use crate::util::os;
 
 use super::command::PromptDraft;
 use super::{sidecar, store};
@@ -177,10 +178,8 @@ fn lock_path(draft: &Path) -> PathBuf {
 fn lock_file(path: &Path, create: bool) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).truncate(false);
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-    }
+    os::make_file_private(&mut options);
+    os::refuse_links(&mut options);
     options.open(path).ok()
 }
 

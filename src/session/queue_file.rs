@@ -24,6 +24,7 @@ use super::command::{PromptDraft, TakenQueue};
 use super::{sidecar, store};
 use crate::agent::QueueKind;
 use crate::util::disk::{self, Disk};
+use crate::util::os;
 
 /// Obsolete bytes tolerated before the file is rewritten.
 const SLACK_BYTES: u64 = 64 * 1024;
@@ -220,10 +221,7 @@ impl QueueFile {
     fn append(&self, path: &Path, len: u64, lines: &str) -> io::Result<bool> {
         let mut options = OpenOptions::new();
         options.append(true);
-        {
-            let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
-        }
+        os::refuse_links(&mut options);
         let Ok(file) = self.disk.open(&options, path) else { return Ok(false) };
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.len() != len {

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::util::clock::Clock;
+use crate::util::os;
 
 use super::output::format_size;
 
@@ -48,7 +49,7 @@ impl SpillFile {
         let path = folder.join(format!("{PREFIX}{random:016x}{SUFFIX}"));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        os::make_file_private(&mut options);
         let file = options.open(&path)?;
         Ok(Self { file, path, limits, n_head_bytes: 0, tail: VecDeque::new(), n_left_out: 0 })
     }
@@ -153,7 +154,7 @@ fn is_spill_name(name: &str) -> bool {
 }
 
 fn is_old(metadata: &fs::Metadata, now_ms: u64) -> bool {
-    let is_own = std::os::unix::fs::MetadataExt::uid(metadata) == rustix::process::geteuid().as_raw();
+    let is_own = os::owner(metadata).is_some_and(os::is_this_user);
     let written = metadata.modified().ok();
     let written = written.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
     let age = written.and_then(|written| Duration::from_millis(now_ms).checked_sub(written));

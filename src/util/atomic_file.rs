@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{self, Disk, DiskWriter, SystemDisk};
 use super::file_identity;
+use super::os;
 
 /// Maximum number of consecutive symbolic links; this is Linux's limit.
 const MAX_LINKS: usize = 40;
@@ -100,14 +101,14 @@ pub fn create_new<T>(
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    os::make_folder_private(&mut builder);
     builder.create(path)
 }
 
 /// Options that create files only their owner can access.
 pub fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    os::make_file_private(&mut options);
     options
 }
 
@@ -132,7 +133,7 @@ fn replace(disk: &dyn Disk, path: &Path, bytes: &[u8], readers: Readers) -> io::
         // A device or a pipe has no content to lose.
         return disk::write_all(disk, &existing, bytes);
     }
-    if has_other_names(&metadata) {
+    if os::has_other_names(&metadata) {
         return overwrite(disk, &target, &existing, bytes);
     }
     let beside = beside(&target);
@@ -201,10 +202,6 @@ fn is_refused_rename(error: &io::Error) -> bool {
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::ReadOnlyFilesystem
     )
-}
-
-fn has_other_names(metadata: &Metadata) -> bool {
-    std::os::unix::fs::MetadataExt::nlink(metadata) > 1
 }
 
 /// Overwrites `file`, which is at `target`, after its content was copied; puts it

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+
+use super::os;
 
 /// What files are written to. Tests use disks that are full, broken, without locks, or
 /// that stop at a chosen step.
@@ -30,9 +31,9 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Writes `bytes` again at `offset`.
     ///
     /// # Errors
-    /// As [`FileExt::write_all_at`](std::os::unix::fs::FileExt::write_all_at).
+    /// As [`io::Write::write_all`].
     fn write_again(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-        file.write_all_at(bytes, offset)
+        os::write_all_at(file, bytes, offset)
     }
 
     /// Renames a file; one that has the new name is replaced.

@@ -7,20 +7,15 @@
 use std::fs::{File, Metadata};
 use std::io;
 
+use super::os;
+
 /// Copies the attributes of `old`, whose metadata is `metadata`, to `new`. `false` if
 /// the system does not allow it; then `new` must not replace `old`.
 ///
 /// # Errors
 /// When a file cannot be examined.
 pub(super) fn copy(new: &File, old: &File, metadata: &Metadata) -> io::Result<bool> {
-    use std::os::unix::fs::{MetadataExt as _, fchown};
-
-    let fresh = new.metadata()?;
-    let same_owner = fresh.uid() == metadata.uid() && fresh.gid() == metadata.gid();
-    if !same_owner && fchown(new, Some(metadata.uid()), Some(metadata.gid())).is_err() {
-        return Ok(false);
-    }
-    if !attributes::copy(new, old) {
+    if !os::copy_owner(new, metadata)? || !attributes::copy(new, old) {
         return Ok(false);
     }
     // Last, because changing the owner clears the set-user-id bits.

@@ -10,6 +10,7 @@ pub mod image;
 pub mod json_length;
 pub mod manual;
 pub mod nearest;
+pub mod os;
 pub mod panics;
 pub mod parts;
 pub mod paths;

@@ -9,16 +9,16 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use process_wrap::std::{CommandWrap, CommandWrapper as _, ProcessSession};
 use tokio::process::Child;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::os::{self, OutputPipe, PipeReader};
 use super::watchdog::{Change, Member, Watchdog};
 
 /// How long the pipe must stay silent after the command has exited, if
@@ -64,7 +64,7 @@ pub enum End {
 pub struct Running {
     child: Child,
     group: Group,
-    output: output::Reader,
+    output: PipeReader,
     output_open: bool,
     exit_code: Option<i32>,
     /// Why the group was killed; its remaining output is still read.
@@ -81,8 +81,8 @@ impl Running {
     /// # Errors
     /// If the program or the directory does not exist or is not accessible.
     pub fn start(command: &Command, cancel: CancellationToken) -> io::Result<Self> {
-        let output::Pipe { reader, stdout, stderr, inode } = output::pipe()?;
-        let mut spawned = tokio::process::Command::from(detached(&command.program, &command.args)?);
+        let OutputPipe { reader, stdout, stderr, inode } = os::output_pipe()?;
+        let mut spawned = tokio::process::Command::from(os::detached(&command.program, &command.args)?);
         for (name, value) in &command.env {
             match value {
                 Some(value) => spawned.env(name, value),
@@ -136,10 +136,10 @@ impl Running {
                 }
                 // Before reading, because continuous output is always ready.
                 status = self.child.wait(), if self.exit_code.is_none() => {
-                    self.exit_code = Some(status.map_or(-1, exit_code));
+                    self.exit_code = Some(status.map_or(-1, os::exit_code));
                     self.stop_reading_soon();
                 }
-                read = self.output.read(), if self.output_open => match read {
+                read = self.output.read(CHUNK_BYTES), if self.output_open => match read {
                     Ok(chunk) if !chunk.is_empty() => {
                         if running && self.exit_code.is_some() {
                             self.stop_reading_soon();
@@ -195,7 +195,7 @@ pub fn kill_all() {
     let members: Vec<Member> = live().members.iter().copied().collect();
     for member in members {
         if let Member::Group(leader) = member {
-            group::kill(leader);
+            os::kill_group(leader);
         }
     }
 }
@@ -277,7 +277,7 @@ impl Group {
     /// means that nothing is left to kill.
     pub fn kill(&self) {
         if let Some(leader) = self.leader {
-            group::kill(leader);
+            os::kill_group(leader);
         }
     }
 }
@@ -285,112 +285,5 @@ impl Group {
 async fn until(deadline: Option<Instant>) {
     if let Some(deadline) = deadline {
         tokio::time::sleep_until(deadline).await;
-    }
-}
-
-/// A command that will lead a session and a group of its own, with its process id.
-///
-/// Without a terminal a password prompt fails at once, instead of stopping the command
-/// for reading from a terminal it is not in the foreground of.
-pub(super) fn detached(program: &Path, args: &[OsString]) -> io::Result<std::process::Command> {
-    let mut command = std::process::Command::new(program);
-    command.args(args);
-    // Nothing else of the crate is used: its child would wait for the whole group.
-    let wrap = CommandWrap::from(std::process::Command::new(program));
-    ProcessSession.pre_spawn(&mut command, &wrap)?;
-    Ok(command)
-}
-
-fn exit_code(status: ExitStatus) -> i32 {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
-}
-
-mod group {
-    use std::collections::HashSet;
-    use std::path::Path;
-    use std::process::{Command, Stdio};
-
-    use nix::sys::signal::{Signal, kill as signal, killpg};
-    // `rustix` has no call for the session of a process that may be outside of this
-    // namespace, whose session has the number 0.
-    use nix::unistd::{Pid, getsid};
-
-    /// Kills the group, then what moved from it to another one of the same session, as
-    /// `timeout` and `set -m` do.
-    pub(super) fn kill(leader: u32) {
-        // 0 would mean the group of this process.
-        let Some(leader) = i32::try_from(leader).ok().filter(|leader| *leader > 0) else { return };
-        let leader = Pid::from_raw(leader);
-        // An error means that nothing is left to kill.
-        killpg(leader, Signal::SIGKILL).unwrap_or_default();
-        kill_session(leader);
-    }
-
-    fn kill_session(leader: Pid) {
-        let mut killed = HashSet::new();
-        loop {
-            let n_before = killed.len();
-            for pid in processes().into_iter().filter(|pid| getsid(Some(*pid)) == Ok(leader)) {
-                if killed.insert(pid) {
-                    signal(pid, Signal::SIGKILL).unwrap_or_default();
-                }
-            }
-            // Killed processes cannot start new ones; earlier children are visible
-            // now or in the next round.
-            if killed.len() == n_before {
-                return;
-            }
-        }
-    }
-
-    /// All processes: by `/proc`, or by `ps` where there is none.
-    fn processes() -> Vec<Pid> {
-        let pid = |text: &str| text.trim().parse().ok().filter(|pid| *pid > 0).map(Pid::from_raw);
-        if Path::new("/proc/self").exists()
-            && let Ok(processes) = std::fs::read_dir("/proc")
-        {
-            return processes.flatten().filter_map(|process| pid(process.file_name().to_str()?)).collect();
-        }
-        let listed = Command::new("/bin/ps").args(["-A", "-o", "pid="]).stdin(Stdio::null()).output();
-        let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&listed).lines().filter_map(pid).collect()
-    }
-}
-
-mod output {
-    use std::io;
-    use std::os::fd::OwnedFd;
-    use std::process::Stdio;
-
-    use tokio::io::AsyncReadExt as _;
-    use tokio::net::unix::pipe::Receiver;
-
-    #[derive(Debug)]
-    pub(super) struct Reader(Receiver);
-
-    /// One pipe: its reading end, and its writing end twice.
-    pub(super) struct Pipe {
-        pub(super) reader: Reader,
-        pub(super) stdout: Stdio,
-        pub(super) stderr: Stdio,
-        pub(super) inode: Option<u64>,
-    }
-
-    pub(super) fn pipe() -> io::Result<Pipe> {
-        let (reader, writer) = io::pipe()?;
-        let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
-        let reader = Reader(Receiver::from_owned_fd(OwnedFd::from(reader))?);
-        Ok(Pipe { reader, stdout: writer.try_clone()?.into(), stderr: writer.into(), inode })
-    }
-
-    impl Reader {
-        /// The next bytes; none at the end.
-        pub(super) async fn read(&mut self) -> io::Result<Vec<u8>> {
-            let mut chunk = Vec::with_capacity(super::CHUNK_BYTES);
-            self.0.read_buf(&mut chunk).await?;
-            Ok(chunk)
-        }
     }
 }

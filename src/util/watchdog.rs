@@ -45,8 +45,35 @@ impl fmt::Display for Change {
     }
 }
 
+#[cfg(not(unix))]
+pub(super) use none::Watchdog;
+#[cfg(unix)]
 pub(super) use unix::Watchdog;
 
+/// Commands of a killed pi go on.
+#[cfg(not(unix))]
+mod none {
+    use super::{Change, io};
+
+    #[derive(Debug)]
+    pub(in super::super) struct Watchdog(());
+
+    impl Watchdog {
+        /// # Errors
+        /// Always: there is none.
+        pub(in super::super) fn start() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        /// # Errors
+        /// None.
+        pub(in super::super) fn note(&mut self, _change: Change) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(unix)]
 mod unix {
     use std::fs::File;
     use std::io::Write as _;
@@ -56,7 +83,7 @@ mod unix {
 
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-    use super::super::process::detached;
+    use super::super::os::detached;
     use super::{Change, io};
 
     /// Written for any POSIX shell. The first loop keeps the list; the rest runs once

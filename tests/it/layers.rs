@@ -135,6 +135,31 @@ fn only_the_terminal_writes_escape_sequences() {
     assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
+/// What is there for one operating system only has a counterpart or is not needed on others.
+#[test]
+fn only_the_seam_names_what_one_operating_system_has() {
+    const SEAM: &[&str] = &[
+        "util/os",
+        "util/file_identity.rs",
+        "util/watchdog.rs",
+        "tui/term/input/broker.rs",
+        "tui/term/input/reader.rs",
+        "tui/term/probe.rs",
+    ];
+    const NAMES: &[&str] =
+        &["std::os::", "rustix::", "nix::", "process_wrap::", "signal::unix", "signal::windows"];
+    let mut violations = Vec::new();
+    for_each_line(&src(), |file, at, code| {
+        let file = file.strip_prefix(src()).unwrap();
+        let is_test = file.components().any(|part| part.as_os_str() == "tests");
+        let is_seam = SEAM.iter().any(|part| file.starts_with(part));
+        if !is_test && !is_seam && NAMES.iter().any(|name| code.contains(name)) {
+            violations.push(at);
+        }
+    });
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+}
+
 pub(crate) fn src() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }

@@ -4,7 +4,6 @@
 //! Reads and asks, and changes nothing. Values of keys and of variables are never shown.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use crate::config::{Credentials, Dirs, Env, KeySource, Settings};
 use crate::tui::term::{TerminalAnswers, ask_terminal};
 use crate::tui::text::PictureFormat;
 use crate::tui::theme::{ColorDepth, TerminalColors};
+use crate::util::os;
 
 use super::appearance::{Looks, in_tmux, questions};
 use super::effects::Effects;
@@ -256,7 +256,7 @@ impl Report {
             Ok((_, problems)) => self.advice.extend(problems),
             Err(problem) => self.advice.push(problem),
         }
-        let is_open = fs::metadata(dirs.auth_file()).is_ok_and(|file| file.permissions().mode() & 0o077 != 0);
+        let is_open = fs::metadata(dirs.auth_file()).is_ok_and(|file| os::is_open_to_others(&file));
         let auth_file = dirs.display(&dirs.auth_file());
         self.advise(is_open, &format!("others can read your keys: run chmod 600 {auth_file}"));
         let is_read_only = fs::metadata(&dirs.agent).is_ok_and(|folder| folder.permissions().readonly());

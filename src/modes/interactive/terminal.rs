@@ -5,11 +5,11 @@ use std::io;
 use std::time::Duration;
 
 use ratatui::layout::{Position, Size};
-use rustix::process::{Signal, getpgrp, kill_process_group};
 
 use crate::config::ResizeMode;
 use crate::tui::term::{Canvas, Control, FullscreenWindow, InputBroker, TerminalGuard, TerminalOutput};
 use crate::tui::theme::Theme;
+use crate::util::os;
 
 use super::super::signals::EndSignals;
 use super::app::App;
@@ -243,7 +243,7 @@ impl Terminal {
     /// # Errors
     /// If the terminal cannot be restored or the process cannot be stopped.
     pub(super) fn suspend(&mut self, app: &App) -> Result<(), String> {
-        self.lend(app, || kill_process_group(getpgrp(), Signal::TSTP).map_err(|error| error.to_string()))
+        self.lend(app, || os::stop_job().map_err(|error| error.to_string()))
     }
 
     /// Lends the terminal to another program during `work`. The size must be

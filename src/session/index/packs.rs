@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::util::atomic_file;
+use crate::util::os;
 
 use super::contents::Author;
 
@@ -227,7 +227,7 @@ impl Packs {
             return None;
         }
         bytes.resize(segment.len as usize, 0);
-        file.read_exact_at(bytes, segment.at).ok()?;
+        os::read_exact_at(file, bytes, segment.at).ok()?;
         (crc32fast::hash(bytes) == segment.crc).then_some(())
     }
 

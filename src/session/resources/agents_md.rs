@@ -8,14 +8,15 @@
 //! never delays the program for long.
 
 use std::collections::HashSet;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _};
+use std::fs::{self, Metadata};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use crate::util::git::Repository;
+use crate::util::os;
 
 /// In each folder, the first of these that is a file is used.
 const NAMES: &[&str] = &["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
@@ -170,7 +171,7 @@ impl Project {
     fn of(cwd: &Path) -> Self {
         let root = Repository::find(cwd).map_or_else(|| cwd.to_owned(), |repository| repository.root);
         let root = fs::canonicalize(&root).unwrap_or(root);
-        Self { root, owner: fs::metadata(cwd).ok().and_then(|metadata| owner(&metadata)) }
+        Self { root, owner: fs::metadata(cwd).ok().and_then(|metadata| os::owner(&metadata)) }
     }
 
     /// Whether the file of `folder` with the canonical path `target` is outside the
@@ -183,21 +184,11 @@ impl Project {
 
     /// Whether pi reads a file of this owner in `folder`.
     fn accepts(&self, folder: &Path, file: &Metadata) -> bool {
-        use std::os::unix::fs::PermissionsExt as _;
-
-        const WRITABLE_BY_ALL: u32 = 0o002;
         let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-        let is_shared = fs::metadata(folder)
-            .map_or(true, |metadata| metadata.permissions().mode() & WRITABLE_BY_ALL != 0);
-        let is_known = |owner: u32| {
-            owner == rustix::process::geteuid().as_raw() || owner == 0 || Some(owner) == self.owner
-        };
-        (real.starts_with(&self.root) && !is_shared) || owner(file).is_some_and(is_known)
+        let is_shared = fs::metadata(folder).map_or(true, |metadata| os::is_writable_by_all(&metadata));
+        let is_known = |owner: u32| os::is_this_user(owner) || owner == 0 || Some(owner) == self.owner;
+        (real.starts_with(&self.root) && !is_shared) || os::owner(file).is_some_and(is_known)
     }
-}
-
-fn owner(metadata: &Metadata) -> Option<u32> {
-    Some(std::os::unix::fs::MetadataExt::uid(metadata))
 }
 
 /// The text of the file at `target`, a canonical path; with its size if that exceeds
@@ -212,7 +203,7 @@ fn read_file(
     if ["/proc", "/sys", "/dev"].iter().any(|special| target.starts_with(special)) {
         return Err(format!("it leads to {}", target.display()));
     }
-    let file = open(target).map_err(|error| error.to_string())?;
+    let file = os::open_plain(target).map_err(|error| error.to_string())?;
     // Check the opened file, because the path may have changed since.
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     if !metadata.is_file() {
@@ -239,14 +230,6 @@ fn read_file(
         );
     }
     Ok((text, is_long.then_some(metadata.len())))
-}
-
-/// Opens without blocking on a pipe that has replaced the file.
-fn open(path: &Path) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags};
-
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 /// A worktree inside its own main checkout finds the main checkout's files above
@@ -448,7 +431,7 @@ mod tests {
         let tree = Tree::new(&[("tmp/AGENTS.md", "planted"), ("tmp/mine/AGENTS.md", "m")]);
         fs::set_permissions(tree.path("tmp"), fs::Permissions::from_mode(0o1777)).unwrap();
         let file = fs::metadata(tree.path("tmp/AGENTS.md")).unwrap();
-        let me = owner(&file).unwrap();
+        let me = os::owner(&file).unwrap();
         let project = |root: &str, owner| Project { root: tree.path(root), owner: Some(owner) };
         // As if the file belonged to another user.
         let other = me.wrapping_add(4_242);

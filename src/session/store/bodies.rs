@@ -1,9 +1,9 @@
 //! Reads bodies of entries whose places are known: one, or many at once.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
+use crate::util::os;
 use crate::util::parts;
 
 use super::entry::Entry;
@@ -82,7 +82,7 @@ impl LineReader {
         self.bytes.resize(WINDOW_BYTES as usize, 0);
         let mut n_read = 0;
         while n_read < self.bytes.len() {
-            match file.read_at(&mut self.bytes[n_read..], offset + n_read as u64) {
+            match os::read_at(file, &mut self.bytes[n_read..], offset + n_read as u64) {
                 Ok(0) | Err(_) => break,
                 Ok(n) => n_read += n,
             }
@@ -94,7 +94,7 @@ impl LineReader {
 /// The bytes at `location`; `None` if they cannot be read.
 pub(super) fn read_line(file: &File, location: Location) -> Option<Vec<u8>> {
     let mut line = vec![0; location.len as usize];
-    file.read_exact_at(&mut line, location.offset()).ok()?;
+    os::read_exact_at(file, &mut line, location.offset()).ok()?;
     Some(line)
 }
 

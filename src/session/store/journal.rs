@@ -9,12 +9,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::util::atomic_file;
 use crate::util::disk::{self, Disk};
+use crate::util::os;
 
 use super::entry::Header;
 use super::lease::{Lease, LeaseOutcome, is_at, is_same_file};
@@ -351,7 +351,7 @@ impl FileJournal {
     pub(super) fn old_bytes(&self) -> Option<Vec<u8>> {
         let len = self.end.saturating_sub(self.begun as u64);
         let mut bytes = vec![0; usize::try_from(len).ok()?];
-        self.file.as_ref()?.read_exact_at(&mut bytes, 0).ok()?;
+        os::read_exact_at(self.file.as_ref()?, &mut bytes, 0).ok()?;
         Some(bytes)
     }
 

@@ -8,10 +8,9 @@ use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
 use crate::util::atomic_file;
 use crate::util::disk::Disk;
+use crate::util::os;
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]
@@ -103,8 +102,7 @@ impl Drop for Lease {
 fn open(path: &Path) -> io::Result<File> {
     let mut options = atomic_file::private_options();
     options.read(true).write(true).create(true).truncate(false);
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
+    os::refuse_links_and_waiting(&mut options);
     let file = options.open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
@@ -130,7 +128,5 @@ pub(super) fn is_at(file: &File, path: &Path) -> bool {
 }
 
 pub(super) fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+    os::file_id(a) == os::file_id(b)
 }

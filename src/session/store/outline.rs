@@ -7,11 +7,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+
+use crate::util::os;
 
 use super::super::sidecar;
 use super::super::state::Totals;
@@ -122,8 +122,9 @@ impl PendingOutline {
 /// What the outline beside `session` knows of the lines of `file`, whose version is `stamp`.
 pub(super) fn load(session: &Path, file: &File, stamp: &Stamp) -> Option<Progress> {
     let path = sidecar::path(Some(session), SUFFIX)?;
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).ok()?;
-    let outline = fs::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let mut options = fs::OpenOptions::new();
+    os::refuse_links_and_waiting(options.read(true));
+    let outline = options.open(path).ok()?;
     let metadata = outline.metadata().ok().filter(fs::Metadata::is_file)?;
     let len = Some(metadata.len()).filter(|len| *len <= MAX_BYTES)?;
     let mut bytes = Vec::with_capacity(usize::try_from(len).ok()?);

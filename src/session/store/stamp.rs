@@ -1,9 +1,10 @@
 //! Recognises a version of a session file, and the lines that were read before.
 
 use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
 use serde::{Deserialize, Serialize};
+
+use crate::util::os;
 
 /// Identifies a version of a file: no other content has all three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,8 +16,9 @@ pub(in crate::session) struct Stamp {
 
 impl Stamp {
     pub(in crate::session) fn of(metadata: &Metadata) -> Self {
-        let mtime_ns = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
-        Self { size: metadata.len(), mtime_ns, inode: metadata.ino() }
+        let (seconds, nanoseconds) = os::modified(metadata);
+        let mtime_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+        Self { size: metadata.len(), mtime_ns, inode: os::file_id(metadata).1 }
     }
 
     /// Milliseconds since the Unix epoch.
@@ -64,6 +66,6 @@ impl End {
 fn checksum_before(file: &File, offset: u64) -> Option<u32> {
     let n_bytes = offset.min(CHECKED_BYTES);
     let mut bytes = vec![0; usize::try_from(n_bytes).ok()?];
-    file.read_exact_at(&mut bytes, offset - n_bytes).ok()?;
+    os::read_exact_at(file, &mut bytes, offset - n_bytes).ok()?;
     Some(crc32fast::hash(&bytes))
 }

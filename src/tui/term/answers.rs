@@ -51,9 +51,11 @@ pub(super) enum Report {
 }
 
 /// What strings that answer questions begin with.
+#[cfg(unix)]
 pub(super) const STRINGS: &[&[u8]] =
     &[b"\x1bP>|", b"\x1b_G", b"\x1b]4;", b"\x1b]10;", b"\x1b]11;", b"\x1b]7501;"];
 
+#[cfg(unix)]
 impl Questions {
     /// The questions that every terminal answers at once: version (XTVERSION), size of a cell,
     /// and those of the fields; without the device attributes.
@@ -84,9 +86,11 @@ impl Questions {
 }
 
 /// Asks how many pixels a cell has (XTWINOPS).
+#[cfg(unix)]
 pub(super) const CELL_QUERY: &str = "\x1b[16t";
 
 /// The last question (DA1).
+#[cfg(unix)]
 pub(super) const LAST: &str = "\x1b[c";
 
 impl TerminalAnswers {

@@ -30,7 +30,9 @@ pub use control::{Control, ProgramState};
 pub use fullscreen::FullscreenWindow;
 pub use guard::{GuardError, TerminalGuard, TerminalModes};
 pub use inline::{Anchor, Cursor, Document, Frame, InlineWindow, Overlay, Relayout, StartOver};
-pub use input::{InputBroker, InputEvent, normalize_paste, recorded_input};
+#[cfg(unix)]
+pub use input::recorded_input;
+pub use input::{InputBroker, InputEvent, normalize_paste};
 pub use output::{TerminalOutput, record_output};
 pub use picture_codec::picture_strips;
 pub use picture_store::{PictureState, PictureStore};

@@ -3,9 +3,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+
+use crate::util::os;
 
 /// The record. Static, because the panic hook writes to the terminal too.
 static RECORD: Mutex<Option<File>> = Mutex::new(None);
@@ -16,7 +17,9 @@ static RECORD: Mutex<Option<File>> = Mutex::new(None);
 /// # Errors
 /// If the file cannot be written.
 pub fn record_output(path: &Path) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    os::make_file_private(&mut options);
+    let file = options.write(true).create(true).truncate(true).open(path)?;
     *RECORD.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
     Ok(())
 }
@@ -50,7 +53,7 @@ impl TerminalOutput {
     /// # Errors
     /// If the system has no descriptor left.
     pub fn stdout() -> io::Result<Self> {
-        Ok(Self(File::from(rustix::io::dup(rustix::stdio::stdout())?)))
+        os::terminal_output().map(Self)
     }
 
     /// Another handle of the same terminal.

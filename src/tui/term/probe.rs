@@ -1,14 +1,18 @@
 //! Asks the terminal what it supports, outside a running interface.
 
-use std::io::{self, IsTerminal as _, Write as _};
+#[cfg(unix)]
+use std::io::Write as _;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use crossterm::terminal;
+#[cfg(unix)]
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::answers::{self, Questions, TerminalAnswers};
 
 /// Questions that the interface need not ask: keyboard flags (kitty), synchronised output.
+#[cfg(unix)]
 const MORE_QUESTIONS: &str = "\x1b[?u\x1b[?2026$p";
 
 /// Asks the terminal and waits for its answers, at most for `limit`. `None` if it answers
@@ -24,6 +28,13 @@ pub fn ask_terminal(questions: Questions, limit: Duration) -> Option<TerminalAns
     answers::are_complete(&answers).then(|| TerminalAnswers::read(&answers))
 }
 
+/// The console of Windows has no answers in its input.
+#[cfg(windows)]
+fn ask(_questions: Questions, _limit: Duration) -> io::Result<Vec<u8>> {
+    Ok(Vec::new())
+}
+
+#[cfg(unix)]
 fn ask(questions: Questions, limit: Duration) -> io::Result<Vec<u8>> {
     let mut stdout = io::stdout().lock();
     let text = [&questions.first(), MORE_QUESTIONS, &questions.second(), answers::LAST].concat();

@@ -6,12 +6,12 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::util::atomic_file;
+use crate::util::os;
 
 /// A longer file is replaced by its newest half.
 const LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -68,7 +68,7 @@ fn open_locked(path: &Path) -> io::Result<File> {
         file.lock()?;
         // Another process may have replaced the file while this one waited.
         let (held, current) = (file.metadata()?, path.metadata());
-        if current.is_ok_and(|current| (current.dev(), current.ino()) == (held.dev(), held.ino())) {
+        if current.is_ok_and(|current| os::file_id(&current) == os::file_id(&held)) {
             return Ok(file);
         }
     }

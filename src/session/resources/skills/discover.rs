@@ -7,12 +7,13 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::util::os::{self, FileId};
 
 use super::{SKILL_FILE, SkillProblem};
 
@@ -42,13 +43,6 @@ pub(super) struct Candidate {
     pub(super) file: FileId,
 }
 
-/// Device and inode.
-pub(super) type FileId = (u64, u64);
-
-fn file_id(metadata: &Metadata) -> FileId {
-    (metadata.dev(), metadata.ino())
-}
-
 /// The candidates, and the problems of the search.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -76,7 +70,7 @@ impl Found {
         let mut n_entries = 0;
         while let Some(folder) = folders.pop_front() {
             // Links may form cycles, or lead to the same folder twice.
-            if !fs::metadata(&folder.path).is_ok_and(|metadata| visited.insert(file_id(&metadata))) {
+            if !fs::metadata(&folder.path).is_ok_and(|metadata| visited.insert(os::file_id(&metadata))) {
                 continue;
             }
             let skill = folder.path.join(SKILL_FILE);
@@ -199,7 +193,7 @@ fn candidate(path: PathBuf, metadata: &Metadata) -> Candidate {
     let is_lone = path.file_name().is_none_or(|name| name != SKILL_FILE);
     let named_for = if is_lone { path.file_stem() } else { path.parent().and_then(Path::file_name) };
     let default_name = named_for.unwrap_or_default().to_string_lossy().into_owned();
-    Candidate { path, default_name, is_lone, file: file_id(metadata) }
+    Candidate { path, default_name, is_lone, file: os::file_id(metadata) }
 }
 
 #[cfg(test)]

@@ -18,12 +18,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::project_skill_folders;
+use crate::util::os::FileId;
 use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
 use super::filter::Filter;
 use super::frontmatter::{self, FILES_PER_THREAD, Frontmatter};
-use discover::{Candidate, FileId, Found};
+use discover::{Candidate, Found};
 use fields::Fields;
 
 pub use command::SkillBlock;

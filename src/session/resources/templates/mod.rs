@@ -10,11 +10,11 @@ mod arguments;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::util::os;
 use crate::util::{parts, paths};
 
 use super::ResourceOrigin;
@@ -185,9 +185,7 @@ impl TemplateSet {
     fn add(&mut self, files: Vec<PathBuf>, origin: ResourceOrigin) {
         let mut files = files;
         // A file that is gone has been seen by nobody.
-        files.retain(|path| {
-            fs::metadata(path).map_or(true, |file| self.seen.insert((file.dev(), file.ino())))
-        });
+        files.retain(|path| fs::metadata(path).map_or(true, |file| self.seen.insert(os::file_id(&file))));
         let n_threads = parts::threads_for(files.len(), FILES_PER_THREAD);
         let read = parts::in_parts(&files, n_threads, &|_| 1, &|files| {
             files.iter().map(|path| read_template(paths::normalise(path), origin)).collect()

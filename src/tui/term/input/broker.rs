@@ -1,0 +1,275 @@
+//! The input of a terminal on Unix.
+//!
+//! crossterm's own event source and cursor query are not used, because the event source loses
+//! input that arrives together with a signal, and the query cannot run beside the event stream.
+//! Here the answer to a query is just another item between two keys.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::time::Duration;
+
+use ratatui::layout::{Position, Size};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+use super::super::answers::{self, CELL_QUERY, Questions, Report, TerminalAnswers};
+use super::super::output::write_out;
+use super::parse::{Parser, Sent};
+use super::reader::Reader;
+use super::{InputEvent, normalize};
+
+/// Maximum wait for the terminal to report its cursor position.
+const CURSOR_LIMIT: Duration = Duration::from_secs(2);
+/// Maximum time between an Escape and the rest of its sequence. Over ssh and on slow
+/// terminals the two arrive separately, and an arrow key would count as Escape.
+const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+
+/// Reads the terminal's input. At most one may exist.
+#[derive(Debug, Default)]
+pub struct InputBroker {
+    reader: Option<Reader>,
+    resizes: Option<Signal>,
+    parser: Parser,
+    /// Parsed events that were not returned yet.
+    ready: VecDeque<InputEvent>,
+    /// When the Escape in the parser counts as a key of its own; `None` if there
+    /// is none, so that an idle terminal causes no wake-ups.
+    escape_at: Option<Instant>,
+    /// What the next query for the cursor asks too.
+    questions: Option<Questions>,
+    answers: TerminalAnswers,
+    /// The cursor position, if the terminal has reported it since the query.
+    cursor: Option<Position>,
+}
+
+impl InputBroker {
+    /// A broker that is not reading yet; the first [`Self::next`] starts it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next event. Cancel safe: an event is either returned or kept.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub async fn next(&mut self) -> io::Result<InputEvent> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Ok(event);
+            }
+            self.read()?;
+            let (Some(reader), Some(resizes)) = (&self.reader, &mut self.resizes) else {
+                return Err(io::ErrorKind::NotConnected.into());
+            };
+            let escape_at = self.escape_at;
+            tokio::select! {
+                biased;
+                // First, because bytes that have arrived belong to the Escape.
+                bytes = reader.bytes() => self.understand(&bytes?),
+                () = until(escape_at) => self.release_escape(),
+                _ = resizes.recv() => {
+                    if let Some(size) = self.size() {
+                        return Ok(InputEvent::Resize(size));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The event after the one that [`Self::next`] just returned, if it has already arrived,
+    /// so that input typed at once is shown at once.
+    pub fn next_arrived(&mut self) -> Option<InputEvent> {
+        if self.ready.is_empty()
+            && let Some(Ok(Some(bytes))) = self.reader.as_ref().map(Reader::take)
+        {
+            self.understand(&bytes);
+        }
+        self.ready.pop_front()
+    }
+
+    /// Stops reading, so that another program can read; the next [`Self::next`] starts
+    /// again. After it returns, every key goes to the other program.
+    pub fn pause(&mut self) {
+        if let Some(reader) = &mut self.reader {
+            reader.pause();
+        }
+    }
+
+    /// Queries the terminal for its cursor position; blocks for the answer, usually some
+    /// milliseconds. `None` if none arrives within two seconds.
+    pub fn cursor_position(&mut self) -> Option<Position> {
+        self.read().ok()?;
+        self.cursor = None;
+        self.parser.expects_cursor = true;
+        let (first, second) = match self.questions.take() {
+            // It may have changed with the size of the screen.
+            None if self.answers.cell_pixels.is_some() => (CELL_QUERY.to_owned(), String::new()),
+            None => (String::new(), String::new()),
+            Some(questions) => {
+                self.parser.n_asked += 2;
+                (questions.first() + answers::LAST, questions.second() + answers::LAST)
+            }
+        };
+        // Terminals answer in order, so that nothing waits for the answers after the position.
+        write_out(&[&first, "\x1b[6n", &second].concat()).ok()?;
+        let deadline = Instant::now() + CURSOR_LIMIT;
+        while self.cursor.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let bytes = self.reader.as_ref()?.bytes_within(left).ok()??;
+            self.understand(&bytes);
+        }
+        self.cursor
+    }
+
+    /// Makes the next query for the cursor's position ask the terminal about itself. Answers
+    /// that take no time are there with the position; [`InputEvent::Answered`] follows with the
+    /// last ones.
+    pub fn ask_with_cursor(&mut self, questions: Questions) {
+        self.questions = Some(questions);
+    }
+
+    /// What the terminal has said so far; includes what has arrived unread.
+    pub fn answers(&mut self) -> &TerminalAnswers {
+        if let Some(Ok(Some(bytes))) = self.reader.as_ref().map(Reader::take) {
+            self.understand(&bytes);
+        }
+        &self.answers
+    }
+
+    /// The size of the terminal; `None` if it is unknown or zero.
+    pub fn size(&self) -> Option<Size> {
+        let (width, height) = crossterm::terminal::size().ok()?;
+        (width > 0 && height > 0).then(|| Size::new(width, height))
+    }
+
+    /// Ensures that the thread is running and size changes are reported.
+    fn read(&mut self) -> io::Result<()> {
+        if self.resizes.is_none() {
+            self.resizes = Some(signal(SignalKind::window_change())?);
+        }
+        match &self.reader {
+            Some(reader) => reader.resume(),
+            None => self.reader = Some(Reader::start(File::from(rustix::io::dup(rustix::stdio::stdin())?))?),
+        }
+        Ok(())
+    }
+
+    fn understand(&mut self, bytes: &[u8]) {
+        let mut sent = Vec::new();
+        self.parser.feed(bytes, &mut sent);
+        self.escape_at = self.parser.holds_escape().then(|| Instant::now() + ESCAPE_WAIT);
+        self.take_sent(sent);
+    }
+
+    fn release_escape(&mut self) {
+        let mut sent = Vec::new();
+        self.parser.release_escape(&mut sent);
+        self.escape_at = None;
+        self.take_sent(sent);
+    }
+
+    fn take_sent(&mut self, sent: Vec<Sent>) {
+        for sent in sent {
+            match sent {
+                Sent::Event(event) => self.ready.extend(normalize(event)),
+                Sent::Cursor(position) => self.cursor = Some(position),
+                Sent::Report(report) => self.take_report(&report),
+            }
+        }
+    }
+
+    fn take_report(&mut self, report: &[u8]) {
+        match self.answers.take(report) {
+            // An answer may come after the last one, from a terminal around tmux.
+            Report::Last | Report::Answer if self.parser.n_asked == 0 => {
+                if self.ready.back() != Some(&InputEvent::Answered) {
+                    self.ready.push_back(InputEvent::Answered);
+                }
+            }
+            Report::SchemeChanged => {
+                let questions = Questions { colors: true, ..Questions::default() };
+                let text = [&questions.first(), &questions.second(), answers::LAST].concat();
+                // A terminal that is gone is noticed when it is read.
+                if write_out(&text).is_ok() {
+                    self.parser.n_asked = self.parser.n_asked.saturating_add(1);
+                }
+            }
+            Report::Last | Report::Answer | Report::Unknown => {}
+        }
+    }
+}
+
+/// The events of bytes that a terminal sent, in the pieces in which they arrived. An Escape at
+/// the end is a key, as after a pause. Answers of the terminal are recognised however they
+/// are cut if `expects_answers`; otherwise they must begin in one piece.
+pub fn recorded_input<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    expects_answers: bool,
+) -> Vec<InputEvent> {
+    let (mut parser, mut sent) = (Parser::default(), Vec::new());
+    parser.n_asked = if expects_answers { u8::MAX } else { 0 };
+    for piece in pieces {
+        parser.feed(piece, &mut sent);
+    }
+    parser.release_escape(&mut sent);
+    let event = |sent| match sent {
+        Sent::Event(event) => normalize(event),
+        Sent::Cursor(_) | Sent::Report(_) => None,
+    };
+    sent.into_iter().filter_map(event).collect()
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use super::*;
+
+    /// A broker that reads a pipe, and the pipe's write end.
+    fn broker() -> (InputBroker, io::PipeWriter) {
+        let (terminal, keys) = io::pipe().unwrap();
+        let reader = Reader::start(File::from(std::os::fd::OwnedFd::from(terminal))).unwrap();
+        (InputBroker { reader: Some(reader), ..InputBroker::default() }, keys)
+    }
+
+    fn key(code: KeyCode) -> InputEvent {
+        InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lone_escape_is_a_key_after_fifty_milliseconds() {
+        let (mut broker, _keys) = broker();
+        broker.understand(b"\x1b");
+        let began = Instant::now();
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Esc));
+        assert_eq!(began.elapsed(), ESCAPE_WAIT);
+        assert_eq!(broker.escape_at, None, "nothing wakes an idle terminal");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_arrow_key_cut_in_two_is_no_escape() {
+        let (mut broker, mut keys) = broker();
+        broker.understand(b"\x1b");
+        tokio::time::advance(ESCAPE_WAIT / 2).await;
+        broker.understand(b"[A");
+        assert_eq!((broker.next().await.unwrap(), broker.escape_at), (key(KeyCode::Up), None));
+        // The time has passed, but the rest arrived before the broker checked.
+        broker.understand(b"\x1b");
+        keys.write_all(b"[B").unwrap();
+        while broker.reader.as_ref().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        tokio::time::advance(ESCAPE_WAIT * 2).await;
+        assert_eq!(broker.next().await.unwrap(), key(KeyCode::Down));
+    }
+}

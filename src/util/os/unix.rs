@@ -1,0 +1,350 @@
+//! The side of Unix.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown,
+};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal as KillSignal, kill as send_signal, killpg};
+// `rustix` has no call for the session of a process that may be outside of this
+// namespace, whose session has the number 0.
+use nix::unistd::{Pid, getsid};
+use process_wrap::std::{CommandWrap, CommandWrapper as _, ProcessSession};
+use rustix::event::{PollFd, PollFlags, Timespec as PollTime, poll};
+use rustix::fs::{Mode, OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::process::{Signal as StopSignal, geteuid, getpgrp, kill_process_group};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::FileId;
+
+// Files.
+
+/// New files are for their owner alone.
+pub fn make_file_private(options: &mut OpenOptions) {
+    options.mode(0o600);
+}
+
+/// New folders are for their owner alone.
+pub fn make_folder_private(builder: &mut DirBuilder) {
+    builder.mode(0o700);
+}
+
+/// Opening fails at a symbolic link.
+pub fn refuse_links(options: &mut OpenOptions) {
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+}
+
+/// Opening fails at a symbolic link, and does not wait for the other end of a pipe.
+pub fn refuse_links_and_waiting(options: &mut OpenOptions) {
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+}
+
+/// Opens a file that must not be a link, a terminal or a pipe that makes the program wait.
+///
+/// # Errors
+/// As [`File::open`].
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+/// Reads some bytes at `offset`.
+///
+/// # Errors
+/// As [`std::io::Read::read`].
+pub fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(bytes, offset)
+}
+
+/// Fills `bytes` from `offset` on.
+///
+/// # Errors
+/// As [`std::io::Read::read_exact`].
+pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.read_exact_at(bytes, offset)
+}
+
+/// Writes `bytes` at `offset`.
+///
+/// # Errors
+/// As [`std::io::Write::write_all`].
+pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    file.write_all_at(bytes, offset)
+}
+
+pub fn file_id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+/// When it was last modified: seconds since the Unix epoch, and nanoseconds.
+pub fn modified(metadata: &Metadata) -> (i64, i64) {
+    (metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// Whether the file has other names (hard links).
+pub fn has_other_names(metadata: &Metadata) -> bool {
+    metadata.nlink() > 1
+}
+
+/// The id of the file's owner.
+pub fn owner(metadata: &Metadata) -> Option<u32> {
+    Some(metadata.uid())
+}
+
+/// Whether this is the owner that pi runs as.
+pub fn is_this_user(owner: u32) -> bool {
+    owner == geteuid().as_raw()
+}
+
+/// Whether everybody can write to it.
+pub fn is_writable_by_all(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o002 != 0
+}
+
+/// Whether others than its owner have access.
+pub fn is_open_to_others(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o077 != 0
+}
+
+/// Restricts a file to its owner.
+///
+/// # Errors
+/// As [`fs::set_permissions`].
+pub fn restrict_to_owner(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(0o600))
+}
+
+/// Gives `new` the owner in `metadata`; `false` if the system does not allow it.
+///
+/// # Errors
+/// If `new` cannot be examined.
+pub fn copy_owner(new: &File, metadata: &Metadata) -> io::Result<bool> {
+    let fresh = new.metadata()?;
+    let is_same = fresh.uid() == metadata.uid() && fresh.gid() == metadata.gid();
+    Ok(is_same || fchown(new, Some(metadata.uid()), Some(metadata.gid())).is_ok())
+}
+
+/// Sets the times of a file to now, by the clock of its file system.
+///
+/// # Errors
+/// If the system does not allow it.
+pub fn touch(file: &File) -> io::Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    Ok(futimens(file, &Timestamps { last_access: now, last_modification: now })?)
+}
+
+// Processes.
+
+/// A command that will lead a session and a group of its own, with its process id.
+///
+/// Without a terminal a password prompt fails at once, instead of stopping the command
+/// for reading from a terminal it is not in the foreground of.
+///
+/// # Errors
+/// If the session cannot be prepared.
+pub fn detached(program: &Path, args: &[OsString]) -> io::Result<Command> {
+    let mut command = Command::new(program);
+    command.args(args);
+    // Nothing else of the crate is used: its child would wait for the whole group.
+    let wrap = CommandWrap::from(Command::new(program));
+    ProcessSession.pre_spawn(&mut command, &wrap)?;
+    Ok(command)
+}
+
+/// Makes `command` lead a process group.
+pub fn lead_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Its exit code, or 128 plus the number of the signal that killed it.
+pub fn exit_code(status: ExitStatus) -> i32 {
+    status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
+}
+
+/// Kills the group, then what moved from it to another one of the same session, as
+/// `timeout` and `set -m` do.
+pub fn kill_group(leader: u32) {
+    // 0 would mean the group of this process.
+    let Some(leader) = i32::try_from(leader).ok().filter(|leader| *leader > 0) else { return };
+    let leader = Pid::from_raw(leader);
+    // An error means that nothing is left to kill.
+    killpg(leader, KillSignal::SIGKILL).unwrap_or_default();
+    kill_session(leader);
+}
+
+fn kill_session(leader: Pid) {
+    let mut killed = HashSet::new();
+    loop {
+        let n_before = killed.len();
+        for pid in processes().into_iter().filter(|pid| getsid(Some(*pid)) == Ok(leader)) {
+            if killed.insert(pid) {
+                send_signal(pid, KillSignal::SIGKILL).unwrap_or_default();
+            }
+        }
+        // Killed processes cannot start new ones; earlier children are visible
+        // now or in the next round.
+        if killed.len() == n_before {
+            return;
+        }
+    }
+}
+
+/// All processes: by `/proc`, or by `ps` where there is none.
+fn processes() -> Vec<Pid> {
+    let pid = |text: &str| text.trim().parse().ok().filter(|pid| *pid > 0).map(Pid::from_raw);
+    if Path::new("/proc/self").exists()
+        && let Ok(processes) = fs::read_dir("/proc")
+    {
+        return processes.flatten().filter_map(|process| pid(process.file_name().to_str()?)).collect();
+    }
+    let listed = Command::new("/bin/ps").args(["-A", "-o", "pid="]).stdin(Stdio::null()).output();
+    let listed = listed.map(|listed| listed.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&listed).lines().filter_map(pid).collect()
+}
+
+/// The reading end of a pipe.
+#[derive(Debug)]
+pub struct PipeReader(Receiver);
+
+/// One pipe: its reading end, and its writing end twice.
+pub struct OutputPipe {
+    pub reader: PipeReader,
+    pub stdout: Stdio,
+    pub stderr: Stdio,
+    /// The number by which processes that write to it are found.
+    pub inode: Option<u64>,
+}
+
+/// # Errors
+/// If the system has no pipe left.
+pub fn output_pipe() -> io::Result<OutputPipe> {
+    let (reader, writer) = io::pipe()?;
+    let inode = rustix::fs::fstat(&reader).ok().map(|stat| stat.st_ino);
+    let reader = PipeReader(Receiver::from_owned_fd(OwnedFd::from(reader))?);
+    Ok(OutputPipe { reader, stdout: writer.try_clone()?.into(), stderr: writer.into(), inode })
+}
+
+impl PipeReader {
+    /// At most `limit` bytes; none at the end. Cancel safe.
+    ///
+    /// # Errors
+    /// As [`std::io::Read::read`].
+    pub async fn read(&mut self, limit: usize) -> io::Result<Vec<u8>> {
+        let mut chunk = Vec::with_capacity(limit);
+        self.0.read_buf(&mut chunk).await?;
+        Ok(chunk)
+    }
+}
+
+// Signals.
+
+/// SIGTERM, SIGHUP, SIGINT and SIGQUIT, from its creation on.
+pub struct EndSignals {
+    term: Signal,
+    hup: Signal,
+    int: Signal,
+    quit: Signal,
+}
+
+impl EndSignals {
+    /// # Errors
+    /// If the system has no more listeners.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            hup: signal(SignalKind::hangup())?,
+            int: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+        })
+    }
+
+    /// The exit code for the next signal: 128 plus its number. Loses none if dropped.
+    pub async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.term.recv() => 143,
+            _ = self.hup.recv() => 129,
+            _ = self.int.recv() => 130,
+            _ = self.quit.recv() => 131,
+        }
+    }
+
+    /// Drops signals of keys that were meant for another program in the
+    /// terminal; pi received them as well.
+    pub fn forget_keys(&mut self) {
+        // If a new listener cannot be created, the old one stays.
+        if let (Ok(int), Ok(quit)) = (signal(SignalKind::interrupt()), signal(SignalKind::quit())) {
+            (self.int, self.quit) = (int, quit);
+        }
+    }
+}
+
+/// Stops the processes of the terminal's job until the shell continues them.
+///
+/// # Errors
+/// If they cannot be stopped.
+pub fn stop_job() -> io::Result<()> {
+    Ok(kill_process_group(getpgrp(), StopSignal::TSTP)?)
+}
+
+// The terminal.
+
+/// A handle of its own for standard output.
+///
+/// # Errors
+/// If the system has none left.
+pub fn terminal_output() -> io::Result<File> {
+    Ok(File::from(rustix::io::dup(rustix::stdio::stdout())?))
+}
+
+/// Whether `input` has something to read within `limit`, or has ended.
+pub fn has_input(input: impl AsFd, limit: Duration) -> bool {
+    let Ok(limit) = PollTime::try_from(limit) else { return true };
+    let mut fds = [PollFd::new(&input, PollFlags::IN)];
+    // What cannot be waited for is read.
+    poll(&mut fds, Some(&limit)).map_or(true, |n_ready| n_ready > 0)
+}
+
+/// Reads keys of the terminal one by one, without echo; restores it when dropped.
+pub struct HiddenInput(Termios);
+
+impl HiddenInput {
+    /// # Errors
+    /// If standard input is no terminal.
+    pub fn start() -> io::Result<Self> {
+        let terminal = rustix::stdio::stdin();
+        let before = tcgetattr(terminal)?;
+        let mut hidden = before.clone();
+        hidden.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        hidden.special_codes[SpecialCodeIndex::VMIN] = 1;
+        hidden.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let restore = Self(before);
+        tcsetattr(terminal, OptionalActions::Flush, &hidden)?;
+        Ok(restore)
+    }
+
+    /// The next byte; `None` at the end.
+    pub fn next_byte(&self) -> Option<u8> {
+        let mut byte = [0];
+        let terminal = rustix::stdio::stdin();
+        let n = rustix::io::retry_on_intr(|| rustix::io::read(terminal, &mut byte)).unwrap_or_default();
+        (n == 1).then_some(byte[0])
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        // The terminal may be gone.
+        tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0).unwrap_or_default();
+    }
+}
