@@ -21,6 +21,8 @@ use super::{InputEvent, normalize};
 
 /// Maximum wait for the terminal to report its cursor position.
 const CURSOR_LIMIT: Duration = Duration::from_secs(2);
+/// Maximum wait for answers before another program reads.
+const ANSWER_LIMIT: Duration = Duration::from_millis(200);
 /// Maximum time between an Escape and the rest of its sequence. Over ssh and on slow
 /// terminals the two arrive separately, and an arrow key would count as Escape.
 const ESCAPE_WAIT: Duration = Duration::from_millis(50);
@@ -89,11 +91,26 @@ impl InputBroker {
     }
 
     /// Stops reading, so that another program can read; the next [`Self::next`] starts
-    /// again. After it returns, every key goes to the other program.
+    /// again. After it returns, every key goes to the other program. Waits a moment for answers
+    /// that are due: they are no keys for others.
     pub fn pause(&mut self) {
+        self.finish_answers();
         if let Some(reader) = &mut self.reader {
             reader.pause();
         }
+    }
+
+    fn finish_answers(&mut self) {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        while self.parser.n_asked > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Some(Ok(Some(bytes))) = self.reader.as_ref().map(|reader| reader.bytes_within(left)) else {
+                break;
+            };
+            self.understand(&bytes);
+        }
+        // A terminal that has not answered by now never will.
+        self.parser.n_asked = 0;
     }
 
     /// Queries the terminal for its cursor position; blocks for the answer, usually some
@@ -244,6 +261,23 @@ mod tests {
 
     fn key(code: KeyCode) -> InputEvent {
         InputEvent::Key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn answers_that_are_due_do_not_reach_the_next_program() {
+        let (mut broker, mut keys) = broker();
+        broker.parser.n_asked = 1;
+        let late = std::thread::spawn(move || {
+            for piece in [&b"a\x1b]11;rgb:1111/2222/3333"[..], b"\x07\x1b[?62", b";22c"] {
+                keys.write_all(piece).unwrap();
+            }
+            keys
+        });
+        broker.pause();
+        assert_eq!((broker.parser.n_asked, broker.answers.colors.background), (0, Some([0x11, 0x22, 0x33])));
+        let kept: Vec<InputEvent> = std::iter::from_fn(|| broker.ready.pop_front()).collect();
+        assert_eq!(kept, [key(KeyCode::Char('a')), InputEvent::Answered]);
+        drop(late.join());
     }
 
     #[tokio::test(start_paused = true)]
