@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
-use crate::ai::Usage;
+use crate::ai::{Extra, Usage};
 use crate::util::{clock, parts};
 
 use super::super::state::Totals;
@@ -296,7 +297,9 @@ impl Progress {
         if is_entry(body) {
             // The header is damaged, missing, or further down.
             self.lines.add(line, offset, self.n_lines);
-        } else if serde_json::from_slice::<IgnoredAny>(body).is_ok() {
+        } else if serde_json::from_slice::<IgnoredAny>(body).is_ok()
+            && !(self.n_lines == 1 && resembles_header(body))
+        {
             return false;
         } else {
             self.lines.damage.push(DamagedLine { line: self.n_lines as usize, what: None });
@@ -308,6 +311,13 @@ impl Progress {
         }
         true
     }
+}
+
+/// Whether an object has the fields of a header, of which one may be damaged.
+fn resembles_header(body: &[u8]) -> bool {
+    let Ok(fields) = serde_json::from_str::<Extra>(&String::from_utf8_lossy(body)) else { return false };
+    let has = |name: &&str| fields.get(*name).is_some_and(Value::is_string);
+    ["type", "id", "timestamp", "cwd"].iter().filter(|name| has(name)).count() >= 3
 }
 
 /// Reads `file`, whose position is `at`, and skips blocks before `len` that the disk cannot
@@ -686,5 +696,27 @@ mod tests {
         let mut expected = bytes;
         expected[4096..8192].fill(0);
         assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn any_bit_of_the_header_may_be_wrong() {
+        let header = r#"{"type":"session","version":3,"id":"i","timestamp":"T","cwd":"/p"}"#;
+        let entries = concat!(
+            r#"{"type":"message","id":"a","parentId":null,"timestamp":"T","message":{"role":"user","content":"x"}}"#,
+            "\n",
+            r#"{"type":"message","id":"b","parentId":"a","timestamp":"T","message":{"role":"user","content":"y"}}"#,
+            "\n",
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        for bit in 0..header.len() * 8 {
+            let mut bytes = header.as_bytes().to_vec();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            bytes.push(b'\n');
+            bytes.extend(entries.as_bytes());
+            std::fs::write(&path, &bytes).unwrap();
+            let scan = scan(&path).unwrap_or_else(|error| panic!("bit {bit}: {error}")).unwrap();
+            assert_eq!(scan.tree.len(), 2, "bit {bit}");
+        }
     }
 }
