@@ -43,10 +43,11 @@ impl Length {
         serde_json::to_writer(self, value)
     }
 
-    /// Opens what `{"variant":` and `}` are around.
-    fn variant(&mut self, variant: &str) {
+    /// Adds `{"variant":` and `}`, which are around what follows.
+    fn variant(&mut self, variant: &str) -> &mut Self {
         self.text(variant);
         self.0 += 3;
+        self
     }
 
     /// Of a list or an object: its brackets and what is in it.
@@ -143,8 +144,7 @@ impl<'a> Serializer for &'a mut Length {
         variant: &'static str,
         value: &T,
     ) -> Result<(), Error> {
-        self.variant(variant);
-        value.serialize(self)
+        value.serialize(self.variant(variant))
     }
 
     fn serialize_seq(self, _len: Option<usize>) -> Result<Members<'a>, Error> {
@@ -166,8 +166,7 @@ impl<'a> Serializer for &'a mut Length {
         variant: &'static str,
         _len: usize,
     ) -> Result<Members<'a>, Error> {
-        self.variant(variant);
-        Ok(self.members())
+        Ok(self.variant(variant).members())
     }
 
     fn serialize_map(self, _len: Option<usize>) -> Result<Members<'a>, Error> {
@@ -188,8 +187,7 @@ impl<'a> Serializer for &'a mut Length {
         variant: &'static str,
         _len: usize,
     ) -> Result<Members<'a>, Error> {
-        self.variant(variant);
-        Ok(self.members())
+        Ok(self.variant(variant).members())
     }
 }
 

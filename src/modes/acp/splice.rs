@@ -1,7 +1,6 @@
 //! Lines of a replay that are made of the text of the session file.
 //!
 //! Most of a long session is the text of prompts, answers and results. Their JSON strings are
-
 //! copied from the file's line to the client's as they stand, without decoding and encoding
 //! them again. Entries of any other form are left to [`super::replay`].
 
