@@ -20,7 +20,8 @@ pub(super) struct DoctorArgs {
 /// Runs `pi doctor`.
 pub(super) fn run(args: &DoctorArgs, env: Env) -> anyhow::Result<ExitCode> {
     let general = general_args(None, args.session_dir.as_deref())?;
-    let setup = Setup::new(&general, env.clone())?;
+    let mut setup = Setup::new(&general, env.clone())?;
+    setup.problems.extend(setup.transport.certificate_problem());
     let sessions = setup.folders(&general).root;
     modes::say(&modes::doctor(&DoctorInput {
         env: &env,

@@ -118,6 +118,7 @@ fn run(args: Args, env: Env) -> anyhow::Result<ExitCode> {
             setup.catalog.set_listed(&provider, models);
         }
         setup.problems.extend(lists.problems);
+        setup.problems.extend(setup.transport.certificate_problem());
         return Ok(modes::list_models(
             &setup.catalog,
             &setup.credentials,

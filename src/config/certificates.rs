@@ -20,27 +20,22 @@ const MAX_BYTES: u64 = 16 << 20;
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// The certificates in the file that `NODE_EXTRA_CA_CERTS` names; and what is wrong with it and with
-/// `SSL_CERT_FILE` and `SSL_CERT_DIR`, one line each. Blocks: reads the files.
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR`, one line each. Blocks: reads the files. Damaged certificates
+/// are found when the first are needed ([`ExtraRoots::problem`]).
 pub fn extra_roots(env: &Env) -> (ExtraRoots, Vec<String>) {
     let mut problems = Vec::new();
-    let extra = env.path(EXTRA).map(|path| {
-        let (roots, wrong) = match read(&path) {
-            Ok(pem) => ExtraRoots::from_pem(&pem),
-            Err(error) => (ExtraRoots::default(), vec![error.to_string()]),
-        };
-        if !wrong.is_empty() {
-            let rest = if roots.is_empty() { "" } else { "; the others are used" };
-            let wrong = wrong.join("; ");
-            problems.push(format!("{EXTRA}: {}: {wrong}{rest}; {}", path.display(), mend(EXTRA)));
+    let extra = env.path(EXTRA).and_then(|path| {
+        let origin = format!("{EXTRA}: {}", path.display());
+        match read(&path) {
+            Ok(pem) => Some(ExtraRoots::from_pem(pem, origin, mend(EXTRA))),
+            Err(error) => {
+                problems.push(format!("{origin}: {error}; {}", mend(EXTRA)));
+                None
+            }
         }
-        roots
     });
     problems.extend(env.path(FILE).and_then(|path| {
-        let error = match read(&path) {
-            Ok(pem) if memchr::memmem::find(&pem, BEGIN).is_some() => return None,
-            Ok(_) => "there is no certificate in it (pi reads the PEM format)".to_owned(),
-            Err(error) => error.to_string(),
-        };
+        let error = read(&path).err()?;
         Some(format!("{FILE} is ignored: {}: {error}; {}", path.display(), mend(FILE)))
     }));
     for folder in env.path(FOLDERS).iter().flat_map(std::env::split_paths) {
@@ -55,6 +50,7 @@ fn mend(variable: &str) -> String {
     format!("correct the path, or unset {variable}")
 }
 
+/// A file that may have certificates.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe could wait forever, and reading a device never end.
     if !path.metadata()?.is_file() {
@@ -63,6 +59,9 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 > MAX_BYTES {
         return Err(io::Error::other(format!("it is longer than {} MiB", MAX_BYTES >> 20)));
+    }
+    if memchr::memmem::find(&bytes, BEGIN).is_none() {
+        return Err(io::Error::other("there is no certificate in it (pi reads the PEM format)"));
     }
     Ok(bytes)
 }
@@ -82,9 +81,10 @@ mod tests {
         let authority = fs::read_to_string(AUTHORITY).unwrap();
         fs::write(path("text"), "no certificate").unwrap();
         fs::write(path("half"), format!("{authority}{}", &authority[..authority.len() / 2])).unwrap();
-        let check = |variable: &str, value: &str, n_roots: usize, problem: &str| {
+        let check = |variable: &str, value: &str, n_files: usize, problem: &str| {
             let (roots, problems) = extra_roots(&Env::of(&[(variable, value)]));
-            assert_eq!(roots.len(), n_roots, "{variable}={value}");
+            assert_eq!(usize::from(!roots.is_empty()), n_files, "{variable}={value}");
+            assert_eq!(roots.problem(), None, "{variable}={value}");
             let expected = if problem.is_empty() { vec![] } else { vec![problem.replace('%', value)] };
             assert_eq!(problems, expected);
         };
@@ -122,10 +122,10 @@ mod tests {
             "SSL_CERT_DIR is ignored: %: No such file or directory (os error 2); correct the path, or unset SSL_CERT_DIR",
         );
         let (roots, problems) = extra_roots(&Env::of(&[(EXTRA, &path("half"))]));
-        assert_eq!(roots.len(), 1);
-        assert!(
-            problems[0].contains("certificate 2 is damaged (") && problems[0].contains("the others are used"),
-            "{problems:?}"
-        );
+        assert_eq!(problems, [""; 0]);
+        let problem = roots.problem().unwrap().replace(&path("half"), "%");
+        let begin = "NODE_EXTRA_CA_CERTS: %: certificate 2 is damaged (";
+        let end = "; the others are used; correct the path, or unset NODE_EXTRA_CA_CERTS";
+        assert!(problem.starts_with(begin) && problem.ends_with(end), "{problem}");
     }
 }

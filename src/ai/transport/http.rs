@@ -127,6 +127,12 @@ impl Transport {
         self.client(Route { tls: true, direct: false }).map_or_else(drop, drop);
     }
 
+    /// What is wrong with the certificates that are trusted in addition, in one line.
+    /// Blocks: parses them unless a connection did.
+    pub fn certificate_problem(&self) -> Option<String> {
+        self.clients.extra.problem()
+    }
+
     pub(in crate::ai) fn client(&self, route: Route) -> Result<&Client, String> {
         let slot = match route {
             Route { tls: false, direct: false } => &self.clients.plain,
@@ -170,7 +176,8 @@ impl Transport {
             let url = redact::shown_url(url.as_str());
             return Err(unsendable(format!("unsupported scheme in {url}; use http or https")));
         }
-        let client = self.client(Route::to(&url)).map_err(unsendable)?;
+        let route = Route::to(&url);
+        let client = self.client(route).map_err(unsendable)?;
         let origin = url.origin().ascii_serialization();
         let sending = request.body.attach(client.post(url).headers(request.headers.clone())).send();
         let sent = match silence {
@@ -181,12 +188,22 @@ impl Transport {
             })?,
             None => sending.await,
         };
-        let response = sent.map_err(|error| connection_error(&error, &origin))?;
+        let response = sent.map_err(|error| self.connection_error(&error, &origin, route))?;
         self.quotas.note(&request.provider, response.headers(), now_ms);
         if response.status().is_success() {
             return Ok(response);
         }
         Err(status_error(response, service, request.empty_error_is_overflow, now_ms).await)
+    }
+
+    /// As [`connection_error`], and the certificates that could be the cause.
+    fn connection_error(&self, error: &reqwest::Error, origin: &str, route: Route) -> RequestError {
+        let mut failed = connection_error(error, origin);
+        let is_untrusted = route.tls && error.is_connect() && !error.is_timeout();
+        if let Some(problem) = self.certificate_problem().filter(|_| is_untrusted) {
+            failed.text = format!("{}; {problem}", failed.text);
+        }
+        failed
     }
 }
 
@@ -216,8 +233,10 @@ fn with_certificates(
     // With `extra` this would succeed where the system has none.
     let of_system = builder().build();
     match of_system {
-        Ok(_) if !extra.is_empty() => builder().tls_certs_merge(extra.certificates()).build(),
-        Err(_) => builder().tls_certs_only(bundled_roots().chain(extra.certificates())).build(),
+        Ok(_) if !extra.is_empty() => builder().tls_certs_merge(extra.certificates().iter().cloned()).build(),
+        Err(_) => {
+            builder().tls_certs_only(bundled_roots().chain(extra.certificates().iter().cloned())).build()
+        }
         built => built,
     }
 }

@@ -1,51 +1,80 @@
 //! Authorities that the user trusts in addition to those of the system.
 
+use std::sync::{Arc, OnceLock};
+
 use reqwest::Certificate;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-/// Certificates of additional authorities, all of which can be used. Cheap to create if
-/// there are none.
+/// Certificates of additional authorities. They are parsed when a client is built: a company's
+/// file has more than a hundred, which takes longer than everything else before the first frame.
 #[derive(Debug, Clone, Default)]
-pub struct ExtraRoots(Vec<Certificate>);
+pub struct ExtraRoots(Option<Arc<PemFile>>);
+
+#[derive(Debug)]
+struct PemFile {
+    pem: Vec<u8>,
+    origin: String,
+    remedy: String,
+    parsed: OnceLock<Parsed>,
+}
+
+#[derive(Debug, Default)]
+struct Parsed {
+    roots: Vec<Certificate>,
+    problems: Vec<String>,
+}
 
 impl ExtraRoots {
-    /// The certificates in the text of a PEM file; and the problems of the others, one
-    /// phrase each, counted from 1.
-    pub fn from_pem(pem: &[u8]) -> (Self, Vec<String>) {
-        let pem = pem.strip_prefix("\u{feff}".as_bytes()).unwrap_or(pem);
-        let mut parsed = RootCertStore::empty();
-        let (mut roots, mut problems) = (Vec::new(), Vec::new());
-        for (at, item) in CertificateDer::pem_slice_iter(pem).enumerate() {
-            let root = item.map_err(|error| error.to_string()).and_then(|der| {
-                parsed.add(der.clone()).map_err(|error| error.to_string())?;
-                Certificate::from_der(&der).map_err(|error| error.to_string())
-            });
-            match root {
-                Ok(root) => roots.push(root),
-                Err(error) => problems.push(format!("certificate {} is damaged ({error})", at + 1)),
-            }
-        }
-        if roots.is_empty() && problems.is_empty() {
-            problems.push("there is no certificate in it (pi reads the PEM format)".to_owned());
-        }
-        (Self(roots), problems)
+    /// The certificates in the text of a PEM file. `origin` names the file in [`Self::problem`],
+    /// and `remedy` says what the user can do about it.
+    pub fn from_pem(pem: Vec<u8>, origin: String, remedy: String) -> Self {
+        Self(Some(Arc::new(PemFile { pem, origin, remedy, parsed: OnceLock::new() })))
     }
 
-    /// Number of certificates.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there is none.
+    /// Whether there is no file. One without certificates is there.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 
-    pub(super) fn certificates(&self) -> impl Iterator<Item = Certificate> {
-        self.0.iter().cloned()
+    /// The certificates that can be used. The first call parses the file.
+    pub(super) fn certificates(&self) -> &[Certificate] {
+        self.parsed().map_or(&[], |parsed| &parsed.roots)
     }
+
+    /// What is wrong with the file, in one line: its certificates that cannot be used, counted
+    /// from 1. The first call parses the file.
+    pub fn problem(&self) -> Option<String> {
+        let (file, parsed) = (self.0.as_ref()?, self.parsed()?);
+        let rest = if parsed.roots.is_empty() { "" } else { "; the others are used" };
+        let wrong = parsed.problems.join("; ");
+        (!wrong.is_empty()).then(|| format!("{}: {wrong}{rest}; {}", file.origin, file.remedy))
+    }
+
+    fn parsed(&self) -> Option<&Parsed> {
+        self.0.as_ref().map(|file| file.parsed.get_or_init(|| parse(&file.pem)))
+    }
+}
+
+fn parse(pem: &[u8]) -> Parsed {
+    let pem = pem.strip_prefix("\u{feff}".as_bytes()).unwrap_or(pem);
+    let mut store = RootCertStore::empty();
+    let mut parsed = Parsed::default();
+    for (at, item) in CertificateDer::pem_slice_iter(pem).enumerate() {
+        let root = item.map_err(|error| error.to_string()).and_then(|der| {
+            store.add(der.clone()).map_err(|error| error.to_string())?;
+            Certificate::from_der(&der).map_err(|error| error.to_string())
+        });
+        match root {
+            Ok(root) => parsed.roots.push(root),
+            Err(error) => parsed.problems.push(format!("certificate {} is damaged ({error})", at + 1)),
+        }
+    }
+    if parsed.roots.is_empty() && parsed.problems.is_empty() {
+        parsed.problems.push("there is no certificate in it (pi reads the PEM format)".to_owned());
+    }
+    parsed
 }
 
 #[cfg(test)]
@@ -56,7 +85,7 @@ mod tests {
 
     #[track_caller]
     fn check(pem: &str, n_roots: usize, problems: &[&str]) {
-        let (roots, found) = ExtraRoots::from_pem(pem.as_bytes());
+        let Parsed { roots, problems: found } = parse(pem.as_bytes());
         assert_eq!(
             (roots.len(), found.as_slice()),
             (n_roots, &*problems.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>())
@@ -78,7 +107,7 @@ mod tests {
 
     #[test]
     fn certificate_that_is_cut_short_is_damaged() {
-        let (roots, problems) = ExtraRoots::from_pem(&AUTHORITY.as_bytes()[..AUTHORITY.len() / 2]);
+        let Parsed { roots, problems } = parse(&AUTHORITY.as_bytes()[..AUTHORITY.len() / 2]);
         assert_eq!((roots.len(), problems.len()), (0, 1));
         assert!(problems[0].starts_with("certificate 1 is damaged ("), "{problems:?}");
     }
