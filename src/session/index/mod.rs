@@ -122,6 +122,22 @@ impl SessionIndex {
         Self { root: root.to_owned(), file, loaded, rows, touched: HashSet::new(), packs }
     }
 
+    /// At most `max` sessions of `scope` that have not changed since the cache was written, the
+    /// latest first. Looks at no other files; what changed since may be later. Blocks.
+    pub fn latest_unchanged(&self, scope: &SessionScope, max: usize) -> Vec<SessionSummary> {
+        let mut rows: Vec<(&OsString, &Stamp)> =
+            self.rows.iter().map(|(path, row)| (path, &row.stamp)).collect();
+        rows.sort_unstable_by_key(|(path, stamp)| (Reverse(stamp.mtime_ns), *path));
+        let is_unchanged = |path: &OsString, stamp: &Stamp| {
+            fs::metadata(path).is_ok_and(|metadata| Stamp::of(&metadata) == *stamp)
+        };
+        let sessions = rows.into_iter().filter_map(|(path, stamp)| {
+            let session = self.summary(path.as_ref(), scope)?;
+            is_unchanged(path, stamp).then_some(session)
+        });
+        sessions.take(max).collect()
+    }
+
     /// Reads the sessions of `scope` that changed, the latest first, and passes all of
     /// them to `on_rows`: the known ones at once, then the others as they are read.
     /// Blocks; asks `is_cancelled` before each file and during long ones.

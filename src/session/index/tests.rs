@@ -107,6 +107,31 @@ fn refreshed(bench: &Bench) -> SessionIndex {
 }
 
 #[test]
+fn sessions_that_have_not_changed_are_known_before_any_folder_is_read() {
+    let bench = Bench::new();
+    let paths: Vec<PathBuf> = (0..5)
+        .map(|n| {
+            let path = bench.session(&format!("s{n}"), &[message("m", "user", "said")]);
+            set_modified(&path, 1_000_000 + n);
+            path
+        })
+        .collect();
+    bench.refresh();
+    fs::remove_file(&paths[4]).unwrap();
+    append(&paths[3], &message("n", "user", "more"));
+    // Of no folder that is in the cache.
+    bench.session("new", &[message("m", "user", "said")]);
+    let index = bench.index();
+    let known = |scope: &SessionScope, max: usize| -> Vec<PathBuf> {
+        index.latest_unchanged(scope, max).into_iter().map(|session| session.path).collect()
+    };
+    assert_eq!(known(&SessionScope::All, 9), [&paths[2], &paths[1], &paths[0]].map(Clone::clone));
+    assert_eq!(known(&SessionScope::All, 2), [&paths[2], &paths[1]].map(Clone::clone));
+    let folder = bench.root.path().join("--other--");
+    assert_eq!(known(&SessionScope::Folder { folder, cwd: None }, 9), [PathBuf::new(); 0]);
+}
+
+#[test]
 fn unchanged_sessions_are_not_read_again() {
     let bench = Bench::new();
     for at in 0..5 {

@@ -84,6 +84,8 @@ struct Finder {
     listed: Option<SessionScope>,
 }
 
+/// Sessions that are shown before the files of all are looked at: no screen has more rows.
+const FIRST_SESSIONS: usize = 100;
 /// Hits are passed on when there are this many; the first one at once.
 const BATCH_HITS: usize = 32;
 /// More hits than anyone reads.
@@ -131,6 +133,10 @@ impl Finder {
         let mut is_first = true;
         let (posted, taken, report) = (Arc::clone(&self.posted), self.taken, &self.report);
         let is_cancelled = || posted.load(Ordering::Relaxed) != taken;
+        let sessions = self.index.latest_unchanged(scope, FIRST_SESSIONS);
+        if !sessions.is_empty() {
+            report(SessionsDone::Listed { request, is_first, sessions, is_done: false });
+        }
         let refreshed = self.index.refresh(scope, &is_cancelled, &mut |sessions| {
             report(SessionsDone::Listed { request, is_first, sessions, is_done: false });
             is_first = false;
